@@ -1,0 +1,42 @@
+//! Lengths of frames in octets.
+
+/// MAC header of a non-QoS data frame, three addresses (802.11-2020 clause 9.3.2.1).
+pub const MAC_HEADER_LEN: u32 = 24;
+/// MAC header of a QoS data frame.
+pub const QOS_MAC_HEADER_LEN: u32 = 26;
+/// LLC and SNAP headers before the IP packet.
+pub const LLC_SNAP_LEN: u32 = 8;
+/// Frame check sequence.
+pub const FCS_LEN: u32 = 4;
+/// Delimiter before each MPDU of an A-MPDU (802.11-2020 clause 9.7.1).
+pub const MPDU_DELIMITER_LEN: u32 = 4;
+/// ACK frame.
+pub const ACK_LEN: u32 = 14;
+/// Compressed Block Ack frame with a 64-bit bitmap.
+pub const BLOCK_ACK_LEN: u32 = 32;
+/// Block Ack Request frame.
+pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
+
+/// Octets of the MPDU that carries `payload_len` octets of IP packet behind `mac_header_len`.
+pub const fn mpdu_len(mac_header_len: u32, payload_len: u32) -> u32 {
+    mac_header_len + LLC_SNAP_LEN + payload_len + FCS_LEN
+}
+
+/// Octets an MPDU takes in an A-MPDU: delimiter, MPDU, padding to 4.
+/// The last subframe of an A-MPDU is not padded (802.11-2020 clause 9.7.1); callers subtract that.
+pub const fn subframe_len(mpdu_len: u32) -> u32 {
+    MPDU_DELIMITER_LEN + mpdu_len.next_multiple_of(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forty_two_full_packets_fill_an_ampdu() {
+        let mpdu = mpdu_len(QOS_MAC_HEADER_LEN, 1500);
+        assert_eq!(mpdu, 1538);
+        assert_eq!(subframe_len(mpdu), 1544);
+        assert_eq!(65_535 / subframe_len(mpdu), 42);
+    }
+}

@@ -1,0 +1,38 @@
+//! The one contract between a protocol core and whatever drives it.
+
+use crate::units::Instant;
+
+/// A sans-IO protocol endpoint.
+///
+/// # The drain-before-wait law
+///
+/// After **any** call that takes `&mut self` and time or a packet, the driver
+///
+/// 1. calls [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`,
+/// 2. calls [`poll_event`](Endpoint::poll_event) until it returns `None`,
+/// 3. reads [`poll_timeout`](Endpoint::poll_timeout) and arranges to call
+///    [`handle_timeout`](Endpoint::handle_timeout) then.
+///
+/// Calling `handle_timeout` early, late or twice is harmless: an endpoint compares its own
+/// deadlines with `now` and does only what is due. Time never runs backwards between calls.
+pub trait Endpoint {
+    /// What travels between endpoints.
+    type Packet;
+    /// What the endpoint tells its user.
+    type Event;
+
+    /// Takes in one packet that arrived at `now`.
+    fn handle_packet(&mut self, now: Instant, packet: Self::Packet);
+
+    /// Does whatever is due at `now`; harmless when nothing is.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// The next packet to send at `now`, or `None` until the next `handle_*` or user call.
+    fn poll_transmit(&mut self, now: Instant) -> Option<Self::Packet>;
+
+    /// The next event for the user, or `None` until the next `handle_*` or user call.
+    fn poll_event(&mut self) -> Option<Self::Event>;
+
+    /// When `handle_timeout` wants to be called next; may change after any `&mut` call.
+    fn poll_timeout(&self) -> Option<Instant>;
+}

@@ -1,0 +1,16 @@
+//! Sans-IO transport protocols.
+//!
+//! Nothing here owns a socket, a clock, a thread or a source of randomness: time comes in as an
+//! argument, packets go in and out as plain structs, and the same code runs inside the simulator
+//! and on a live machine. The contract every protocol keeps is [`endpoint::Endpoint`].
+
+pub mod endpoint;
+pub mod packet;
+pub mod tcp;
+pub mod timer;
+pub mod udp;
+pub mod units;
+pub mod wire;
+
+pub use endpoint::Endpoint;
+pub use packet::{Packet, Transport};

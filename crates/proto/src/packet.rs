@@ -1,0 +1,100 @@
+//! What travels between hosts inside the simulator: an IP packet as a struct.
+//!
+//! Payload is a length, not bytes: its contents follow from flow and position, and
+//! [`wire`](crate::wire) turns a packet into real bytes and back.
+
+use crate::tcp::Segment;
+use crate::udp::Datagram;
+use crate::units::{Bytes, FlowId, HostId};
+
+/// The IP version of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4 without options: 20 octets of header.
+    #[default]
+    V4,
+    /// IPv6 without extension headers: 40 octets of header.
+    V6,
+}
+
+impl IpVersion {
+    /// Length of the IP header in octets.
+    pub const fn header_len(self) -> u32 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+}
+
+/// The ECN field (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable, codepoint 01.
+    Ect1,
+    /// ECN-capable, codepoint 10.
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// The IP header fields that vary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IpHeader {
+    /// Version, hence header length.
+    pub version: IpVersion,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// IPv4 identification, one more per packet a connection sends; unused in IPv6.
+    pub identification: u16,
+}
+
+/// What the IP packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// A UDP datagram.
+    Udp(Datagram),
+}
+
+/// One IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The flow it belongs to: on the wire, the port numbers.
+    pub flow: FlowId,
+    /// Sending host: on the wire, the source address.
+    pub source: HostId,
+    /// Receiving host: on the wire, the destination address.
+    pub destination: HostId,
+    /// IP header fields.
+    pub ip: IpHeader,
+    /// Transport header and payload length.
+    pub transport: Transport,
+}
+
+impl Packet {
+    /// Length of the whole IP packet: headers and payload.
+    #[inline]
+    pub fn len(&self) -> Bytes {
+        let transport = match &self.transport {
+            Transport::Tcp(segment) => segment.header_len() + segment.payload_len,
+            Transport::Udp(datagram) => Datagram::HEADER_LEN + datagram.payload_len,
+        };
+        Bytes(u64::from(self.ip.version.header_len() + transport))
+    }
+
+    /// Never true: a packet has headers.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// True for a TCP segment that only acknowledges: no payload, and no flag but ACK.
+    #[inline]
+    pub fn is_pure_ack(&self) -> bool {
+        matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
+    }
+}

@@ -1,0 +1,81 @@
+//! What a TCP endpoint may be told before it starts.
+
+use crate::packet::IpVersion;
+use crate::units::{Bytes, Duration};
+
+/// Congestion control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Congestion {
+    /// RFC 5681 with NewReno's window arithmetic.
+    NewReno,
+    /// RFC 9438 with HyStart-less slow start.
+    #[default]
+    Cubic,
+}
+
+/// When a receiver acknowledges in-order data. Out-of-order data, and data that fills a gap, are
+/// always acknowledged at once (RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckPolicy {
+    /// One ACK per this many full-sized segments (`L`); 1 acknowledges each.
+    pub every: u32,
+    /// An ACK is never held longer than this (RFC 9293 section 3.8.6.3: below 500 ms).
+    pub delay: Duration,
+    /// Acknowledge each segment while the connection is young, and after a loss, as Linux does.
+    pub quick_ack_segments: u32,
+}
+
+impl Default for AckPolicy {
+    fn default() -> Self {
+        Self {
+            every: 2,
+            // Linux TCP_DELACK_MIN.
+            delay: Duration::from_millis(40),
+            // Linux TCP_MAX_QUICKACKS.
+            quick_ack_segments: 16,
+        }
+    }
+}
+
+/// Configuration of one end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// IP version.
+    pub ip: IpVersion,
+    /// Size of the largest IP packet sent; the payload of a full segment is this less the headers
+    /// and the options present on every segment.
+    pub mtu: Bytes,
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// ACK policy.
+    pub ack_policy: AckPolicy,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Offer selective acknowledgment (RFC 2018).
+    pub sack: bool,
+    /// Receive buffer; the window scale offered follows from it.
+    pub receive_buffer: Bytes,
+    /// Most octets in flight whatever the windows say (a send buffer limit).
+    pub send_buffer: Bytes,
+    /// Initial window in segments (RFC 6928: 10).
+    pub initial_window: u32,
+    /// Lower bound of the retransmission timeout. RFC 6298 says 1 s; Linux uses 200 ms.
+    pub rto_min: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            ip: IpVersion::V4,
+            mtu: Bytes(1500),
+            congestion: Congestion::Cubic,
+            ack_policy: AckPolicy::default(),
+            timestamps: true,
+            sack: true,
+            receive_buffer: Bytes(4 << 20),
+            send_buffer: Bytes(4 << 20),
+            initial_window: 10,
+            rto_min: Duration::from_millis(200),
+        }
+    }
+}

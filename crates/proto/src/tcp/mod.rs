@@ -1,0 +1,7 @@
+//! TCP (RFC 9293), good enough to be put on the wire.
+
+mod config;
+mod segment;
+
+pub use config::{AckPolicy, Config, Congestion};
+pub use segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};

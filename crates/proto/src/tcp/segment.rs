@@ -1,0 +1,178 @@
+//! A TCP segment as a plain struct: header fields, options, and the length of its payload.
+
+use core::ops::{BitOr, BitOrAssign};
+
+use crate::units::SeqNumber;
+
+/// TCP control bits (RFC 9293 section 3.1, RFC 3168 section 6.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Self = Self(0);
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer is significant.
+    pub const URG: Self = Self(0x20);
+    /// ECN echo.
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced.
+    pub const CWR: Self = Self(0x80);
+
+    /// True when every flag of `other` is set.
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// True when any flag of `other` is set.
+    #[inline]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// The Timestamps option (RFC 7323 section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the peer's clock, echoed.
+    pub echo_reply: u32,
+}
+
+/// One SACK block: `start` is its first octet, `end` the octet after its last (RFC 2018 section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackRange {
+    /// Left edge.
+    pub start: SeqNumber,
+    /// Right edge (exclusive).
+    pub end: SeqNumber,
+}
+
+/// Up to four SACK blocks, in the order they stand in the option.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [SackRange; Self::MAX],
+}
+
+impl SackBlocks {
+    /// As many as fit in 40 octets of options; 3 beside timestamps (RFC 2018 section 3).
+    pub const MAX: usize = 4;
+    /// No block: the option is absent.
+    pub const EMPTY: Self =
+        Self { len: 0, blocks: [SackRange { start: SeqNumber(0), end: SeqNumber(0) }; Self::MAX] };
+
+    /// Appends a block; returns false, changing nothing, when full.
+    pub fn push(&mut self, range: SackRange) -> bool {
+        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        *slot = range;
+        self.len += 1;
+        true
+    }
+
+    /// The blocks.
+    #[inline]
+    pub fn as_slice(&self) -> &[SackRange] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// True when the option is absent.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+impl Eq for SackBlocks {}
+
+/// A TCP segment. Payload is the octets `seq .. seq + payload_len` of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first payload octet (of SYN, if set).
+    pub seq: SeqNumber,
+    /// Next octet expected, when [`Flags::ACK`] is set.
+    pub ack: SeqNumber,
+    /// Payload octets.
+    pub payload_len: u32,
+    /// The window field as it stands in the header: unscaled in SYN segments, scaled after.
+    pub window: u16,
+    /// Control bits.
+    pub flags: Flags,
+    /// Timestamps option.
+    pub timestamps: Option<Timestamps>,
+    /// SACK option.
+    pub sack: SackBlocks,
+    /// Maximum segment size option, in SYN segments.
+    pub mss: Option<u16>,
+    /// Window scale option, in SYN segments (RFC 7323 section 2).
+    pub window_scale: Option<u8>,
+    /// SACK-permitted option, in SYN segments (RFC 2018 section 2).
+    pub sack_permitted: bool,
+}
+
+impl Segment {
+    /// Octets of TCP header including options padded to 32 bits, laid out as Linux does:
+    /// MSS 4; SACK-permitted 2 and timestamps 10 together 12; window scale 1 + 3; SACK 2 + 2 + 8 a block.
+    #[inline]
+    pub fn header_len(&self) -> u32 {
+        let mut len = 20;
+        if self.timestamps.is_some() {
+            len += 12;
+        } else if self.sack_permitted {
+            len += 4;
+        }
+        if !self.sack.is_empty() {
+            len += 4 + 8 * u32::from(self.sack.len);
+        }
+        if self.mss.is_some() {
+            len += 4;
+        }
+        if self.window_scale.is_some() {
+            len += 4;
+        }
+        len
+    }
+
+    /// True when the segment only acknowledges: no payload, and no flag but ACK.
+    #[inline]
+    pub fn is_pure_ack(&self) -> bool {
+        self.payload_len == 0 && self.flags == Flags::ACK
+    }
+
+    /// Octets of sequence space it takes: payload, plus one each for SYN and FIN.
+    #[inline]
+    pub fn sequence_len(&self) -> u32 {
+        self.payload_len
+            + u32::from(self.flags.contains(Flags::SYN))
+            + u32::from(self.flags.contains(Flags::FIN))
+    }
+}

@@ -1,0 +1,85 @@
+//! A table of timers indexed by an enum: setting, clearing and reading cost one array access.
+
+use crate::units::Instant;
+
+/// Names the timers of one endpoint: the discriminants are `0..N` of [`TimerTable`].
+pub trait TimerKind: Copy {
+    /// Position of this timer in the table.
+    fn index(self) -> usize;
+}
+
+/// `N` optional deadlines.
+#[derive(Clone, Debug)]
+pub struct TimerTable<const N: usize> {
+    deadlines: [Option<Instant>; N],
+}
+
+impl<const N: usize> Default for TimerTable<N> {
+    fn default() -> Self {
+        Self { deadlines: [None; N] }
+    }
+}
+
+impl<const N: usize> TimerTable<N> {
+    /// Arms `timer` for `at`, replacing an earlier setting.
+    pub fn set(&mut self, timer: impl TimerKind, at: Instant) {
+        self.deadlines[timer.index()] = Some(at);
+    }
+
+    /// Disarms `timer`.
+    pub fn clear(&mut self, timer: impl TimerKind) {
+        self.deadlines[timer.index()] = None;
+    }
+
+    /// The deadline of `timer`, if armed.
+    pub fn get(&self, timer: impl TimerKind) -> Option<Instant> {
+        self.deadlines[timer.index()]
+    }
+
+    /// Disarms `timer` and returns true when it was due at `now`.
+    pub fn take_expired(&mut self, timer: impl TimerKind, now: Instant) -> bool {
+        let due = self.get(timer).is_some_and(|at| at <= now);
+        if due {
+            self.clear(timer);
+        }
+        due
+    }
+
+    /// The earliest deadline of all.
+    pub fn next(&self) -> Option<Instant> {
+        self.deadlines.iter().flatten().min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Duration;
+
+    #[derive(Clone, Copy)]
+    enum Kind {
+        First,
+        Second,
+    }
+
+    impl TimerKind for Kind {
+        fn index(self) -> usize {
+            self as usize
+        }
+    }
+
+    #[test]
+    fn the_earliest_deadline_wins_and_expires_once() {
+        let start = Instant::ZERO;
+        let mut table = TimerTable::<2>::default();
+        assert_eq!(table.next(), None);
+        table.set(Kind::First, start + Duration::from_millis(2));
+        table.set(Kind::Second, start + Duration::from_millis(1));
+        assert_eq!(table.next(), table.get(Kind::Second));
+        let now = start + Duration::from_millis(1);
+        assert!(!table.take_expired(Kind::First, now));
+        assert!(table.take_expired(Kind::Second, now));
+        assert!(!table.take_expired(Kind::Second, now));
+        assert_eq!(table.next(), table.get(Kind::First));
+    }
+}

@@ -1,0 +1,13 @@
+//! Quantities with their unit in the type. Everything that decides anything is an integer.
+
+mod ids;
+mod rate;
+mod ratio;
+mod seq;
+mod time;
+
+pub use ids::{FlowId, HostId};
+pub use rate::{BitRate, Bytes};
+pub use ratio::Ratio;
+pub use seq::SeqNumber;
+pub use time::{Duration, Instant};
