@@ -1,3 +1,6 @@
 //! 802.11.
 
+pub mod air;
 pub mod phy;
+
+pub use air::{AirFrame, StationId};
