@@ -132,9 +132,14 @@ impl<P: Payload> Pipe<P> {
         self.transit.front().map(|transit| transit.arrival_at)
     }
 
-    /// When the transmitter begins the last packet it has, and so has room for one more in front.
-    pub fn next_transmission(&self) -> Option<Instant> {
-        self.transit.get(self.begun).map(|transit| transit.transmission_at)
+    /// Packets waiting for the transmitter, as of the last question about room.
+    pub fn waiting(&self) -> usize {
+        self.transit.len() - self.begun
+    }
+
+    /// When half of what waits will have gone to the transmitter; `None` when nothing waits.
+    pub fn half_begun_at(&self) -> Option<Instant> {
+        self.transit.get(self.begun + self.waiting() / 2).map(|transit| transit.transmission_at)
     }
 
     /// Counters since the start.

@@ -16,6 +16,8 @@ pub struct StationConfig {
     pub downlink_mpdu_error: Ratio,
     /// Chance that a data MPDU to the access point is lost, apart from collisions.
     pub uplink_mpdu_error: Ratio,
+    /// Chance that an ACK or Block Ack between the two is lost.
+    pub link_ack_error: Ratio,
     /// Queue at the access point for this station.
     pub downlink_queue: QueueLimit,
     /// Queue at the station.
