@@ -359,3 +359,36 @@ proptest::proptest! {
         proptest::prop_assert!(h.all_delivered(count), "{:?} after {}", h.delivered, h.story());
     }
 }
+
+/// Two PPDUs at once: a long one from the access point to client 2, a short one from client 1.
+fn collide_long_with_short(capture: bool) -> Harness {
+    let mut c = config(Standard::N, 150);
+    c.capture = capture;
+    c.stations.push(c.stations[0].clone());
+    let mut h = Harness::new(c);
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    for number in 0..10 {
+        assert!(h.bss.enqueue(h.now, AP, StationId(2), Numbered(number)));
+    }
+    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(100)));
+    h.run();
+    h
+}
+
+#[test]
+fn without_capture_a_collision_takes_everything() {
+    let h = collide_long_with_short(false);
+    assert!(h.story().contains("R B D10 B"), "{}", h.story());
+}
+
+#[test]
+fn with_capture_the_tail_of_the_longer_ppdu_survives() {
+    let h = collide_long_with_short(true);
+    // The short PPDU covers the first MPDUs; the addressee acknowledges the rest.
+    assert!(h.story().starts_with("D11 B"), "{}", h.story());
+    let retries = h.bss.counters(AP).retries;
+    assert!((1..10).contains(&retries), "{retries} of 10 had to be sent again");
+    let mut downlink: Vec<_> = h.delivered.iter().filter(|number| **number < 100).copied().collect();
+    downlink.sort_unstable();
+    assert_eq!(downlink, (0..10).collect::<Vec<_>>());
+}

@@ -71,7 +71,7 @@ impl Flow {
                 let source = Ends { flow: id, local: setup.source, remote: setup.sink };
                 let sink = Ends { flow: id, local: setup.sink, remote: setup.source };
                 Protocol::Tcp(Box::new(TcpFlow {
-                    source: Connection::connect(*config, source, isn()),
+                    source: Connection::connect(*config, source, isn(), setup.start),
                     sink: Connection::listen(*config, sink, isn()),
                     written: 0,
                     size: size.map(|size| size.0),
@@ -94,7 +94,6 @@ impl Flow {
     pub fn start(&mut self, now: Instant) {
         match &mut self.transport {
             Protocol::Tcp(tcp) => {
-                tcp.source.open(now);
                 tcp.feed();
             }
             Protocol::Udp(udp) => udp.next_at = udp.interval.map(|_| now),
@@ -102,10 +101,10 @@ impl Flow {
     }
 
     /// The application stops.
-    pub fn stop(&mut self, now: Instant) {
+    pub fn stop(&mut self) {
         self.stopped = true;
         match &mut self.transport {
-            Protocol::Tcp(tcp) => tcp.source.close(now),
+            Protocol::Tcp(tcp) => tcp.source.close(),
             Protocol::Udp(udp) => udp.next_at = None,
         }
     }
@@ -119,7 +118,7 @@ impl Flow {
                     End::Source if !self.stopped => tcp.feed(),
                     End::Source => {}
                     End::Sink => {
-                        let delivered = tcp.sink.counters().delivered_bytes;
+                        let delivered = tcp.sink.delivered_bytes();
                         if self.completed_at.is_none() && tcp.size == Some(delivered) {
                             self.completed_at = Some(now);
                         }
@@ -194,7 +193,7 @@ impl Flow {
     /// Octets passed to the receiving application in order.
     pub fn delivered(&self) -> u64 {
         match &self.transport {
-            Protocol::Tcp(tcp) => tcp.sink.counters().delivered_bytes,
+            Protocol::Tcp(tcp) => tcp.sink.delivered_bytes(),
             Protocol::Udp(udp) => udp.received_bytes,
         }
     }
@@ -217,7 +216,7 @@ impl Flow {
     /// Counters of both ends, for TCP.
     pub fn counters(&self) -> Option<(tcp::Counters, tcp::Counters)> {
         match &self.transport {
-            Protocol::Tcp(tcp) => Some((*tcp.source.counters(), *tcp.sink.counters())),
+            Protocol::Tcp(tcp) => Some((tcp.source.counters(), tcp.sink.counters())),
             Protocol::Udp(_) => None,
         }
     }
@@ -226,7 +225,8 @@ impl Flow {
     pub fn window(&self) -> (Bytes, Duration) {
         match &self.transport {
             Protocol::Tcp(tcp) => {
-                (tcp.source.congestion_window(), tcp.source.smoothed_rtt().unwrap_or(Duration::ZERO))
+                let counters = tcp.source.counters();
+                (Bytes(counters.cwnd), counters.srtt.unwrap_or(Duration::ZERO))
             }
             Protocol::Udp(_) => (Bytes(0), Duration::ZERO),
         }
@@ -252,7 +252,7 @@ impl TcpFlow {
             self.source.write(more);
             self.written += more;
             if self.size.is_some() {
-                self.source.close_after_written();
+                self.source.close();
             }
         }
     }

@@ -85,6 +85,11 @@ impl<'o> World<'o> {
     pub fn new(setup: &Setup, observer: Option<&'o mut dyn Observer>) -> Result<Self, RunError> {
         check_setup(setup)?;
         let topology = Topology::new(setup)?;
+        for flow in &setup.flows {
+            for (from, to) in [(flow.source, flow.sink), (flow.sink, flow.source)] {
+                topology.next_hop(from, to).ok_or_else(|| no_way(from, to))?;
+            }
+        }
         let end = Instant::ZERO + setup.duration;
         let host = |id: HostId| setup.hosts[id.0 as usize].as_str();
         let mut pipes = Vec::new();
@@ -211,7 +216,11 @@ impl<'o> World<'o> {
             }
         }
         self.now = self.end;
-        self.check().map_err(|what| RunError::Invariant { at: self.end, what, seed: self.setup.seed })?;
+        self.check().and_then(|()| self.check_airtime()).map_err(|what| RunError::Invariant {
+            at: self.end,
+            what,
+            seed: self.setup.seed,
+        })?;
         Ok(self.outcome())
     }
 
@@ -237,7 +246,7 @@ impl<'o> World<'o> {
                 }
             }
             Component::Stop(index) => {
-                self.flows[index].stop(self.now);
+                self.flows[index].stop();
                 self.pump(index, End::Source);
             }
             Component::Refill(index) => self.refill(index),
@@ -405,8 +414,15 @@ impl<'o> World<'o> {
         }
         for (index, channel) in self.bss.iter().enumerate() {
             channel.check().map_err(|what| format!("channel {index}: {what}"))?;
-            let measured = self.now.min(self.end).saturating_since(self.setup.measure_from);
-            let booked = channel.airtime(self.now).total();
+        }
+        Ok(())
+    }
+
+    /// What must hold at the end of the measured window.
+    fn check_airtime(&self) -> Result<(), String> {
+        let measured = self.end - self.setup.measure_from;
+        for (index, channel) in self.bss.iter().enumerate() {
+            let booked = channel.airtime(self.end).total();
             if booked != measured {
                 return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
             }
@@ -519,6 +535,14 @@ fn check_setup(setup: &Setup) -> Result<(), RunError> {
     }
     if setup.sample_interval.is_some_and(|interval| interval.as_nanos() == 0) {
         return refuse("a sample interval of zero".into());
+    }
+    for (index, set) in setup.bss.iter().enumerate() {
+        let (clients, settings) = (set.clients.len(), set.config.stations.len());
+        if clients != settings || clients == 0 {
+            return refuse(format!(
+                "basic service set {index} has {clients} clients and settings for {settings}"
+            ));
+        }
     }
     for (index, flow) in setup.flows.iter().enumerate() {
         let hosts = setup.hosts.len() as u32;

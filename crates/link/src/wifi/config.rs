@@ -47,6 +47,9 @@ pub struct BssConfig {
     /// Link-layer ACKs leave this much later than one SIFS, as some implementations do, and
     /// transmitters wait as much longer.
     pub link_ack_delay: Duration,
+    /// A receiver keeps hold of the longest of several PPDUs that start together, and gets what of it
+    /// comes after the others have ended. Off, everything that overlaps is lost whole.
+    pub capture: bool,
     /// Wait EIFS instead of AIFS after an undecodable frame.
     pub eifs: bool,
 }
@@ -65,6 +68,7 @@ impl BssConfig {
             lifetime: Duration::from_millis(500),
             reorder_timeout: Duration::from_millis(100),
             link_ack_delay: Duration::ZERO,
+            capture: false,
             eifs: true,
         }
     }

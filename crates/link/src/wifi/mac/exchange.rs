@@ -9,7 +9,7 @@ use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, earliest};
-use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, Phy};
+use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, Phy, subframe_len};
 
 /// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
 const BEACON_LEN: u32 = 110;
@@ -36,6 +36,8 @@ pub(crate) struct Exchange {
     to: StationId,
     outgoing: Outgoing,
     start: Instant,
+    /// What starts before this is hidden behind another PPDU.
+    clear_from: Instant,
     pub end: Instant,
     response_at: Instant,
     response_len: u32,
@@ -73,7 +75,17 @@ impl<P: Payload> Bss<P> {
         let end = at + duration;
         let response_at = end + self.phy.sifs + self.config.link_ack_delay;
         let response_end = response_at + control.ppdu_duration(response_len);
-        Exchange { from, to: peer.id, outgoing, start: at, end, response_at, response_len, response_end }
+        Exchange {
+            from,
+            to: peer.id,
+            outgoing,
+            start: at,
+            clear_from: at,
+            end,
+            response_at,
+            response_len,
+            response_end,
+        }
     }
 
     /// Books a data PPDU, shared among fresh data, TCP ACKs and retransmissions by octets.
@@ -137,9 +149,13 @@ impl<P: Payload> Bss<P> {
         let mut pass_up = |payload| delivered.push_back((exchange.to, payload));
         let mut heard = false;
         let mut left = plan.mpdus;
+        let mut octets_before = 0;
         for mpdu in sender.originator.in_flight() {
             left -= 1;
-            let errored = sender.data_loss.takes();
+            let lost = sender.data_loss.takes();
+            let starts_at = exchange.start + sender.originator.mode.time_before(octets_before);
+            octets_before += subframe_len(mpdu.len);
+            let errored = lost || starts_at < exchange.clear_from;
             heard |= !errored;
             if let Some(air) = &mut self.air {
                 let ampdu = (plan.mpdus > 1).then_some(AmpduPosition { reference, last: left == 0 });
@@ -235,7 +251,6 @@ impl<P: Payload> Bss<P> {
         for exchange in &colliding {
             until = until.max(exchange.end);
             self.stations[exchange.from.index()].counters.collided_ppdus += 1;
-            self.record_collided(exchange);
         }
         self.colliding = colliding;
         self.ledger.book(AirtimeUse::Collision, until);
@@ -246,12 +261,21 @@ impl<P: Payload> Bss<P> {
     /// those who heard noise wait EIFS.
     pub(crate) fn collision_ended(&mut self, until: Instant) {
         let colliding = std::mem::take(&mut self.colliding);
+        let captured = if self.config.capture { captured(&colliding) } else { None };
         for exchange in &colliding {
-            self.fail(exchange, exchange.end + self.ack_timeout());
+            if captured.is_none_or(|captured| captured.from != exchange.from) {
+                self.record_collided(exchange);
+                self.fail(exchange, exchange.end + self.ack_timeout());
+            }
         }
         self.colliding = colliding;
-        let wait = if self.config.eifs { self.phy.eifs() } else { self.phy.aifs() };
-        self.go_idle(until, until + wait);
+        match captured {
+            Some(exchange) => self.transmission_ended(&exchange),
+            None => {
+                let wait = if self.config.eifs { self.phy.eifs() } else { self.phy.aifs() };
+                self.go_idle(until, until + wait);
+            }
+        }
     }
 
     pub(crate) fn start_beacon(&mut self, at: Instant) {
@@ -330,6 +354,16 @@ impl Exchange {
             frame,
         }
     }
+}
+
+/// The one of `colliding` that goes on after all others have ended, unless its addressee was sending
+/// too; what it holds is clear from then on.
+fn captured(colliding: &[Exchange]) -> Option<Exchange> {
+    let longest = colliding.iter().max_by_key(|exchange| exchange.end)?;
+    let others = || colliding.iter().filter(|other| other.from != longest.from);
+    let clear_from = others().map(|other| other.end).max()?;
+    let deaf = others().any(|other| other.from == longest.to);
+    (clear_from < longest.end && !deaf).then_some(Exchange { clear_from, ..*longest })
 }
 
 /// The stations at both ends of an exchange.

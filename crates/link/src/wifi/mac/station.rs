@@ -127,9 +127,9 @@ impl<P: Payload> Station<P> {
                 Need::BlockAckRequest => return Some(Outgoing::Request { peer }),
                 Need::Data => {
                     let delays = &mut self.queueing_delay_us;
-                    let plan = entry
-                        .originator
-                        .build(now, lifetime, |delay| delays.saturating_record(delay.as_micros()));
+                    let plan = entry.originator.build(now, lifetime, |delay| {
+                        delays.record(delay.as_micros()).expect("the histogram grows as needed")
+                    });
                     self.counters.dropped_mpdus += u64::from(plan.expired);
                     if plan.mpdus > 0 {
                         return Some(Outgoing::Data { peer, plan });
