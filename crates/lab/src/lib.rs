@@ -1,3 +1,4 @@
 //! The lab.
 
+pub mod audit;
 pub mod theory;
