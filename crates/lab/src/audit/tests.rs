@@ -275,6 +275,42 @@ fn schemes_come_out_in_the_known_order() {
     assert!((goodput("as captured") / 123.0 - 1.0).abs() < 0.02);
 }
 
+/// What the simulator writes, the audit reads; what did not arrive counts as not captured.
+#[test]
+fn a_simulated_channel_reads_back() {
+    use tacit_link::wifi::air::{Frame, Outcome, StationId};
+    use tacit_proto::units::Instant;
+
+    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
+    let mut writer = tacit_sim::capture::CaptureWriter::new(Vec::new()).unwrap();
+    let mut write = |i: usize, transmitter, receiver, outcome, frame| {
+        let at = Instant::from_nanos(i as u64 * 1_000_000);
+        let duration = mode.ppdu_duration(1_500);
+        let frame = tacit_link::wifi::AirFrame { at, duration, mode, transmitter, receiver, outcome, frame };
+        writer.write(&frame).unwrap();
+    };
+    for (i, packet) in conversation().into_iter().enumerate() {
+        let (from, to) = if is_from_client(&packet) {
+            (StationId(1), StationId::AP)
+        } else {
+            (StationId::AP, StationId(1))
+        };
+        let frame = |retry| Frame::Data {
+            sequence: i as u16,
+            retry,
+            more_data: false,
+            ampdu: None,
+            payload: packet[14..].to_vec(),
+        };
+        write(i, from, Some(to), Outcome::Errored, frame(false));
+        write(i, from, Some(to), Outcome::Received, frame(true));
+        write(i, to, Some(from), Outcome::Received, Frame::Ack);
+    }
+    let audit = audit_reader(&writer.finish().unwrap()[..], "air").unwrap();
+    assert_eq!((audit.tcp_packets, audit.skipped.bad_fcs, audit.skipped.not_ip), (15, 15, 15));
+    assert_eq!((audit.total.ack_ratio, audit.total.duration_s), (Some(0.5), Some(0.014)));
+}
+
 fn n150() -> Hop {
     Hop::new(Standard::N, Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap())
 }
