@@ -4,11 +4,12 @@
 //! are never given up and that after a collision everybody waits as long as after a success, so the
 //! channel is set up that way: no retry limit, no EIFS.
 
+use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
 use tacit_link::wifi::{Bss, BssConfig, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const PAYLOAD: u64 = 1500;
 
@@ -37,9 +38,9 @@ fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
     let station = StationConfig {
         mode: mode(standard),
         control_mode: None,
-        downlink_mpdu_error: Ratio::ZERO,
-        uplink_mpdu_error: Ratio::ZERO,
-        link_ack_error: Ratio::ZERO,
+        downlink_loss: Loss::None,
+        uplink_loss: Loss::None,
+        link_ack_loss: Loss::None,
         downlink_queue: QueueLimit::default(),
         uplink_queue: QueueLimit { packets: Some(2), bytes: None },
     };

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{Bytes, Instant, Ratio};
+use tacit_proto::units::{Bytes, Instant};
 
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, AirtimeLedger, AirtimeUse};
@@ -18,6 +18,7 @@ use super::mac::exchange::{Exchange, Phase};
 use super::mac::originator::Originator;
 use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::Phy;
+use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
 use crate::queue::QueueLimit;
 use crate::random::Stream;
@@ -387,10 +388,8 @@ fn build_stations<P: Payload>(
     bss: &str,
     names: &[&str],
 ) -> Vec<Station<P>> {
-    let control =
-        |client: &StationConfig| client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
-    let peer = |id: StationId, client: &StationConfig, error: Ratio, queue: QueueLimit, link: String| {
-        let control = control(client);
+    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueLimit, link: &str| {
+        let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
         let limits =
             AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.txop_limit);
         let recipient = if limits.window > 1 {
@@ -398,22 +397,21 @@ fn build_stations<P: Payload>(
         } else {
             Recipient::Immediate { last: None }
         };
-        let originator = Originator::new(client.mode, control, error, client.link_ack_error, limits, queue);
-        Peer::new(id, originator, recipient, Stream::new(seed, &link))
+        let originator = Originator::new(client.mode, control, limits, queue);
+        let losses = [("data", loss), ("link ack", &client.link_ack_loss)].map(|(what, loss)| {
+            LossProcess::new(loss.clone(), Stream::new(seed, &format!("{bss} {what} loss {link}")))
+        });
+        Peer::new(id, originator, recipient, losses)
     };
     let contention = |name: &str| Contention::new(phy, Stream::new(seed, &format!("{bss} backoff {name}")));
-    let clients = || config.stations.iter().zip(&names[1..]);
-    let downlinks = clients()
-        .zip(1..)
-        .map(|((client, name), id)| {
-            let link = format!("{bss} error to {name}");
-            peer(StationId(id), client, client.downlink_mpdu_error, client.downlink_queue, link)
-        })
-        .collect();
-    let mut stations = vec![Station::new(StationId::AP, contention(names[0]), downlinks)];
-    stations.extend(clients().zip(1..).map(|((client, name), id)| {
-        let link = format!("{bss} error from {name}");
-        let uplink = peer(StationId::AP, client, client.uplink_mpdu_error, client.uplink_queue, link);
+    let clients = || config.stations.iter().zip(&names[1..]).zip(1..);
+    let downlinks = clients().map(|((client, name), id)| {
+        peer(StationId(id), client, &client.downlink_loss, client.downlink_queue, &format!("to {name}"))
+    });
+    let mut stations = vec![Station::new(StationId::AP, contention(names[0]), downlinks.collect())];
+    stations.extend(clients().map(|((client, name), id)| {
+        let link = format!("from {name}");
+        let uplink = peer(StationId::AP, client, &client.uplink_loss, client.uplink_queue, &link);
         Station::new(StationId(id), contention(name), vec![uplink])
     }));
     stations

@@ -1,23 +1,24 @@
 //! What a basic service set may be told before it starts.
 
-use tacit_proto::units::{Duration, Ratio};
+use tacit_proto::units::Duration;
 
 use super::phy::{Mode, Standard};
+use crate::loss::Loss;
 use crate::queue::QueueLimit;
 
 /// One client of a basic service set and its link to the access point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationConfig {
     /// Rate of data frames, both ways.
     pub mode: Mode,
     /// Rate of control responses, if not what the standard's rule gives for `mode`.
     pub control_mode: Option<Mode>,
-    /// Chance that a data MPDU from the access point is lost, apart from collisions.
-    pub downlink_mpdu_error: Ratio,
-    /// Chance that a data MPDU to the access point is lost, apart from collisions.
-    pub uplink_mpdu_error: Ratio,
-    /// Chance that an ACK or Block Ack between the two is lost.
-    pub link_ack_error: Ratio,
+    /// Which data MPDUs from the access point are lost, apart from collisions.
+    pub downlink_loss: Loss,
+    /// Which data MPDUs to the access point are lost, apart from collisions.
+    pub uplink_loss: Loss,
+    /// Which ACKs and Block Acks are lost, counted for each direction on its own.
+    pub link_ack_loss: Loss,
     /// Queue at the access point for this station.
     pub downlink_queue: QueueLimit,
     /// Queue at the station.

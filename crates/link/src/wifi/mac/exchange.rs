@@ -106,7 +106,7 @@ impl<P: Payload> Bss<P> {
         let originator = &from.peers[exchange.outgoing.peer()].originator;
         let duration = originator.control_mode.ppdu_duration(exchange.response_len + ack.appended_octets);
         let back = to.peer_index(exchange.from);
-        let lost = to.peers[back].error.hit(originator.link_ack_error);
+        let lost = to.peers[back].link_ack_loss.takes();
         let exchange = Exchange { response_end: exchange.response_at + duration, ..*exchange };
         self.phase = Phase::Response { exchange, lost };
     }
@@ -139,7 +139,7 @@ impl<P: Payload> Bss<P> {
         let mut left = plan.mpdus;
         for mpdu in sender.originator.in_flight() {
             left -= 1;
-            let errored = sender.error.hit(sender.originator.mpdu_error);
+            let errored = sender.data_loss.takes();
             heard |= !errored;
             if let Some(air) = &mut self.air {
                 let ampdu = (plan.mpdus > 1).then_some(AmpduPosition { reference, last: left == 0 });

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{Duration, Instant, Ratio};
+use tacit_proto::units::{Duration, Instant};
 
 use super::aggregation::AggregationLimits;
 use super::block_ack::WINDOW;
@@ -71,8 +71,6 @@ pub(crate) struct PpduPlan {
 pub(crate) struct Originator<P> {
     pub mode: Mode,
     pub control_mode: Mode,
-    pub mpdu_error: Ratio,
-    pub link_ack_error: Ratio,
     limits: AggregationLimits,
     queue: DropTail<P>,
     window: VecDeque<Mpdu<P>>,
@@ -94,19 +92,10 @@ pub(crate) struct Settled {
 }
 
 impl<P: Payload> Originator<P> {
-    pub fn new(
-        mode: Mode,
-        control_mode: Mode,
-        mpdu_error: Ratio,
-        link_ack_error: Ratio,
-        limits: AggregationLimits,
-        queue: QueueLimit,
-    ) -> Self {
+    pub fn new(mode: Mode, control_mode: Mode, limits: AggregationLimits, queue: QueueLimit) -> Self {
         Self {
             mode,
             control_mode,
-            mpdu_error,
-            link_ack_error,
             limits,
             queue: DropTail::new(queue),
             window: VecDeque::with_capacity(usize::from(WINDOW)),

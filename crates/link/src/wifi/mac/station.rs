@@ -9,8 +9,8 @@ use super::access::Contention;
 use super::ack_hook::AckHook;
 use super::block_ack::Recipient;
 use super::originator::{Need, Originator, PpduPlan, Settled};
+use crate::loss::LossProcess;
 use crate::payload::Payload;
-use crate::random::Stream;
 use crate::wifi::air::StationId;
 use crate::wifi::counters::StationCounters;
 
@@ -20,15 +20,22 @@ pub(crate) struct Peer<P> {
     pub id: StationId,
     pub originator: Originator<P>,
     pub recipient: Recipient<P>,
-    /// Draws the errors of what goes to this peer.
-    pub error: Stream,
+    /// What happens to data on the way to this peer.
+    pub data_loss: LossProcess,
+    /// What happens to ACKs and Block Acks on the way to this peer.
+    pub link_ack_loss: LossProcess,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
 }
 
 impl<P> Peer<P> {
-    pub fn new(id: StationId, originator: Originator<P>, recipient: Recipient<P>, error: Stream) -> Self {
-        Self { id, originator, recipient, error, ready: false }
+    pub fn new(
+        id: StationId,
+        originator: Originator<P>,
+        recipient: Recipient<P>,
+        [data_loss, link_ack_loss]: [LossProcess; 2],
+    ) -> Self {
+        Self { id, originator, recipient, data_loss, link_ack_loss, ready: false }
     }
 }
 
