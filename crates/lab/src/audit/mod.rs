@@ -262,8 +262,16 @@ impl Counting {
     }
 
     fn finish(self, name: &str, format: &'static str) -> Audit {
-        let warnings = self.warnings();
+        let mut warnings = self.warnings();
         let finished = self.flows.finish();
+        let total = &finished.total;
+        if total.data_segments > total.data_packets {
+            warnings.push(format!(
+                "{} data packets stand for {} segments (GRO or TSO at the capturing host): the ratio per segment \
+                 is what was on the link",
+                total.data_packets, total.data_segments
+            ));
+        }
         Audit {
             name: name.to_owned(),
             format,

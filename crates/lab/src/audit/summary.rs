@@ -17,6 +17,8 @@ pub struct Summary {
     pub data_segments: u64,
     /// Octets of payload, retransmissions included.
     pub payload_bytes: u64,
+    /// Packets of both directions were captured; of a total, for at least one connection.
+    pub both_directions: bool,
     /// Pure ACKs: no payload, and none of SYN, FIN, RST.
     pub ack_packets: u64,
     /// Pure ACKs per data packet of the opposite direction; `None` where the capture holds only one
@@ -74,6 +76,7 @@ impl Summary {
             data_packets: all.data_packets,
             data_segments: all.data_segments,
             payload_bytes: all.payload_bytes,
+            both_directions: paired.is_some(),
             ack_packets: all.ack_packets,
             ack_ratio: ratio(|counters| counters.data_packets),
             ack_ratio_per_segment: ratio(|counters| counters.data_segments),

@@ -162,6 +162,7 @@ fn a_super_segment_is_as_many_segments_as_were_sent() {
     let audit = audit_reader(&pcap(false, false, 1, 80, &packets)[..], "test").unwrap();
     assert_eq!((audit.total.data_packets, audit.total.data_segments), (1, 10));
     assert_eq!((audit.total.ack_ratio, audit.total.ack_ratio_per_segment), (Some(1.0), Some(0.1)));
+    assert!(audit.warnings[0].starts_with("1 data packets stand for 10 segments"), "{:?}", audit.warnings);
     let prediction = audit.predict(&n150(), Duration::from_millis(20));
     assert_eq!((prediction.packet_bytes, prediction.payload_bytes), (1500, 1448));
 }

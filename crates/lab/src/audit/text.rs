@@ -63,9 +63,8 @@ fn head(out: &mut String, audit: &Audit) {
 
 fn section(out: &mut String, title: &str, summary: &Summary) {
     let percent = |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
-    let one_way = "- (one direction only)";
-    let ratio = |ratio: Option<f64>| ratio.map_or(one_way.into(), |ratio| format!("{ratio:.3}"));
-    // No data is not the same as no opposite direction, but neither has a ratio.
+    let no_ratio = if summary.both_directions { "- (no data)" } else { "- (one direction only)" };
+    let ratio = |ratio: Option<f64>| ratio.map_or(no_ratio.into(), |ratio| format!("{ratio:.3}"));
     let values: [String; 13] = [
         summary.data_packets.to_string(),
         summary.data_segments.to_string(),
