@@ -1,5 +1,7 @@
 //! From a captured frame to the IP packets in it.
 
+use std::collections::HashMap;
+
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -9,8 +11,8 @@ pub(super) enum Verdict {
     Opaque,
     /// An 802.11 frame whose FCS was bad.
     BadFcs,
-    /// An 802.11 retransmission; handed out nevertheless.
-    Retry,
+    /// An 802.11 retransmission of a frame that was handed out before.
+    Copy,
     /// Not IP: ARP, beacons, and so on.
     NotIp,
     /// Cut off before the IP header, or nonsense.
@@ -65,11 +67,39 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// 802.11 frames heard, to tell retransmissions from first copies as a receiver does
+/// (802.11-2020 clause 10.3.2.14).
+#[derive(Default)]
+pub(super) struct Heard {
+    /// Per transmitter and TID the last sequence numbers, each at its value modulo the length. Only
+    /// looked up, never iterated.
+    numbers: HashMap<([u8; 6], u8), [u16; 64]>,
+}
+
+impl Heard {
+    /// Transmitters remembered; retransmissions of any further ones count as packets.
+    const MOST: usize = 1_024;
+    /// No sequence number: those have 12 bits.
+    const NONE: u16 = u16::MAX;
+
+    /// Notes a frame; true for a retransmission of one noted before.
+    fn is_copy(&mut self, transmitter: [u8; 6], tid: u8, number: u16, is_retry: bool) -> bool {
+        let key = (transmitter, tid);
+        if self.numbers.len() >= Self::MOST && !self.numbers.contains_key(&key) {
+            return false;
+        }
+        let numbers = self.numbers.entry(key).or_insert([Self::NONE; 64]);
+        let before = std::mem::replace(&mut numbers[usize::from(number % 64)], number);
+        is_retry && before == number
+    }
+}
+
 /// Hands every IP packet in `frame` to `sink`; more than one only out of an A-MSDU.
 pub(super) fn ip_packets<'a>(
     link_type: u16,
     frame: &'a [u8],
     original_len: u32,
+    heard: &mut Heard,
     sink: &mut impl FnMut(IpBytes<'a>),
 ) -> Verdict {
     let cursor = Cursor { bytes: frame, on_link: original_len };
@@ -77,9 +107,9 @@ pub(super) fn ip_packets<'a>(
         1 => ethernet(cursor, sink),
         0 | 108 => cursor.skip(4).map(|ip| raw_ip(ip, None, sink)),
         12 | 14 | 101 | 228 | 229 => Some(raw_ip(cursor, None, sink)),
-        105 => dot11(cursor, false, sink),
+        105 => dot11(cursor, false, heard, sink),
         113 => cooked_v1(cursor, sink),
-        127 => radiotap(cursor, sink),
+        127 => radiotap(cursor, heard, sink),
         276 => cooked_v2(cursor, sink),
         _ => Some(Verdict::Unsupported),
     };
@@ -159,7 +189,7 @@ fn llc<'a>(frame: Cursor<'a>, interface: Option<u32>, sink: &mut impl FnMut(IpBy
 }
 
 /// Radiotap: version, pad, length, then present words; the flags field tells of FCS and padding.
-fn radiotap<'a>(frame: Cursor<'a>, sink: &mut impl FnMut(IpBytes<'a>)) -> Option<Verdict> {
+fn radiotap<'a>(frame: Cursor<'a>, heard: &mut Heard, sink: &mut impl FnMut(IpBytes<'a>)) -> Option<Verdict> {
     const PRESENT_TSFT: u32 = 1;
     const PRESENT_FLAGS: u32 = 1 << 1;
     const PRESENT_MORE: u32 = 1 << 31;
@@ -192,11 +222,16 @@ fn radiotap<'a>(frame: Cursor<'a>, sink: &mut impl FnMut(IpBytes<'a>)) -> Option
     if flags & FLAG_FCS != 0 {
         mpdu = mpdu.without_tail(4);
     }
-    dot11(mpdu, flags & FLAG_DATA_PAD != 0, sink)
+    dot11(mpdu, flags & FLAG_DATA_PAD != 0, heard, sink)
 }
 
 /// An MPDU (802.11-2020 clause 9.2): only data frames that carry something are of interest.
-fn dot11<'a>(mpdu: Cursor<'a>, padded_to_four: bool, sink: &mut impl FnMut(IpBytes<'a>)) -> Option<Verdict> {
+fn dot11<'a>(
+    mpdu: Cursor<'a>,
+    padded_to_four: bool,
+    heard: &mut Heard,
+    sink: &mut impl FnMut(IpBytes<'a>),
+) -> Option<Verdict> {
     let (kind, flags) = (*mpdu.bytes.first()?, *mpdu.bytes.get(1)?);
     let subtype = kind >> 4;
     let is_data = kind & 0x0f == 0x08;
@@ -209,8 +244,11 @@ fn dot11<'a>(mpdu: Cursor<'a>, padded_to_four: bool, sink: &mut impl FnMut(IpByt
     let qos_at = if four_addresses { 30 } else { 24 };
     let mut header_len = qos_at;
     let mut is_amsdu = false;
+    let mut tid = 0;
     if is_qos {
-        is_amsdu = mpdu.bytes.get(qos_at)? & 0x80 != 0;
+        let qos = mpdu.bytes.get(qos_at)?;
+        is_amsdu = qos & 0x80 != 0;
+        tid = qos & 0x0f;
         header_len += 2;
         // The +HTC bit: an HT Control field follows.
         if flags & 0x80 != 0 {
@@ -223,14 +261,17 @@ fn dot11<'a>(mpdu: Cursor<'a>, padded_to_four: bool, sink: &mut impl FnMut(IpByt
     if flags & 0x40 != 0 {
         return Some(Verdict::Opaque);
     }
-    let fragment = mpdu.bytes.get(22)? & 0x0f;
-    if fragment != 0 {
+    let sequence_control = u16::from_le_bytes([*mpdu.bytes.get(22)?, *mpdu.bytes.get(23)?]);
+    if sequence_control & 0x0f != 0 {
+        // A fragment after the first.
         return Some(Verdict::NotIp);
     }
+    let transmitter: [u8; 6] = *mpdu.bytes.get(10..)?.first_chunk()?;
+    if heard.is_copy(transmitter, tid, sequence_control >> 4, flags & 0x08 != 0) {
+        return Some(Verdict::Copy);
+    }
     let body = mpdu.skip(header_len)?;
-    let verdict = if is_amsdu { amsdu(body, sink)? } else { llc(body, None, sink)? };
-    let is_retry = flags & 0x08 != 0;
-    Some(if is_retry && verdict == Verdict::Read { Verdict::Retry } else { verdict })
+    if is_amsdu { amsdu(body, sink) } else { llc(body, None, sink) }
 }
 
 /// A-MSDU subframes: addresses, length, MSDU, padding to 4 (802.11-2020 clause 9.3.2.2).
@@ -260,7 +301,7 @@ mod tests {
 
     fn read(link_type: u16, frame: &[u8]) -> (Verdict, Vec<(usize, u32)>) {
         let mut found = Vec::new();
-        let verdict = ip_packets(link_type, frame, frame.len() as u32, &mut |ip| {
+        let verdict = ip_packets(link_type, frame, frame.len() as u32, &mut Heard::default(), &mut |ip| {
             found.push((ip.bytes.len(), ip.on_link));
         });
         (verdict, found)
@@ -298,7 +339,7 @@ mod tests {
         };
         let plain = joined(&[&SNAP, &IP]);
         assert_eq!(read(105, &qos(0x01, 0, &[], &plain)), (Verdict::Read, vec![(20, 20)]));
-        assert_eq!(read(105, &qos(0x09, 0, &[], &plain)), (Verdict::Retry, vec![(20, 20)]));
+        assert_eq!(read(105, &qos(0x09, 0, &[], &plain)), (Verdict::Read, vec![(20, 20)]));
         assert_eq!(read(105, &qos(0x03, 0, &[0; 6], &plain)), (Verdict::Read, vec![(20, 20)]));
         assert_eq!(read(105, &qos(0x41, 0, &[], &plain)), (Verdict::Opaque, vec![]));
         let htc = joined(&[&[0; 4], &plain]);
@@ -309,6 +350,25 @@ mod tests {
         // A QoS null and a beacon carry nothing.
         assert_eq!(read(105, &joined(&[&[0xc8, 1], &[0; 30]])).0, Verdict::NotIp);
         assert_eq!(read(105, &joined(&[&[0x80, 0], &[0; 30]])).0, Verdict::NotIp);
+    }
+
+    #[test]
+    fn only_a_retransmission_of_a_heard_frame_is_a_copy() {
+        let mut heard = Heard::default();
+        let (one, other) = ([1; 6], [2; 6]);
+        assert!(!heard.is_copy(one, 0, 7, true));
+        assert!(heard.is_copy(one, 0, 7, true));
+        assert!(!heard.is_copy(one, 0, 7, false));
+        assert!(!heard.is_copy(one, 1, 7, true));
+        assert!(!heard.is_copy(other, 0, 7, true));
+        // 64 numbers later the old one is forgotten.
+        assert!(!heard.is_copy(one, 0, 71, false));
+        assert!(!heard.is_copy(one, 0, 7, true));
+        for i in 0..3 * Heard::MOST as u32 {
+            let [a, b, c, d] = i.to_be_bytes();
+            heard.is_copy([0, 0, a, b, c, d], 0, 1, false);
+        }
+        assert_eq!(heard.numbers.len(), Heard::MOST);
     }
 
     #[test]

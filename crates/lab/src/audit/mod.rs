@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use container::{Container, Fault};
 use flow::FlowTable;
-use link::{IpBytes, SUPPORTED, Verdict, ip_packets};
+use link::{Heard, IpBytes, SUPPORTED, Verdict, ip_packets};
 use tcp::{NotTcp, Tcp};
 
 /// Why there is no audit at all.
@@ -120,6 +120,8 @@ pub struct Skipped {
     pub protected: u64,
     /// 802.11 frames with a bad FCS.
     pub bad_fcs: u64,
+    /// 802.11 retransmissions of frames that were captured before.
+    pub wifi_copies: u64,
     /// Copies that another interface of the same capture saw.
     pub other_interface: u64,
     /// Of a link type that is not understood.
@@ -209,11 +211,11 @@ fn first_fault(fault: Fault, name: &str, offset: Option<u64>) -> AuditError {
 struct Counting {
     packets: u64,
     tcp_packets: u64,
-    wifi_retries: u64,
     untimed: u64,
     skipped: Skipped,
     unknown_link_type: Option<u16>,
     stopped: Option<String>,
+    heard: Heard,
     flows: FlowTable,
 }
 
@@ -233,9 +235,10 @@ impl Counting {
             Err(NotTcp::Fragment) => self.skipped.fragments += 1,
             Err(NotTcp::Short) => self.skipped.short += 1,
         };
-        match ip_packets(record.link_type, bytes, record.original_len, &mut ip_packet) {
+        let heard = &mut self.heard;
+        match ip_packets(record.link_type, bytes, record.original_len, heard, &mut ip_packet) {
             Verdict::Read => {}
-            Verdict::Retry => self.wifi_retries += 1,
+            Verdict::Copy => self.skipped.wifi_copies += 1,
             Verdict::Opaque => self.skipped.protected += 1,
             Verdict::BadFcs => self.skipped.bad_fcs += 1,
             Verdict::NotIp => self.skipped.not_ip += 1,
@@ -292,7 +295,7 @@ impl Counting {
             (skipped.fragments, "IP fragments show no TCP header and are not counted"),
             (skipped.protected, "802.11 frames are encrypted: their contents are unknown"),
             (skipped.bad_fcs, "802.11 frames have a bad FCS and are not counted"),
-            (self.wifi_retries, "802.11 retransmissions are counted as packets of their own"),
+            (skipped.wifi_copies, "802.11 retransmissions of frames already captured are not counted"),
             (skipped.other_interface, "packets were seen on a second interface and are counted once"),
             (skipped.link_type, "packets are of a link type that is not understood"),
             (self.untimed, "packets have no time stamp"),

@@ -304,11 +304,14 @@ fn a_simulated_channel_reads_back() {
             payload: packet[14..].to_vec(),
         };
         write(i, from, Some(to), Outcome::Errored, frame(false));
+        // Its ACK is lost: the receiver gets it twice.
+        write(i, from, Some(to), Outcome::Received, frame(true));
         write(i, from, Some(to), Outcome::Received, frame(true));
         write(i, to, Some(from), Outcome::Received, Frame::Ack);
     }
     let audit = audit_reader(&writer.finish().unwrap()[..], "air").unwrap();
     assert_eq!((audit.tcp_packets, audit.skipped.bad_fcs, audit.skipped.not_ip), (15, 15, 15));
+    assert_eq!(audit.skipped.wifi_copies, 15);
     assert_eq!((audit.total.ack_ratio, audit.total.duration_s), (Some(0.5), Some(0.014)));
 }
 
