@@ -1,1 +1,4 @@
 //! The lab.
+
+pub mod audit;
+pub mod theory;

@@ -1,5 +1,6 @@
 //! A deterministic discrete-event world: hosts, flows and links under one scheduler.
 
+pub mod capture;
 mod digest;
 mod flow;
 pub mod record;
