@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use tacit_sim::Setup;
 
 use crate::error::InputError;
-use crate::record::Label;
+use crate::record::{Label, RunRecord};
 use crate::scenario::Scenario;
 use crate::scheme::Scheme;
 
@@ -59,6 +59,15 @@ impl Plan {
 pub fn content_id(setup: &Setup) -> String {
     let mut hash = Fnv128::new();
     let _ = write!(hash, "{}\n{setup:?}", build_identity());
+    format!("{:032x}", hash.state)
+}
+
+/// One hash for the digests of all `records`, in order.
+pub fn combined_digest(records: &[RunRecord]) -> String {
+    let mut hash = Fnv128::new();
+    for record in records {
+        let _ = writeln!(hash, "{}", record.digest);
+    }
     format!("{:032x}", hash.state)
 }
 

@@ -35,10 +35,11 @@ impl Mismatch {
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Two slips in a short word make another word.
     let limit = (word.chars().count() / 3).max(1) + 1;
+    let edits = |name: &str| strsim::damerau_levenshtein(word, name);
+    // `rate` for `ack-rate`, `wire` for `wired-10`: a part of the name is as good as one slip.
     let distance = |name: &str| {
-        let edits = strsim::damerau_levenshtein(word, name);
-        // `rate` for `ack-rate`, `queue` for `ap-queue`: a part of the name is as good as one slip.
-        if name.split('-').any(|part| part == word) { edits.min(1) } else { edits }
+        let part = name.split('-').map(|part| edits(part) + 1).min();
+        part.map_or_else(|| edits(name), |part| part.min(edits(name)))
     };
     known
         .into_iter()

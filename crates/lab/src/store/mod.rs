@@ -43,12 +43,14 @@ pub struct Provenance {
     pub version: String,
     /// The command that makes the same results.
     pub command: String,
+    /// The schemes shown, with commas; runs of others are yardsticks only.
+    pub schemes: String,
     /// Hash of all runs' digests, in order.
     pub digest: String,
 }
 
 impl Provenance {
-    fn fields(&self) -> [(&'static str, &str); 7] {
+    fn fields(&self) -> [(&'static str, &str); 8] {
         [
             ("tacit.scenario", &self.scenario),
             ("tacit.description", &self.description),
@@ -56,6 +58,7 @@ impl Provenance {
             ("tacit.seeds", &self.seeds),
             ("tacit.version", &self.version),
             ("tacit.command", &self.command),
+            ("tacit.schemes", &self.schemes),
             ("tacit.digest", &self.digest),
         ]
     }
@@ -68,6 +71,7 @@ impl Provenance {
             seeds: get("tacit.seeds"),
             version: get("tacit.version"),
             command: get("tacit.command"),
+            schemes: get("tacit.schemes"),
             digest: get("tacit.digest"),
         }
     }
