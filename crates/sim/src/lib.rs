@@ -1,11 +1,8 @@
 //! A deterministic discrete-event world: hosts, flows and links under one scheduler.
 
-#[allow(missing_docs, clippy::all, clippy::pedantic)]
-mod fake;
 pub mod record;
 pub mod setup;
 
-pub use fake::{run, run_observed};
 pub use record::Outcome;
 pub use setup::Setup;
 

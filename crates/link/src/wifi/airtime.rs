@@ -58,11 +58,6 @@ pub struct Airtime {
 }
 
 impl Airtime {
-    #[doc(hidden)]
-    pub const fn fake(spent: [Duration; 8]) -> Self {
-        Self { spent }
-    }
-
     /// Time spent on `what`.
     pub const fn get(&self, what: AirtimeUse) -> Duration {
         self.spent[what as usize]
