@@ -4,6 +4,7 @@
 //! ([`compare`], [`report`], [`figure`]). Running, storing and drawing are separate steps: a report is
 //! redrawn from its files without a run.
 
+pub mod audit;
 pub mod bench;
 pub mod compare;
 pub mod error;
@@ -18,6 +19,7 @@ mod stats;
 pub mod store;
 pub mod sweep;
 pub mod table;
+pub mod theory;
 
 pub use error::{InputError, LabError};
 pub use scenario::Scenario;

@@ -166,9 +166,9 @@ pub const ALL: &[Metric] = &[
         view.per_second(|air| air.missed_link_acks)
     }),
     metric("tcp_retransmitted_share", "segments sent again among data segments sent, whole run", |view| {
-        Some(view.sent(|tcp| tcp.retransmitted_segments)? / view.sent(|tcp| tcp.data_segments_sent)?)
+        Some(view.sent(|tcp| tcp.segments_retransmitted)? / view.sent(|tcp| tcp.data_segments_sent)?)
     }),
-    metric("tcp_rtos", "retransmission timeouts, whole run", |view| view.sent(|tcp| tcp.rtos)),
+    metric("tcp_rtos", "retransmission timeouts, whole run", |view| view.sent(|tcp| tcp.timeouts)),
     metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|tcp| tcp.fast_recoveries)),
     metric("tcp_data_per_ack", "data segments received per ACK sent, whole run", |view| {
         Some(view.received(|tcp| tcp.data_segments_received)? / view.received(|tcp| tcp.acks_sent)?)

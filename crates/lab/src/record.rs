@@ -123,8 +123,8 @@ pub fn flow_records(outcome: &Outcome) -> Vec<FlowRecord> {
         goodput_bps: flow.goodput_bps(outcome.measured),
         delivered_bytes: flow.delivered_total.0,
         completed_s: flow.completed_at.map(|at| at.as_nanos() as f64 / 1e9),
-        retransmitted_segments: flow.sender.map(|tcp| tcp.retransmitted_segments),
-        rtos: flow.sender.map(|tcp| tcp.rtos),
+        retransmitted_segments: flow.sender.map(|tcp| tcp.segments_retransmitted),
+        rtos: flow.sender.map(|tcp| tcp.timeouts),
         data_segments_sent: flow.sender.map(|tcp| tcp.data_segments_sent),
         acks_sent: flow.receiver.map(|tcp| tcp.acks_sent),
     };

@@ -3,6 +3,7 @@
 pub mod loss;
 pub mod payload;
 pub mod queue;
+pub mod random;
 pub mod wifi;
 pub mod wired;
 

@@ -1,10 +1,18 @@
 //! A deterministic discrete-event world: hosts, flows and links under one scheduler.
 
+pub mod capture;
+mod digest;
+mod flow;
 pub mod record;
+mod scheduler;
 pub mod setup;
+mod topology;
+mod wire_check;
+mod world;
 
 pub use record::Outcome;
 pub use setup::Setup;
+pub use world::World;
 
 use tacit_link::AirFrame;
 use tacit_proto::Packet;
@@ -31,4 +39,20 @@ pub enum RunError {
         /// Seed of the run.
         seed: u64,
     },
+}
+
+/// Runs `setup` to its end.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(setup: &Setup) -> Result<Outcome, RunError> {
+    World::new(setup, None)?.run()
+}
+
+/// Runs `setup` to its end while `observer` listens; the outcome is the same as without.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_observed(setup: &Setup, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
+    World::new(setup, Some(observer))?.run()
 }

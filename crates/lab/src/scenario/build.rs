@@ -58,12 +58,13 @@ impl Scenario {
     fn bss(&self, wifi: &Wifi, clients: u32) -> BssSetup {
         let station = |index| {
             let client = self.client_override(index);
-            let error = client.mpdu_error.unwrap_or(wifi.mpdu_error);
+            let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
             StationConfig {
                 mode: client.mode.unwrap_or(wifi.mode),
                 control_mode: client.ack_mode.or(wifi.ack_mode),
-                downlink_mpdu_error: error.down,
-                uplink_mpdu_error: error.up,
+                downlink_loss: error.down,
+                uplink_loss: error.up,
+                link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
                 downlink_queue: client.ap_queue.unwrap_or(wifi.ap_queue),
                 uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
             }
@@ -77,6 +78,7 @@ impl Scenario {
             reorder_timeout: wifi.reorder_timeout,
             link_ack_delay: wifi.link_ack_delay,
             eifs: wifi.eifs,
+            capture: wifi.capture,
             ..BssConfig::new(wifi.standard, (0..clients).map(station).collect())
         };
         let clients = (0..clients).map(|index| self.client_host(index)).collect();
@@ -141,7 +143,8 @@ fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::BitRate;
+    use tacit_link::Loss;
+    use tacit_proto::units::{BitRate, Ratio};
 
     use super::*;
 
@@ -176,7 +179,8 @@ mod tests {
         let stations = &setup.bss[0].config.stations;
         assert_eq!(stations[0].mode.rate(), BitRate::from_mbps(15));
         assert_eq!(stations[1].mode.rate(), BitRate::from_mbps(150));
-        assert!((stations[1].downlink_mpdu_error.as_fraction() - 0.02).abs() < 1e-9);
+        assert_eq!(stations[1].downlink_loss, Loss::Bernoulli(Ratio::from_fraction(0.02).unwrap()));
+        assert_eq!(stations[1].uplink_loss, Loss::None);
         assert_eq!(setup.flows[1].start, Instant::ZERO + Duration::from_secs(3));
     }
 }

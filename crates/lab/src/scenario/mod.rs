@@ -14,7 +14,7 @@ use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueLimit};
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
+use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::error::{InputError, LabError};
 use crate::input::{Node, Tree, Value, nearest};
@@ -81,6 +81,8 @@ pub struct Wifi {
     pub ack_mode: Option<Mode>,
     /// MPDU loss.
     pub mpdu_error: MpduError,
+    /// Loss of ACKs and Block Acks.
+    pub link_ack_error: Loss,
     /// Longest data PPDU.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU.
@@ -97,19 +99,21 @@ pub struct Wifi {
     pub link_ack_delay: Duration,
     /// EIFS after undecodable frames.
     pub eifs: bool,
+    /// Receivers keep hold of the longest of several PPDUs that start together.
+    pub capture: bool,
     /// Queue per station at the access point.
     pub ap_queue: QueueLimit,
     /// Queue at each station.
     pub station_queue: QueueLimit,
 }
 
-/// Chance that a data MPDU is lost, apart from collisions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which data MPDUs are lost, apart from collisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpduError {
     /// From the access point.
-    pub down: Ratio,
+    pub down: Loss,
     /// To the access point.
-    pub up: Ratio,
+    pub up: Loss,
 }
 
 /// `[[client]]`: what one client does differently.
@@ -121,6 +125,8 @@ pub struct ClientOverride {
     pub ack_mode: Option<Mode>,
     /// MPDU loss.
     pub mpdu_error: Option<MpduError>,
+    /// Loss of ACKs and Block Acks.
+    pub link_ack_error: Option<Loss>,
     /// Queue at the access point.
     pub ap_queue: Option<QueueLimit>,
     /// Queue at the station.

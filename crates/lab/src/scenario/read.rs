@@ -2,9 +2,9 @@
 
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wired::PipeConfig;
-use tacit_link::{QueueLimit, wifi};
+use tacit_link::{Loss, QueueLimit, wifi};
 use tacit_proto::packet::IpVersion;
-use tacit_proto::tcp::{self, AckPolicy, Congestion};
+use tacit_proto::tcp::{self, AckPolicy, Congestion, SlowStart};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 use crate::error::InputError;
 use crate::input::{
     MAX_DURATION, Mismatch, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer, loss,
-    one_of, queue_limit, ratio, text, within,
+    one_of, queue_limit, text, within,
 };
 
 /// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 octets less LLC/SNAP
@@ -89,7 +89,7 @@ fn run_section(section: Section<'_>) -> Result<RunPlan, InputError> {
     let plan = RunPlan {
         duration,
         measure_from,
-        seeds: section.or("seeds", 5, integer(1..=MAX_SEEDS))?,
+        seeds: section.or("seeds", 10, integer(1..=MAX_SEEDS))?,
         sample_interval: section.or(
             "sample-interval",
             Some(Duration::from_millis(500)),
@@ -128,20 +128,18 @@ fn mpdu_error(section: &Section<'_>) -> Result<Option<MpduError>, InputError> {
     let Some(node) = section.node("mpdu-error") else { return Ok(None) };
     if matches!(node.value, Value::Table(_)) {
         let each = section.section("mpdu-error")?;
-        let error = MpduError {
-            down: each.or("down", Default::default(), ratio)?,
-            up: each.or("up", Default::default(), ratio)?,
-        };
+        let error =
+            MpduError { down: each.or("down", Loss::None, loss)?, up: each.or("up", Loss::None, loss)? };
         each.finish()?;
         return Ok(Some(error));
     }
     let both = section.optional("mpdu-error", |value| {
-        ratio(value).map_err(|mut mismatch| {
+        loss(value).map_err(|mut mismatch| {
             mismatch.allowed.push_str(", or { down = \"2 %\", up = \"1 %\" }");
             mismatch
         })
     })?;
-    Ok(both.map(|both| MpduError { down: both, up: both }))
+    Ok(both.map(|both| MpduError { down: both.clone(), up: both }))
 }
 
 /// Beacons: an interval, `"none"`, or true for the usual interval.
@@ -168,6 +166,7 @@ fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputError> {
         mode: section.required("rate", data_mode(standard))?,
         ack_mode: section.or("ack-rate", None, ack_mode)?,
         mpdu_error: mpdu_error(&section)?.unwrap_or_default(),
+        link_ack_error: section.or("link-ack-error", Loss::None, loss)?,
         txop_limit: section.or(
             "txop-limit",
             usual.txop_limit,
@@ -184,6 +183,7 @@ fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputError> {
             within(Duration::ZERO..=Duration::from_millis(1), duration),
         )?,
         eifs: section.or("eifs", usual.eifs, flag)?,
+        capture: section.or("capture", usual.capture, flag)?,
         ap_queue: section.or("ap-queue", DEFAULT_QUEUE, queue_limit)?,
         station_queue: section.or("station-queue", DEFAULT_QUEUE, queue_limit)?,
     };
@@ -225,6 +225,7 @@ fn client_overrides(root: &Section<'_>, wifi: Option<&Wifi>) -> Result<Vec<Clien
                 client.mode = section.optional("rate", data_mode(wifi.standard))?;
                 client.ack_mode = section.or("ack-rate", None, ack_mode)?;
                 client.mpdu_error = mpdu_error(&section)?;
+                client.link_ack_error = section.optional("link-ack-error", loss)?;
                 client.ap_queue = section.optional("ap-queue", queue_limit)?;
                 client.station_queue = section.optional("station-queue", queue_limit)?;
             }
@@ -275,11 +276,18 @@ fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::Config, Inpu
     let smallest = if ip == IpVersion::V6 { MIN_MTU_V6 } else { MIN_MTU };
     let largest = if has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
     let controls = [("cubic", Congestion::Cubic), ("newreno", Congestion::NewReno)];
+    let slow_starts = [("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)];
     let buffer = within(Bytes(4_096)..=Bytes(1 << 30), byte_count);
     let config = tcp::Config {
         ip,
         mtu: section.or("mtu", usual.mtu, within(smallest..=largest, byte_count))?,
         congestion: section.or("congestion", usual.congestion, one_of(&controls))?,
+        slow_start: section.or("slow-start", usual.slow_start, one_of(&slow_starts))?,
+        byte_counting_limit: section.or(
+            "byte-counting-limit",
+            usual.byte_counting_limit,
+            integer(1..=1_000_000),
+        )?,
         ack_policy: AckPolicy {
             every: section.or("ack-every", usual.ack_policy.every, integer(1..=1_000))?,
             delay: section.or(
@@ -304,6 +312,7 @@ fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::Config, Inpu
             usual.rto_min,
             within(Duration::from_millis(1)..=Duration::from_secs(60), duration),
         )?,
+        time_wait: section.or("time-wait", usual.time_wait, span)?,
     };
     section.finish()?;
     Ok(config)

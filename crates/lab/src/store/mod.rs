@@ -16,7 +16,10 @@ mod sheet;
 mod tables;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use tacit_sim::capture::AtomicFile;
 
 pub use journal::Journal;
 
@@ -149,27 +152,19 @@ impl Store {
     }
 }
 
-/// Writes a file whole or not at all: under another name first, then renamed.
+/// Writes a file whole or not at all.
 ///
 /// # Errors
-/// Where it cannot be written; the other name is removed again.
+/// Where it cannot be written.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         fs::create_dir_all(directory).map_err(LabError::io(directory))?;
     }
-    let partial = partial_name(path);
-    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&partial);
-        LabError::io(path)(error)
-    })
-}
-
-/// The name a file has until it is complete.
-pub(crate) fn partial_name(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    name.into()
+    let written = AtomicFile::create(path).and_then(|mut file| {
+        file.write_all(content)?;
+        file.commit()
+    });
+    written.map_err(LabError::io(path))
 }
 
 fn remove_if_there(path: &Path) -> Result<(), LabError> {

@@ -3,7 +3,7 @@
 //! Three column types are all results need, so this speaks to the Parquet library directly: going
 //! through Arrow would double the time to build the program.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +17,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::{Provenance, partial_name};
+use tacit_sim::capture::AtomicFile;
+
+use super::Provenance;
 use crate::error::LabError;
 
 /// The values of a column.
@@ -51,13 +53,12 @@ impl Sheet {
 
     /// Writes the sheet to `path`, whole or not at all.
     pub fn write(&self, path: &Path, provenance: &Provenance) -> Result<(), LabError> {
-        let partial = partial_name(path);
-        let written = self.write_to(&partial, provenance).map_err(LabError::store(path));
-        let renamed = written.and_then(|()| fs::rename(&partial, path).map_err(LabError::io(path)));
-        renamed.inspect_err(|_| drop(fs::remove_file(&partial)))
+        let mut file = AtomicFile::create(path).map_err(LabError::io(path))?;
+        self.write_to(&mut file, provenance).map_err(LabError::store(path))?;
+        file.commit().map_err(LabError::io(path))
     }
 
-    fn write_to(&self, path: &Path, provenance: &Provenance) -> Result<(), ParquetError> {
+    fn write_to(&self, out: &mut AtomicFile, provenance: &Provenance) -> Result<(), ParquetError> {
         let pairs = provenance.fields().map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
         let properties = WriterProperties::builder()
             .set_key_value_metadata(Some(pairs.into()))
@@ -66,8 +67,7 @@ impl Sheet {
         let fields =
             self.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_, _>>()?;
         let schema = Type::group_type_builder("row").with_fields(fields).build()?;
-        let mut writer =
-            SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties))?;
+        let mut writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
         let mut group = writer.next_row_group()?;
         for (_, column) in &self.columns {
             let mut out = group.next_column()?.ok_or_else(|| ParquetError::EOF("fewer columns".into()))?;

@@ -1,21 +1,24 @@
 //! What a basic service set may be told before it starts.
 
-use tacit_proto::units::{Duration, Ratio};
+use tacit_proto::units::Duration;
 
 use super::phy::{Mode, Standard};
+use crate::loss::Loss;
 use crate::queue::QueueLimit;
 
 /// One client of a basic service set and its link to the access point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationConfig {
     /// Rate of data frames, both ways.
     pub mode: Mode,
     /// Rate of control responses, if not what the standard's rule gives for `mode`.
     pub control_mode: Option<Mode>,
-    /// Chance that a data MPDU from the access point is lost, apart from collisions.
-    pub downlink_mpdu_error: Ratio,
-    /// Chance that a data MPDU to the access point is lost, apart from collisions.
-    pub uplink_mpdu_error: Ratio,
+    /// Which data MPDUs from the access point are lost, apart from collisions.
+    pub downlink_loss: Loss,
+    /// Which data MPDUs to the access point are lost, apart from collisions.
+    pub uplink_loss: Loss,
+    /// Which ACKs and Block Acks are lost, counted for each direction on its own.
+    pub link_ack_loss: Loss,
     /// Queue at the access point for this station.
     pub downlink_queue: QueueLimit,
     /// Queue at the station.
@@ -44,6 +47,9 @@ pub struct BssConfig {
     /// Link-layer ACKs leave this much later than one SIFS, as some implementations do, and
     /// transmitters wait as much longer.
     pub link_ack_delay: Duration,
+    /// A receiver keeps hold of the longest of several PPDUs that start together, and gets what of it
+    /// comes after the others have ended. Off, everything that overlaps is lost whole.
+    pub capture: bool,
     /// Wait EIFS instead of AIFS after an undecodable frame.
     pub eifs: bool,
 }
@@ -62,6 +68,7 @@ impl BssConfig {
             lifetime: Duration::from_millis(500),
             reorder_timeout: Duration::from_millis(100),
             link_ack_delay: Duration::ZERO,
+            capture: false,
             eifs: true,
         }
     }

@@ -3,6 +3,8 @@
 /// Counters of one station; all monotonic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationCounters {
+    /// Packets the queues took.
+    pub accepted: u64,
     /// PPDUs of data sent, collided ones included.
     pub data_ppdus: u64,
     /// MPDUs in them.
@@ -38,6 +40,7 @@ impl StationCounters {
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
+            accepted: self.accepted - earlier.accepted,
             data_ppdus: self.data_ppdus - earlier.data_ppdus,
             data_mpdus: self.data_mpdus - earlier.data_mpdus,
             delivered_first_try: self.delivered_first_try - earlier.delivered_first_try,

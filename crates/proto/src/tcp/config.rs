@@ -8,9 +8,20 @@ use crate::units::{Bytes, Duration};
 pub enum Congestion {
     /// RFC 5681 with NewReno's window arithmetic.
     NewReno,
-    /// RFC 9438 with HyStart-less slow start.
+    /// RFC 9438; slow start as [`Config::slow_start`] says.
     #[default]
     Cubic,
+}
+
+/// How CUBIC's slow start ends. NewReno's always ends as RFC 5681 says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlowStart {
+    /// At ssthresh or at the first loss (RFC 5681 section 3.1).
+    Standard,
+    /// Also when the round-trip time rises, or the train of ACKs grows as long as half of it: HyStart
+    /// (Ha and Rhee 2011), on by default in Linux and ns-3.
+    #[default]
+    HyStart,
 }
 
 /// When a receiver acknowledges in-order data. Out-of-order data, and data that fills a gap, are
@@ -47,6 +58,11 @@ pub struct Config {
     pub mtu: Bytes,
     /// Congestion control.
     pub congestion: Congestion,
+    /// How CUBIC leaves slow start.
+    pub slow_start: SlowStart,
+    /// Most segments the congestion window grows by per ACK in slow start: `L` of RFC 3465. 2 there;
+    /// Linux has no such limit, which matters where ACKs are thinned to fewer than one in two.
+    pub byte_counting_limit: u32,
     /// ACK policy.
     pub ack_policy: AckPolicy,
     /// Offer timestamps (RFC 7323).
@@ -59,8 +75,20 @@ pub struct Config {
     pub send_buffer: Bytes,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// Lower bound of the retransmission timeout. RFC 6298 says 1 s; Linux uses 200 ms.
+    /// Lower bound of the retransmission timeout's variance term, hence of the timeout. RFC 6298 says
+    /// 1 s; Linux uses 200 ms.
     pub rto_min: Duration,
+    /// How long the end that closed first keeps the connection in TIME-WAIT: twice the maximum
+    /// segment lifetime. RFC 9293 says 4 minutes; Linux uses 60 s.
+    pub time_wait: Duration,
+}
+
+impl Config {
+    /// The MSS option this end sends: what fits beside the fixed headers (RFC 9293 section 3.7.1).
+    pub fn mss(&self) -> u16 {
+        let payload = self.mtu.0.saturating_sub(u64::from(self.ip.header_len()) + 20);
+        u16::try_from(payload).unwrap_or(u16::MAX)
+    }
 }
 
 impl Default for Config {
@@ -69,6 +97,8 @@ impl Default for Config {
             ip: IpVersion::V4,
             mtu: Bytes(1500),
             congestion: Congestion::Cubic,
+            slow_start: SlowStart::HyStart,
+            byte_counting_limit: 2,
             ack_policy: AckPolicy::default(),
             timestamps: true,
             sack: true,
@@ -76,6 +106,7 @@ impl Default for Config {
             send_buffer: Bytes(4 << 20),
             initial_window: 10,
             rto_min: Duration::from_millis(200),
+            time_wait: Duration::from_secs(60),
         }
     }
 }

@@ -1,22 +1,80 @@
-//! What a connection counts.
+//! What a connection counted, for reports and tests.
 
-/// Counters of one end of a connection; all monotonic.
+use crate::units::Duration;
+
+/// Counts and readings of one end of a connection since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Segments sent with payload, retransmissions included.
+    /// Segments sent, of any kind.
+    pub segments_sent: u64,
+    /// Segments taken in, of any kind and whether acceptable or not.
+    pub segments_received: u64,
+    /// Segments sent with payload or FIN, including those sent again.
     pub data_segments_sent: u64,
-    /// Segments sent again.
-    pub retransmitted_segments: u64,
-    /// Pure ACKs sent.
-    pub acks_sent: u64,
-    /// Segments with payload received.
+    /// Segments received with payload.
     pub data_segments_received: u64,
-    /// Pure ACKs received.
-    pub acks_received: u64,
-    /// Times fast recovery was entered.
-    pub fast_recoveries: u64,
-    /// Times the retransmission timer fired.
-    pub rtos: u64,
-    /// Octets passed to the application in order.
+    /// Payload octets sent, including those sent again.
+    pub bytes_sent: u64,
+    /// Payload octets that were sent before.
+    pub bytes_retransmitted: u64,
+    /// Segments that were sent before, SYN and FIN included.
+    pub segments_retransmitted: u64,
+    /// Octets of ours acknowledged cumulatively, SYN and FIN left out.
+    pub bytes_acked: u64,
+    /// Payload octets received, duplicates included.
+    pub bytes_received: u64,
+    /// Payload octets handed to the application, in order and once.
     pub delivered_bytes: u64,
+    /// Payload octets that arrived although they had been received before.
+    pub duplicate_bytes: u64,
+    /// Payload octets that lay outside the window or found no room.
+    pub dropped_bytes: u64,
+    /// Segments that arrived above a gap.
+    pub out_of_order_segments: u64,
+    /// Segments sent that only acknowledge.
+    pub acks_sent: u64,
+    /// Of those: window updates.
+    pub window_updates_sent: u64,
+    /// Of those: challenge ACKs (RFC 5961).
+    pub challenge_acks_sent: u64,
+    /// Segments received that only acknowledge.
+    pub acks_received: u64,
+    /// Duplicate acknowledgments: with SACK, those with news in their blocks; else as RFC 5681 says.
+    pub dup_acks_received: u64,
+    /// Octets of ours the peer SACKed, ever.
+    pub bytes_sacked: u64,
+    /// Times fast recovery began.
+    pub fast_recoveries: u64,
+    /// Times the retransmission timer expired with data outstanding.
+    pub timeouts: u64,
+    /// SYN and SYN-ACK segments sent again.
+    pub syn_retransmissions: u64,
+    /// Rescue retransmissions (RFC 6675 NextSeg rule (4)).
+    pub rescue_retransmissions: u64,
+    /// Zero-window probes sent.
+    pub window_probes: u64,
+    /// Segments dropped by PAWS (RFC 7323 section 5).
+    pub paws_drops: u64,
+    /// Segments dropped for any other reason: outside the window, impossible ACK, missing timestamps.
+    pub unacceptable_segments: u64,
+    /// Times the window was cut back after idling (RFC 5681 section 4.1).
+    pub idle_restarts: u64,
+    /// Smoothed round-trip time; `None` before the first measurement. A reading.
+    pub srtt: Option<Duration>,
+    /// Mean deviation of the round-trip time. A reading.
+    pub rttvar: Duration,
+    /// Latest round-trip time measured. A reading.
+    pub latest_rtt: Option<Duration>,
+    /// Retransmission timeout, backing off included. A reading.
+    pub rto: Duration,
+    /// Congestion window in octets. A reading.
+    pub cwnd: u64,
+    /// Slow start threshold in octets, `u64::MAX` before the first congestion event. A reading.
+    pub ssthresh: u64,
+    /// Octets sent and not yet acknowledged cumulatively. A reading.
+    pub bytes_in_flight: u64,
+    /// Octets thought to be in the network (RFC 6675 `pipe`). A reading.
+    pub pipe: u64,
+    /// The peer's window in octets. A reading.
+    pub send_window: u64,
 }

@@ -1,9 +1,27 @@
 //! TCP (RFC 9293), good enough to be put on the wire.
+//!
+//! A [`Connection`] is one end. Inside, `sender` and `receiver` are its two halves, each with the
+//! variables RFC 9293 section 3.3.1 gives it; `sack` keeps the books of what was sent, `reorder` of
+//! what arrived early, `congestion` says how much may be on its way, `ack_policy` when to answer.
+//! The stream is a count of octets: nothing is stored, and what a payload octet is follows from its
+//! place (see [`wire`](crate::wire)).
 
+mod ack_policy;
 mod config;
+mod congestion;
+mod connection;
 mod counters;
+mod position;
+mod ranges;
+mod receiver;
+mod reorder;
+mod rtt;
+mod sack;
 mod segment;
+mod sender;
 
-pub use config::{AckPolicy, Config, Congestion};
+pub use config::{AckPolicy, Config, Congestion, SlowStart};
+pub use connection::{Connection, Ends, Event, State};
 pub use counters::Counters;
+pub use receiver::ReadPolicy;
 pub use segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};

@@ -1,0 +1,255 @@
+//! CUBIC (RFC 9438) in fixed point.
+
+use super::hystart::HyStart;
+use super::{AckSample, Window};
+use crate::units::{Duration, Instant};
+
+/// beta_cubic = 0.7 (RFC 9438 section 4.6).
+const BETA: (u64, u64) = (7, 10);
+
+/// alpha_cubic = 3 * (1 - beta) / (1 + beta) = 9/17 (RFC 9438 section 4.3).
+const ALPHA: (u64, u64) = (9, 17);
+
+/// C = 0.4 segments per second cubed (RFC 9438 section 5.1).
+const C: (u128, u128) = (4, 10);
+
+/// Times on the cubic curve are counted in 2^-16 s, about 15 us.
+const TIME_SHIFT: u32 = 16;
+
+/// Longest time from the plateau that is computed, over an hour: beyond, the curve is a wall anyway
+/// and its cube would not fit.
+const TIME_LIMIT: u64 = 1 << 28;
+
+/// One congestion avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// t_epoch, moved forward by the time the application did not fill the window.
+    start: Instant,
+    /// K in units of 2^-16 s.
+    plateau: u64,
+    /// W_est in octets.
+    reno_window: u64,
+    /// Fraction of an octet not yet added to W_est, in octets * cwnd * 17.
+    reno_credit: u64,
+    /// Fraction of an octet not yet added to cwnd, in octets * cwnd.
+    credit: u64,
+}
+
+/// Window growth as a cubic function of the time since the last congestion event.
+#[derive(Clone, Debug)]
+pub(crate) struct Cubic {
+    pub(super) window: Window,
+    /// W_max in octets; zero before the first congestion event.
+    w_max: u64,
+    /// cwnd_prior in octets.
+    cwnd_prior: u64,
+    epoch: Option<Epoch>,
+    last_ack: Instant,
+    hystart: Option<HyStart>,
+    /// The stage after a timeout starts on the plateau: K = 0 (RFC 9438 section 4.8).
+    start_on_plateau: bool,
+}
+
+impl Cubic {
+    pub fn new(window: Window, hystart: bool) -> Self {
+        Self {
+            window,
+            w_max: 0,
+            cwnd_prior: 0,
+            epoch: None,
+            last_ack: Instant::ZERO,
+            hystart: hystart.then(HyStart::default),
+            // A slow start that ends without loss also begins its stage on the plateau (section 4.10).
+            start_on_plateau: true,
+        }
+    }
+
+    pub fn on_ack(&mut self, sample: &AckSample) {
+        let since_last = sample.now.saturating_since(self.last_ack);
+        self.last_ack = sample.now;
+        if !sample.window_limited {
+            // "The elapsed time MUST NOT include periods during which cwnd has not been updated due
+            // to application-limited behavior" (RFC 9438 section 4.2).
+            self.stop_clock(since_last);
+            return;
+        }
+        let mut acked = sample.acked;
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(sample);
+            if let Some(hystart) = &mut self.hystart
+                && hystart.should_leave(sample, self.window.cwnd, self.window.mss)
+            {
+                self.window.ssthresh = self.window.cwnd;
+            }
+            if self.window.in_slow_start() {
+                return;
+            }
+        }
+        self.avoid_congestion(sample, acked);
+    }
+
+    fn avoid_congestion(&mut self, sample: &AckSample, acked: u64) {
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => self.begin_epoch(sample.now),
+        };
+        let round_trip = sample.smoothed_rtt.unwrap_or(Duration::ZERO);
+        let elapsed = sample.now.saturating_since(epoch.start);
+        let cwnd = self.window.cwnd;
+        let mss = self.window.mss;
+
+        // Figure 4; alpha becomes 1 once W_est has come back to the window before the reduction.
+        let (numerator, denominator) =
+            if epoch.reno_window >= self.cwnd_prior { (ALPHA.1, ALPHA.1) } else { ALPHA };
+        epoch.reno_credit += numerator * acked * mss;
+        epoch.reno_window += epoch.reno_credit / (denominator * cwnd);
+        epoch.reno_credit %= denominator * cwnd;
+
+        if self.curve(epoch.plateau, elapsed) < epoch.reno_window {
+            self.window.cwnd = cwnd.max(epoch.reno_window);
+        } else {
+            // Sections 4.4 and 4.5, per octet acknowledged rather than per ACK, so that thinned ACKs
+            // grow the window no slower.
+            let target = self.curve(epoch.plateau, elapsed + round_trip).clamp(cwnd, cwnd + cwnd / 2);
+            epoch.credit += (target - cwnd) * acked;
+            self.window.cwnd += epoch.credit / cwnd;
+            epoch.credit %= cwnd;
+        }
+        self.epoch = Some(epoch);
+    }
+
+    fn begin_epoch(&mut self, now: Instant) -> Epoch {
+        let cwnd = self.window.cwnd;
+        if self.start_on_plateau || self.w_max < cwnd {
+            self.w_max = cwnd;
+        }
+        if self.cwnd_prior == 0 {
+            self.cwnd_prior = cwnd;
+        }
+        self.start_on_plateau = false;
+        let plateau = time_to_plateau(self.w_max - cwnd, self.window.mss);
+        Epoch { start: now, plateau, reno_window: cwnd, reno_credit: 0, credit: 0 }
+    }
+
+    /// W_cubic(t) = C * (t - K)^3 + W_max (Figure 1), in octets.
+    fn curve(&self, plateau: u64, elapsed: Duration) -> u64 {
+        let time = ((u128::from(elapsed.as_nanos()) << TIME_SHIFT) / 1_000_000_000) as u64;
+        let distance = u128::from(time.abs_diff(plateau).min(TIME_LIMIT));
+        let cube = distance * distance * distance;
+        let rise = ((cube * C.0 * u128::from(self.window.mss) / C.1) >> (3 * TIME_SHIFT)) as u64;
+        if time < plateau { self.w_max.saturating_sub(rise) } else { self.w_max.saturating_add(rise) }
+    }
+
+    /// Figure 5 and, for W_max, section 4.7's fast convergence.
+    fn reduce(&mut self, flight: u64) {
+        let cwnd = self.window.cwnd;
+        self.cwnd_prior = cwnd;
+        // W_max shrinks further when a flow did not get back to where it was: (1 + beta) / 2 = 17/20.
+        self.w_max = if cwnd < self.w_max { cwnd * (BETA.1 + BETA.0) / (2 * BETA.1) } else { cwnd };
+        self.window.ssthresh = (flight * BETA.0 / BETA.1).max(2 * self.window.mss);
+        self.epoch = None;
+        if let Some(hystart) = &mut self.hystart {
+            hystart.reset();
+        }
+    }
+
+    pub fn on_loss(&mut self, flight: u64) {
+        self.reduce(flight);
+        self.window.cwnd = self.window.ssthresh;
+        self.start_on_plateau = false;
+    }
+
+    pub fn on_timeout(&mut self, flight: u64) {
+        self.reduce(flight);
+        self.window.collapse();
+        self.start_on_plateau = true;
+    }
+
+    /// Data follows a pause.
+    pub fn on_restart(&mut self, idle: Duration) {
+        self.stop_clock(idle);
+        self.last_ack += idle;
+    }
+
+    /// Time that does not count because the application left the window unused.
+    fn stop_clock(&mut self, idle: Duration) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += idle;
+        }
+    }
+}
+
+/// K = cbrt((W_max - cwnd_epoch) / C) (Figure 2), in 2^-16 s.
+fn time_to_plateau(below: u64, mss: u64) -> u64 {
+    let cubed_seconds_shifted = (u128::from(below) << (3 * TIME_SHIFT)) * C.1 / (C.0 * u128::from(mss));
+    cube_root(cubed_seconds_shifted)
+}
+
+/// The largest integer whose cube is at most `value`, digit by binary digit.
+fn cube_root(value: u128) -> u64 {
+    let mut root: u128 = 0;
+    for bit in (0..42).rev() {
+        let candidate = root | (1 << bit);
+        if candidate * candidate * candidate <= value {
+            root = candidate;
+        }
+    }
+    root as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Config;
+
+    const MSS: u64 = 1000;
+
+    fn cubic(segments: u64) -> Cubic {
+        let mut cubic = Cubic::new(Window::new(&Config::default(), MSS as u32), false);
+        cubic.window.cwnd = segments * MSS;
+        cubic
+    }
+
+    #[test]
+    fn the_cube_root_is_exact() {
+        for root in [0u128, 1, 2, 1000, (1 << 40) + 12345] {
+            assert_eq!(u128::from(cube_root(root * root * root)), root);
+        }
+        assert_eq!(cube_root(26), 2);
+    }
+
+    #[test]
+    fn k_is_what_the_rfc_formula_gives() {
+        // A window of 1000 segments cut to 700: K = cbrt(300 / 0.4) = 9.0856 s.
+        let k = time_to_plateau(300 * MSS, MSS) as f64 / f64::from(1u32 << TIME_SHIFT);
+        assert!((k - 9.0856).abs() < 1e-3, "{k}");
+    }
+
+    #[test]
+    fn a_loss_cuts_to_seven_tenths_and_the_curve_comes_back_to_w_max() {
+        let mut cubic = cubic(1000);
+        cubic.on_loss(1000 * MSS);
+        assert_eq!(cubic.window.cwnd, 700 * MSS);
+        let epoch = cubic.begin_epoch(Instant::ZERO);
+        assert_eq!(cubic.curve(epoch.plateau, Duration::ZERO) / MSS, 700);
+        let at_plateau = cubic.curve(epoch.plateau, Duration::from_micros(9_085_603));
+        assert_eq!(at_plateau, 1000 * MSS);
+        // As far beyond the plateau as the cut was below it.
+        assert_eq!(cubic.curve(epoch.plateau, Duration::from_micros(18_171_206)) / MSS, 1299);
+    }
+
+    #[test]
+    fn fast_convergence_gives_way() {
+        let mut cubic = cubic(1000);
+        cubic.on_loss(1000 * MSS);
+        cubic.window.cwnd = 800 * MSS;
+        cubic.on_loss(800 * MSS);
+        assert_eq!(cubic.w_max, 680 * MSS);
+    }
+
+    #[test]
+    fn the_farthest_future_does_not_overflow() {
+        let cubic = cubic(4000);
+        assert!(cubic.curve(0, Duration::from_nanos(u64::MAX)) > cubic.window.cwnd);
+    }
+}

@@ -1,0 +1,78 @@
+//! HyStart: leaving slow start before it overflows the bottleneck's queue, as the CUBIC of Linux
+//! and ns-3 does (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011).
+
+use super::super::position::Position;
+use super::AckSample;
+use crate::units::{Duration, Instant};
+
+/// Windows below this many segments never leave early.
+const LOW_WINDOW_SEGMENTS: u64 = 16;
+
+/// Round-trip samples at the start of a round whose minimum is compared.
+const MIN_SAMPLES: u32 = 8;
+
+/// Bounds on how much the delay must rise over the smallest seen; between them, an eighth of that.
+const DELAY_RISE_MIN: Duration = Duration::from_millis(4);
+const DELAY_RISE_MAX: Duration = Duration::from_millis(16);
+
+/// ACKs no further apart than this belong to one train.
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+
+/// Watches one slow start, round trip by round trip.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HyStart {
+    /// A round ends when data up to here is acknowledged.
+    round_end: Option<Position>,
+    round_start: Instant,
+    train_end: Instant,
+    smallest: Option<Duration>,
+    smallest_in_round: Option<Duration>,
+    samples: u32,
+}
+
+impl HyStart {
+    /// Forgets the rounds of a slow start that ended. The smallest delay stays: the path is the same.
+    pub fn reset(&mut self) {
+        *self = Self { smallest: self.smallest, ..Self::default() };
+    }
+
+    /// Takes in an ACK; true when slow start should end: the train of ACKs has grown to half the
+    /// smallest round trip, so that the pipe is full, or the delay has risen, so that a queue is.
+    pub fn should_leave(&mut self, sample: &AckSample, cwnd: u64, mss: u64) -> bool {
+        if let Some(rtt) = sample.rtt {
+            self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
+        }
+        if self.round_end.is_none_or(|end| sample.snd_una > end) {
+            self.round_end = Some(sample.snd_nxt);
+            self.round_start = sample.now;
+            self.train_end = sample.now;
+            self.smallest_in_round = None;
+            self.samples = 0;
+        }
+        if cwnd < LOW_WINDOW_SEGMENTS * mss {
+            return false;
+        }
+        let Some(smallest) = self.smallest else { return false };
+        self.train_is_long(sample.now, smallest) || self.delay_rose(sample.rtt, smallest)
+    }
+
+    fn train_is_long(&mut self, now: Instant, smallest: Duration) -> bool {
+        if now.saturating_since(self.train_end) > TRAIN_GAP {
+            return false;
+        }
+        self.train_end = now;
+        now.saturating_since(self.round_start) > smallest / 2
+    }
+
+    fn delay_rose(&mut self, rtt: Option<Duration>, smallest: Duration) -> bool {
+        let Some(rtt) = rtt else { return false };
+        let in_round = self.smallest_in_round.map_or(rtt, |smallest| smallest.min(rtt));
+        self.smallest_in_round = Some(in_round);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let rise = (smallest / 8).clamp(DELAY_RISE_MIN, DELAY_RISE_MAX);
+        in_round > smallest + rise
+    }
+}

@@ -1,0 +1,363 @@
+//! One end of a TCP connection (RFC 9293 section 3.3.2 for its states).
+
+mod arrival;
+mod output;
+
+use std::collections::VecDeque;
+
+use super::config::Config;
+use super::counters::Counters;
+use super::position::Position;
+use super::receiver::{ReadPolicy, Receiver};
+use super::segment::Segment;
+use super::sender::{MAX_RETRIES, Sender, Timer, Timers};
+use crate::endpoint::Endpoint;
+use crate::packet::{Packet, Transport};
+use crate::units::{Duration, FlowId, HostId, Instant, SeqNumber};
+
+/// Who talks to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The connection, the same at both ends.
+    pub flow: FlowId,
+    /// This end.
+    pub local: HostId,
+    /// The other end.
+    pub remote: HostId,
+}
+
+/// State of a connection (RFC 9293 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection, or none any more.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was sent and one received.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// We closed; our FIN is not acknowledged.
+    FinWait1,
+    /// We closed and our FIN is acknowledged.
+    FinWait2,
+    /// The peer closed.
+    CloseWait,
+    /// Both closed at once; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed, then we; our FIN is not acknowledged.
+    LastAck,
+    /// Both closed; late segments are still answered for [`Config::time_wait`].
+    TimeWait,
+}
+
+/// What a connection tells its user. How much was delivered is read off
+/// [`Connection::counters`], not told segment by segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is done.
+    Connected,
+    /// Everything written so far is acknowledged.
+    SendDone,
+    /// The peer closed its direction; all it sent has arrived.
+    PeerClosed,
+    /// The connection ended in order, or by our own [`abort`](Connection::abort). At the end that
+    /// closed first this comes after TIME-WAIT.
+    Closed,
+    /// The peer reset or refused the connection.
+    Reset,
+    /// The peer stopped answering.
+    TimedOut,
+}
+
+/// What both SYNs agreed on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Negotiated {
+    timestamps: bool,
+    sack: bool,
+    /// Both sent a window scale; `send_scale` is the peer's (Snd.Wind.Shift).
+    scaling: bool,
+    send_scale: u8,
+}
+
+/// TS.Recent and what belongs to it (RFC 7323 section 4.3).
+#[derive(Clone, Copy, Debug, Default)]
+struct TimestampState {
+    recent: u32,
+    recent_at: Instant,
+    last_ack_sent: Position,
+}
+
+/// One end of a TCP connection.
+///
+/// A sans-IO [`Endpoint`]: see there for how it is driven. Methods that queue something to send
+/// ([`write`](Self::write), [`close`](Self::close), [`abort`](Self::abort), [`read`](Self::read))
+/// take no time; what they cause appears on the next
+/// [`poll_transmit`](Endpoint::poll_transmit), so drain after them as after any other call.
+///
+/// Costs: no allocation and constant amortised time per packet while nothing is lost.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: Config,
+    ends: Ends,
+    state: State,
+    /// Opened by [`connect`](Self::connect).
+    active: bool,
+    iss: Position,
+    /// IRS; meaningful from SYN-RECEIVED on.
+    irs: Position,
+    sender: Sender,
+    receiver: Receiver,
+    agreed: Negotiated,
+    stamps: TimestampState,
+    timers: Timers,
+    counters: Counters,
+    events: VecDeque<Event>,
+    /// When this end was made: no echo can be older.
+    opened: Instant,
+    syn_due: bool,
+    syn_sent_at: Option<Instant>,
+    syn_retries: u32,
+    ack_due: bool,
+    /// The ACK due only announces a window.
+    update_due: bool,
+    reset_due: Option<Segment>,
+    last_challenge: Option<Instant>,
+    identification: u16,
+}
+
+impl Connection {
+    /// Opens a connection: the SYN appears on [`poll_transmit`](Endpoint::poll_transmit). `iss` is
+    /// the initial send sequence number.
+    pub fn connect(config: Config, ends: Ends, iss: SeqNumber, now: Instant) -> Self {
+        let mut connection = Self::new(config, ends, iss, State::SynSent);
+        connection.active = true;
+        connection.opened = now;
+        connection.syn_due = true;
+        connection
+    }
+
+    /// Waits for the peer to open the connection.
+    pub fn listen(config: Config, ends: Ends, iss: SeqNumber) -> Self {
+        Self::new(config, ends, iss, State::Listen)
+    }
+
+    fn new(config: Config, ends: Ends, iss: SeqNumber, state: State) -> Self {
+        let first = Position::first(iss);
+        Self {
+            config,
+            ends,
+            state,
+            active: false,
+            iss: first,
+            irs: Position::default(),
+            sender: Sender::new(&config, first),
+            receiver: Receiver::new(&config, ReadPolicy::Immediate),
+            agreed: Negotiated::default(),
+            stamps: TimestampState::default(),
+            timers: Timers::default(),
+            counters: Counters::default(),
+            events: VecDeque::new(),
+            opened: Instant::ZERO,
+            syn_due: false,
+            syn_sent_at: None,
+            syn_retries: 0,
+            ack_due: false,
+            update_due: false,
+            reset_due: None,
+            last_challenge: None,
+            identification: 0,
+        }
+    }
+
+    /// Adds `octets` to what is to be sent. The supply saturates: `write(u64::MAX)` is a source that
+    /// never ends. Before the connection is established it waits; after [`close`](Self::close) it is
+    /// ignored.
+    pub fn write(&mut self, octets: u64) {
+        self.sender.write(octets);
+    }
+
+    /// Sends FIN after everything written; what the peer sends is still taken in. Called before the
+    /// handshake is done it waits for that, save in LISTEN, which it ends. (RFC 9293 section 3.10.4
+    /// would delete a connection in SYN-SENT; [`abort`](Self::abort) does.)
+    pub fn close(&mut self) {
+        match self.state {
+            State::Listen => self.end(Event::Closed),
+            State::SynSent | State::SynReceived => self.sender.close(),
+            State::Established => {
+                self.sender.close();
+                self.state = State::FinWait1;
+            }
+            State::CloseWait => {
+                self.sender.close();
+                self.state = State::LastAck;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the connection at once, telling a peer that knows of it by RST (RFC 9293 section 3.10.5).
+    pub fn abort(&mut self) {
+        match self.state {
+            State::Closed => return,
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait => {
+                self.reset_due = Some(self.reset_segment(self.sender.snd_nxt.wire()));
+            }
+            _ => {}
+        }
+        self.end(Event::Closed);
+    }
+
+    /// Says when the application takes data out of the receive buffer. Set it before data arrives.
+    pub fn set_read_policy(&mut self, policy: ReadPolicy) {
+        self.receiver.set_policy(policy);
+    }
+
+    /// Takes up to `octets` of in-order data out of the receive buffer, under [`ReadPolicy::Manual`];
+    /// returns how many there were. May make the window reopen.
+    pub fn read(&mut self, octets: u64) -> u64 {
+        let (taken, announce) = self.receiver.read(octets, &mut self.counters);
+        if announce && self.can_receive() && !self.receiver.finished() {
+            self.update_due = !self.ack_due;
+            self.ack_due = true;
+        }
+        taken
+    }
+
+    /// Octets in order and not yet read.
+    pub fn readable(&self) -> u64 {
+        self.receiver.unread()
+    }
+
+    /// Octets written and not yet sent.
+    pub fn unsent(&self) -> u64 {
+        self.sender.unsent()
+    }
+
+    /// The state of the connection.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Who talks to whom.
+    pub fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// The configuration this end was made with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Payload octets of a full segment (Eff.snd.MSS); before the handshake is done, the MSS offered.
+    pub fn segment_payload(&self) -> u32 {
+        self.sender.mss
+    }
+
+    /// Payload octets handed to the application, in order and once; one field of
+    /// [`counters`](Self::counters) at the price of a load.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.counters.delivered_bytes
+    }
+
+    /// What was counted so far, and readings as of now.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        self.sender.read_out(&mut counters);
+        counters
+    }
+
+    /// True when the peer may still send text.
+    fn can_receive(&self) -> bool {
+        matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
+    }
+
+    /// Enters CLOSED.
+    fn end(&mut self, event: Event) {
+        self.state = State::Closed;
+        self.timers = Timers::default();
+        self.syn_due = false;
+        self.ack_due = false;
+        self.events.push_back(event);
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.clear(Timer::Retransmit);
+        self.timers.clear(Timer::Persist);
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
+
+    fn on_retransmit_timer(&mut self) {
+        let alive = match self.state {
+            State::SynSent | State::SynReceived => {
+                self.syn_due = true;
+                self.syn_retries += 1;
+                self.sender.rtt.back_off();
+                self.syn_retries <= MAX_RETRIES
+            }
+            _ => self.sender.on_retransmit_timeout(&mut self.counters),
+        };
+        if !alive {
+            self.end(Event::TimedOut);
+        }
+    }
+}
+
+impl Endpoint for Connection {
+    type Packet = Packet;
+    type Event = Event;
+
+    /// Packets of another flow, from another host, or that are not TCP are ignored.
+    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        let Transport::Tcp(segment) = &packet.transport else { return };
+        if packet.flow == self.ends.flow && packet.source == self.ends.remote {
+            self.counters.segments_received += 1;
+            self.arrive(now, segment);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.timers.take_expired(Timer::Retransmit, now) {
+            self.on_retransmit_timer();
+        }
+        if self.timers.take_expired(Timer::Persist, now) && !self.sender.on_persist_timeout() {
+            self.end(Event::TimedOut);
+        }
+        if self.timers.take_expired(Timer::DelayedAck, now) {
+            self.ack_due = true;
+        }
+        if self.timers.take_expired(Timer::TimeWait, now) {
+            self.end(Event::Closed);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        let segment = self.next_segment(now)?;
+        Some(self.wrap(segment))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The earliest of four deadlines. Changes with almost every ACK: drivers should let an event
+    /// already scheduled fire early rather than move it each time.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+}
+
+/// Milliseconds of the timestamp clock (RFC 7323 section 5.4 wants 1 ms to 1 s a tick).
+fn timestamp_ticks(now: Instant) -> u32 {
+    now.saturating_since(Instant::ZERO).as_millis() as u32
+}
+
+/// Length of a timestamp tick.
+const TIMESTAMP_TICK: Duration = Duration::from_millis(1);

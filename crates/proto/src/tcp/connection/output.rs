@@ -1,0 +1,185 @@
+//! Building segments.
+
+use super::{Connection, State, timestamp_ticks};
+use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
+use crate::tcp::position::Position;
+use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
+use crate::tcp::sender::{Outgoing, Timer};
+use crate::units::{Instant, SeqNumber};
+
+/// Octets of options a TCP header has room for (RFC 9293 section 3.1: 60 less 20).
+const OPTION_ROOM: u64 = 40;
+
+/// The Timestamps option with its padding.
+pub(super) const TIMESTAMPS_LEN: u32 = 12;
+
+impl Connection {
+    /// The next segment to send at `now`: RST, SYN, urgent ACKs, data, probe, ACK, in this order.
+    pub(super) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(reset) = self.reset_due.take() {
+            return Some(reset);
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived => return self.next_handshake_segment(now),
+            State::TimeWait => return self.next_ack(now),
+            _ => {}
+        }
+        // A duplicate ACK counts as one only without payload (RFC 5681 section 2), and a full data
+        // segment has no room for SACK blocks.
+        if self.ack_due && !self.receiver.reorder().is_empty() {
+            return self.next_ack(now);
+        }
+        if let Some(outgoing) = self.sender.next(now, &mut self.timers, &mut self.counters) {
+            return Some(self.data_segment(now, outgoing));
+        }
+        if core::mem::take(&mut self.sender.probe_due) {
+            self.counters.window_probes += 1;
+            return Some(self.probe_segment(now));
+        }
+        self.next_ack(now)
+    }
+
+    fn next_handshake_segment(&mut self, now: Instant) -> Option<Segment> {
+        if !core::mem::take(&mut self.syn_due) {
+            return self.next_ack(now);
+        }
+        if self.syn_sent_at.is_some() {
+            self.counters.syn_retransmissions += 1;
+            self.counters.segments_retransmitted += 1;
+        }
+        self.syn_sent_at = Some(now);
+        self.sender.snd_nxt = self.iss + 1;
+        self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto());
+        Some(self.syn_segment(now))
+    }
+
+    /// A SYN offers what the configuration allows; a SYN-ACK only what the peer's SYN offered too
+    /// (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2).
+    fn syn_segment(&mut self, now: Instant) -> Segment {
+        let answering = self.state == State::SynReceived;
+        let timestamps = if answering { self.agreed.timestamps } else { self.config.timestamps };
+        let scaling = !answering || self.agreed.scaling;
+        let sack_permitted = if answering { self.agreed.sack } else { self.config.sack };
+        let mut flags = Flags::SYN;
+        let mut ack = SeqNumber(0);
+        if answering {
+            flags |= Flags::ACK;
+            ack = self.receiver.rcv_nxt.wire();
+            self.note_ack_sent();
+        }
+        Segment {
+            seq: self.iss.wire(),
+            ack,
+            window: self.receiver.offer_unscaled_window(),
+            flags,
+            timestamps: timestamps.then(|| self.stamp(now, answering)),
+            mss: Some(self.config.mss()),
+            window_scale: scaling.then_some(self.receiver.scale),
+            sack_permitted,
+            ..Segment::default()
+        }
+    }
+
+    fn data_segment(&mut self, now: Instant, outgoing: Outgoing) -> Segment {
+        self.counters.data_segments_sent += 1;
+        self.counters.bytes_sent += u64::from(outgoing.payload);
+        let mut segment = self.acking_segment(now, outgoing.start, outgoing.payload);
+        if outgoing.push {
+            segment.flags |= Flags::PSH;
+        }
+        if outgoing.fin {
+            segment.flags |= Flags::FIN;
+        }
+        segment
+    }
+
+    /// An octet the peer has already acknowledged, and none of it: unacceptable, so it must be
+    /// answered with the current window (RFC 9293 section 3.10.7.4), yet never part of the stream.
+    /// Linux and others probe so; it serves where section 3.8.6.1 speaks of new data or a
+    /// retransmission, without tearing segments apart.
+    fn probe_segment(&mut self, now: Instant) -> Segment {
+        self.acking_segment(now, self.sender.snd_una - 1, 0)
+    }
+
+    fn next_ack(&mut self, now: Instant) -> Option<Segment> {
+        if !self.ack_due {
+            return None;
+        }
+        if self.update_due {
+            self.counters.window_updates_sent += 1;
+        }
+        self.counters.acks_sent += 1;
+        Some(self.acking_segment(now, self.sender.snd_nxt, 0))
+    }
+
+    /// `<SEQ=seq><ACK=RCV.NXT><CTL=ACK>` with the current window and options.
+    fn acking_segment(&mut self, now: Instant, seq: Position, payload: u32) -> Segment {
+        let segment = Segment {
+            seq: seq.wire(),
+            ack: self.receiver.rcv_nxt.wire(),
+            payload_len: payload,
+            window: self.receiver.offer_window(),
+            flags: Flags::ACK,
+            timestamps: self.agreed.timestamps.then(|| self.stamp(now, true)),
+            sack: self.sack_blocks(payload),
+            ..Segment::default()
+        };
+        self.note_ack_sent();
+        segment
+    }
+
+    /// SACK blocks that fit beside `payload` within the MTU.
+    fn sack_blocks(&self, payload: u32) -> SackBlocks {
+        if !self.agreed.sack || self.receiver.reorder().is_empty() {
+            return SackBlocks::EMPTY;
+        }
+        let stamps = if self.agreed.timestamps { u64::from(TIMESTAMPS_LEN) } else { 0 };
+        let free = u64::from(self.config.mss()).saturating_sub(u64::from(payload));
+        let room = free.min(OPTION_ROOM).saturating_sub(stamps + 4) / 8;
+        self.receiver.reorder().blocks(room as usize)
+    }
+
+    fn note_ack_sent(&mut self) {
+        self.ack_due = false;
+        self.update_due = false;
+        self.timers.clear(Timer::DelayedAck);
+        self.receiver.acks.on_ack_sent();
+        self.stamps.last_ack_sent = self.receiver.rcv_nxt;
+    }
+
+    /// TSval is our clock; TSecr is TS.Recent, or zero without ACK (RFC 7323 section 3.2).
+    fn stamp(&self, now: Instant, acking: bool) -> Timestamps {
+        Timestamps {
+            value: self.timestamp_offset().wrapping_add(timestamp_ticks(now)),
+            echo_reply: if acking { self.stamps.recent } else { 0 },
+        }
+    }
+
+    /// Each connection's clock starts elsewhere (RFC 7323 section 7.1). The initial sequence number,
+    /// multiplied by an odd constant near 2^32 over the golden ratio, spreads well enough.
+    pub(super) fn timestamp_offset(&self) -> u32 {
+        self.iss.wire().0.wrapping_mul(0x9E37_79B1)
+    }
+
+    /// `<SEQ=seq><CTL=RST>`.
+    pub(super) fn reset_segment(&self, seq: SeqNumber) -> Segment {
+        Segment { seq, flags: Flags::RST, ..Segment::default() }
+    }
+
+    pub(super) fn wrap(&mut self, segment: Segment) -> Packet {
+        self.counters.segments_sent += 1;
+        let identification = match self.config.ip {
+            IpVersion::V4 => self.identification,
+            IpVersion::V6 => 0,
+        };
+        self.identification = self.identification.wrapping_add(1);
+        Packet {
+            flow: self.ends.flow,
+            source: self.ends.local,
+            destination: self.ends.remote,
+            ip: IpHeader { version: self.config.ip, ecn: Ecn::NotEct, identification },
+            transport: Transport::Tcp(segment),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Sequence numbers unwrapped to 64 bits.
+
+use core::ops::{Add, AddAssign, Sub};
+
+use crate::units::SeqNumber;
+
+/// A place in the sequence space of one direction of a connection, counted in 64 bits.
+///
+/// On the wire a sequence number has 32 bits and wraps; in here it never does, so order is plain
+/// order and no comparison can be fooled by a peer that sends numbers from the far side of the
+/// circle. The low 32 bits are the wire's number. Positions start one whole turn above the initial
+/// sequence number, so that a number read as "a little earlier" still has a place to stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position(u64);
+
+impl Position {
+    /// The position of the initial sequence number of a direction.
+    pub const fn first(initial: SeqNumber) -> Self {
+        Self((1 << 32) + initial.0 as u64)
+    }
+
+    /// The number the wire carries.
+    #[inline]
+    pub const fn wire(self) -> SeqNumber {
+        SeqNumber(self.0 as u32)
+    }
+
+    /// The position nearest to `self` whose wire number is `seq`: at most 2^31 away.
+    #[inline]
+    pub const fn nearest(self, seq: SeqNumber) -> Self {
+        let ahead = seq.0.wrapping_sub(self.0 as u32) as i32;
+        Self(self.0.wrapping_add_signed(ahead as i64))
+    }
+
+    /// Octets from `earlier` to `self`, or zero when `earlier` is later.
+    #[inline]
+    pub const fn saturating_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// `self + octets`, stopping at the end of the number space.
+    #[inline]
+    pub const fn saturating_add(self, octets: u64) -> Self {
+        // Room is kept above for a FIN, and for adding windows without overflow.
+        const LAST: u64 = u64::MAX >> 1;
+        let sum = self.0.saturating_add(octets);
+        Self(if sum > LAST { LAST } else { sum })
+    }
+}
+
+impl Add<u64> for Position {
+    type Output = Self;
+    #[inline]
+    fn add(self, octets: u64) -> Self {
+        Self(self.0 + octets)
+    }
+}
+
+impl AddAssign<u64> for Position {
+    #[inline]
+    fn add_assign(&mut self, octets: u64) {
+        self.0 += octets;
+    }
+}
+
+impl Sub<u64> for Position {
+    type Output = Self;
+    #[inline]
+    fn sub(self, octets: u64) -> Self {
+        Self(self.0 - octets)
+    }
+}
+
+impl Sub for Position {
+    type Output = u64;
+    /// Octets from `earlier` to `self`. Panics in debug builds when `earlier` is later.
+    #[inline]
+    fn sub(self, earlier: Self) -> u64 {
+        self.0 - earlier.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_position_is_found_across_the_wrap() {
+        let start = Position::first(SeqNumber(u32::MAX - 1));
+        let later = start + 10;
+        assert_eq!(later.wire(), SeqNumber(8));
+        assert_eq!(start.nearest(SeqNumber(8)), later);
+        assert_eq!(later.nearest(SeqNumber(u32::MAX - 1)), start);
+        assert!(start < later);
+    }
+
+    #[test]
+    fn numbers_from_the_far_side_of_the_circle_do_not_underflow() {
+        let start = Position::first(SeqNumber(0));
+        assert_eq!(start - start.nearest(SeqNumber(1 << 31)), 1 << 31);
+    }
+
+    #[test]
+    fn an_endless_supply_of_data_stays_addable() {
+        let end = Position::first(SeqNumber(7)).saturating_add(u64::MAX);
+        assert!(end + (1 << 40) > end);
+    }
+}

@@ -1,0 +1,187 @@
+//! A set of octet ranges: what arrived out of order, what was selectively acknowledged.
+
+use std::collections::VecDeque;
+
+use super::position::Position;
+
+/// The octets `start .. end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// First octet.
+    pub start: Position,
+    /// The octet after the last.
+    pub end: Position,
+}
+
+impl Range {
+    /// Octets in the range.
+    pub fn len(self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// Disjoint ranges in ascending order that never touch each other.
+///
+/// Finding a place is a binary search; adding or removing moves the ranges behind it, of which
+/// there are as many as there are gaps, not as there are segments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangeSet {
+    ranges: VecDeque<Range>,
+}
+
+impl RangeSet {
+    /// True when the set holds nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// How many separate ranges there are.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The ranges, lowest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range> + '_ {
+        self.ranges.iter().copied()
+    }
+
+    /// The lowest range.
+    pub fn first(&self) -> Option<Range> {
+        self.ranges.front().copied()
+    }
+
+    /// The highest range.
+    pub fn last(&self) -> Option<Range> {
+        self.ranges.back().copied()
+    }
+
+    /// Removes and returns the lowest range.
+    pub fn pop_first(&mut self) -> Option<Range> {
+        self.ranges.pop_front()
+    }
+
+    /// The range that holds the octet at `position`.
+    pub fn containing(&self, position: Position) -> Option<Range> {
+        let index = self.ranges.partition_point(|range| range.end <= position);
+        self.ranges.get(index).copied().filter(|range| range.start <= position)
+    }
+
+    /// True when every octet of `wanted` is in the set.
+    pub fn covers(&self, wanted: Range) -> bool {
+        self.containing(wanted.start).is_some_and(|range| wanted.end <= range.end)
+    }
+
+    /// The first part of `wanted` that is not in the set.
+    pub fn first_gap(&self, wanted: Range) -> Option<Range> {
+        let index = self.ranges.partition_point(|range| range.end <= wanted.start);
+        let (start, next) = match self.ranges.get(index) {
+            Some(range) if range.start <= wanted.start => (range.end, self.ranges.get(index + 1)),
+            next => (wanted.start, next),
+        };
+        let end = next.map_or(wanted.end, |range| range.start.min(wanted.end));
+        (start < end).then_some(Range { start, end })
+    }
+
+    /// Adds `range`, joining what it touches, and returns the range it has become part of.
+    /// Returns `None`, changing nothing, when that would make more than `limit` ranges.
+    pub fn insert(&mut self, range: Range, limit: usize) -> Option<Range> {
+        debug_assert!(range.start < range.end, "a range is not empty");
+        let from = self.ranges.partition_point(|other| other.end < range.start);
+        let to = self.ranges.partition_point(|other| other.start <= range.end);
+        if from == to {
+            if self.ranges.len() >= limit {
+                return None;
+            }
+            self.ranges.insert(from, range);
+            return Some(range);
+        }
+        let joined = Range {
+            start: range.start.min(self.ranges[from].start),
+            end: range.end.max(self.ranges[to - 1].end),
+        };
+        self.ranges[from] = joined;
+        self.ranges.drain(from + 1..to);
+        Some(joined)
+    }
+
+    /// Forgets every octet below `position`.
+    pub fn remove_below(&mut self, position: Position) {
+        while let Some(front) = self.ranges.front_mut() {
+            if front.end > position {
+                front.start = front.start.max(position);
+                return;
+            }
+            self.ranges.pop_front();
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SeqNumber;
+    use proptest::prelude::*;
+
+    fn at(octet: u64) -> Position {
+        Position::first(SeqNumber(0)) + octet
+    }
+
+    fn range(start: u64, end: u64) -> Range {
+        Range { start: at(start), end: at(end) }
+    }
+
+    #[test]
+    fn touching_ranges_join() {
+        let mut set = RangeSet::default();
+        assert_eq!(set.insert(range(10, 20), 9), Some(range(10, 20)));
+        assert_eq!(set.insert(range(30, 40), 9), Some(range(30, 40)));
+        assert_eq!(set.insert(range(20, 30), 9), Some(range(10, 40)));
+        assert_eq!(set.len(), 1);
+    }
+
+    #[test]
+    fn a_full_set_takes_only_what_joins() {
+        let mut set = RangeSet::default();
+        assert!(set.insert(range(10, 20), 1).is_some());
+        assert_eq!(set.insert(range(30, 40), 1), None);
+        assert_eq!(set.insert(range(15, 25), 1), Some(range(10, 25)));
+    }
+
+    #[test]
+    fn gaps_are_found_in_order() {
+        let mut set = RangeSet::default();
+        set.insert(range(10, 20), 9);
+        set.insert(range(30, 40), 9);
+        assert_eq!(set.first_gap(range(0, 50)), Some(range(0, 10)));
+        assert_eq!(set.first_gap(range(10, 50)), Some(range(20, 30)));
+        assert_eq!(set.first_gap(range(35, 50)), Some(range(40, 50)));
+        assert_eq!(set.first_gap(range(12, 18)), None);
+    }
+
+    proptest! {
+        /// The set agrees with the plainest model there is: one flag per octet.
+        #[test]
+        fn the_set_equals_a_row_of_flags(spans in prop::collection::vec((0u64..60, 1u64..12), 1..30), cut in 0u64..72) {
+            let mut set = RangeSet::default();
+            let mut flags = [false; 72];
+            for (start, len) in spans {
+                set.insert(range(start, start + len), usize::MAX);
+                flags[start as usize..(start + len) as usize].fill(true);
+            }
+            set.remove_below(at(cut));
+            flags[..cut as usize].fill(false);
+            for (octet, flag) in flags.iter().enumerate() {
+                prop_assert_eq!(set.containing(at(octet as u64)).is_some(), *flag);
+            }
+            let ranges: Vec<_> = set.iter().collect();
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The receiving half: RCV.NXT, the window, reassembly.
+
+use super::ack_policy::{AckDecision, AckScheduler};
+use super::config::Config;
+use super::counters::Counters;
+use super::position::Position;
+use super::ranges::Range;
+use super::reorder::ReorderQueue;
+use crate::units::Instant;
+
+/// When the application takes data out of the receive buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadPolicy {
+    /// The moment it is in order: the window never closes.
+    #[default]
+    Immediate,
+    /// When [`read`](super::Connection::read) is called.
+    Manual,
+}
+
+/// What the text of a segment led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// What to do about an acknowledgment.
+    pub ack: AckDecision,
+    /// The peer's FIN is now in order.
+    pub finished: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// RCV.NXT.
+    pub rcv_nxt: Position,
+    /// RCV.NXT + RCV.WND: the right edge offered, which never moves back (RFC 9293 section 3.10.7.4).
+    edge: Position,
+    buffer: u64,
+    /// In order but not yet read: RCV.USER.
+    unread: u64,
+    policy: ReadPolicy,
+    reorder: ReorderQueue,
+    /// Where the peer's FIN stands, once seen in the window.
+    fin_at: Option<Position>,
+    pub acks: AckScheduler,
+    /// Our own effective MSS, taken for the peer's in SWS avoidance.
+    mss: u64,
+    /// RCV.WND.SCALE: shift of the windows we offer.
+    pub scale: u8,
+}
+
+impl Receiver {
+    /// A receiver that will start at `irs + 1` once [`start`](Self::start) is told the peer's number.
+    pub fn new(config: &Config, policy: ReadPolicy) -> Self {
+        Self {
+            rcv_nxt: Position::default(),
+            edge: Position::default(),
+            buffer: config.receive_buffer.0,
+            unread: 0,
+            policy,
+            reorder: ReorderQueue::default(),
+            fin_at: None,
+            acks: AckScheduler::new(config.ack_policy),
+            mss: u64::from(config.mss()),
+            scale: scale_for(config.receive_buffer.0),
+        }
+    }
+
+    /// The peer's SYN stands at `irs`.
+    pub fn start(&mut self, irs: Position) {
+        self.rcv_nxt = irs + 1;
+        self.edge = self.rcv_nxt + self.buffer.min(u64::from(u16::MAX));
+    }
+
+    pub fn policy(&self) -> ReadPolicy {
+        self.policy
+    }
+
+    pub fn set_policy(&mut self, policy: ReadPolicy) {
+        self.policy = policy;
+    }
+
+    /// Octets the peer may still send: RCV.WND.
+    #[inline]
+    pub fn window(&self) -> u64 {
+        self.edge.saturating_since(self.rcv_nxt)
+    }
+
+    /// The right edge of the window offered.
+    pub fn edge(&self) -> Position {
+        self.edge
+    }
+
+    /// In-order octets waiting to be read.
+    pub fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// What waits behind a gap.
+    pub fn reorder(&self) -> &ReorderQueue {
+        &self.reorder
+    }
+
+    /// True once the peer's FIN has been taken in order.
+    pub fn finished(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.rcv_nxt > fin)
+    }
+
+    /// The right edge the buffer has room for.
+    fn room_edge(&self) -> Position {
+        self.rcv_nxt + self.buffer.saturating_sub(self.unread)
+    }
+
+    /// The window field for a segment sent now. The right edge moves only when by at least
+    /// min(half the buffer, one segment): SWS avoidance (RFC 9293 section 3.8.6.2.2).
+    pub fn offer_window(&mut self) -> u16 {
+        let room = self.room_edge();
+        if room.saturating_since(self.edge) >= (self.buffer / 2).min(self.mss) {
+            self.edge = room;
+        }
+        // Rounded up to the scale's unit, else rounding would move the edge back (RFC 7323 section 2.4).
+        let units = self.window().div_ceil(1 << self.scale).min(u64::from(u16::MAX));
+        self.edge = self.edge.max(self.rcv_nxt + (units << self.scale));
+        units as u16
+    }
+
+    /// The window field of a SYN, never scaled (RFC 7323 section 2.2).
+    pub fn offer_unscaled_window(&self) -> u16 {
+        u16::try_from(self.buffer).unwrap_or(u16::MAX)
+    }
+
+    /// Takes in text `start .. end` and perhaps a FIN after it, in a segment that passed the
+    /// acceptability test.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        start: Position,
+        end: Position,
+        fin: bool,
+        counters: &mut Counters,
+    ) -> Received {
+        let limit = self.fin_at.map_or(self.edge, |fin_at| fin_at.min(self.edge));
+        let new = Range { start: start.max(self.rcv_nxt), end: end.min(limit) };
+        counters.duplicate_bytes += self.rcv_nxt.min(end).saturating_since(start);
+        counters.dropped_bytes += end.saturating_since(start.max(limit));
+        // A FIN counts only if no octet before it was cut off, and only one place can be the end: a
+        // second FIN elsewhere, or one below data already held, is a lie.
+        let last_held = self.reorder.highest().unwrap_or(self.rcv_nxt);
+        if fin && end <= self.edge && end >= last_held.max(self.rcv_nxt) && self.fin_at.is_none() {
+            self.fin_at = Some(end);
+        }
+        let had_gap = !self.reorder.is_empty();
+        let before = self.rcv_nxt;
+        let mut ack = AckDecision::Now;
+        if new.start < new.end {
+            if new.start > self.rcv_nxt {
+                self.hold(new, counters);
+            } else {
+                self.rcv_nxt = new.end;
+                if had_gap {
+                    self.rcv_nxt = self.reorder.advance(new.end);
+                    self.acks.on_disorder();
+                } else {
+                    ack = self.acks.on_in_order(new.len(), now);
+                }
+                self.deliver(self.rcv_nxt - before, counters);
+            }
+        }
+        let finished = self.fin_at == Some(self.rcv_nxt);
+        if finished {
+            self.rcv_nxt += 1;
+            ack = AckDecision::Now;
+        }
+        Received { ack, finished }
+    }
+
+    fn hold(&mut self, range: Range, counters: &mut Counters) {
+        counters.out_of_order_segments += 1;
+        if !self.reorder.hold(range) {
+            counters.dropped_bytes += range.len();
+        }
+        self.acks.on_disorder();
+    }
+
+    fn deliver(&mut self, octets: u64, counters: &mut Counters) {
+        match self.policy {
+            ReadPolicy::Immediate => counters.delivered_bytes += octets,
+            ReadPolicy::Manual => self.unread += octets,
+        }
+    }
+
+    /// Takes up to `octets` out of the buffer. Returns how many, and whether the window should be
+    /// announced at once: it was closed and may open, or has grown by two segments or half the buffer.
+    pub fn read(&mut self, octets: u64, counters: &mut Counters) -> (u64, bool) {
+        let taken = octets.min(self.unread);
+        self.unread -= taken;
+        counters.delivered_bytes += taken;
+        let growth = self.room_edge().saturating_since(self.edge);
+        let enough = if self.window() == 0 { self.mss } else { 2 * self.mss };
+        (taken, taken > 0 && growth >= enough.min(self.buffer / 2).max(1))
+    }
+}
+
+/// The smallest shift that lets 16 bits say `buffer`, at most 14 (RFC 7323 section 2.3).
+fn scale_for(buffer: u64) -> u8 {
+    (0..14).find(|scale| buffer >> scale <= u64::from(u16::MAX)).unwrap_or(14)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_is_the_smallest_that_fits() {
+        assert_eq!(scale_for(65_535), 0);
+        assert_eq!(scale_for(65_536), 1);
+        assert_eq!(scale_for(4 << 20), 7);
+        assert_eq!(scale_for(u64::MAX), 14);
+    }
+}

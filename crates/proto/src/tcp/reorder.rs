@@ -1,0 +1,142 @@
+//! Reassembly: which octets beyond RCV.NXT have arrived, and which of them to report first.
+
+use super::position::Position;
+use super::ranges::{Range, RangeSet};
+use super::segment::{SackBlocks, SackRange};
+
+/// Most separate ranges held. A peer that sends every other octet would otherwise make the list as
+/// long as the window; data that would need one more range is dropped, as if the network had.
+pub(crate) const MAX_RANGES: usize = 1024;
+
+/// Data that arrived out of order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReorderQueue {
+    ranges: RangeSet,
+    /// An octet of each recently changed range, most recent first.
+    recent: [Option<Position>; SackBlocks::MAX],
+}
+
+impl ReorderQueue {
+    /// True when no data waits for a gap to fill.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Separate ranges held.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The octet after the last one held.
+    pub fn highest(&self) -> Option<Position> {
+        self.ranges.last().map(|range| range.end)
+    }
+
+    /// Holds `range` until the gap below it fills; false when it had to be dropped.
+    pub fn hold(&mut self, range: Range) -> bool {
+        let Some(joined) = self.ranges.insert(range, MAX_RANGES) else { return false };
+        self.remember(joined, range.start);
+        true
+    }
+
+    /// Puts the range that holds `octet` first; what `joined` has swallowed is no block of its own.
+    fn remember(&mut self, joined: Range, octet: Position) {
+        let mut first = Some(octet);
+        for slot in &mut self.recent {
+            let previous = core::mem::replace(slot, first);
+            match previous {
+                Some(other) if other < joined.start || other >= joined.end => first = previous,
+                // Empty, or part of what now stands first: everything behind it stays in place.
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes out what follows `rcv_nxt` without a gap; returns the new RCV.NXT.
+    pub fn advance(&mut self, rcv_nxt: Position) -> Position {
+        let mut next = rcv_nxt;
+        while let Some(first) = self.ranges.first() {
+            if first.start > next {
+                break;
+            }
+            next = next.max(first.end);
+            self.ranges.pop_first();
+        }
+        if self.ranges.is_empty() {
+            self.recent = [None; SackBlocks::MAX];
+        }
+        next
+    }
+
+    /// SACK blocks, at most `room`: first the range with the latest segment, then those reported
+    /// most recently (RFC 2018 section 4).
+    pub fn blocks(&self, room: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::EMPTY;
+        if self.ranges.is_empty() {
+            return blocks;
+        }
+        let recent = self.recent.iter().flatten().filter_map(|octet| self.ranges.containing(*octet));
+        for range in recent.chain(self.ranges.iter()) {
+            if blocks.as_slice().len() >= room.min(SackBlocks::MAX) {
+                break;
+            }
+            let block = SackRange { start: range.start.wire(), end: range.end.wire() };
+            if !blocks.as_slice().contains(&block) {
+                blocks.push(block);
+            }
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SeqNumber;
+
+    fn at(octet: u64) -> Position {
+        Position::first(SeqNumber(0)) + octet
+    }
+
+    fn range(start: u64, end: u64) -> Range {
+        Range { start: at(start), end: at(end) }
+    }
+
+    fn starts(queue: &ReorderQueue, room: usize) -> Vec<u32> {
+        queue.blocks(room).as_slice().iter().map(|block| block.start.0).collect()
+    }
+
+    #[test]
+    fn the_latest_range_is_reported_first() {
+        let mut queue = ReorderQueue::default();
+        for start in [100, 300, 500, 700] {
+            assert!(queue.hold(range(start, start + 100)));
+        }
+        assert_eq!(starts(&queue, 3), [700, 500, 300]);
+        queue.hold(range(400, 450));
+        assert_eq!(starts(&queue, 4), [300, 700, 500, 100]);
+    }
+
+    #[test]
+    fn joined_ranges_are_reported_once() {
+        let mut queue = ReorderQueue::default();
+        for start in [100, 300, 200] {
+            queue.hold(range(start, start + 100));
+        }
+        assert_eq!(starts(&queue, 4), [100]);
+        assert_eq!(queue.advance(at(100)), at(400));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn ranges_are_bounded() {
+        let mut queue = ReorderQueue::default();
+        for index in 1..=MAX_RANGES as u64 {
+            assert!(queue.hold(range(index * 2, index * 2 + 1)));
+        }
+        assert!(!queue.hold(range(1_000_000, 1_000_001)));
+        assert_eq!(queue.len(), MAX_RANGES);
+    }
+}

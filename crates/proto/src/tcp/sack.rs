@@ -1,0 +1,428 @@
+//! The scoreboard: what was sent, what of it arrived, what is held lost (RFC 6675 section 3).
+//!
+//! It only keeps the books. *Whether* a segment is lost is decided in one place, [`Scoreboard::detect_lost`],
+//! and *what* to send next in [`sender`](super::sender); another way to detect loss replaces the
+//! former and touches nothing else.
+
+use std::collections::VecDeque;
+
+use super::position::Position;
+use super::ranges::{Range, RangeSet};
+use crate::units::{Duration, Instant};
+
+/// "DupThresh ... is defined to be 3" (RFC 6675 section 2).
+pub(crate) const DUP_THRESH: u32 = 3;
+
+/// Selectively acknowledged.
+const SACKED: u8 = 1;
+/// Held lost.
+const LOST: u8 = 2;
+/// Sent again since it was last held lost; that copy is thought to be on its way.
+const RESENT: u8 = 4;
+/// Sent more than once ever: no round-trip time can be read off it (Karn's rule).
+const AMBIGUOUS: u8 = 8;
+
+/// One transmitted segment: boundaries stay as they were first sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: Position,
+    sent_at: Instant,
+    len: u32,
+    marks: u8,
+}
+
+impl Sent {
+    fn end(&self) -> Position {
+        self.start + u64::from(self.len)
+    }
+
+    fn has(&self, marks: u8) -> bool {
+        self.marks & marks != 0
+    }
+
+    /// What SetPipe counts for it: once unless lost, and once if sent again (RFC 6675 section 4).
+    fn in_pipe(&self) -> u64 {
+        if self.has(SACKED) {
+            return 0;
+        }
+        u64::from(self.len) * (u64::from(!self.has(LOST)) + u64::from(self.has(RESENT)))
+    }
+}
+
+/// What a cumulative acknowledgment covered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Acknowledged {
+    /// Octets newly covered.
+    pub octets: u64,
+    /// Round-trip time of the oldest segment covered, if none of them was ambiguous.
+    pub oldest_rtt: Option<Duration>,
+    /// Round-trip time of the newest.
+    pub newest_rtt: Option<Duration>,
+    /// Some segment covered had been sent more than once.
+    pub ambiguous: bool,
+}
+
+/// A segment to send again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resend {
+    index: u64,
+    /// First octet.
+    pub start: Position,
+    /// Octets of sequence space.
+    pub len: u32,
+}
+
+impl Resend {
+    /// The octet after the last.
+    pub fn end(&self) -> Position {
+        self.start + u64::from(self.len)
+    }
+}
+
+/// Every segment between SND.UNA and SND.NXT, with marks, and sums over them kept up to date.
+///
+/// Cost without loss: one push per segment sent and one pop per segment acknowledged. With loss,
+/// each segment is marked at most once per mark; cursors remember where searches ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    /// Contiguous, ascending.
+    segments: VecDeque<Sent>,
+    /// Segments ever removed from the front: `index - removed` is a place in `segments`.
+    removed: u64,
+    /// SACKed octets, always whole segments.
+    sacked: RangeSet,
+    sacked_octets: u64,
+    pipe: u64,
+    /// Segments before this index were looked at by `detect_lost`.
+    examined: u64,
+    /// HighRxt: segments before this index are not sent again in this episode.
+    resend_from: u64,
+}
+
+impl Scoreboard {
+    /// True when nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Octets thought to be in the network (RFC 6675 SetPipe).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// True when the peer holds some octets selectively.
+    pub fn any_sacked(&self) -> bool {
+        !self.sacked.is_empty()
+    }
+
+    /// Octets SACKed and not yet acknowledged cumulatively.
+    #[cfg(test)]
+    pub fn sacked_octets(&self) -> u64 {
+        self.sacked_octets
+    }
+
+    /// Notes a segment of new data sent at `now`; it starts where the last one ended.
+    #[inline]
+    pub fn push(&mut self, start: Position, len: u32, now: Instant) {
+        debug_assert!(self.segments.back().is_none_or(|last| last.end() == start));
+        self.segments.push_back(Sent { start, sent_at: now, len, marks: 0 });
+        self.pipe += u64::from(len);
+    }
+
+    /// Removes everything below `una`.
+    pub fn acknowledge(&mut self, una: Position, now: Instant) -> Acknowledged {
+        let mut covered = Acknowledged::default();
+        while let Some(front) = self.segments.front_mut() {
+            if front.start >= una {
+                break;
+            }
+            let before = front.in_pipe();
+            if front.end() > una {
+                // A peer may acknowledge part of a segment; what is left keeps its marks.
+                let cut = (una - front.start) as u32;
+                front.start = una;
+                front.len -= cut;
+                covered.octets += u64::from(cut);
+                self.pipe -= before - front.in_pipe();
+                if front.has(SACKED) {
+                    self.sacked_octets -= u64::from(cut);
+                }
+                break;
+            }
+            covered.octets += u64::from(front.len);
+            self.pipe -= before;
+            if front.has(AMBIGUOUS) {
+                covered.ambiguous = true;
+            }
+            if front.has(SACKED) {
+                // It arrived earlier than this acknowledgment says.
+                self.sacked_octets -= u64::from(front.len);
+            } else {
+                let rtt = now.saturating_since(front.sent_at);
+                covered.oldest_rtt.get_or_insert(rtt);
+                covered.newest_rtt = Some(rtt);
+            }
+            self.segments.pop_front();
+            self.removed += 1;
+        }
+        if covered.ambiguous {
+            covered.oldest_rtt = None;
+            covered.newest_rtt = None;
+        }
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(una);
+        }
+        self.examined = self.examined.max(self.removed);
+        self.resend_from = self.resend_from.max(self.removed);
+        covered
+    }
+
+    /// Marks the segments wholly inside `block`; returns how many octets that is news for.
+    pub fn mark_sacked(&mut self, block: Range) -> u64 {
+        if self.sacked.covers(block) {
+            return 0;
+        }
+        let from = self.segments.partition_point(|sent| sent.start < block.start);
+        let to = self.segments.partition_point(|sent| sent.end() <= block.end);
+        if from >= to {
+            return 0;
+        }
+        let mut rest = Range { start: self.segments[from].start, end: self.segments[to - 1].end() };
+        let whole = rest;
+        let mut news = 0;
+        while let Some(gap) = self.sacked.first_gap(rest) {
+            news += gap.len();
+            self.mark_gap(gap);
+            rest.start = gap.end;
+            if rest.start >= rest.end {
+                break;
+            }
+        }
+        // Bounded by the number of segments, for every range is whole segments.
+        self.sacked.insert(whole, usize::MAX);
+        self.sacked_octets += news;
+        news
+    }
+
+    fn mark_gap(&mut self, gap: Range) {
+        let from = self.segments.partition_point(|sent| sent.start < gap.start);
+        for sent in self.segments.range_mut(from..) {
+            if sent.start >= gap.end {
+                break;
+            }
+            self.pipe -= sent.in_pipe();
+            sent.marks |= SACKED;
+        }
+    }
+
+    /// IsLost (RFC 6675 section 4) for all segments at once: those below which three separate SACKed
+    /// ranges, or more than two full segments of SACKed octets, lie above. Once lost stays lost.
+    ///
+    /// What is lost is always below one edge, so only segments the edge has newly passed are marked.
+    pub fn detect_lost(&mut self, mss: u32) {
+        let mut octets = 0;
+        let edge = self.sacked.iter().rev().zip(1..).find_map(|(range, ranges)| {
+            octets += range.len();
+            let enough = ranges >= DUP_THRESH || octets > u64::from((DUP_THRESH - 1) * mss);
+            enough.then_some(range.start)
+        });
+        let Some(edge) = edge else { return };
+        let from = (self.examined - self.removed) as usize;
+        for sent in self.segments.range_mut(from..) {
+            if sent.start >= edge {
+                break;
+            }
+            self.examined += 1;
+            if !sent.has(SACKED | LOST) {
+                self.pipe -= sent.in_pipe();
+                sent.marks |= LOST;
+                self.pipe += sent.in_pipe();
+            }
+        }
+    }
+
+    /// Holds the first outstanding segment lost: three duplicate ACKs, or a partial ACK, say so.
+    pub fn mark_first_lost(&mut self) {
+        let Some(front) = self.segments.front_mut() else { return };
+        if !front.has(SACKED | LOST) {
+            self.pipe -= front.in_pipe();
+            front.marks |= LOST;
+            self.pipe += front.in_pipe();
+        }
+    }
+
+    /// After a timeout nothing is thought to be in the network: all but SACKed data is lost, and
+    /// what was sent again is lost again.
+    ///
+    /// SACK information survives (RFC 6675 section 5.1 allows it with a test for reneging) unless the
+    /// first segment is SACKed: a peer that holds it would have acknowledged it, so it threw it away
+    /// and all of its SACKs are void (RFC 2018 section 8).
+    pub fn mark_all_lost(&mut self) {
+        let reneged = self.segments.front().is_some_and(|sent| sent.has(SACKED));
+        if reneged {
+            self.sacked.clear();
+            self.sacked_octets = 0;
+        }
+        for sent in &mut self.segments {
+            if reneged {
+                sent.marks &= !SACKED;
+            }
+            if !sent.has(SACKED) {
+                sent.marks = (sent.marks | LOST) & !RESENT;
+            }
+        }
+        self.pipe = 0;
+        self.examined = self.removed + self.segments.len() as u64;
+        self.resend_from = self.removed;
+    }
+
+    /// The lowest lost segment not sent again yet: NextSeg rule (1).
+    pub fn next_lost(&mut self) -> Option<Resend> {
+        self.next_unsacked().filter(|(_, lost)| *lost).map(|(resend, _)| resend)
+    }
+
+    /// The lowest segment not sent again yet that has SACKed data above it: NextSeg rule (3).
+    pub fn next_below_sacked(&mut self) -> Option<Resend> {
+        let highest = self.sacked.last()?.end;
+        self.next_unsacked().map(|(resend, _)| resend).filter(|resend| resend.start < highest)
+    }
+
+    /// The highest outstanding segment that is not SACKED: NextSeg rule (4).
+    pub fn last_unsacked(&self) -> Option<Resend> {
+        let place = self.segments.iter().rposition(|sent| !sent.has(SACKED))?;
+        Some(self.resend_at(place))
+    }
+
+    /// The first segment that is neither SACKed nor sent again, and whether it is held lost. Losses
+    /// lie below one edge, so when this one is not lost none above it is.
+    fn next_unsacked(&mut self) -> Option<(Resend, bool)> {
+        loop {
+            let place = (self.resend_from - self.removed) as usize;
+            let sent = self.segments.get(place)?;
+            if !sent.has(SACKED) {
+                return Some((self.resend_at(place), sent.has(LOST)));
+            }
+            self.resend_from += 1;
+        }
+    }
+
+    fn resend_at(&self, place: usize) -> Resend {
+        let sent = &self.segments[place];
+        Resend { index: self.removed + place as u64, start: sent.start, len: sent.len }
+    }
+
+    /// Notes that `segment` was sent again at `now`; HighRxt moves past it.
+    pub fn resent(&mut self, segment: Resend, now: Instant) {
+        let sent = &mut self.segments[(segment.index - self.removed) as usize];
+        self.pipe -= sent.in_pipe();
+        sent.marks |= RESENT | AMBIGUOUS;
+        sent.sent_at = now;
+        self.pipe += sent.in_pipe();
+        self.resend_from = segment.index + 1;
+    }
+
+    /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
+    pub fn rescued(&mut self, segment: Resend) {
+        self.segments[(segment.index - self.removed) as usize].marks |= AMBIGUOUS;
+    }
+
+    /// The pipe counted from nothing, to check the running sum against.
+    #[cfg(test)]
+    fn recount(&self) -> (u64, u64) {
+        let sacked = |sent: &Sent| if sent.has(SACKED) { u64::from(sent.len) } else { 0 };
+        (self.segments.iter().map(Sent::in_pipe).sum(), self.segments.iter().map(sacked).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SeqNumber;
+    use proptest::prelude::*;
+
+    const MSS: u32 = 100;
+
+    fn at(octet: u64) -> Position {
+        Position::first(SeqNumber(0)) + octet
+    }
+
+    fn block(start: u64, end: u64) -> Range {
+        Range { start: at(start), end: at(end) }
+    }
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for index in 0..segments {
+            board.push(at(index * u64::from(MSS)), MSS, Instant::from_nanos(index));
+        }
+        board
+    }
+
+    #[test]
+    fn three_segments_above_make_a_loss() {
+        let mut board = board(10);
+        board.mark_sacked(block(100, 300));
+        board.detect_lost(MSS);
+        assert_eq!((board.pipe(), board.next_lost()), (800, None));
+        board.mark_sacked(block(300, 400));
+        board.detect_lost(MSS);
+        assert_eq!(board.pipe(), 600);
+        assert_eq!(board.next_lost().map(|resend| resend.start), Some(at(0)));
+    }
+
+    #[test]
+    fn three_separate_ranges_make_a_loss_however_small() {
+        let mut board = board(10);
+        for start in [100, 300, 500] {
+            board.mark_sacked(block(start, start + 100));
+        }
+        board.detect_lost(1000);
+        let lost = board.next_lost().expect("the first segment has three ranges above");
+        assert_eq!(lost.start, at(0));
+        board.resent(lost, Instant::ZERO);
+        // Only two ranges lie above the segment at 200: it may come next by rule (3) alone.
+        assert_eq!(board.next_lost(), None);
+        assert_eq!(board.next_below_sacked().map(|resend| resend.start), Some(at(200)));
+    }
+
+    #[test]
+    fn blocks_that_cut_segments_count_only_whole_ones() {
+        let mut board = board(4);
+        assert_eq!(board.mark_sacked(block(50, 250)), 100);
+        assert_eq!(board.mark_sacked(block(120, 180)), 0);
+        assert_eq!(board.sacked_octets(), 100);
+    }
+
+    #[test]
+    fn a_peer_that_reneges_loses_its_credit() {
+        let mut board = board(4);
+        board.mark_sacked(block(0, 200));
+        board.mark_all_lost();
+        assert_eq!(board.sacked_octets(), 0);
+        assert_eq!(board.next_lost().map(|resend| resend.start), Some(at(0)));
+    }
+
+    proptest! {
+        /// Whatever happens in whatever order, the running sums equal a recount.
+        #[test]
+        fn sums_stay_true(steps in prop::collection::vec((0u8..6, 0u64..2500, 1u64..600), 1..60)) {
+            let mut board = Scoreboard::default();
+            let mut next = 0;
+            let mut una = 0;
+            for (kind, start, len) in steps {
+                match kind {
+                    0 | 1 => { board.push(at(next), len as u32, Instant::ZERO); next += len; }
+                    2 => { board.mark_sacked(block(start, start + len)); board.detect_lost(MSS); }
+                    3 => if let Some(lost) = board.next_lost() { board.resent(lost, Instant::ZERO); },
+                    4 => { una = (una + len).min(next); board.acknowledge(at(una), Instant::ZERO); }
+                    _ => if start < 300 { board.mark_all_lost(); } else if let Some(hole) = board.next_below_sacked() {
+                        board.resent(hole, Instant::ZERO);
+                    },
+                }
+                prop_assert_eq!((board.pipe(), board.sacked_octets()), board.recount());
+            }
+        }
+    }
+}

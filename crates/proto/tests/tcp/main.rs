@@ -1,0 +1,4 @@
+//! TCP from outside: packet scripts, whole transfers, hostile input.
+
+mod pipe;
+mod transfer;
