@@ -65,7 +65,7 @@ fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
         while bss.poll_deliver().is_some() {
             delivered += 1;
         }
-        while let Some(id) = bss.poll_drained() {
+        while let Some((id, _)) = bss.poll_drained() {
             while bss.enqueue(now, id, StationId::AP, Blob) {}
         }
     }

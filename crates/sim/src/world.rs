@@ -260,8 +260,8 @@ impl<'o> World<'o> {
         while let Some((station, packet)) = self.bss[index].poll_deliver() {
             self.deliver(self.bss_hosts[index][station.index()], packet);
         }
-        while let Some(station) = self.bss[index].poll_drained() {
-            self.refill_from(index, station);
+        while let Some((from, to)) = self.bss[index].poll_drained() {
+            self.refill_from(Port::Wifi { bss: index as u32, from, to });
         }
         if let Some(observer) = &mut self.observer {
             while let Some(frame) = self.bss[index].poll_air() {
@@ -332,13 +332,10 @@ impl<'o> World<'o> {
         }
     }
 
-    /// Stations that took packets from their queues may have room for saturating sources.
-    fn refill_from(&mut self, bss: usize, station: StationId) {
-        for index in 0..self.saturators.len() {
-            let port = self.saturators[index].port;
-            if matches!(port, Port::Wifi { bss: b, from, .. } if b as usize == bss && from == station) {
-                self.refill(index);
-            }
+    /// A queue that packets were taken from may have room for saturating sources.
+    fn refill_from(&mut self, port: Port) {
+        if let Some(index) = self.saturators.iter().position(|saturator| saturator.port == port) {
+            self.refill(index);
         }
     }
 

@@ -5,6 +5,7 @@ mod airtime;
 mod bss;
 mod config;
 mod counters;
+mod interrupt;
 mod mac;
 pub mod phy;
 
@@ -13,3 +14,4 @@ pub use airtime::{Airtime, AirtimeUse};
 pub use bss::Bss;
 pub use config::{BssConfig, StationConfig};
 pub use counters::StationCounters;
+pub use interrupt::Interrupt;
