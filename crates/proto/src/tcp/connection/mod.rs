@@ -180,12 +180,12 @@ impl Connection {
     }
 
     /// Sends FIN after everything written; what the peer sends is still taken in. Called before the
-    /// handshake is done it waits for that, save in LISTEN, which it ends. (RFC 9293 section 3.10.4
-    /// would delete a connection in SYN-SENT; [`abort`](Self::abort) does.)
+    /// handshake is done it waits for that, so that a whole exchange can be queued up front.
+    /// (RFC 9293 section 3.10.4 would delete a connection in LISTEN or SYN-SENT;
+    /// [`abort`](Self::abort) does.)
     pub fn close(&mut self) {
         match self.state {
-            State::Listen => self.end(Event::Closed),
-            State::SynSent | State::SynReceived => self.sender.close(),
+            State::Listen | State::SynSent | State::SynReceived => self.sender.close(),
             State::Established => {
                 self.sender.close();
                 self.state = State::FinWait1;
