@@ -251,7 +251,7 @@ impl Sender {
         if news > 0 || (!self.use_sack && duplicate) {
             self.dup_acks = self.dup_acks.saturating_add(1);
             counters.dup_acks_received += 1;
-            if !self.use_sack && self.phase_has_dup_credit() {
+            if !self.use_sack && self.duplicate_frees_room() {
                 self.inferred = (self.inferred + u64::from(self.mss)).min(self.board.pipe());
             }
         }
@@ -268,9 +268,15 @@ impl Sender {
         Progress { advanced: ack > prior_una, all_acked: data_acked(ack) && !data_acked(prior_una) }
     }
 
-    /// After a timeout every outstanding segment is lost already: duplicates tell nothing.
-    fn phase_has_dup_credit(&self) -> bool {
-        !matches!(self.phase, Phase::Timeout(_))
+    /// Without SACK, whether a duplicate ACK says that a segment has left the network: the first two
+    /// do (limited transmit, RFC 3042), and all in fast recovery; after a timeout every segment is held
+    /// lost already, and more than that in the open are echoes.
+    fn duplicate_frees_room(&self) -> bool {
+        match self.phase {
+            Phase::Open => self.dup_acks < DUP_THRESH,
+            Phase::Recovery(_) => true,
+            Phase::Timeout(_) => false,
+        }
     }
 
     fn mark_sacked(&mut self, segment: &Segment, ack: Position, counters: &mut Counters) -> u64 {
@@ -386,6 +392,10 @@ impl Sender {
         self.phase = Phase::Recovery(self.snd_nxt);
         self.congestion.on_loss(flight);
         self.board.mark_first_lost();
+        if !self.use_sack {
+            // "plus 3*SMSS": the segments that sent the duplicates (RFC 5681 section 3.2 step 3).
+            self.inferred = u64::from(DUP_THRESH * self.mss).min(self.board.pipe());
+        }
         self.resend_first = true;
         self.rescue_after = self.snd_una;
         // The first segment was sent long ago; its copy deserves a full timeout (RFC 6675 section 6).

@@ -85,7 +85,7 @@ impl Connection {
         self.counters.data_segments_sent += 1;
         self.counters.bytes_sent += u64::from(outgoing.payload);
         let mut segment = self.acking_segment(now, outgoing.start, outgoing.payload);
-        if outgoing.push {
+        if outgoing.push && outgoing.payload > 0 {
             segment.flags |= Flags::PSH;
         }
         if outgoing.fin {
