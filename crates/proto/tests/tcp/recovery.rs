@@ -243,6 +243,23 @@ fn with_timestamps_a_retransmission_can_be_measured() {
     assert!(counters.rto.as_millis() < 400);
 }
 
+/// The data arrived but its ACK was lost: the second copy is refused as old, so the echo is still of
+/// the first. Measured from there the round trip would be 400 ms.
+#[test]
+fn an_echo_of_an_earlier_copy_is_no_measurement() {
+    let config = Config { timestamps: true, ..reno() };
+    let mut script = Script::connected(config);
+    script.run(
+        "+0   write 988
+         +0   > P. 1:989(988) ack 1 <TS 100 1000>
+         +300 > P. 1:989(988) ack 1 <TS 400 1000>
+         +100 < . 1:1(0) ack 989 <TS 1001 100>",
+    );
+    let counters = script.counters();
+    assert_eq!(counters.latest_rtt.map(|rtt| rtt.as_millis()), Some(100));
+    assert_eq!(counters.rto.as_millis(), 600);
+}
+
 /// SACK information survives a timeout: only what is missing is sent again.
 #[test]
 fn after_a_timeout_sacked_segments_are_not_sent_again() {

@@ -45,6 +45,7 @@ impl Connection {
             return self.next_ack(now);
         }
         if self.syn_sent_at.is_some() {
+            self.syn_resent = true;
             self.counters.syn_retransmissions += 1;
             self.counters.segments_retransmitted += 1;
         }
