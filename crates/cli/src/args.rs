@@ -25,6 +25,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Run a scenario once
     Run(RunArgs),
+    /// Draw the report of a directory of results again, without running anything
+    Report(ReportArgs),
     /// List the scenarios and schemes that come with the program
     Scenarios(ScenariosArgs),
     /// Measure what a simulated second costs
@@ -83,6 +85,17 @@ pub struct RunArgs {
     /// Encode and decode every packet on its way; the digest stays the same
     #[arg(long)]
     pub wire: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Directory that `compare` wrote
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `scenarios`.

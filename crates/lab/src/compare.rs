@@ -18,6 +18,8 @@ use crate::stats::Mean;
 use crate::store::{Provenance, Store};
 use crate::sweep::{self, Control};
 
+pub(crate) use text::{airtime_label, gain, goodput};
+
 /// The scenario compared when nobody names one.
 pub const DEFAULT_SCENARIO: &str = "wlan-11n-150";
 /// Most runs of one comparison.

@@ -6,12 +6,14 @@
 
 pub mod audit;
 pub mod bench;
+pub mod chart;
 pub mod compare;
 pub mod error;
 pub mod input;
 pub mod metric;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod scenario;
 pub mod scheme;
 pub mod single;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod compare;
+mod report;
 mod run;
 mod scenarios;
 
@@ -19,6 +20,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
         Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Run(args)) => run::run(args),
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::Scenarios(args)) => scenarios::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
     }

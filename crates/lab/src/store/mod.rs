@@ -96,6 +96,11 @@ impl Store {
         Ok(Self { directory: directory.to_owned() })
     }
 
+    /// `directory` as it is, for reading.
+    pub fn existing(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
+    }
+
     /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory

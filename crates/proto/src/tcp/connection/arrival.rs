@@ -1,12 +1,12 @@
 //! SEGMENT ARRIVES (RFC 9293 section 3.10.7), step by step in the RFC's order.
 
 use super::output::TIMESTAMPS_LEN;
-use super::{Connection, Event, Negotiated, State, TIMESTAMP_TICK, timestamp_ticks};
+use super::{Connection, Event, Negotiated, State, timestamp_ticks};
 use crate::packet::IpVersion;
 use crate::tcp::ack_policy::AckDecision;
 use crate::tcp::position::Position;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::{Flags, Segment, Timestamps};
+use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use crate::tcp::sender::{ArrivedAck, Timer};
 use crate::units::{Duration, Instant, SeqNumber};
 
@@ -127,6 +127,7 @@ impl Connection {
             self.state = State::SynReceived;
             self.syn_due = true;
             self.syn_sent_at = None;
+            self.syn_resent = true;
         }
     }
 
@@ -163,7 +164,8 @@ impl Connection {
     fn establish(&mut self, now: Instant, window: u64, seq: Position, ack: Position) {
         let syn_lost = self.syn_retries > 0;
         self.timers.clear(Timer::Retransmit);
-        if let Some(sent_at) = self.syn_sent_at.filter(|_| !syn_lost) {
+        // Karn's rule holds for SYNs too.
+        if let Some(sent_at) = self.syn_sent_at.filter(|_| !self.syn_resent) {
             self.sender.rtt.sample(now.saturating_since(sent_at));
         }
         self.sender.set_window(window, seq, ack);
@@ -314,6 +316,7 @@ impl Connection {
         self.receiver = Receiver::new(&self.config, self.receiver.policy());
         self.syn_due = false;
         self.syn_sent_at = None;
+        self.syn_resent = false;
         self.syn_retries = 0;
         self.ack_due = false;
     }

@@ -45,6 +45,7 @@ impl Connection {
             return self.next_ack(now);
         }
         if self.syn_sent_at.is_some() {
+            self.syn_resent = true;
             self.counters.syn_retransmissions += 1;
             self.counters.segments_retransmitted += 1;
         }
@@ -85,7 +86,7 @@ impl Connection {
         self.counters.data_segments_sent += 1;
         self.counters.bytes_sent += u64::from(outgoing.payload);
         let mut segment = self.acking_segment(now, outgoing.start, outgoing.payload);
-        if outgoing.push {
+        if outgoing.push && outgoing.payload > 0 {
             segment.flags |= Flags::PSH;
         }
         if outgoing.fin {
