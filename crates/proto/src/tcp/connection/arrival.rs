@@ -190,7 +190,7 @@ impl Connection {
             return self.arrived_reset(now, &placed);
         }
         if segment.flags.contains(Flags::SYN) {
-            return self.challenge(now);
+            return self.arrived_syn(now);
         }
         if !segment.flags.contains(Flags::ACK) {
             return;
@@ -301,6 +301,14 @@ impl Connection {
             State::Closing | State::LastAck | State::TimeWait => self.end(Event::Closed),
             _ => self.end(Event::Reset),
         }
+    }
+
+    /// Fourth: SYN, in the window. A listener starts over; elsewhere it is challenged (RFC 5961 section 4).
+    fn arrived_syn(&mut self, now: Instant) {
+        if self.state == State::SynReceived && !self.active {
+            return self.listen_again();
+        }
+        self.challenge(now);
     }
 
     /// "return this connection to LISTEN state".
