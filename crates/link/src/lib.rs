@@ -1,6 +1,13 @@
 //! Sans-IO links, generic over what they carry.
 
+pub mod loss;
 pub mod payload;
+pub mod queue;
+pub mod random;
 pub mod wifi;
+pub mod wired;
 
+pub use loss::Loss;
 pub use payload::{Payload, PayloadClass};
+pub use queue::QueueLimit;
+pub use wifi::AirFrame;

@@ -1,1 +1,58 @@
-//! The simulated world.
+//! A deterministic discrete-event world: hosts, flows and links under one scheduler.
+
+pub mod capture;
+mod digest;
+mod flow;
+pub mod record;
+mod scheduler;
+pub mod setup;
+mod topology;
+mod wire_check;
+mod world;
+
+pub use record::Outcome;
+pub use setup::Setup;
+pub use world::World;
+
+use tacit_link::AirFrame;
+use tacit_proto::Packet;
+
+/// Listens to a run without influencing it.
+pub trait Observer {
+    /// Called for each MPDU on the channel of basic service set `bss`, in order of transmission.
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>);
+}
+
+/// Why a run could not be made or did not end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The setup contradicts itself.
+    #[error("{0}")]
+    Setup(String),
+    /// An invariant broke: a defect of this program.
+    #[error("at {at}: {what}; replay with the same scenario and seed {seed}")]
+    Invariant {
+        /// When.
+        at: tacit_proto::units::Instant,
+        /// Which, and how.
+        what: String,
+        /// Seed of the run.
+        seed: u64,
+    },
+}
+
+/// Runs `setup` to its end.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(setup: &Setup) -> Result<Outcome, RunError> {
+    World::new(setup, None)?.run()
+}
+
+/// Runs `setup` to its end while `observer` listens; the outcome is the same as without.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_observed(setup: &Setup, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
+    World::new(setup, Some(observer))?.run()
+}

@@ -1,3 +1,17 @@
 //! 802.11.
 
+pub mod air;
+mod airtime;
+mod bss;
+mod config;
+mod counters;
+mod interrupt;
+mod mac;
 pub mod phy;
+
+pub use air::{AirFrame, StationId};
+pub use airtime::{Airtime, AirtimeUse};
+pub use bss::Bss;
+pub use config::{BssConfig, StationConfig};
+pub use counters::StationCounters;
+pub use interrupt::Interrupt;

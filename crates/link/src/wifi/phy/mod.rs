@@ -60,6 +60,9 @@ pub struct Phy {
     pub sifs: Duration,
     /// Slots after SIFS before backoff: 2 is DIFS, 3 is AIFS\[BE\] (802.11-2020 table 9-155).
     pub aifs_slots: u32,
+    /// Whether a backoff counts the slot in which another station takes the medium: EDCA does
+    /// (802.11-2020 clause 10.23.2.4), DCF does not (clause 10.3.4.3).
+    pub counts_busy_slot: bool,
     /// aCWmin: the backoff counter is drawn from 0..=CW.
     pub cw_min: u32,
     /// aCWmax.
@@ -86,6 +89,7 @@ impl Phy {
         slot: Duration::from_micros(9),
         sifs: Duration::from_micros(16),
         aifs_slots: 2,
+        counts_busy_slot: false,
         cw_min: 15,
         cw_max: 1023,
         aggregation: None,
@@ -97,6 +101,7 @@ impl Phy {
         slot: Duration::from_micros(9),
         sifs: Duration::from_micros(16),
         aifs_slots: 3,
+        counts_busy_slot: true,
         cw_min: 15,
         cw_max: 1023,
         aggregation: Some(AmpduLimits {
@@ -109,6 +114,18 @@ impl Phy {
     /// Idle time before backoff: DIFS or AIFS\[BE\].
     pub fn aifs(&self) -> Duration {
         self.sifs + self.slot * u64::from(self.aifs_slots)
+    }
+
+    /// Idle time before a beacon: SIFS and one slot (802.11-2020 clause 10.3.2.3.4).
+    pub fn pifs(&self) -> Duration {
+        self.sifs + self.slot
+    }
+
+    /// How long a transmitter waits after its PPDU for the start of a response: SIFS, a slot, and
+    /// the time a receiver needs to notice one (802.11-2020 clause 10.3.2.11; aRxPHYStartDelay of
+    /// OFDM, table 17-21).
+    pub fn ack_timeout(&self) -> Duration {
+        self.sifs + self.slot + Duration::from_micros(20)
     }
 
     /// Header octets of a data MPDU before LLC/SNAP: QoS data where the standard aggregates.

@@ -201,6 +201,12 @@ impl Mode {
         Duration::from_nanos(self.preamble.as_nanos() + data)
     }
 
+    /// Time from the start of a PPDU to the octet after the first `octets` of its PSDU.
+    pub const fn time_before(&self, octets: u32) -> Duration {
+        let symbols = (16 + 8 * octets as u64) / self.bits_per_symbol as u64;
+        Duration::from_nanos(self.preamble.as_nanos() + symbols * self.symbol.as_nanos())
+    }
+
     /// Most octets of PSDU whose PPDU lasts at most `limit`; zero when not even the preamble fits.
     pub const fn octets_within(&self, limit: Duration) -> u32 {
         let data = limit.saturating_sub(self.preamble).as_nanos() / 4_000 * 4_000;

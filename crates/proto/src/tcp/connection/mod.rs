@@ -264,6 +264,12 @@ impl Connection {
         self.sender.mss
     }
 
+    /// Payload octets handed to the application, in order and once; one field of
+    /// [`counters`](Self::counters) at the price of a load.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.counters.delivered_bytes
+    }
+
     /// What was counted so far, and readings as of now.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;

@@ -1,0 +1,94 @@
+//! How often each acknowledgment policy speaks, for a steady flow of full-sized packets.
+
+use tacit_proto::units::{BitRate, Duration};
+
+/// Octets of the full-sized packet that ACK frequencies are counted in (TACK paper section 6.2).
+const PACKET: f64 = 1500.0;
+
+/// A receiver's acknowledgment policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPolicy {
+    /// One ACK for every this many packets; TCP's delayed ACK is 2.
+    Every(u32),
+    /// The rarer of one per two packets and four per round trip (TACK paper equation 3).
+    Tack,
+    /// Chrome's QUIC after its first hundred packets: the more frequent of every 10 packets and four
+    /// per round trip.
+    Chrome,
+    /// Neqo: a quarter of the window in packets, 2 to 256, or four per round trip with at least 20 Hz.
+    Neqo,
+    /// Picoquic: every 32 packets below 40 ms of round trip, 64 above, or four per round trip with at
+    /// least 100 Hz.
+    Picoquic,
+}
+
+/// ACKs per second that `policy` sends for a flow of 1500-octet packets at `rate` over a path of
+/// `rtt_min`, once past its start-up.
+///
+/// Never more than one per packet. A round-trip time of zero leaves TACK its packet count.
+pub fn ack_frequency_hz(policy: AckPolicy, rate: BitRate, rtt_min: Duration) -> f64 {
+    let packets_hz = rate.as_bps() as f64 / (8.0 * PACKET);
+    let rtt = rtt_min.as_secs_f64();
+    let four_per_rtt = if rtt > 0.0 { 4.0 / rtt } else { f64::INFINITY };
+    let hz = match policy {
+        AckPolicy::Every(packets) => packets_hz / f64::from(packets.max(1)),
+        AckPolicy::Tack => (packets_hz / 2.0).min(four_per_rtt),
+        AckPolicy::Chrome => (packets_hz / 10.0).max(four_per_rtt),
+        AckPolicy::Neqo => {
+            let window = packets_hz * rtt;
+            let gap = (window / 4.0).clamp(2.0, 256.0);
+            // The delay is a quarter of a round trip, at most 50 ms.
+            (packets_hz / gap).max(four_per_rtt.max(20.0))
+        }
+        AckPolicy::Picoquic => {
+            let gap = if rtt_min < Duration::from_millis(40) { 32.0 } else { 64.0 };
+            // At most 10 ms.
+            (packets_hz / gap).max(four_per_rtt.max(100.0))
+        }
+    };
+    hz.min(packets_hz)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTTS_MS: [u64; 3] = [10, 80, 200];
+
+    #[track_caller]
+    fn frequencies(policy: AckPolicy, rate: BitRate, expected: [f64; 3]) {
+        for (rtt_ms, expected) in RTTS_MS.into_iter().zip(expected) {
+            let hz = ack_frequency_hz(policy, rate, Duration::from_millis(rtt_ms));
+            assert!((hz / expected - 1.0).abs() < 0.01, "{policy:?} at {rtt_ms} ms: {hz}, not {expected}");
+        }
+    }
+
+    /// TACK paper figure 8(b): its UDP baselines, unrounded.
+    #[test]
+    fn tack_figure_8() {
+        let b = BitRate::from_kbps(7_056);
+        frequencies(AckPolicy::Every(2), b, [294.0; 3]);
+        frequencies(AckPolicy::Tack, b, [294.0, 50.0, 20.0]);
+        let ac = BitRate::from_kbps(594_650);
+        frequencies(AckPolicy::Every(2), ac, [24_777.0; 3]);
+        frequencies(AckPolicy::Tack, ac, [400.0, 50.0, 20.0]);
+    }
+
+    #[test]
+    fn quic_stacks_at_802_11ac() {
+        let ac = BitRate::from_kbps(594_650);
+        frequencies(AckPolicy::Chrome, ac, [4_955.0; 3]);
+        frequencies(AckPolicy::Picoquic, ac, [1_549.0, 774.0, 774.0]);
+        frequencies(AckPolicy::Neqo, ac, [400.0, 194.0, 194.0]);
+    }
+
+    #[test]
+    fn never_more_than_one_per_packet() {
+        let slow = BitRate::from_kbps(12);
+        for policy in [AckPolicy::Every(0), AckPolicy::Chrome, AckPolicy::Neqo, AckPolicy::Picoquic] {
+            for rtt in [Duration::ZERO, Duration::from_millis(1)] {
+                assert!(ack_frequency_hz(policy, slow, rtt) <= 1.0, "{policy:?}");
+            }
+        }
+    }
+}

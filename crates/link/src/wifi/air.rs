@@ -1,0 +1,92 @@
+//! What an ideal observer hears: every frame on the air, for captures and time lines.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::phy::Mode;
+
+/// A station's index within its basic service set; the access point is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StationId(pub u16);
+
+impl StationId {
+    /// The access point.
+    pub const AP: Self = Self(0);
+
+    /// As an index into per-station tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Why the intended receiver did not get a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Received with a correct FCS.
+    Received,
+    /// Another PPDU overlapped it.
+    Collided,
+    /// The error model hit it.
+    Errored,
+}
+
+/// Where an MPDU stands in an A-MPDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AmpduPosition {
+    /// The same for all MPDUs of one A-MPDU, different for the next.
+    pub reference: u32,
+    /// This is the last MPDU of the A-MPDU.
+    pub last: bool,
+}
+
+/// A frame by type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame<P> {
+    /// Data (QoS data where the standard aggregates).
+    Data {
+        /// MAC sequence number, 12 bits.
+        sequence: u16,
+        /// Retry bit.
+        retry: bool,
+        /// More Data bit.
+        more_data: bool,
+        /// Its A-MPDU, if any.
+        ampdu: Option<AmpduPosition>,
+        /// The IP packet.
+        payload: P,
+    },
+    /// ACK.
+    Ack,
+    /// Compressed Block Ack.
+    BlockAck {
+        /// Starting sequence number.
+        start: u16,
+        /// Bit i acknowledges sequence number start + i.
+        bitmap: u64,
+    },
+    /// Block Ack Request.
+    BlockAckReq {
+        /// Starting sequence number.
+        start: u16,
+    },
+    /// Beacon.
+    Beacon,
+}
+
+/// One MPDU on the air.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AirFrame<P> {
+    /// Start of the PPDU that carries it.
+    pub at: Instant,
+    /// Length of that PPDU in time.
+    pub duration: Duration,
+    /// Rate and format of that PPDU.
+    pub mode: Mode,
+    /// Who sends.
+    pub transmitter: StationId,
+    /// Who is addressed; `None` is everybody.
+    pub receiver: Option<StationId>,
+    /// Whether the addressee got it.
+    pub outcome: Outcome,
+    /// What it is.
+    pub frame: Frame<P>,
+}

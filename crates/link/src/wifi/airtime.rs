@@ -1,0 +1,125 @@
+//! Where the time on a channel goes.
+
+use tacit_proto::units::{Duration, Instant};
+
+/// What a stretch of time on a channel was spent on. The categories cover every moment exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AirtimeUse {
+    /// PPDUs of data: preamble, headers and payload of MPDUs on their first transmission.
+    Data,
+    /// PPDUs of pure TCP ACKs, first transmission.
+    TcpAck,
+    /// PPDUs made of MPDUs sent before.
+    Retransmission,
+    /// Link-layer acknowledgments: the SIFS before and the ACK or Block Ack; Block Ack Requests too.
+    LinkAck,
+    /// What compressed TCP ACKs add to link-layer acknowledgments (TCP/HACK).
+    CompressedAck,
+    /// Waiting for the medium with something to send: AIFS, backoff, timeouts.
+    Acquisition,
+    /// PPDUs that overlapped, and the wait after them that the medium is lost for.
+    Collision,
+    /// Beacons.
+    Beacon,
+    /// Nobody has anything to send.
+    Idle,
+}
+
+impl AirtimeUse {
+    /// All uses, in the order tables show them.
+    pub const ALL: [Self; 9] = [
+        Self::Data,
+        Self::TcpAck,
+        Self::Retransmission,
+        Self::LinkAck,
+        Self::CompressedAck,
+        Self::Acquisition,
+        Self::Collision,
+        Self::Beacon,
+        Self::Idle,
+    ];
+
+    /// Name as it stands in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::TcpAck => "tcp_ack",
+            Self::Retransmission => "retransmission",
+            Self::LinkAck => "link_ack",
+            Self::CompressedAck => "compressed_ack",
+            Self::Acquisition => "acquisition",
+            Self::Collision => "collision",
+            Self::Beacon => "beacon",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// Time per use over a window; the uses add up to the window exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Airtime {
+    spent: [Duration; AirtimeUse::ALL.len()],
+}
+
+impl Airtime {
+    /// Time spent on `what`.
+    pub const fn get(&self, what: AirtimeUse) -> Duration {
+        self.spent[what as usize]
+    }
+
+    /// Everything: equal to the length of the window.
+    pub fn total(&self) -> Duration {
+        self.spent.iter().copied().sum()
+    }
+}
+
+/// Books consecutive stretches of time, counting the part inside a window.
+#[derive(Clone, Debug)]
+pub(crate) struct AirtimeLedger {
+    from: Instant,
+    to: Instant,
+    booked_until: Instant,
+    airtime: Airtime,
+}
+
+impl AirtimeLedger {
+    pub(crate) fn new(from: Instant, to: Instant) -> Self {
+        Self { from, to, booked_until: Instant::ZERO, airtime: Airtime::default() }
+    }
+
+    /// Books everything from the last booking to `until` as `what`; nothing when `until` is not later.
+    #[inline]
+    pub(crate) fn book(&mut self, what: AirtimeUse, until: Instant) {
+        if until <= self.booked_until {
+            return;
+        }
+        let start = self.booked_until.max(self.from);
+        let end = until.min(self.to);
+        self.airtime.spent[what as usize] += end.saturating_since(start);
+        self.booked_until = until;
+    }
+
+    pub(crate) fn airtime(&self) -> Airtime {
+        self.airtime
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bookings_are_clipped_to_the_window() {
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        let mut ledger = AirtimeLedger::new(at(10), at(30));
+        ledger.book(AirtimeUse::Idle, at(15));
+        ledger.book(AirtimeUse::Data, at(25));
+        ledger.book(AirtimeUse::Beacon, at(25));
+        ledger.book(AirtimeUse::LinkAck, at(40));
+        let airtime = ledger.airtime();
+        assert_eq!(airtime.get(AirtimeUse::Idle), Duration::from_micros(5));
+        assert_eq!(airtime.get(AirtimeUse::Data), Duration::from_micros(10));
+        assert_eq!(airtime.get(AirtimeUse::LinkAck), Duration::from_micros(5));
+        assert_eq!(airtime.total(), Duration::from_micros(20));
+    }
+}

@@ -1,0 +1,472 @@
+//! A basic service set: stations around one channel on which everybody hears everybody.
+//!
+//! Between exchanges the channel is idle and one event is pending: the earliest end of a backoff
+//! (or a beacon). Equal ends collide. Cost follows channel accesses, not slots or idle stations.
+
+use std::collections::VecDeque;
+
+use tacit_proto::hack::Nic;
+use tacit_proto::units::{Bytes, Instant};
+
+use super::air::{AirFrame, StationId};
+use super::airtime::{Airtime, AirtimeLedger, AirtimeUse};
+use super::config::{BssConfig, StationConfig};
+use super::counters::StationCounters;
+use super::interrupt::Interrupt;
+use super::mac::access::{Contention, IdlePeriod};
+use super::mac::ack_hook::AckHook;
+use super::mac::aggregation::AggregationLimits;
+use super::mac::block_ack::{BlockAckRecipient, Recipient};
+use super::mac::exchange::{Exchange, Phase};
+use super::mac::originator::Originator;
+use super::mac::station::{Outgoing, Peer, Station};
+use super::phy::Phy;
+use crate::loss::{Loss, LossProcess};
+use crate::payload::Payload;
+use crate::queue::QueueLimit;
+use crate::random::Stream;
+
+/// A basic service set at work.
+#[derive(Clone, Debug)]
+pub struct Bss<P> {
+    pub(super) phy: &'static Phy,
+    pub(super) config: BssConfig,
+    pub(super) stations: Vec<Station<P>>,
+    pub(super) phase: Phase,
+    pub(super) idle: IdlePeriod,
+    pub(super) idle_since: Instant,
+    /// Stations that contend or count down.
+    pub(super) active: Vec<StationId>,
+    /// The earliest transmission, while the channel is idle.
+    pub(super) next_access: Option<Instant>,
+    /// When the next beacon is due.
+    pub(super) next_beacon: Option<Instant>,
+    /// No gap in a reorder buffer times out before this.
+    pub(super) reorder_check: Option<Instant>,
+    /// Who won the present access and with what; kept for its capacity.
+    pub(super) winners: Vec<(StationId, Outgoing)>,
+    /// The exchanges that collided; kept for its capacity.
+    pub(super) colliding: Vec<Exchange>,
+    pub(super) delivered: VecDeque<(StationId, P)>,
+    pub(super) drained: Vec<(StationId, StationId)>,
+    pub(super) interrupts: VecDeque<Interrupt<P>>,
+    /// What rides on the acknowledgment in the air.
+    pub(super) appended: Vec<u8>,
+    pub(super) air: Option<VecDeque<AirFrame<P>>>,
+    pub(super) ampdu_reference: u32,
+    pub(super) ledger: AirtimeLedger,
+    pub(super) accesses: u64,
+    pub(super) collisions: u64,
+}
+
+impl<P: Payload> Bss<P> {
+    /// A channel with nothing queued. Random streams are named after `seed`, `name` and
+    /// `station_names` (the access point first); results count from `measure_from` to `end`.
+    ///
+    /// # Panics
+    /// When there is not one name per station, the access point included.
+    pub fn new(
+        config: BssConfig,
+        seed: u64,
+        name: &str,
+        station_names: &[&str],
+        measure: (Instant, Instant),
+    ) -> Self {
+        assert_eq!(
+            station_names.len(),
+            config.stations.len() + 1,
+            "one name per station and the access point's"
+        );
+        let phy = config.standard.phy();
+        let stations = build_stations(phy, &config, seed, name, station_names);
+        Self {
+            phy,
+            stations,
+            phase: Phase::Idle,
+            idle: IdlePeriod {
+                number: 0,
+                countdown_from: Instant::ZERO + phy.aifs(),
+                exempt_countdown_from: Instant::ZERO + phy.aifs(),
+            },
+            idle_since: Instant::ZERO,
+            active: Vec::new(),
+            next_access: None,
+            next_beacon: config.beacon_interval.map(|interval| Instant::ZERO + interval),
+            reorder_check: None,
+            winners: Vec::new(),
+            colliding: Vec::new(),
+            delivered: VecDeque::new(),
+            drained: Vec::new(),
+            interrupts: VecDeque::new(),
+            appended: Vec::new(),
+            air: None,
+            ampdu_reference: 0,
+            ledger: AirtimeLedger::new(measure.0, measure.1),
+            accesses: 0,
+            collisions: 0,
+            config,
+        }
+    }
+
+    /// Keeps every frame from now on for [`Bss::poll_air`].
+    pub fn record_air(&mut self) {
+        self.air.get_or_insert_with(VecDeque::new);
+    }
+
+    /// Queues `payload` at `from` for `to`; returns false when the queue dropped it.
+    ///
+    /// # Panics
+    /// When two clients are named: traffic goes through the access point.
+    pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
+        assert!((from == StationId::AP) != (to == StationId::AP), "traffic goes through the access point");
+        let station = &mut self.stations[from.index()];
+        let had_traffic = station.has_traffic();
+        let peer = station.peer_index(to);
+        if !station.enqueue(now, peer, payload) {
+            return false;
+        }
+        if !had_traffic && !station.transmitting {
+            self.start_contending(now, from);
+        }
+        true
+    }
+
+    /// True when `from` would take a packet of `len` octets for `to`.
+    pub fn has_room(&self, from: StationId, to: StationId, len: Bytes) -> bool {
+        let station = &self.stations[from.index()];
+        station.peers[station.peer_index(to)].originator.queue().has_room(len)
+    }
+
+    /// Packets queued at `from` for `to` that have no sequence number yet.
+    pub fn queued(&self, from: StationId, to: StationId) -> usize {
+        let station = &self.stations[from.index()];
+        station.peers[station.peer_index(to)].originator.queue().len()
+    }
+
+    /// Does everything due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(at) = self.poll_timeout() {
+            if at > now {
+                break;
+            }
+            self.step(at);
+        }
+    }
+
+    /// When the channel changes next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let channel = match &self.phase {
+            Phase::Idle => earliest(self.next_access, self.beacon_at()),
+            Phase::Transmission(exchange) => Some(exchange.end),
+            Phase::Response { exchange, .. } => Some(exchange.response_end),
+            Phase::Collision { until } | Phase::Beacon { until } => Some(*until),
+        };
+        earliest(channel, self.reorder_check)
+    }
+
+    /// The next packet passed up, and the station it arrived at. Drain it to `None`.
+    #[inline]
+    pub fn poll_deliver(&mut self) -> Option<(StationId, P)> {
+        self.delivered.pop_front()
+    }
+
+    /// The next station that took packets from its queue for another. Drain it to `None`.
+    pub fn poll_drained(&mut self) -> Option<(StationId, StationId)> {
+        self.drained.pop()
+    }
+
+    /// Gives `station` a NIC that lets frames of compressed ACKs ride on its acknowledgments, and
+    /// reports to [`Bss::poll_interrupt`].
+    pub fn enable_hack(&mut self, station: StationId) {
+        let station = &mut self.stations[station.index()];
+        station.hook = AckHook::Hack(Nic::new(station.peers.len()));
+        for peer in &mut station.peers {
+            peer.originator.report_acks();
+        }
+    }
+
+    /// The NIC of `station`, and the number of its destination `peer`; `None` for a stock one.
+    pub fn nic(&mut self, station: StationId, peer: StationId) -> Option<(&mut Nic, usize)> {
+        let station = &mut self.stations[station.index()];
+        let peer = station.peer_index(peer);
+        match &mut station.hook {
+            AckHook::Hack(nic) => Some((nic, peer)),
+            AckHook::Stock => None,
+        }
+    }
+
+    /// The next interrupt. Drain it to `None`, before [`Bss::poll_deliver`].
+    pub fn poll_interrupt(&mut self) -> Option<Interrupt<P>> {
+        self.interrupts.pop_front()
+    }
+
+    /// Takes back packets that `from` has queued for `to` and not begun to send; returns how many.
+    pub fn retract(&mut self, from: StationId, to: StationId, unwanted: impl FnMut(&P) -> bool) -> usize {
+        let station = &mut self.stations[from.index()];
+        let peer = station.peer_index(to);
+        let retracted = station.peers[peer].originator.retract(unwanted);
+        station.counters.retracted += retracted as u64;
+        retracted
+    }
+
+    /// The next frame heard, after [`Bss::record_air`]. Drain it to `None`.
+    pub fn poll_air(&mut self) -> Option<AirFrame<P>> {
+        self.air.as_mut()?.pop_front()
+    }
+
+    /// Where the time went, of the part of the measured window before `now`.
+    pub fn airtime(&self, now: Instant) -> Airtime {
+        let mut ledger = self.ledger.clone();
+        ledger.book(self.idle_use(), now);
+        ledger.airtime()
+    }
+
+    /// Channel accesses, collided ones counted once.
+    pub fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// Accesses of two stations or more at once.
+    pub fn collisions(&self) -> u64 {
+        self.collisions
+    }
+
+    /// Counters of a station.
+    pub fn counters(&self, station: StationId) -> StationCounters {
+        self.stations[station.index()].counters
+    }
+
+    /// Time from queueing to first transmission at a station, in microseconds.
+    pub fn queueing_delay_us(&self, station: StationId) -> &hdrhistogram::Histogram<u64> {
+        &self.stations[station.index()].queueing_delay_us
+    }
+
+    /// Forgets the queueing delays so far: measuring starts.
+    pub fn reset_queueing_delays(&mut self) {
+        for station in &mut self.stations {
+            station.queueing_delay_us.reset();
+        }
+    }
+
+    /// Packets accepted by `station` and not yet acknowledged or given up.
+    pub fn backlog(&self, station: StationId) -> usize {
+        self.stations[station.index()].peers.iter().map(|peer| peer.originator.backlog()).sum()
+    }
+
+    /// Verifies that no packet was made or lost.
+    ///
+    /// # Errors
+    /// Which station's books do not balance, and how.
+    pub fn check(&self) -> Result<(), String> {
+        for station in &self.stations {
+            let counters = &station.counters;
+            let settled = counters.delivered_first_try
+                + counters.delivered_after_retry
+                + counters.dropped_mpdus
+                + counters.retracted;
+            let held = self.backlog(station.id) as u64;
+            if counters.accepted != settled + held {
+                return Err(format!(
+                    "station {} took {} packets, settled {settled} and holds {held}",
+                    station.id.0, counters.accepted
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, at: Instant) {
+        if self.reorder_check.is_some_and(|check| check <= at) {
+            self.give_up_gaps(at);
+            return;
+        }
+        match self.phase {
+            Phase::Idle => {
+                // A beacon goes first: it waits only PIFS and has no backoff.
+                if self.beacon_at().is_some_and(|beacon| beacon <= at) {
+                    self.start_beacon(at);
+                } else {
+                    self.access(at);
+                }
+            }
+            Phase::Transmission(exchange) => self.transmission_ended(&exchange),
+            Phase::Response { exchange, lost } => self.response_ended(&exchange, lost),
+            Phase::Collision { until } => self.collision_ended(until),
+            Phase::Beacon { until } => self.go_idle(until, until + self.phy.aifs()),
+        }
+    }
+
+    /// When the beacon that is due next can go out, while the channel is idle.
+    fn beacon_at(&self) -> Option<Instant> {
+        self.next_beacon.map(|target| target.max(self.idle_since + self.phy.pifs()))
+    }
+
+    /// Passes up what has waited behind a gap for too long.
+    fn give_up_gaps(&mut self, at: Instant) {
+        let timeout = self.config.reorder_timeout;
+        let delivered = &mut self.delivered;
+        self.reorder_check = None;
+        for station in &mut self.stations {
+            let id = station.id;
+            for peer in &mut station.peers {
+                let Recipient::Block(recipient) = &mut peer.recipient else { continue };
+                if recipient.gap_since().is_some_and(|since| since + timeout <= at) {
+                    recipient.give_up_gap(at, &mut |payload| delivered.push_back((id, payload)));
+                }
+                let next = recipient.gap_since().map(|since| since + timeout);
+                self.reorder_check = earliest(self.reorder_check, next);
+            }
+        }
+    }
+
+    // --- Contention -------------------------------------------------------------------------
+
+    /// A station without traffic got some.
+    fn start_contending(&mut self, now: Instant, id: StationId) {
+        let busy = !matches!(self.phase, Phase::Idle);
+        if !busy {
+            // What was idle so far becomes acquisition from here on.
+            self.ledger.book(self.idle_use_without(id), now);
+        }
+        let slot = self.phy.slot;
+        let station = &mut self.stations[id.index()];
+        let counting = station.active;
+        if !counting {
+            station.active = true;
+            self.active.push(id);
+        }
+        if busy {
+            if !counting {
+                station.contention.draw();
+            }
+            return;
+        }
+        if !counting || station.contention.transmits_at(&self.idle, slot) <= now {
+            station.contention.start_at_once(now);
+        }
+        let at = station.contention.transmits_at(&self.idle, slot);
+        self.next_access = earliest(self.next_access, Some(at));
+    }
+
+    /// The earliest end of a backoff wins; equal ends collide.
+    fn access(&mut self, at: Instant) {
+        self.ledger.book(AirtimeUse::Acquisition, at);
+        let mut winners = std::mem::take(&mut self.winners);
+        winners.clear();
+        let (phy, idle, lifetime) = (self.phy, self.idle, self.config.lifetime);
+        let stations = &mut self.stations;
+        let drained = &mut self.drained;
+        self.active.retain(|id| {
+            let station = &mut stations[id.index()];
+            let wins = station.has_traffic() && station.contention.transmits_at(&idle, phy.slot) <= at;
+            if !wins {
+                station.contention.freeze(&idle, at, phy);
+                station.active = station.has_traffic() || !station.contention.is_over();
+                return station.active;
+            }
+            let outgoing = station.next_outgoing(at, lifetime);
+            if let Some(Outgoing::Data { peer, .. }) = outgoing {
+                drained.push((*id, station.peers[peer].id));
+            }
+            station.active = outgoing.is_some();
+            if let Some(outgoing) = outgoing {
+                station.transmitting = true;
+                station.count_outgoing(&outgoing);
+                winners.push((*id, outgoing));
+            }
+            station.active
+        });
+        match winners.as_slice() {
+            // Everything that waited was too old.
+            [] => self.go_idle_again(at),
+            [(id, outgoing)] => self.start_transmission(at, *id, *outgoing),
+            several => self.start_collision(at, several),
+        }
+        self.winners = winners;
+    }
+
+    /// The channel becomes idle at `since`; bystanders count down from `countdown_from`.
+    pub(super) fn go_idle(&mut self, since: Instant, countdown_from: Instant) {
+        self.phase = Phase::Idle;
+        self.idle_since = since;
+        self.idle = IdlePeriod {
+            number: self.idle.number + 1,
+            countdown_from,
+            exempt_countdown_from: since + self.phy.aifs(),
+        };
+        self.find_next_access();
+    }
+
+    /// The channel stays idle though an access was due at `at`.
+    fn go_idle_again(&mut self, at: Instant) {
+        let countdown_from = at.max(self.idle.countdown_from);
+        self.idle.countdown_from = countdown_from;
+        self.idle.exempt_countdown_from = countdown_from.max(self.idle.exempt_countdown_from);
+        self.find_next_access();
+    }
+
+    fn find_next_access(&mut self) {
+        self.next_access = self
+            .active
+            .iter()
+            .map(|id| &self.stations[id.index()])
+            .filter(|station| station.has_traffic())
+            .map(|station| station.contention.transmits_at(&self.idle, self.phy.slot))
+            .min();
+    }
+
+    /// What idle time is booked as: somebody waits, or nobody does.
+    pub(super) fn idle_use(&self) -> AirtimeUse {
+        if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
+    }
+
+    /// The same as if `newcomer` had no traffic yet.
+    fn idle_use_without(&self, newcomer: StationId) -> AirtimeUse {
+        let waits = |id: &StationId| *id != newcomer && self.stations[id.index()].has_traffic();
+        if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
+    }
+}
+
+fn build_stations<P: Payload>(
+    phy: &'static Phy,
+    config: &BssConfig,
+    seed: u64,
+    bss: &str,
+    names: &[&str],
+) -> Vec<Station<P>> {
+    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueLimit, link: &str| {
+        let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
+        let limits =
+            AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.txop_limit);
+        let recipient = if limits.window > 1 {
+            Recipient::Block(BlockAckRecipient::new())
+        } else {
+            Recipient::Immediate { last: None }
+        };
+        let originator = Originator::new(client.mode, control, limits, queue);
+        let losses = [("data", loss), ("link ack", &client.link_ack_loss)].map(|(what, loss)| {
+            LossProcess::new(loss.clone(), Stream::new(seed, &format!("{bss} {what} loss {link}")))
+        });
+        Peer::new(id, originator, recipient, losses)
+    };
+    let contention = |name: &str| Contention::new(phy, Stream::new(seed, &format!("{bss} backoff {name}")));
+    let clients = || config.stations.iter().zip(&names[1..]).zip(1..);
+    let downlinks = clients().map(|((client, name), id)| {
+        peer(StationId(id), client, &client.downlink_loss, client.downlink_queue, &format!("to {name}"))
+    });
+    let mut stations = vec![Station::new(StationId::AP, contention(names[0]), downlinks.collect())];
+    stations.extend(clients().map(|((client, name), id)| {
+        let link = format!("from {name}");
+        let uplink = peer(StationId::AP, client, &client.uplink_loss, client.uplink_queue, &link);
+        Station::new(StationId(id), contention(name), vec![uplink])
+    }));
+    stations
+}
+
+/// The earlier of two instants that may not be.
+pub(super) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

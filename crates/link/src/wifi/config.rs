@@ -1,0 +1,75 @@
+//! What a basic service set may be told before it starts.
+
+use tacit_proto::units::Duration;
+
+use super::phy::{Mode, Standard};
+use crate::loss::Loss;
+use crate::queue::QueueLimit;
+
+/// One client of a basic service set and its link to the access point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StationConfig {
+    /// Rate of data frames, both ways.
+    pub mode: Mode,
+    /// Rate of control responses, if not what the standard's rule gives for `mode`.
+    pub control_mode: Option<Mode>,
+    /// Which data MPDUs from the access point are lost, apart from collisions.
+    pub downlink_loss: Loss,
+    /// Which data MPDUs to the access point are lost, apart from collisions.
+    pub uplink_loss: Loss,
+    /// Which ACKs and Block Acks are lost, counted for each direction on its own.
+    pub link_ack_loss: Loss,
+    /// Queue at the access point for this station.
+    pub downlink_queue: QueueLimit,
+    /// Queue at the station.
+    pub uplink_queue: QueueLimit,
+}
+
+/// A basic service set: an access point, its clients and the rules they share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BssConfig {
+    /// The amendment everyone speaks.
+    pub standard: Standard,
+    /// The clients; station `i + 1` is entry `i`, the access point is station 0.
+    pub stations: Vec<StationConfig>,
+    /// Longest data PPDU; `None` leaves the limits of the standard.
+    pub txop_limit: Option<Duration>,
+    /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
+    pub ampdu_mpdus: Option<u32>,
+    /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
+    pub beacon_interval: Option<Duration>,
+    /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
+    pub retry_limit: u32,
+    /// An MPDU older than this since it was queued is dropped rather than retried.
+    pub lifetime: Duration,
+    /// The recipient passes on what it has when a gap in front of it lasts this long.
+    pub reorder_timeout: Duration,
+    /// Link-layer ACKs leave this much later than one SIFS, as some implementations do, and
+    /// transmitters wait as much longer.
+    pub link_ack_delay: Duration,
+    /// A receiver keeps hold of the longest of several PPDUs that start together, and gets what of it
+    /// comes after the others have ended. Off, everything that overlaps is lost whole.
+    pub capture: bool,
+    /// Wait EIFS instead of AIFS after an undecodable frame.
+    pub eifs: bool,
+}
+
+impl BssConfig {
+    /// A set of `stations` with the usual values: 102.4 ms beacons, 7 retries, 500 ms lifetime.
+    pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
+        Self {
+            standard,
+            stations,
+            txop_limit: None,
+            ampdu_mpdus: None,
+            // 100 time units of 1024 us.
+            beacon_interval: Some(Duration::from_micros(102_400)),
+            retry_limit: 7,
+            lifetime: Duration::from_millis(500),
+            reorder_timeout: Duration::from_millis(100),
+            link_ack_delay: Duration::ZERO,
+            capture: false,
+            eifs: true,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Contention: DCF and EDCA backoff (802.11-2020 clauses 10.3.4 and 10.23.2).
+
+use tacit_proto::units::{Duration, Instant};
+
+use crate::random::Stream;
+use crate::wifi::phy::Phy;
+
+/// The backoff state of one station.
+#[derive(Clone, Debug)]
+pub(crate) struct Contention {
+    /// Slots left from the start of the countdown.
+    counter: u32,
+    cw: u32,
+    /// The countdown starts no earlier than this.
+    not_before: Instant,
+    /// The idle period in which this station does not defer to the exchange it took part in.
+    exempt_in: Option<u64>,
+    stream: Stream,
+}
+
+/// The idle period all stations of a channel share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IdlePeriod {
+    /// Numbers the idle periods.
+    pub number: u64,
+    /// When stations that had no part in the last exchange may start their countdown.
+    pub countdown_from: Instant,
+    /// When the stations that had may.
+    pub exempt_countdown_from: Instant,
+}
+
+impl Contention {
+    pub fn new(phy: &Phy, stream: Stream) -> Self {
+        Self { counter: 0, cw: phy.cw_min, not_before: Instant::ZERO, exempt_in: None, stream }
+    }
+
+    /// When this station transmits if nothing comes before.
+    #[inline]
+    pub fn transmits_at(&self, idle: &IdlePeriod, slot: Duration) -> Instant {
+        self.countdown_from(idle) + slot * u64::from(self.counter)
+    }
+
+    #[inline]
+    fn countdown_from(&self, idle: &IdlePeriod) -> Instant {
+        let shared = if self.exempt_in == Some(idle.number) {
+            idle.exempt_countdown_from
+        } else {
+            idle.countdown_from
+        };
+        shared.max(self.not_before)
+    }
+
+    /// Counts down the slots that passed until another station took the medium at `at`.
+    #[inline]
+    pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
+        let from = self.countdown_from(idle);
+        if at < from {
+            return;
+        }
+        let slots = ((at - from).as_nanos() / phy.slot.as_nanos()) as u32;
+        let counted = if phy.counts_busy_slot { slots + 1 } else { slots };
+        self.counter = self.counter.saturating_sub(counted);
+    }
+
+    /// A packet arrived while the medium was idle and no backoff was left: transmit at once, or as
+    /// soon as the medium has been idle for long enough.
+    #[inline]
+    pub fn start_at_once(&mut self, now: Instant) {
+        self.counter = 0;
+        self.not_before = now;
+    }
+
+    /// Draws a backoff from the present contention window.
+    pub fn draw(&mut self) {
+        self.counter = self.stream.up_to(self.cw);
+    }
+
+    /// After an exchange that succeeded: the smallest window, and a backoff before the next.
+    pub fn succeeded(&mut self, phy: &Phy) {
+        self.cw = phy.cw_min;
+        self.draw();
+    }
+
+    /// After one that failed, noticed at `noticed_at`: the window doubles.
+    pub fn failed(&mut self, phy: &Phy, noticed_at: Instant, idle_number: u64) {
+        self.cw = (2 * self.cw + 1).min(phy.cw_max);
+        self.not_before = noticed_at;
+        self.exempt_in = Some(idle_number);
+        self.draw();
+    }
+
+    /// After the last try: back to the smallest window.
+    pub fn gave_up(&mut self, phy: &Phy) {
+        self.cw = phy.cw_min;
+        self.draw();
+    }
+
+    /// True when no slot is left to count.
+    pub fn is_over(&self) -> bool {
+        self.counter == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wifi::phy::Standard;
+
+    fn contention(phy: &Phy, counter: u32) -> Contention {
+        Contention { counter, ..Contention::new(phy, Stream::new(1, "test")) }
+    }
+
+    const IDLE: IdlePeriod = IdlePeriod {
+        number: 0,
+        countdown_from: Instant::from_nanos(43_000),
+        exempt_countdown_from: Instant::from_nanos(43_000),
+    };
+
+    #[test]
+    fn frozen_counters_resume() {
+        let phy = Standard::A.phy();
+        let mut station = contention(phy, 5);
+        // Taken after two idle slots: three remain under DCF.
+        station.freeze(&IDLE, IDLE.countdown_from + phy.slot * 2, phy);
+        assert_eq!(station.counter, 3);
+        // Taken before the countdown started: nothing counted.
+        station.freeze(&IDLE, Instant::from_nanos(42_999), phy);
+        assert_eq!(station.counter, 3);
+        assert_eq!(station.transmits_at(&IDLE, phy.slot), IDLE.countdown_from + phy.slot * 3);
+    }
+
+    #[test]
+    fn edca_counts_the_busy_slot_too() {
+        let phy = Standard::N.phy();
+        let mut station = contention(phy, 5);
+        station.freeze(&IDLE, IDLE.countdown_from + phy.slot * 2, phy);
+        assert_eq!(station.counter, 2);
+        station.freeze(&IDLE, IDLE.countdown_from, phy);
+        assert_eq!(station.counter, 1);
+    }
+
+    #[test]
+    fn the_window_doubles_and_resets() {
+        let phy = Standard::A.phy();
+        let mut station = contention(phy, 0);
+        let windows: Vec<_> = (0..8)
+            .map(|_| {
+                station.failed(phy, Instant::ZERO, 0);
+                station.cw
+            })
+            .collect();
+        assert_eq!(windows, [31, 63, 127, 255, 511, 1023, 1023, 1023]);
+        station.succeeded(phy);
+        assert_eq!(station.cw, 15);
+    }
+}

@@ -1,0 +1,113 @@
+//! How much fits in one PPDU.
+
+use tacit_proto::units::{Bytes, Duration};
+
+use super::originator::PpduPlan;
+use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, mpdu_len, subframe_len};
+
+/// Limits of a data PPDU to one destination, worked out once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AggregationLimits {
+    /// Sequence numbers that may be outstanding: 1 without a Block Ack agreement.
+    pub window: u16,
+    max_mpdus: u32,
+    max_octets: u32,
+    mac_header_len: u32,
+}
+
+impl AggregationLimits {
+    /// Limits of `phy` at `mode`, at most `max_mpdus` at a time, and with the whole exchange, response
+    /// at `control` included, within `txop_limit`.
+    pub fn new(
+        phy: &Phy,
+        mode: &Mode,
+        control: &Mode,
+        max_mpdus: Option<u32>,
+        txop_limit: Option<Duration>,
+    ) -> Self {
+        let mac_header_len = phy.mac_header_len();
+        let (mpdus, octets, ppdu, response) = match phy.aggregation {
+            Some(limits) => (limits.mpdus, limits.bytes.0 as u32, limits.ppdu, BLOCK_ACK_LEN),
+            None => (1, u32::MAX, Duration::MAX, ACK_LEN),
+        };
+        let max_mpdus = max_mpdus.unwrap_or(mpdus).clamp(1, mpdus);
+        let exchange =
+            txop_limit.map(|limit| limit.saturating_sub(phy.sifs + control.ppdu_duration(response)));
+        let longest = exchange.map_or(ppdu, |exchange| exchange.min(ppdu));
+        let within = if longest == Duration::MAX { u32::MAX } else { mode.octets_within(longest) };
+        Self {
+            window: if max_mpdus == 1 { 1 } else { super::block_ack::WINDOW },
+            max_mpdus,
+            max_octets: octets.min(within),
+            mac_header_len,
+        }
+    }
+
+    /// Octets of the MPDU that carries an IP packet of `payload`.
+    pub fn mpdu_len(&self, payload: Bytes) -> u32 {
+        mpdu_len(self.mac_header_len, payload.0 as u32)
+    }
+
+    /// Adds an MPDU of `len` octets to `plan` if it fits. The first one always does: it cannot be
+    /// sent in a smaller PPDU.
+    #[inline]
+    pub fn admit(&self, plan: &mut PpduPlan, len: u32) -> bool {
+        if plan.mpdus == 0 {
+            plan.octets = len;
+        } else {
+            // The subframes before this one are padded, the last is not.
+            let octets = plan.padded_octets + MPDU_DELIMITER_LEN + len;
+            if plan.mpdus >= self.max_mpdus || octets > self.max_octets {
+                return false;
+            }
+            plan.octets = octets;
+        }
+        plan.mpdus += 1;
+        plan.padded_octets += subframe_len(len);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::units::BitRate;
+
+    use super::*;
+    use crate::wifi::phy::Standard;
+
+    fn fill(mbps: u64, max_mpdus: Option<u32>, txop_limit: Option<Duration>) -> PpduPlan {
+        let phy = Standard::N.phy();
+        let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
+        let limits = AggregationLimits::new(phy, &mode, &phy.control_mode(&mode), max_mpdus, txop_limit);
+        let mut plan = PpduPlan::default();
+        while limits.admit(&mut plan, limits.mpdu_len(Bytes(1500))) {}
+        plan
+    }
+
+    #[test]
+    fn batches_of_forty_two() {
+        let plan = fill(150, None, None);
+        assert_eq!(plan.mpdus, 42);
+        assert_eq!(plan.octets, 41 * 1544 + 4 + 1538);
+    }
+
+    #[test]
+    fn the_exchange_stays_within_the_txop() {
+        let limit = Duration::from_millis(4);
+        let plan = fill(15, None, Some(limit));
+        let phy = Standard::N.phy();
+        let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).unwrap();
+        let exchange = |octets| {
+            mode.ppdu_duration(octets) + phy.sifs + phy.control_mode(&mode).ppdu_duration(BLOCK_ACK_LEN)
+        };
+        assert_eq!(plan.mpdus, 4);
+        assert!(exchange(plan.octets) <= limit);
+        assert!(exchange(plan.octets + 1544) > limit);
+    }
+
+    #[test]
+    fn one_mpdu_goes_without_delimiter() {
+        let plan = fill(150, Some(1), None);
+        assert_eq!((plan.mpdus, plan.octets), (1, 1538));
+    }
+}

@@ -1,0 +1,293 @@
+//! The recipient's side of acknowledgment: duplicate detection, the Block Ack scoreboard and the
+//! reorder buffer (802.11-2020 clause 10.25.6).
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::Instant;
+
+use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
+
+/// Frames a Block Ack covers.
+pub(crate) const WINDOW: u16 = 64;
+
+/// State a recipient keeps for one transmitter.
+#[derive(Clone, Debug)]
+pub(crate) enum Recipient<P> {
+    /// Without a Block Ack agreement: the last sequence number, to drop retransmissions.
+    Immediate {
+        /// Sequence number of the last MPDU passed up.
+        last: Option<u16>,
+    },
+    /// Under a Block Ack agreement.
+    Block(BlockAckRecipient<P>),
+}
+
+impl<P> Recipient<P> {
+    /// Takes in an MPDU received at `now` and passes up what is in order.
+    #[inline]
+    pub fn receive(&mut self, now: Instant, sequence: u16, payload: P, pass_up: &mut impl FnMut(P)) {
+        match self {
+            Self::Immediate { last } => {
+                if last.replace(sequence) != Some(sequence) {
+                    pass_up(payload);
+                }
+            }
+            Self::Block(recipient) => recipient.receive(now, sequence, payload, pass_up),
+        }
+    }
+
+    /// Since when frames have waited behind a gap.
+    #[inline]
+    pub fn gap_since(&self) -> Option<Instant> {
+        match self {
+            Self::Immediate { .. } => None,
+            Self::Block(recipient) => recipient.gap_since,
+        }
+    }
+}
+
+/// Scoreboard and reorder buffer. Both windows cover 64 sequence numbers; the scoreboard follows
+/// the highest number received, the reorder buffer the lowest still missing.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockAckRecipient<P> {
+    /// WinStartR: the number bit 0 of `scoreboard` stands for.
+    scoreboard_start: u16,
+    scoreboard: u64,
+    /// WinStartB: the next number to pass up.
+    next: u16,
+    /// Slot i holds number `next + i`.
+    buffer: VecDeque<Option<P>>,
+    /// How many slots are filled.
+    held: usize,
+    /// Since when the head of the buffer has been missing while later frames wait.
+    gap_since: Option<Instant>,
+}
+
+impl<P> BlockAckRecipient<P> {
+    pub fn new() -> Self {
+        Self {
+            scoreboard_start: 0,
+            scoreboard: 0,
+            next: 0,
+            buffer: VecDeque::with_capacity(usize::from(WINDOW)),
+            held: 0,
+            gap_since: None,
+        }
+    }
+
+    /// Takes in an MPDU received at `now` and passes up what is in order.
+    pub fn receive(&mut self, now: Instant, sequence: u16, payload: P, pass_up: &mut impl FnMut(P)) {
+        self.score(sequence);
+        let offset = sequence_distance(self.next, sequence);
+        if offset == 0 && self.held == 0 {
+            // In order and nothing waits: the common case.
+            self.next = sequence_add(self.next, 1);
+            pass_up(payload);
+            return;
+        }
+        if offset >= SEQUENCE_MODULUS / 2 {
+            // Older than the window: a duplicate of what was passed up or given up.
+            return;
+        }
+        if offset >= WINDOW {
+            // Beyond the window: the originator has given up on what leaves it.
+            self.advance_to(now, sequence_add(sequence, SEQUENCE_MODULUS - (WINDOW - 1)), pass_up);
+        }
+        let slot = usize::from(sequence_distance(self.next, sequence));
+        if self.buffer.len() <= slot {
+            self.buffer.resize_with(slot + 1, || None);
+        }
+        if self.buffer[slot].replace(payload).is_none() {
+            self.held += 1;
+        }
+        self.release(now, pass_up);
+    }
+
+    /// Takes in a Block Ack Request: everything before `start` is given up.
+    pub fn request(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
+        self.move_scoreboard(start);
+        if sequence_distance(self.next, start) < SEQUENCE_MODULUS / 2 {
+            self.advance_to(now, start, pass_up);
+            self.release(now, pass_up);
+        }
+    }
+
+    /// Passes up what waits behind a gap, up to the next gap.
+    pub fn give_up_gap(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
+        while self.held > 0 && self.buffer.front().is_some_and(Option::is_none) {
+            self.buffer.pop_front();
+            self.next = sequence_add(self.next, 1);
+        }
+        self.gap_since = None;
+        self.release(now, pass_up);
+    }
+
+    /// Since when the head has been missing, if frames wait behind it.
+    pub fn gap_since(&self) -> Option<Instant> {
+        self.gap_since
+    }
+
+    /// Starting sequence number and bitmap of the Block Ack.
+    pub fn block_ack(&self) -> (u16, u64) {
+        (self.scoreboard_start, self.scoreboard)
+    }
+
+    /// Marks `sequence` in the scoreboard, moving it when the number lies beyond (clause 10.25.6.3).
+    fn score(&mut self, sequence: u16) {
+        let mut offset = sequence_distance(self.scoreboard_start, sequence);
+        if offset >= SEQUENCE_MODULUS / 2 {
+            return;
+        }
+        if offset >= WINDOW {
+            self.move_scoreboard(sequence_add(sequence, SEQUENCE_MODULUS - (WINDOW - 1)));
+            offset = WINDOW - 1;
+        }
+        self.scoreboard |= 1 << offset;
+    }
+
+    fn move_scoreboard(&mut self, start: u16) {
+        let steps = sequence_distance(self.scoreboard_start, start);
+        if steps >= SEQUENCE_MODULUS / 2 {
+            return;
+        }
+        self.scoreboard = self.scoreboard.checked_shr(u32::from(steps)).unwrap_or(0);
+        self.scoreboard_start = start;
+    }
+
+    /// Moves the reorder window to `start`, passing up in order whatever leaves it.
+    fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
+        for _ in 0..sequence_distance(self.next, start) {
+            if let Some(Some(payload)) = self.buffer.pop_front() {
+                self.held -= 1;
+                pass_up(payload);
+            }
+        }
+        self.next = start;
+        self.note_gap(now);
+    }
+
+    /// Passes up everything in order at the head.
+    fn release(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
+        let mut moved = false;
+        while let Some(Some(_)) = self.buffer.front() {
+            if let Some(Some(payload)) = self.buffer.pop_front() {
+                self.held -= 1;
+                self.next = sequence_add(self.next, 1);
+                moved = true;
+                pass_up(payload);
+            }
+        }
+        if self.held == 0 {
+            self.buffer.clear();
+        }
+        if moved {
+            self.gap_since = None;
+        }
+        self.note_gap(now);
+    }
+
+    fn note_gap(&mut self, now: Instant) {
+        if self.held == 0 {
+            self.gap_since = None;
+        } else if self.gap_since.is_none() {
+            self.gap_since = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Harness {
+        recipient: BlockAckRecipient<u16>,
+        up: Vec<u16>,
+    }
+
+    impl Harness {
+        fn new() -> Self {
+            Self { recipient: BlockAckRecipient::new(), up: Vec::new() }
+        }
+
+        fn receive(&mut self, sequences: impl IntoIterator<Item = u16>) {
+            for sequence in sequences {
+                self.recipient.receive(Instant::ZERO, sequence, sequence, &mut |p| self.up.push(p));
+            }
+        }
+
+        fn request(&mut self, start: u16) {
+            self.recipient.request(Instant::ZERO, start, &mut |p| self.up.push(p));
+        }
+    }
+
+    #[test]
+    fn a_gap_holds_back_what_follows() {
+        let mut h = Harness::new();
+        h.receive([0, 2, 3]);
+        assert_eq!(h.up, [0]);
+        assert!(h.recipient.gap_since().is_some());
+        assert_eq!(h.recipient.block_ack(), (0, 0b1101));
+        h.receive([1]);
+        assert_eq!(h.up, [0, 1, 2, 3]);
+        assert!(h.recipient.gap_since().is_none());
+    }
+
+    #[test]
+    fn duplicates_are_acknowledged_and_not_passed_up() {
+        let mut h = Harness::new();
+        h.receive([0, 1, 3, 3, 0, 1]);
+        assert_eq!(h.up, [0, 1]);
+        assert_eq!(h.recipient.block_ack(), (0, 0b1011));
+    }
+
+    #[test]
+    fn the_scoreboard_cannot_pass_the_first_missing_frame_by_more_than_its_window() {
+        let mut h = Harness::new();
+        h.receive(1..64);
+        assert!(h.up.is_empty());
+        // Number 64 moves both windows by one: 0 is given up.
+        h.receive([64]);
+        assert_eq!(h.up, (1..=64).collect::<Vec<_>>());
+        assert_eq!(h.recipient.block_ack(), (1, u64::MAX));
+    }
+
+    #[test]
+    fn a_request_gives_up_what_lies_before_it() {
+        let mut h = Harness::new();
+        h.receive([0, 2, 4]);
+        h.request(3);
+        assert_eq!(h.up, [0, 2]);
+        assert_eq!(h.recipient.block_ack(), (3, 0b10));
+        h.receive([3]);
+        assert_eq!(h.up, [0, 2, 3, 4]);
+        h.request(2);
+        assert_eq!(h.recipient.block_ack().0, 3, "a request never moves backwards");
+    }
+
+    #[test]
+    fn a_gap_can_be_given_up_by_time() {
+        let mut h = Harness::new();
+        h.receive([1, 2, 5]);
+        h.recipient.give_up_gap(Instant::ZERO, &mut |p| h.up.push(p));
+        assert_eq!(h.up, [1, 2]);
+        h.receive([3, 4]);
+        assert_eq!(h.up, [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn numbers_wrap() {
+        let mut h = Harness::new();
+        h.receive((0..4096).chain([1, 0]));
+        assert_eq!(h.up[4095..], [4095, 0, 1]);
+    }
+
+    proptest::proptest! {
+        /// Whatever arrives, each number of a window is passed up at most once and in order.
+        #[test]
+        fn order_is_kept(arrivals in proptest::collection::vec(0_u16..64, 0..200)) {
+            let mut h = Harness::new();
+            h.receive(arrivals);
+            proptest::prop_assert!(h.up.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", h.up);
+        }
+    }
+}

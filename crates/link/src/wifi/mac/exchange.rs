@@ -1,0 +1,428 @@
+//! What happens on the channel once somebody has won it: transmission, response, or collision.
+
+use tacit_proto::hack::Heard;
+use tacit_proto::units::{Duration, Instant};
+
+use super::block_ack::Recipient;
+use super::originator::{PpduPlan, Settled};
+use super::station::{Outgoing, Peer, Station};
+use crate::payload::Payload;
+use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::bss::{Bss, earliest};
+use crate::wifi::interrupt::Interrupt;
+use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, Phy, subframe_len};
+
+/// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
+const BEACON_LEN: u32 = 110;
+
+/// What the channel is doing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    /// Nothing.
+    Idle,
+    /// A PPDU is in the air alone.
+    Transmission(Exchange),
+    /// Its link-layer acknowledgment is.
+    Response { exchange: Exchange, lost: bool },
+    /// Several PPDUs are in the air; until the last one ends.
+    Collision { until: Instant },
+    /// A beacon is in the air.
+    Beacon { until: Instant },
+}
+
+/// A transmission and the response to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    from: StationId,
+    to: StationId,
+    outgoing: Outgoing,
+    start: Instant,
+    /// What starts before this is hidden behind another PPDU.
+    clear_from: Instant,
+    pub end: Instant,
+    response_at: Instant,
+    response_len: u32,
+    /// When the response ends; stock length until the response starts.
+    pub response_end: Instant,
+}
+
+impl Outgoing {
+    /// What a recipient sees of it: kind, More Data, SYNC.
+    fn seen_by_recipient<P: Payload>(&self, peer: &Peer<P>) -> (Heard, bool, bool) {
+        match self {
+            Self::Request { .. } => (Heard::BlockAckRequest, false, false),
+            Self::Data { plan, .. } if plan.mpdus > 1 => (Heard::Ampdu, plan.more_data, plan.sync),
+            Self::Data { plan, .. } => {
+                let sequence =
+                    peer.originator.in_flight().map(|mpdu| mpdu.sequence).next().unwrap_or_default();
+                (Heard::Single { sequence }, plan.more_data, plan.sync)
+            }
+        }
+    }
+
+    pub(crate) fn peer(&self) -> usize {
+        match self {
+            Self::Request { peer } | Self::Data { peer, .. } => *peer,
+        }
+    }
+}
+
+impl<P: Payload> Bss<P> {
+    pub(crate) fn start_transmission(&mut self, at: Instant, from: StationId, outgoing: Outgoing) {
+        self.accesses += 1;
+        let exchange = self.exchange(at, from, outgoing);
+        match outgoing {
+            Outgoing::Request { .. } => self.ledger.book(AirtimeUse::LinkAck, exchange.end),
+            Outgoing::Data { plan, .. } => self.book_data(&plan, at, exchange.end),
+        }
+        self.phase = Phase::Transmission(exchange);
+    }
+
+    fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
+        let peer = &self.stations[from.index()].peers[outgoing.peer()];
+        let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
+        let (duration, response_len) = match outgoing {
+            Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
+            Outgoing::Data { plan, .. } if plan.mpdus > 1 => (mode.ppdu_duration(plan.octets), BLOCK_ACK_LEN),
+            Outgoing::Data { plan, .. } => (mode.ppdu_duration(plan.octets), ACK_LEN),
+        };
+        let end = at + duration;
+        let response_at = end + self.phy.sifs + self.config.link_ack_delay;
+        let response_end = response_at + control.ppdu_duration(response_len);
+        Exchange {
+            from,
+            to: peer.id,
+            outgoing,
+            start: at,
+            clear_from: at,
+            end,
+            response_at,
+            response_len,
+            response_end,
+        }
+    }
+
+    /// Books a data PPDU, shared among fresh data, TCP ACKs and retransmissions by octets.
+    fn book_data(&mut self, plan: &PpduPlan, start: Instant, end: Instant) {
+        let nanos = (end - start).as_nanos();
+        let share =
+            |octets: u32| Duration::from_nanos(nanos * u64::from(octets) / u64::from(plan.mpdu_octets));
+        let acks_from = start + share(plan.retry_octets);
+        self.ledger.book(AirtimeUse::Retransmission, acks_from);
+        self.ledger.book(AirtimeUse::TcpAck, acks_from + share(plan.ack_octets));
+        self.ledger.book(AirtimeUse::Data, end);
+    }
+
+    /// The PPDU is over: what arrived is passed up and acknowledged.
+    pub(crate) fn transmission_ended(&mut self, exchange: &Exchange) {
+        let heard = match exchange.outgoing {
+            Outgoing::Request { peer } => self.receive_request(exchange, peer),
+            Outgoing::Data { peer, plan } => self.receive_data(exchange, peer, &plan),
+        };
+        if !heard {
+            // The sender times out before the time reserved by the Duration field is over, which
+            // bystanders keep.
+            self.fail(exchange, exchange.end + self.ack_timeout());
+            self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
+            return;
+        }
+        let [from, to] = ends(&mut self.stations, exchange);
+        let back = to.peer_index(exchange.from);
+        to.counters.link_acks += 1;
+        self.appended.clear();
+        let (heard, more_data, sync) =
+            exchange.outgoing.seen_by_recipient(&from.peers[exchange.outgoing.peer()]);
+        let mut exchange = *exchange;
+        if let Some(response) = to.hook.link_ack(back, heard, sync, &mut self.appended) {
+            let (station, from) = (exchange.to, exchange.from);
+            self.interrupts.push_back(Interrupt::Received { station, from, heard, more_data, response });
+        }
+        if !self.appended.is_empty() {
+            let octets = self.appended.len() as u32;
+            let control = &from.peers[exchange.outgoing.peer()].originator.control_mode;
+            let plain_end = exchange.response_end;
+            exchange.response_end =
+                exchange.response_at + control.ppdu_duration(exchange.response_len + octets);
+            to.counters.augmented_link_acks += 1;
+            to.counters.appended_octets += u64::from(octets);
+            to.counters.augmented_within_aifs +=
+                u64::from(exchange.response_end - plain_end <= self.phy.aifs());
+        }
+        let lost = to.peers[back].link_ack_loss.takes();
+        self.phase = Phase::Response { exchange, lost };
+    }
+
+    fn receive_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
+        let [from, to] = ends(&mut self.stations, exchange);
+        let start = from.peers[peer].originator.window_start();
+        let mode = from.peers[peer].originator.control_mode;
+        let back = to.peer_index(exchange.from);
+        let Recipient::Block(recipient) = &mut to.peers[back].recipient else {
+            unreachable!("only a Block Ack agreement makes requests");
+        };
+        let delivered = &mut self.delivered;
+        recipient.request(exchange.end, start, &mut |payload| delivered.push_back((exchange.to, payload)));
+        self.record(exchange, mode, Frame::BlockAckReq { start });
+        true
+    }
+
+    /// Draws which MPDUs arrived and takes those in. True when any did.
+    fn receive_data(&mut self, exchange: &Exchange, peer: usize, plan: &PpduPlan) -> bool {
+        self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
+        let reference = self.ampdu_reference;
+        let [from, to] = ends(&mut self.stations, exchange);
+        let back = to.peer_index(exchange.from);
+        let recipient = &mut to.peers[back].recipient;
+        let sender = &mut from.peers[peer];
+        let delivered = &mut self.delivered;
+        let mut pass_up = |payload| delivered.push_back((exchange.to, payload));
+        let mut heard = false;
+        let mut left = plan.mpdus;
+        let mut octets_before = 0;
+        for mpdu in sender.originator.in_flight() {
+            left -= 1;
+            let lost = sender.data_loss.takes();
+            let starts_at = exchange.start + sender.originator.mode.time_before(octets_before);
+            octets_before += subframe_len(mpdu.len);
+            let errored = lost || starts_at < exchange.clear_from;
+            heard |= !errored;
+            if let Some(air) = &mut self.air {
+                let ampdu = (plan.mpdus > 1).then_some(AmpduPosition { reference, last: left == 0 });
+                let outcome = if errored { Outcome::Errored } else { Outcome::Received };
+                let frame = mpdu.frame(plan.more_data, ampdu);
+                air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
+            }
+            if !errored {
+                recipient.receive(exchange.end, mpdu.sequence, mpdu.payload.clone(), &mut pass_up);
+            }
+        }
+        let gap_ends = recipient.gap_since().map(|since| since + self.config.reorder_timeout);
+        self.reorder_check = earliest(self.reorder_check, gap_ends);
+        heard
+    }
+
+    /// The acknowledgment is over: the originator settles what was in flight.
+    pub(crate) fn response_ended(&mut self, exchange: &Exchange, lost: bool) {
+        let at = exchange.response_end;
+        self.ledger.book(AirtimeUse::LinkAck, at - self.appended_duration(exchange));
+        self.ledger.book(AirtimeUse::CompressedAck, at);
+        let aifs = self.phy.aifs();
+        let oldest = self.oldest_allowed(at);
+        let retry_limit = self.config.retry_limit;
+        let [from, to] = ends(&mut self.stations, exchange);
+        let back = to.peer_index(exchange.from);
+        let block_ack = match &to.peers[back].recipient {
+            Recipient::Block(recipient) if exchange.response_len == BLOCK_ACK_LEN => {
+                Some(recipient.block_ack())
+            }
+            _ => None,
+        };
+        let originator = &mut from.peers[exchange.outgoing.peer()].originator;
+        let control = originator.control_mode;
+        if lost {
+            self.fail(exchange, at);
+        } else {
+            let settled = match block_ack {
+                Some((start, bitmap)) => originator.block_acknowledged(start, bitmap, retry_limit, oldest),
+                None => originator.acknowledged(),
+            };
+            from.count_settled(settled);
+            from.contention.succeeded(self.phy);
+            from.finish(exchange.outgoing.peer());
+            if !self.appended.is_empty() {
+                let (station, from) = (exchange.from, exchange.to);
+                let octets = std::mem::take(&mut self.appended);
+                self.interrupts.push_back(Interrupt::Appended { station, from, octets });
+            }
+            self.report_settled(exchange);
+        }
+        if let Some(air) = &mut self.air {
+            let frame = block_ack.map_or(Frame::Ack, |(start, bitmap)| Frame::BlockAck { start, bitmap });
+            air.push_back(exchange.response_air_frame(control, lost, frame));
+        }
+        self.go_idle(at, at + aifs);
+    }
+
+    /// No acknowledgment came; the sender notices at `noticed_at`. Call before [`Bss::go_idle`].
+    fn fail(&mut self, exchange: &Exchange, noticed_at: Instant) {
+        let oldest = self.oldest_allowed(noticed_at);
+        let retry_limit = self.config.retry_limit;
+        let next_idle = self.idle.number + 1;
+        let station = &mut self.stations[exchange.from.index()];
+        station.counters.missed_link_acks += 1;
+        let peer = &mut station.peers[exchange.outgoing.peer()];
+        let agreement = matches!(peer.recipient, Recipient::Block(_));
+        let settled = match exchange.outgoing {
+            Outgoing::Request { .. } => peer.originator.request_missed(retry_limit),
+            Outgoing::Data { plan, .. } if plan.mpdus > 1 => {
+                peer.originator.block_ack_missed();
+                Settled::default()
+            }
+            Outgoing::Data { .. } => peer.originator.not_acknowledged(retry_limit, oldest, agreement),
+        };
+        station.count_settled(settled);
+        station.contention.failed(self.phy, noticed_at, next_idle);
+        if settled.dropped > 0 {
+            station.contention.gave_up(self.phy);
+        }
+        station.finish(exchange.outgoing.peer());
+        self.report_settled(exchange);
+    }
+
+    /// Tells the driver of pure ACKs that left the window.
+    fn report_settled(&mut self, exchange: &Exchange) {
+        let (station, to) = (exchange.from, exchange.to);
+        let originator = &mut self.stations[station.index()].peers[exchange.outgoing.peer()].originator;
+        while let Some((payload, delivered)) = originator.poll_settled_ack() {
+            self.interrupts.push_back(Interrupt::Settled { station, to, payload, delivered });
+        }
+    }
+
+    /// By how much what is appended lengthens the response on the air.
+    fn appended_duration(&self, exchange: &Exchange) -> Duration {
+        let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
+        let plain = peer.originator.control_mode.ppdu_duration(exchange.response_len);
+        exchange.response_end - exchange.response_at - plain
+    }
+
+    /// MPDUs queued before this are given up instead of retried.
+    fn oldest_allowed(&self, now: Instant) -> Instant {
+        Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(self.config.lifetime)
+    }
+
+    fn ack_timeout(&self) -> Duration {
+        self.phy.ack_timeout() + self.config.link_ack_delay
+    }
+
+    pub(crate) fn start_collision(&mut self, at: Instant, winners: &[(StationId, Outgoing)]) {
+        self.accesses += 1;
+        self.collisions += 1;
+        let mut colliding = std::mem::take(&mut self.colliding);
+        colliding.clear();
+        colliding.extend(winners.iter().map(|(from, outgoing)| self.exchange(at, *from, *outgoing)));
+        let mut until = at;
+        for exchange in &colliding {
+            until = until.max(exchange.end);
+            self.stations[exchange.from.index()].counters.collided_ppdus += 1;
+        }
+        self.colliding = colliding;
+        self.ledger.book(AirtimeUse::Collision, until);
+        self.phase = Phase::Collision { until };
+    }
+
+    /// The last of the colliding PPDUs is over. Those who sent time out, each from its own end;
+    /// those who heard noise wait EIFS.
+    pub(crate) fn collision_ended(&mut self, until: Instant) {
+        let colliding = std::mem::take(&mut self.colliding);
+        let captured = if self.config.capture { captured(&colliding) } else { None };
+        for exchange in &colliding {
+            if captured.is_none_or(|captured| captured.from != exchange.from) {
+                self.record_collided(exchange);
+                self.fail(exchange, exchange.end + self.ack_timeout());
+            }
+        }
+        self.colliding = colliding;
+        match captured {
+            Some(exchange) => self.transmission_ended(&exchange),
+            None => {
+                let wait = if self.config.eifs { self.phy.eifs() } else { self.phy.aifs() };
+                self.go_idle(until, until + wait);
+            }
+        }
+    }
+
+    pub(crate) fn start_beacon(&mut self, at: Instant) {
+        self.ledger.book(self.idle_use(), at);
+        let mode = Mode::ofdm(Phy::BASIC_RATES[0]).expect("basic rates are OFDM rates");
+        let until = at + mode.ppdu_duration(BEACON_LEN);
+        for id in &self.active {
+            self.stations[id.index()].contention.freeze(&self.idle, at, self.phy);
+        }
+        if let (Some(target), Some(interval)) = (&mut self.next_beacon, self.config.beacon_interval) {
+            *target += interval;
+        }
+        self.ledger.book(AirtimeUse::Beacon, until);
+        if let Some(air) = &mut self.air {
+            air.push_back(AirFrame {
+                at,
+                duration: until - at,
+                mode,
+                transmitter: StationId::AP,
+                receiver: None,
+                outcome: Outcome::Received,
+                frame: Frame::Beacon,
+            });
+        }
+        self.phase = Phase::Beacon { until };
+    }
+
+    fn record(&mut self, exchange: &Exchange, mode: Mode, frame: Frame<P>) {
+        if let Some(air) = &mut self.air {
+            air.push_back(exchange.air_frame(mode, Outcome::Received, frame));
+        }
+    }
+
+    fn record_collided(&mut self, exchange: &Exchange) {
+        let Some(air) = &mut self.air else { return };
+        let originator = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()].originator;
+        match exchange.outgoing {
+            Outgoing::Request { .. } => {
+                let frame = Frame::BlockAckReq { start: originator.window_start() };
+                air.push_back(exchange.air_frame(originator.control_mode, Outcome::Collided, frame));
+            }
+            Outgoing::Data { plan, .. } => {
+                self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
+                for (mpdu, position) in originator.in_flight().zip(1..) {
+                    let ampdu =
+                        AmpduPosition { reference: self.ampdu_reference, last: position == plan.mpdus };
+                    let frame = mpdu.frame(plan.more_data, (plan.mpdus > 1).then_some(ampdu));
+                    air.push_back(exchange.air_frame(originator.mode, Outcome::Collided, frame));
+                }
+            }
+        }
+    }
+}
+
+impl Exchange {
+    fn air_frame<P>(&self, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
+        AirFrame {
+            at: self.start,
+            duration: self.end - self.start,
+            mode,
+            transmitter: self.from,
+            receiver: Some(self.to),
+            outcome,
+            frame,
+        }
+    }
+
+    fn response_air_frame<P>(&self, mode: Mode, lost: bool, frame: Frame<P>) -> AirFrame<P> {
+        AirFrame {
+            at: self.response_at,
+            duration: self.response_end - self.response_at,
+            mode,
+            transmitter: self.to,
+            receiver: Some(self.from),
+            outcome: if lost { Outcome::Errored } else { Outcome::Received },
+            frame,
+        }
+    }
+}
+
+/// The one of `colliding` that goes on after all others have ended, unless its addressee was sending
+/// too; what it holds is clear from then on.
+fn captured(colliding: &[Exchange]) -> Option<Exchange> {
+    let longest = colliding.iter().max_by_key(|exchange| exchange.end)?;
+    let others = || colliding.iter().filter(|other| other.from != longest.from);
+    let clear_from = others().map(|other| other.end).max()?;
+    let deaf = others().any(|other| other.from == longest.to);
+    (clear_from < longest.end && !deaf).then_some(Exchange { clear_from, ..*longest })
+}
+
+/// The stations at both ends of an exchange.
+fn ends<'a, P>(stations: &'a mut [Station<P>], exchange: &Exchange) -> [&'a mut Station<P>; 2] {
+    stations
+        .get_disjoint_mut([exchange.from.index(), exchange.to.index()])
+        .expect("an exchange has two ends, both in the set")
+}

@@ -1,0 +1,24 @@
+//! The 802.11 MAC, room by room.
+
+pub(crate) mod access;
+pub(crate) mod ack_hook;
+pub(crate) mod aggregation;
+pub(crate) mod block_ack;
+pub(crate) mod exchange;
+pub(crate) mod originator;
+pub(crate) mod station;
+
+/// Sequence numbers count modulo 4096 (802.11-2020 clause 9.2.4.4.2).
+pub(crate) const SEQUENCE_MODULUS: u16 = 4096;
+
+/// Steps from `from` forward to `to` on the circle of sequence numbers.
+#[inline]
+pub(crate) const fn sequence_distance(from: u16, to: u16) -> u16 {
+    to.wrapping_sub(from) % SEQUENCE_MODULUS
+}
+
+/// `sequence + steps` on the circle.
+#[inline]
+pub(crate) const fn sequence_add(sequence: u16, steps: u16) -> u16 {
+    sequence.wrapping_add(steps) % SEQUENCE_MODULUS
+}

@@ -1,0 +1,361 @@
+//! The originator's side: a queue per destination, the MPDUs in the Block Ack window, and what is
+//! next to send.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::aggregation::AggregationLimits;
+use super::block_ack::WINDOW;
+use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
+use crate::payload::{Payload, PayloadClass};
+use crate::queue::{DropTail, QueueLimit};
+use crate::wifi::air::{AmpduPosition, Frame};
+use crate::wifi::phy::Mode;
+
+/// Fate of an MPDU in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MpduState {
+    /// To be sent, again if `retries` is above zero.
+    Waiting,
+    /// In the PPDU being sent, or sent and its acknowledgment missed.
+    InFlight,
+    /// Acknowledged: leaves the window when it is first.
+    Delivered,
+    /// Given up: leaves the window when it is first.
+    GivenUp,
+}
+
+/// An MPDU that has a sequence number.
+#[derive(Clone, Debug)]
+pub(crate) struct Mpdu<P> {
+    pub payload: P,
+    pub sequence: u16,
+    /// Octets of the MPDU, FCS included.
+    pub len: u32,
+    pub retries: u32,
+    pub state: MpduState,
+    pub queued_at: Instant,
+}
+
+/// What one destination needs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Nothing,
+    BlockAckRequest,
+    Data,
+}
+
+/// What a PPDU under construction holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PpduPlan {
+    pub mpdus: u32,
+    /// Octets of the PSDU.
+    pub octets: u32,
+    /// The same if the last subframe were padded too.
+    pub padded_octets: u32,
+    /// Octets of the MPDUs alone.
+    pub mpdu_octets: u32,
+    /// Of them, octets of MPDUs sent before.
+    pub retry_octets: u32,
+    /// Of them, octets of pure TCP ACKs on their first transmission.
+    pub ack_octets: u32,
+    pub retries: u32,
+    pub tcp_acks: u32,
+    /// Packets dropped from the queue because they were too old.
+    pub expired: u32,
+    /// Packets remain queued for this destination beyond this PPDU.
+    pub more_data: bool,
+    /// The SYNC bit (HACK paper section 3.4): the last acknowledgment never came, and data goes on.
+    pub sync: bool,
+}
+
+/// Everything a station keeps about one destination.
+#[derive(Clone, Debug)]
+pub(crate) struct Originator<P> {
+    pub mode: Mode,
+    pub control_mode: Mode,
+    limits: AggregationLimits,
+    queue: DropTail<P>,
+    window: VecDeque<Mpdu<P>>,
+    next_sequence: u16,
+    /// Waiting MPDUs in the window.
+    waiting: u32,
+    /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
+    request_due: bool,
+    request_retries: u32,
+    /// The next PPDUs carry the SYNC bit, until one is acknowledged.
+    sync_due: bool,
+    /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
+    reports_acks: bool,
+    settled_acks: VecDeque<(P, bool)>,
+}
+
+/// What became of MPDUs when an acknowledgment came or was given up on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settled {
+    pub first_try: u32,
+    pub after_retry: u32,
+    pub bytes: u64,
+    pub dropped: u32,
+}
+
+impl<P: Payload> Originator<P> {
+    pub fn new(mode: Mode, control_mode: Mode, limits: AggregationLimits, queue: QueueLimit) -> Self {
+        Self {
+            mode,
+            control_mode,
+            limits,
+            queue: DropTail::new(queue),
+            window: VecDeque::with_capacity(usize::from(WINDOW)),
+            next_sequence: 0,
+            waiting: 0,
+            request_due: false,
+            request_retries: 0,
+            sync_due: false,
+            reports_acks: false,
+            settled_acks: VecDeque::new(),
+        }
+    }
+
+    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`].
+    pub fn report_acks(&mut self) {
+        self.reports_acks = true;
+    }
+
+    /// The next pure ACK that left the window, and whether it was delivered.
+    pub fn poll_settled_ack(&mut self) -> Option<(P, bool)> {
+        self.settled_acks.pop_front()
+    }
+
+    /// Takes back queued packets that have no sequence number yet and that `unwanted` says.
+    pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
+        self.queue.retract(unwanted)
+    }
+
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
+        self.queue.push(now, payload)
+    }
+
+    pub fn queue(&self) -> &DropTail<P> {
+        &self.queue
+    }
+
+    #[inline]
+    pub fn need(&self) -> Need {
+        if self.request_due {
+            Need::BlockAckRequest
+        } else if self.waiting > 0 || !self.queue.is_empty() {
+            Need::Data
+        } else {
+            Need::Nothing
+        }
+    }
+
+    /// WinStartO: the first number not settled.
+    pub fn window_start(&self) -> u16 {
+        self.window.front().map_or(self.next_sequence, |mpdu| mpdu.sequence)
+    }
+
+    /// MPDUs of the PPDU being sent, in order.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Mpdu<P>> {
+        self.window.iter().filter(|mpdu| mpdu.state == MpduState::InFlight)
+    }
+
+    /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
+    /// queue, within the window and the limits. `delay_of` learns each new packet's time in queue.
+    pub fn build(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        mut delay_of: impl FnMut(Duration),
+    ) -> PpduPlan {
+        let mut plan = PpduPlan::default();
+        for mpdu in &mut self.window {
+            if mpdu.state != MpduState::Waiting {
+                continue;
+            }
+            if !self.limits.admit(&mut plan, mpdu.len) {
+                break;
+            }
+            plan.count(mpdu);
+            mpdu.state = MpduState::InFlight;
+            self.waiting -= 1;
+        }
+        if self.waiting == 0 {
+            self.fill_from_queue(now, lifetime, &mut plan, &mut delay_of);
+        }
+        plan.more_data = self.waiting > 0 || !self.queue.is_empty();
+        plan.sync = self.sync_due;
+        plan
+    }
+
+    fn fill_from_queue(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        plan: &mut PpduPlan,
+        delay_of: &mut impl FnMut(Duration),
+    ) {
+        let window = self.limits.window;
+        while sequence_distance(self.window_start(), self.next_sequence) < window {
+            let Some(queued) = self.queue.front() else { break };
+            if now.saturating_since(queued.at) > lifetime {
+                plan.expired += 1;
+                if let Some(queued) = self.queue.pop()
+                    && self.reports_acks
+                    && queued.payload.class() == PayloadClass::Ack
+                {
+                    self.settled_acks.push_back((queued.payload, false));
+                }
+                continue;
+            }
+            let len = self.limits.mpdu_len(queued.payload.len());
+            if !self.limits.admit(plan, len) {
+                break;
+            }
+            let Some(queued) = self.queue.pop() else { break };
+            delay_of(now - queued.at);
+            let mpdu = Mpdu {
+                payload: queued.payload,
+                sequence: self.next_sequence,
+                len,
+                retries: 0,
+                state: MpduState::InFlight,
+                queued_at: queued.at,
+            };
+            plan.count(&mpdu);
+            self.next_sequence = sequence_add(self.next_sequence, 1);
+            self.window.push_back(mpdu);
+        }
+    }
+
+    /// An ACK came for the one MPDU in flight.
+    pub fn acknowledged(&mut self) -> Settled {
+        self.sync_due = false;
+        self.settle(|_| true, u32::MAX, Instant::ZERO)
+    }
+
+    /// A Block Ack came: `bitmap` bit i is number `start + i`.
+    pub fn block_acknowledged(
+        &mut self,
+        start: u16,
+        bitmap: u64,
+        retry_limit: u32,
+        oldest: Instant,
+    ) -> Settled {
+        self.request_due = false;
+        self.request_retries = 0;
+        self.sync_due = false;
+        let acked = |sequence| {
+            let offset = sequence_distance(start, sequence);
+            offset < WINDOW && bitmap & (1 << offset) != 0
+        };
+        let settled = self.settle(acked, retry_limit, oldest);
+        if settled.dropped > 0 {
+            self.request_due = true;
+        }
+        settled
+    }
+
+    /// No ACK came for the MPDU in flight: send it again, unless that was the last try.
+    pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant, agreement: bool) -> Settled {
+        let settled = self.settle(|_| false, retry_limit, oldest);
+        if settled.dropped > 0 && agreement {
+            self.request_due = true;
+        }
+        // Under an agreement the retransmission may go within an A-MPDU, which would look like proof.
+        self.sync_due |= agreement || settled.dropped > 0;
+        settled
+    }
+
+    /// No Block Ack came: ask for it.
+    pub fn block_ack_missed(&mut self) {
+        self.request_due = true;
+    }
+
+    /// No Block Ack came for a request. Past `retry_limit` everything in flight is given up and the
+    /// window moves on (802.11-2020 clause 10.25.6.6).
+    pub fn request_missed(&mut self, retry_limit: u32) -> Settled {
+        self.request_retries += 1;
+        if self.request_retries <= retry_limit {
+            return Settled::default();
+        }
+        self.request_due = false;
+        self.request_retries = 0;
+        self.sync_due = true;
+        self.settle(|_| false, 0, Instant::ZERO)
+    }
+
+    /// Decides every MPDU in flight: acknowledged, to be sent again, or given up when it has been
+    /// retried `retry_limit` times or was queued before `oldest`.
+    fn settle(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
+        let mut settled = Settled::default();
+        for mpdu in &mut self.window {
+            if mpdu.state != MpduState::InFlight {
+                continue;
+            }
+            mpdu.state = if acked(mpdu.sequence) {
+                if mpdu.retries == 0 {
+                    settled.first_try += 1;
+                } else {
+                    settled.after_retry += 1;
+                }
+                settled.bytes += mpdu.payload.len().0;
+                MpduState::Delivered
+            } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
+                settled.dropped += 1;
+                MpduState::GivenUp
+            } else {
+                mpdu.retries += 1;
+                self.waiting += 1;
+                MpduState::Waiting
+            };
+        }
+        while self.window.front().is_some_and(Mpdu::is_settled) {
+            let Some(mpdu) = self.window.pop_front() else { break };
+            if self.reports_acks && mpdu.payload.class() == PayloadClass::Ack {
+                self.settled_acks.push_back((mpdu.payload, mpdu.state == MpduState::Delivered));
+            }
+        }
+        debug_assert!(self.window.len() <= usize::from(SEQUENCE_MODULUS / 2));
+        settled
+    }
+
+    /// MPDUs accepted and not settled, queued ones included.
+    pub fn backlog(&self) -> usize {
+        self.queue.len() + self.window.iter().filter(|mpdu| !mpdu.is_settled()).count()
+    }
+}
+
+impl<P: Clone> Mpdu<P> {
+    fn is_settled(&self) -> bool {
+        matches!(self.state, MpduState::Delivered | MpduState::GivenUp)
+    }
+
+    /// As it is heard on the air.
+    pub fn frame(&self, more_data: bool, ampdu: Option<AmpduPosition>) -> Frame<P> {
+        Frame::Data {
+            sequence: self.sequence,
+            retry: self.retries > 0,
+            more_data,
+            ampdu,
+            payload: self.payload.clone(),
+        }
+    }
+}
+
+impl PpduPlan {
+    fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
+        let is_ack = mpdu.payload.class() == PayloadClass::Ack;
+        self.tcp_acks += u32::from(is_ack);
+        self.mpdu_octets += mpdu.len;
+        if mpdu.retries > 0 {
+            self.retries += 1;
+            self.retry_octets += mpdu.len;
+        } else if is_ack {
+            self.ack_octets += mpdu.len;
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A station: its contention, its destinations, and what it knows of those who send to it.
+
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+use tacit_proto::units::{Duration, Instant};
+
+use super::access::Contention;
+use super::ack_hook::AckHook;
+use super::block_ack::Recipient;
+use super::originator::{Need, Originator, PpduPlan, Settled};
+use crate::loss::LossProcess;
+use crate::payload::Payload;
+use crate::wifi::air::StationId;
+use crate::wifi::counters::StationCounters;
+
+/// One end of a link as a station sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer<P> {
+    pub id: StationId,
+    pub originator: Originator<P>,
+    pub recipient: Recipient<P>,
+    /// What happens to data on the way to this peer.
+    pub data_loss: LossProcess,
+    /// What happens to ACKs and Block Acks on the way to this peer.
+    pub link_ack_loss: LossProcess,
+    /// In the round-robin of peers that have something to be sent.
+    ready: bool,
+}
+
+impl<P> Peer<P> {
+    pub fn new(
+        id: StationId,
+        originator: Originator<P>,
+        recipient: Recipient<P>,
+        [data_loss, link_ack_loss]: [LossProcess; 2],
+    ) -> Self {
+        Self { id, originator, recipient, data_loss, link_ack_loss, ready: false }
+    }
+}
+
+/// A station at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Station<P> {
+    pub id: StationId,
+    pub contention: Contention,
+    /// The clients, for the access point; the access point, for a client.
+    pub peers: Vec<Peer<P>>,
+    /// Peers that have something to be sent, in the order of their turn.
+    turns: VecDeque<usize>,
+    pub hook: AckHook,
+    pub counters: StationCounters,
+    pub queueing_delay_us: Histogram<u64>,
+    /// Contends, or counts down after a transmission: on the list of active stations.
+    pub active: bool,
+    /// Takes part in the exchange on the air; its backoff is drawn at the end of it.
+    pub transmitting: bool,
+}
+
+/// A PPDU that a station is about to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outgoing {
+    /// A Block Ack Request to this peer.
+    Request { peer: usize },
+    /// Data to this peer.
+    Data { peer: usize, plan: PpduPlan },
+}
+
+impl<P: Payload> Station<P> {
+    pub fn new(id: StationId, contention: Contention, peers: Vec<Peer<P>>) -> Self {
+        Self {
+            id,
+            contention,
+            turns: VecDeque::with_capacity(peers.len()),
+            peers,
+            hook: AckHook::default(),
+            counters: StationCounters::default(),
+            // Two significant digits; grows as needed.
+            queueing_delay_us: Histogram::new(2).expect("2 digits are within what the library allows"),
+            active: false,
+            transmitting: false,
+        }
+    }
+
+    /// Position of `peer` in [`Station::peers`].
+    #[inline]
+    pub fn peer_index(&self, peer: StationId) -> usize {
+        if self.id == StationId::AP { peer.index() - 1 } else { 0 }
+    }
+
+    /// True when something waits to be sent.
+    #[inline]
+    pub fn has_traffic(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Queues `payload` for a peer; false when the queue dropped it.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, peer: usize, payload: P) -> bool {
+        if !self.peers[peer].originator.enqueue(now, payload) {
+            self.counters.dropped_by_queue += 1;
+            return false;
+        }
+        self.counters.accepted += 1;
+        self.take_turn(peer);
+        true
+    }
+
+    /// Puts a peer in the round-robin if it needs anything and is not in it.
+    #[inline]
+    pub fn take_turn(&mut self, peer: usize) {
+        let entry = &mut self.peers[peer];
+        if !entry.ready && entry.originator.need() != Need::Nothing {
+            entry.ready = true;
+            self.turns.push_back(peer);
+        }
+    }
+
+    /// Puts together what the peer whose turn it is needs; `None` when nothing is left after all
+    /// (what waited was too old).
+    pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
+        while let Some(peer) = self.turns.pop_front() {
+            let entry = &mut self.peers[peer];
+            entry.ready = false;
+            match entry.originator.need() {
+                Need::Nothing => {}
+                Need::BlockAckRequest => return Some(Outgoing::Request { peer }),
+                Need::Data => {
+                    let delays = &mut self.queueing_delay_us;
+                    let plan = entry.originator.build(now, lifetime, |delay| {
+                        delays.record(delay.as_micros()).expect("the histogram grows as needed");
+                    });
+                    self.counters.dropped_mpdus += u64::from(plan.expired);
+                    if plan.mpdus > 0 {
+                        return Some(Outgoing::Data { peer, plan });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Its part in an exchange with `peer` is over.
+    pub fn finish(&mut self, peer: usize) {
+        self.transmitting = false;
+        self.take_turn(peer);
+    }
+
+    /// Books what became of MPDUs.
+    pub fn count_settled(&mut self, settled: Settled) {
+        self.counters.delivered_first_try += u64::from(settled.first_try);
+        self.counters.delivered_after_retry += u64::from(settled.after_retry);
+        self.counters.dropped_mpdus += u64::from(settled.dropped);
+        self.counters.delivered_bytes += settled.bytes;
+    }
+
+    /// Books a PPDU going out.
+    pub fn count_outgoing(&mut self, outgoing: &Outgoing) {
+        match outgoing {
+            Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
+            Outgoing::Data { plan, .. } => {
+                self.counters.data_ppdus += 1;
+                self.counters.data_mpdus += u64::from(plan.mpdus);
+                self.counters.retries += u64::from(plan.retries);
+                self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
+                self.counters.tcp_ack_ppdus += u64::from(plan.tcp_acks == plan.mpdus);
+            }
+        }
+    }
+}

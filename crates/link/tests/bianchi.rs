@@ -1,0 +1,122 @@
+//! Saturation throughput against Bianchi's model of DCF (IEEE JSAC 18(3), 2000).
+//!
+//! Everybody has something to send to the access point all the time. The model assumes that frames
+//! are never given up and that after a collision everybody waits as long as after a success, so the
+//! channel is set up that way: no retry limit, no EIFS.
+
+use tacit_link::loss::Loss;
+use tacit_link::payload::{Payload, PayloadClass};
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
+use tacit_link::wifi::{Bss, BssConfig, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+const PAYLOAD: u64 = 1500;
+
+#[derive(Clone, Debug)]
+struct Blob;
+
+impl Payload for Blob {
+    fn len(&self) -> Bytes {
+        Bytes(PAYLOAD)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
+fn mode(standard: Standard) -> Mode {
+    let mbps = match standard {
+        Standard::A => 54,
+        Standard::N => 150,
+    };
+    Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
+}
+
+/// Bits of payload per second that `stations` get through in `span`.
+fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
+    let station = StationConfig {
+        mode: mode(standard),
+        control_mode: None,
+        downlink_loss: Loss::None,
+        uplink_loss: Loss::None,
+        link_ack_loss: Loss::None,
+        downlink_queue: QueueLimit::default(),
+        uplink_queue: QueueLimit { packets: Some(2), bytes: None },
+    };
+    let config = BssConfig {
+        ampdu_mpdus: Some(1),
+        beacon_interval: None,
+        retry_limit: u32::MAX,
+        lifetime: Duration::from_secs(3600),
+        eifs: false,
+        ..BssConfig::new(standard, vec![station; usize::from(stations)])
+    };
+    let names: Vec<_> = (0..=stations).map(|n| format!("station {n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let end = Instant::ZERO + span;
+    let mut bss = Bss::new(config, 1, "bianchi", &names, (Instant::ZERO, end));
+    for id in (1..=stations).map(StationId) {
+        while bss.enqueue(Instant::ZERO, id, StationId::AP, Blob) {}
+    }
+    let mut delivered = 0_u64;
+    while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
+        bss.handle_timeout(now);
+        while bss.poll_deliver().is_some() {
+            delivered += 1;
+        }
+        while let Some((id, _)) = bss.poll_drained() {
+            while bss.enqueue(now, id, StationId::AP, Blob) {}
+        }
+    }
+    bss.check().unwrap();
+    assert_eq!(bss.airtime(end).total(), span);
+    (delivered * PAYLOAD * 8) as f64 / span.as_secs_f64()
+}
+
+/// Bianchi's throughput, equations 7, 9 and 13, for basic access.
+fn model(standard: Standard, stations: u16) -> f64 {
+    let (phy, mode) = (standard.phy(), mode(standard));
+    let n = f64::from(stations);
+    let window = f64::from(phy.cw_min + 1);
+    let stages = f64::from((phy.cw_max + 1).ilog2() - (phy.cw_min + 1).ilog2());
+    let tau_of = |p: f64| {
+        2.0 * (1.0 - 2.0 * p)
+            / ((1.0 - 2.0 * p) * (window + 1.0) + p * window * (1.0 - (2.0 * p).powf(stages)))
+    };
+    // tau falls as p grows and p grows with tau: bisect the crossing.
+    let (mut low, mut high) = (0.0_f64, 0.999);
+    for _ in 0..100 {
+        let p = (low + high) / 2.0;
+        if 1.0 - (1.0 - tau_of(p)).powf(n - 1.0) > p { low = p } else { high = p }
+    }
+    let tau = tau_of(low);
+    let some = 1.0 - (1.0 - tau).powf(n);
+    let success = n * tau * (1.0 - tau).powf(n - 1.0);
+    let us = |span: Duration| span.as_nanos() as f64 / 1e3;
+    let data = us(mode.ppdu_duration(mpdu_len(phy.mac_header_len(), PAYLOAD as u32)));
+    let ack = us(phy.control_mode(&mode).ppdu_duration(ACK_LEN));
+    let good = data + us(phy.sifs) + ack + us(phy.aifs());
+    let bad = data + us(phy.aifs());
+    let slot = (1.0 - some) * us(phy.slot) + success * good + (some - success) * bad;
+    success * PAYLOAD as f64 * 8.0 / slot * 1e6
+}
+
+#[test]
+fn saturation_throughput_is_bianchis() {
+    for standard in Standard::ALL {
+        for stations in [1, 2, 5, 10, 20, 50] {
+            let simulated = simulate(standard, stations, Duration::from_secs(20));
+            let model = model(standard, stations);
+            let deviation = simulated / model - 1.0;
+            println!(
+                "{} {stations:>2} stations: model {:6.3} Mb/s, simulated {:6.3} Mb/s, {:+.2} %",
+                standard.name(),
+                model / 1e6,
+                simulated / 1e6,
+                deviation * 100.0
+            );
+            assert!(deviation.abs() < 0.02, "{} with {stations} stations: {deviation:+.4}", standard.name());
+        }
+    }
+}

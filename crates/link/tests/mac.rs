@@ -1,0 +1,394 @@
+//! What a channel does, frame by frame: each test is a script of losses and the frames that follow.
+
+use tacit_link::loss::Loss;
+use tacit_link::payload::{Payload, PayloadClass};
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+const AP: StationId = StationId::AP;
+const CLIENT: StationId = StationId(1);
+
+/// A packet with a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Numbered(u32);
+
+impl Payload for Numbered {
+    fn len(&self) -> Bytes {
+        Bytes(1500)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
+fn config(standard: Standard, mbps: u64) -> BssConfig {
+    let client = StationConfig {
+        mode: Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap(),
+        control_mode: None,
+        downlink_loss: Loss::None,
+        uplink_loss: Loss::None,
+        link_ack_loss: Loss::None,
+        downlink_queue: QueueLimit::default(),
+        uplink_queue: QueueLimit::default(),
+    };
+    BssConfig { beacon_interval: None, ..BssConfig::new(standard, vec![client]) }
+}
+
+struct Harness {
+    bss: Bss<Numbered>,
+    now: Instant,
+    frames: Vec<AirFrame<Numbered>>,
+    delivered: Vec<u32>,
+    delivered_at: Instant,
+}
+
+impl Harness {
+    fn new(config: BssConfig) -> Self {
+        let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let end = Instant::ZERO + Duration::from_secs(10);
+        let mut bss = Bss::new(config, 1, "test", &names, (Instant::ZERO, end));
+        bss.record_air();
+        Self {
+            bss,
+            now: Instant::ZERO,
+            frames: Vec::new(),
+            delivered: Vec::new(),
+            delivered_at: Instant::ZERO,
+        }
+    }
+
+    /// The access point gets `count` packets for the client, numbered on.
+    fn send(&mut self, count: u32) {
+        let first = self.bss.counters(AP).accepted as u32;
+        for number in first..first + count {
+            assert!(self.bss.enqueue(self.now, AP, CLIENT, Numbered(number)));
+        }
+    }
+
+    /// Runs until nothing is left to do, and checks the books.
+    fn run(&mut self) {
+        while let Some(at) = self.bss.poll_timeout() {
+            assert!(at >= self.now, "time runs forward");
+            self.now = at;
+            self.bss.handle_timeout(at);
+            while let Some((_, Numbered(number))) = self.bss.poll_deliver() {
+                self.delivered.push(number);
+                self.delivered_at = at;
+            }
+            while let Some(frame) = self.bss.poll_air() {
+                self.frames.push(frame);
+            }
+        }
+        self.bss.check().unwrap();
+        assert_eq!(self.bss.airtime(self.now).total(), self.now - Instant::ZERO);
+        let overlap = self
+            .frames
+            .windows(2)
+            .any(|pair| pair[0].at != pair[1].at && pair[0].at + pair[0].duration > pair[1].at);
+        assert!(!overlap, "the medium is never double-booked");
+    }
+
+    /// The exchanges in short: `D3!` data of three MPDUs none of which arrived, `D3` data of three,
+    /// `A` ACK, `B` Block Ack, `R` Block Ack Request, `x` after a lost or collided response.
+    fn story(&self) -> String {
+        let mut story = Vec::new();
+        let mut frames = self.frames.iter().peekable();
+        while let Some(frame) = frames.next() {
+            let lost = if frame.outcome == Outcome::Received { "" } else { "x" };
+            story.push(match &frame.frame {
+                Frame::Data { .. } => {
+                    let mut mpdus = vec![frame];
+                    while let Some(next) = frames.next_if(|next| next.at == frame.at) {
+                        mpdus.push(next);
+                    }
+                    let heard = mpdus.iter().any(|mpdu| mpdu.outcome == Outcome::Received);
+                    format!("D{}{}", mpdus.len(), if heard { "" } else { "!" })
+                }
+                Frame::Ack => format!("A{lost}"),
+                Frame::BlockAck { .. } => format!("B{lost}"),
+                Frame::BlockAckReq { .. } => format!("R{lost}"),
+                Frame::Beacon => "beacon".into(),
+            });
+        }
+        story.join(" ")
+    }
+
+    fn all_delivered(&self, count: u32) -> bool {
+        self.delivered == (0..count).collect::<Vec<_>>()
+    }
+}
+
+fn scripted(losses: impl IntoIterator<Item = u64>) -> Loss {
+    Loss::Scripted(losses.into_iter().collect())
+}
+
+#[test]
+fn one_frame_takes_the_standards_time() {
+    let mut h = Harness::new(config(Standard::A, 54));
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    h.send(1);
+    h.run();
+    assert_eq!(h.story(), "D1 A");
+    // Idle for long: no backoff, no wait. 1536 octets at 54 Mb/s last 248 us, SIFS 16, ACK 28.
+    assert_eq!(h.frames[0].at, Instant::ZERO + Duration::from_millis(1));
+    assert_eq!(h.frames[1].at - h.frames[0].at, Duration::from_micros(248 + 16));
+    assert_eq!(h.frames[1].duration, Duration::from_micros(28));
+}
+
+#[test]
+fn a_lost_frame_is_sent_again_with_the_same_number() {
+    let mut c = config(Standard::A, 54);
+    c.stations[0].downlink_loss = scripted([0, 1]);
+    let mut h = Harness::new(c);
+    h.send(2);
+    h.run();
+    assert_eq!(h.story(), "D1! D1! D1 A D1 A");
+    assert!(h.all_delivered(2));
+    let counters = h.bss.counters(AP);
+    assert_eq!((counters.delivered_first_try, counters.delivered_after_retry, counters.retries), (1, 1, 2));
+    assert_eq!(counters.missed_link_acks, 2);
+}
+
+#[test]
+fn a_lost_ack_makes_a_duplicate_that_is_not_passed_up() {
+    let mut c = config(Standard::A, 54);
+    c.stations[0].link_ack_loss = scripted([0]);
+    let mut h = Harness::new(c);
+    h.send(2);
+    h.run();
+    assert_eq!(h.story(), "D1 Ax D1 A D1 A");
+    assert!(h.all_delivered(2));
+}
+
+#[test]
+fn the_retry_limit_gives_a_frame_up() {
+    let mut c = config(Standard::A, 54);
+    c.retry_limit = 3;
+    c.stations[0].downlink_loss = scripted(0..4);
+    let mut h = Harness::new(c);
+    h.send(2);
+    h.run();
+    assert_eq!(h.story(), "D1! D1! D1! D1! D1 A");
+    assert_eq!(h.delivered, [1]);
+    assert_eq!(h.bss.counters(AP).dropped_mpdus, 1);
+}
+
+#[test]
+fn packets_are_aggregated_and_only_lost_ones_sent_again() {
+    let mut c = config(Standard::N, 150);
+    c.stations[0].downlink_loss = scripted([0, 3]);
+    let mut h = Harness::new(c);
+    h.send(10);
+    h.run();
+    assert_eq!(h.story(), "D10 B D2 B");
+    assert!(h.all_delivered(10), "{:?}", h.delivered);
+    let counters = h.bss.counters(AP);
+    assert_eq!((counters.delivered_first_try, counters.delivered_after_retry), (8, 2));
+}
+
+#[test]
+fn a_full_batch_is_forty_two_and_the_window_sixty_four() {
+    let mut c = config(Standard::N, 150);
+    c.stations[0].downlink_loss = scripted([0, 42]);
+    let mut h = Harness::new(c);
+    h.send(100);
+    h.run();
+    // The first MPDU is lost twice: the second batch holds it and what the window of 64 leaves, 22;
+    // then it goes alone, for nothing new fits until it has arrived.
+    assert_eq!(h.story(), "D42 B D23 B D1 A D36 B");
+    assert!(h.all_delivered(100));
+    let first = &h.frames[0].frame;
+    assert!(matches!(first, Frame::Data { more_data: true, .. }));
+    let last = h.frames.iter().rev().find_map(|f| match f.frame {
+        Frame::Data { more_data, ampdu, .. } => Some((more_data, ampdu.unwrap().last)),
+        _ => None,
+    });
+    assert_eq!(last, Some((false, true)));
+}
+
+#[test]
+fn a_missing_block_ack_is_asked_for() {
+    let mut c = config(Standard::N, 150);
+    c.stations[0].link_ack_loss = scripted([0]);
+    let mut h = Harness::new(c);
+    h.send(5);
+    h.run();
+    assert_eq!(h.story(), "D5 Bx R B");
+    assert!(h.all_delivered(5));
+    assert_eq!(h.bss.counters(AP).delivered_first_try, 5);
+    assert_eq!(h.bss.counters(AP).block_ack_requests, 1);
+}
+
+#[test]
+fn when_nothing_arrived_the_request_says_so() {
+    let mut c = config(Standard::N, 150);
+    c.stations[0].downlink_loss = scripted(0..5);
+    let mut h = Harness::new(c);
+    h.send(5);
+    h.run();
+    assert_eq!(h.story(), "D5! R B D5 B");
+    assert!(h.all_delivered(5));
+    assert_eq!(h.bss.counters(AP).delivered_after_retry, 5);
+}
+
+#[test]
+fn after_the_last_request_the_window_moves_on() {
+    let mut c = config(Standard::N, 150);
+    c.retry_limit = 2;
+    c.stations[0].link_ack_loss = scripted(0..4);
+    let mut h = Harness::new(c);
+    h.send(5);
+    h.run();
+    assert_eq!(h.story(), "D5 Bx R Bx R Bx R Bx");
+    h.send(3);
+    h.run();
+    assert!(h.story().ends_with("D3 B"), "{}", h.story());
+    assert!(h.all_delivered(8), "they had arrived; only the acknowledgment had not");
+    assert_eq!(h.bss.counters(AP).dropped_mpdus, 5);
+}
+
+#[test]
+fn a_given_up_frame_does_not_hold_the_others_back() {
+    let mut c = config(Standard::N, 150);
+    c.retry_limit = 1;
+    // Of ten, the first is lost, and lost again alone.
+    c.stations[0].downlink_loss = scripted([0, 10]);
+    let mut h = Harness::new(c);
+    h.send(10);
+    h.run();
+    assert_eq!(h.story(), "D10 B D1! R B");
+    assert_eq!(h.delivered, (1..10).collect::<Vec<_>>());
+    assert!(
+        h.delivered_at < Instant::ZERO + Duration::from_millis(10),
+        "a request, not the timeout, released them"
+    );
+}
+
+#[test]
+fn packets_that_waited_too_long_are_dropped() {
+    let mut c = config(Standard::N, 15);
+    c.lifetime = Duration::from_millis(20);
+    c.ampdu_mpdus = Some(4);
+    let mut h = Harness::new(c);
+    h.send(100);
+    h.run();
+    let counters = h.bss.counters(AP);
+    assert!(counters.dropped_mpdus > 0);
+    assert_eq!(counters.dropped_mpdus + h.delivered.len() as u64, 100);
+    assert!(h.now < Instant::ZERO + Duration::from_millis(40));
+}
+
+#[test]
+fn the_queue_limit_drops_at_the_door() {
+    let mut c = config(Standard::N, 150);
+    c.stations[0].downlink_queue = QueueLimit { packets: Some(3), bytes: None };
+    let mut h = Harness::new(c);
+    h.send(3);
+    assert!(!h.bss.enqueue(h.now, AP, CLIENT, Numbered(3)));
+    h.run();
+    assert!(h.all_delivered(3));
+    assert_eq!(h.bss.counters(AP).dropped_by_queue, 1);
+}
+
+#[test]
+fn beacons_keep_their_schedule() {
+    let mut c = config(Standard::A, 54);
+    c.beacon_interval = Some(Duration::from_micros(102_400));
+    let mut h = Harness::new(c);
+    let end = Instant::ZERO + Duration::from_secs(10);
+    while let Some(at) = h.bss.poll_timeout().filter(|at| *at < end) {
+        h.bss.handle_timeout(at);
+    }
+    let beacons = std::iter::from_fn(|| h.bss.poll_air()).count();
+    assert_eq!(beacons, 97);
+    // wifi.md: about 0.2 % of the time.
+    let share = h.bss.airtime(end).get(AirtimeUse::Beacon).as_secs_f64() / 10.0;
+    assert!((0.001..0.003).contains(&share), "{share}");
+}
+
+#[test]
+fn stations_that_start_together_collide_and_recover() {
+    let mut c = config(Standard::A, 54);
+    c.stations.push(c.stations[0].clone());
+    let mut h = Harness::new(c);
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(1)));
+    assert!(h.bss.enqueue(h.now, StationId(2), AP, Numbered(2)));
+    h.run();
+    assert_eq!(h.bss.collisions(), 1);
+    assert!(h.story().starts_with("D2! "), "two PPDUs at once: {}", h.story());
+    h.delivered.sort_unstable();
+    assert_eq!(h.delivered, [1, 2]);
+    assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(248));
+}
+
+#[test]
+fn idle_stations_cost_no_events() {
+    let accesses = |stations: usize| {
+        let mut c = config(Standard::N, 150);
+        c.stations = vec![c.stations[0].clone(); stations];
+        let mut h = Harness::new(c);
+        h.send(1_000);
+        h.run();
+        (h.bss.accesses(), h.now)
+    };
+    assert_eq!(accesses(1), accesses(500));
+}
+
+proptest::proptest! {
+    /// Whatever is lost, what is passed up is in order and without duplicates, and with enough
+    /// retries nothing is missing.
+    #[test]
+    fn every_packet_arrives_once_and_in_order(
+        data in proptest::collection::btree_set(0_u64..200, 0..60),
+        acks in proptest::collection::btree_set(0_u64..30, 0..10),
+        count in 1_u32..150,
+        standard in proptest::sample::select(vec![(Standard::A, 54), (Standard::N, 150)]),
+    ) {
+        let mut c = config(standard.0, standard.1);
+        c.retry_limit = 100;
+        c.stations[0].downlink_loss = scripted(data);
+        c.stations[0].link_ack_loss = scripted(acks);
+        let mut h = Harness::new(c);
+        h.send(count);
+        h.run();
+        proptest::prop_assert!(h.all_delivered(count), "{:?} after {}", h.delivered, h.story());
+    }
+}
+
+/// Two PPDUs at once: a long one from the access point to client 2, a short one from client 1.
+fn collide_long_with_short(capture: bool) -> Harness {
+    let mut c = config(Standard::N, 150);
+    c.capture = capture;
+    c.stations.push(c.stations[0].clone());
+    let mut h = Harness::new(c);
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    for number in 0..10 {
+        assert!(h.bss.enqueue(h.now, AP, StationId(2), Numbered(number)));
+    }
+    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(100)));
+    h.run();
+    h
+}
+
+#[test]
+fn without_capture_a_collision_takes_everything() {
+    let h = collide_long_with_short(false);
+    assert!(h.story().contains("R B D10 B"), "{}", h.story());
+}
+
+#[test]
+fn with_capture_the_tail_of_the_longer_ppdu_survives() {
+    let h = collide_long_with_short(true);
+    // The short PPDU covers the first MPDUs; the addressee acknowledges the rest.
+    assert!(h.story().starts_with("D11 B"), "{}", h.story());
+    let retries = h.bss.counters(AP).retries;
+    assert!((1..10).contains(&retries), "{retries} of 10 had to be sent again");
+    let mut downlink: Vec<_> = h.delivered.iter().filter(|number| **number < 100).copied().collect();
+    downlink.sort_unstable();
+    assert_eq!(downlink, (0..10).collect::<Vec<_>>());
+}

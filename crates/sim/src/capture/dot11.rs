@@ -1,0 +1,144 @@
+//! 802.11 frames as octets (802.11-2020 clause 9.3).
+
+use tacit_link::wifi::air::{Frame, Outcome, StationId};
+use tacit_link::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, Mode, Standard};
+use tacit_link::wifi::{AirFrame, phy::Phy};
+
+use super::FrameBytes;
+
+// First octet of frame control: version 0, type, subtype.
+const DATA: u8 = 0x08;
+const QOS_DATA: u8 = 0x88;
+const BEACON: u8 = 0x80;
+const BLOCK_ACK_REQUEST: u8 = 0x84;
+const BLOCK_ACK: u8 = 0x94;
+const ACK: u8 = 0xd4;
+
+// Second octet.
+const TO_DS: u8 = 0x01;
+const FROM_DS: u8 = 0x02;
+const RETRY: u8 = 0x08;
+const MORE_DATA: u8 = 0x20;
+
+/// TID 0 (best effort), no A-MSDU, and ack policy 0: a normal ACK, or an implicit Block Ack Request
+/// within an A-MPDU.
+const QOS_CONTROL: [u8; 2] = [0; 2];
+/// BA and BAR control: compressed bitmap, TID 0.
+const COMPRESSED: u16 = 0x0004;
+const LLC_SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
+const BROADCAST: [u8; 6] = [0xff; 6];
+/// In units of 1024 us, hence 102.4 ms.
+const BEACON_INTERVAL: u16 = 100;
+const CAPABILITY_ESS: u16 = 0x0001;
+const SSID: &[u8] = b"tacit";
+/// 6, 12 and 24 Mb/s are basic (top bit); in units of 500 kb/s.
+const SUPPORTED_RATES: [u8; 8] = [0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c];
+
+/// Whose numbering a frame used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbered {
+    /// The beacon number it was given.
+    Beacon,
+    /// Its own, or none.
+    Other,
+}
+
+/// Appends the MPDU with its FCS.
+pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon: u16) -> Numbered {
+    let start = out.len();
+    let receiver = air.receiver.map_or(BROADCAST, mac_address);
+    let transmitter = mac_address(air.transmitter);
+    let control = |out: &mut Vec<u8>, kind: u8, duration: u16| {
+        out.extend([kind, 0]);
+        out.extend(duration.to_le_bytes());
+        out.extend(receiver);
+    };
+    match &air.frame {
+        Frame::Data { .. } => data(out, air),
+        Frame::Ack => control(out, ACK, 0),
+        Frame::BlockAck { start, bitmap } => {
+            control(out, BLOCK_ACK, 0);
+            out.extend(transmitter);
+            out.extend(COMPRESSED.to_le_bytes());
+            out.extend((start << 4).to_le_bytes());
+            out.extend(bitmap.to_le_bytes());
+        }
+        Frame::BlockAckReq { start } => {
+            control(out, BLOCK_ACK_REQUEST, nav_us(&air.mode, BLOCK_ACK_LEN));
+            out.extend(transmitter);
+            out.extend(COMPRESSED.to_le_bytes());
+            out.extend((start << 4).to_le_bytes());
+        }
+        Frame::Beacon => beacon_frame(out, air, beacon),
+    }
+    let mut fcs = crc32fast::hash(&out[start..]);
+    if air.outcome != Outcome::Received {
+        fcs = !fcs;
+    }
+    out.extend(fcs.to_le_bytes());
+    if matches!(air.frame, Frame::Beacon) { Numbered::Beacon } else { Numbered::Other }
+}
+
+fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
+    let Frame::Data { sequence, retry, more_data, ampdu, payload } = &air.frame else { return };
+    let is_qos = ampdu.is_some() || air.mode.mcs.is_some();
+    let mut flags = match (air.transmitter, air.receiver) {
+        (StationId::AP, _) => FROM_DS,
+        (_, Some(StationId::AP)) => TO_DS,
+        _ => 0,
+    };
+    if *retry {
+        flags |= RETRY;
+    }
+    if *more_data {
+        flags |= MORE_DATA;
+    }
+    let response = if ampdu.is_some() { BLOCK_ACK_LEN } else { ACK_LEN };
+    let duration = if air.receiver.is_some() { nav_us(&air.mode, response) } else { 0 };
+    out.extend([if is_qos { QOS_DATA } else { DATA }, flags]);
+    out.extend(duration.to_le_bytes());
+    out.extend(air.receiver.map_or(BROADCAST, mac_address));
+    out.extend(mac_address(air.transmitter));
+    // Behind the access point is the wired side, for which its own address stands in.
+    out.extend(mac_address(StationId::AP));
+    out.extend((sequence << 4).to_le_bytes());
+    if is_qos {
+        out.extend(QOS_CONTROL);
+    }
+    out.extend(LLC_SNAP);
+    let ether_type = out.len();
+    out.extend(0x0800u16.to_be_bytes());
+    payload.write_to(out);
+    if out.get(ether_type + 2).is_some_and(|version| version >> 4 == 6) {
+        out[ether_type..ether_type + 2].copy_from_slice(&0x86ddu16.to_be_bytes());
+    }
+}
+
+fn beacon_frame<P>(out: &mut Vec<u8>, air: &AirFrame<P>, number: u16) {
+    let bssid = mac_address(air.transmitter);
+    out.extend([BEACON, 0, 0, 0]);
+    out.extend(BROADCAST);
+    out.extend(bssid);
+    out.extend(bssid);
+    out.extend((number << 4).to_le_bytes());
+    out.extend((air.at.as_nanos() / 1_000).to_le_bytes());
+    out.extend(BEACON_INTERVAL.to_le_bytes());
+    out.extend(CAPABILITY_ESS.to_le_bytes());
+    for (element, value) in [(0, SSID), (1, &SUPPORTED_RATES[..])] {
+        out.extend([element, value.len() as u8]);
+        out.extend_from_slice(value);
+    }
+}
+
+/// The Duration field: SIFS and a response of `octets` (802.11-2020 clause 9.2.5).
+fn nav_us(mode: &Mode, octets: u32) -> u16 {
+    let phy: &Phy = if mode.mcs.is_some() { Standard::N.phy() } else { Standard::A.phy() };
+    let response = phy.sifs + phy.control_mode(mode).ppdu_duration(octets);
+    u16::try_from(response.as_micros()).unwrap_or(0x7fff).min(0x7fff)
+}
+
+/// A locally administered address; the access point's is the BSSID.
+fn mac_address(station: StationId) -> [u8; 6] {
+    let [high, low] = station.0.to_be_bytes();
+    [0x02, 0, 0, 0, high, low]
+}

@@ -1,0 +1,197 @@
+use std::path::Path;
+use std::process::Command;
+
+use etherparse::PacketBuilder;
+use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_proto::units::{BitRate, Instant};
+
+use super::*;
+
+const STATION: StationId = StationId(258);
+
+fn ip_packet(v6: bool) -> Vec<u8> {
+    let ip = if v6 {
+        PacketBuilder::ipv6([0xfd; 16], [0xfc; 16], 64)
+    } else {
+        PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+    };
+    let mut bytes = Vec::new();
+    ip.tcp(80, 4000, 7, 1024).ack(9).write(&mut bytes, &[0x55; 100]).unwrap();
+    bytes
+}
+
+fn mode(standard: Standard, mbps: u64) -> Mode {
+    Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
+}
+
+fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Frame<Vec<u8>> {
+    Frame::Data { sequence, retry: sequence == 2, more_data: true, ampdu, payload: ip_packet(v6) }
+}
+
+/// Every kind of frame, both directions, both standards, and one of each ill fate.
+fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
+    let in_ampdu = |last| Some(AmpduPosition { reference: 5, last });
+    let (down, up) = ((StationId::AP, Some(STATION)), (STATION, Some(StationId::AP)));
+    let n = mode(Standard::N, 150);
+    let a = mode(Standard::A, 54);
+    let slow = mode(Standard::A, 24);
+    let kinds = [
+        (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, Frame::Beacon),
+        (n, down, Outcome::Received, data(1, in_ampdu(false), false)),
+        (n, down, Outcome::Errored, data(2, in_ampdu(false), false)),
+        (n, down, Outcome::Received, data(4095, in_ampdu(true), true)),
+        (slow, up, Outcome::Received, Frame::BlockAck { start: 1, bitmap: 0b101 }),
+        (slow, down, Outcome::Received, Frame::BlockAckReq { start: 2 }),
+        (mode(Standard::N, 65), up, Outcome::Received, data(0, None, false)),
+        (slow, down, Outcome::Received, Frame::Ack),
+        (a, up, Outcome::Collided, data(7, None, true)),
+        (a, down, Outcome::Received, data(8, None, false)),
+        (slow, up, Outcome::Received, Frame::Ack),
+        (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, Frame::Beacon),
+    ];
+    let at = |i: usize| Instant::from_nanos(5_000_000_123 + i as u64 * 1_000_000);
+    let frames = kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, frame))| {
+        let duration = mode.ppdu_duration(1000);
+        AirFrame { at: at(i), duration, mode, transmitter, receiver, outcome, frame }
+    });
+    frames.collect()
+}
+
+fn written(frames: &[AirFrame<Vec<u8>>]) -> Vec<u8> {
+    let mut writer = CaptureWriter::new(Vec::new()).unwrap();
+    for frame in frames {
+        writer.write(frame).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Octets of the MPDU of `frame`, FCS included.
+fn mpdu(frame: &AirFrame<Vec<u8>>) -> Vec<u8> {
+    let mut out = Vec::new();
+    dot11::frame(&mut out, frame, 0);
+    out
+}
+
+#[test]
+fn frames_have_the_lengths_of_the_phy_tables() {
+    use tacit_link::wifi::phy;
+    let lens: Vec<usize> = every_kind().iter().map(|frame| mpdu(frame).len()).collect();
+    let ip = ip_packet(false).len() as u32;
+    assert_eq!(lens[1] as u32, phy::mpdu_len(phy::QOS_MAC_HEADER_LEN, ip));
+    assert_eq!(lens[9] as u32, phy::mpdu_len(phy::MAC_HEADER_LEN, ip));
+    assert_eq!(lens[4] as u32, phy::BLOCK_ACK_LEN);
+    assert_eq!(lens[5] as u32, phy::BLOCK_ACK_REQUEST_LEN);
+    assert_eq!(lens[7] as u32, phy::ACK_LEN);
+}
+
+#[test]
+fn blocks_are_aligned_and_say_their_length_twice() {
+    let file = written(&every_kind());
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut at, mut blocks) = (0, 0);
+    while at < file.len() {
+        let total = word(at + 4) as usize;
+        assert_eq!((total % 4, word(at + total - 4) as usize), (0, total));
+        at += total;
+        blocks += 1;
+    }
+    assert_eq!((at, blocks), (file.len(), 2 + every_kind().len()));
+}
+
+#[test]
+fn only_received_frames_have_a_good_fcs() {
+    for frame in every_kind() {
+        let bytes = mpdu(&frame);
+        let (body, fcs) = bytes.split_at(bytes.len() - 4);
+        let good = crc32fast::hash(body).to_le_bytes() == fcs;
+        assert_eq!(good, frame.outcome == Outcome::Received);
+    }
+}
+
+/// A directory of its own under the build's, removed when dropped.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tacit-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn an_atomic_file_appears_whole_or_not_at_all() {
+    let scratch = Scratch::new("atomic");
+    let path = scratch.0.join("run.pcapng");
+    let names = || std::fs::read_dir(&scratch.0).unwrap().count();
+    let mut dropped = AtomicFile::create(&path).unwrap();
+    dropped.write_all(b"half").unwrap();
+    assert!(AtomicFile::create(&path).is_err());
+    drop(dropped);
+    assert_eq!(names(), 0);
+    let mut whole = AtomicFile::create(&path).unwrap();
+    whole.write_all(b"whole").unwrap();
+    assert!(!path.exists());
+    whole.commit().unwrap();
+    assert_eq!((names(), std::fs::read(&path).unwrap()), (1, b"whole".to_vec()));
+    // A destination that cannot be replaced: nothing is left beside it.
+    let directory = scratch.0.join("directory");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("full"), b"").unwrap();
+    assert!(AtomicFile::create(&directory).unwrap().commit().is_err());
+    assert_eq!(names(), 2);
+}
+
+/// Runs tshark; `None`, with the reason printed, where there is none.
+fn tshark(file: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("tshark").arg("-r").arg(file).args(arguments).output();
+    match output {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(String::from_utf8(output.stdout).unwrap())
+        }
+        Err(error) => {
+            eprintln!("skipped: tshark: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn tshark_finds_nothing_wrong() {
+    let scratch = Scratch::new("tshark");
+    let file = scratch.0.join("all.pcapng");
+    std::fs::write(&file, written(&every_kind())).unwrap();
+    let check_fcs = ["-o", "wlan.check_fcs:TRUE", "-o", "wlan.check_checksum:TRUE"];
+    let with = |more: &[&str]| tshark(&file, &[&check_fcs[..], more].concat());
+    // What did not arrive has a bad FCS on purpose, which tshark calls an error.
+    let wrong = "(_ws.malformed || _ws.expert.severity >= error) && radiotap.flags.badfcs == 0";
+    let Some(malformed) = with(&["-Y", wrong]) else { return };
+    assert_eq!(malformed, "");
+    let fields = ["frame.time_epoch", "wlan.fc.type_subtype", "wlan.fcs.status", "tcp.len", "wlan.seq"];
+    let flags: Vec<&str> = fields.iter().flat_map(|field| ["-e", *field]).collect();
+    let table = with(&[&["-T", "fields"], &flags[..]].concat()).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows.len(), every_kind().len());
+    for (row, frame) in rows.iter().zip(every_kind()) {
+        let good = frame.outcome == Outcome::Received;
+        assert_eq!(row[2] == "1" || row[2] == "Good", good, "{row:?}");
+        if matches!(frame.frame, Frame::Data { .. }) && good {
+            assert_eq!(row[3], "100", "{row:?}");
+        }
+    }
+    assert!(rows[1][0].ends_with("5.001000123"), "{:?}", rows[1]);
+    let ampdu = with(&["-Y", "radiotap.ampdu.reference == 5 && radiotap.mcs.index == 7"]).unwrap();
+    assert_eq!(ampdu.lines().count(), 3);
+    let block_ack = with(&["-Y", "wlan.fixed.ssc.sequence == 1 && wlan.ba.bm"]).unwrap();
+    assert_eq!(block_ack.lines().count(), 1, "{block_ack}");
+    let beacons = with(&["-Y", "wlan.ssid == \"tacit\" || wlan.ssid == 74:61:63:69:74"]).unwrap();
+    assert_eq!(beacons.lines().count(), 2);
+}

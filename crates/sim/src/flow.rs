@@ -1,0 +1,281 @@
+//! A flow at work: two transport endpoints and the application that feeds them.
+
+use tacit_link::random::Stream;
+use tacit_proto::Endpoint;
+use tacit_proto::packet::{IpHeader, Packet, Transport};
+use tacit_proto::tcp::{self, Connection, Ends};
+use tacit_proto::udp::Datagram;
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant, SeqNumber};
+
+use crate::setup::{FlowSetup, Traffic};
+
+/// Octets a bulk source keeps written ahead of what TCP has sent.
+const BULK_AHEAD: u64 = 1 << 20;
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Source,
+    Sink,
+}
+
+/// A flow at work.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub id: FlowId,
+    pub setup: FlowSetup,
+    pub transport: Protocol,
+    /// When the sink had everything, for flows of a fixed size.
+    pub completed_at: Option<Instant>,
+    /// Delivered octets when measuring started.
+    pub delivered_before: u64,
+    stopped: bool,
+}
+
+/// The two endpoints.
+#[derive(Debug)]
+pub(crate) enum Protocol {
+    Tcp(Box<TcpFlow>),
+    Udp(UdpFlow),
+}
+
+#[derive(Debug)]
+pub(crate) struct TcpFlow {
+    pub source: Connection,
+    pub sink: Connection,
+    /// Octets the application has written.
+    written: u64,
+    size: Option<u64>,
+}
+
+/// Datagrams one way; the receiver only counts.
+#[derive(Debug)]
+pub(crate) struct UdpFlow {
+    header: IpHeader,
+    payload_len: u32,
+    /// Time between datagrams at a constant bit rate; `None` for as many as fit.
+    interval: Option<Duration>,
+    next_at: Option<Instant>,
+    next_number: u64,
+    pub received_bytes: u64,
+    /// The number expected next: links here keep order and make no duplicates.
+    expected: u64,
+}
+
+impl Flow {
+    pub fn new(id: FlowId, setup: FlowSetup, seed: u64, name: &str) -> Self {
+        let transport = match &setup.traffic {
+            Traffic::Tcp { config, size } => {
+                let mut stream = Stream::new(seed, &format!("initial sequence numbers {name}"));
+                let mut isn = || SeqNumber(stream.draw());
+                let source = Ends { flow: id, local: setup.source, remote: setup.sink };
+                let sink = Ends { flow: id, local: setup.sink, remote: setup.source };
+                Protocol::Tcp(Box::new(TcpFlow {
+                    source: Connection::connect(*config, source, isn(), setup.start),
+                    sink: Connection::listen(*config, sink, isn()),
+                    written: 0,
+                    size: size.map(|size| size.0),
+                }))
+            }
+            Traffic::Udp { ip, payload, rate } => Protocol::Udp(UdpFlow {
+                header: IpHeader { version: *ip, ..IpHeader::default() },
+                payload_len: payload.0 as u32,
+                interval: rate.map(|rate: BitRate| rate.time_for(*payload)),
+                next_at: None,
+                next_number: 0,
+                received_bytes: 0,
+                expected: 0,
+            }),
+        };
+        Self { id, setup, transport, completed_at: None, delivered_before: 0, stopped: false }
+    }
+
+    /// The application starts.
+    pub fn start(&mut self, now: Instant) {
+        match &mut self.transport {
+            Protocol::Tcp(tcp) => {
+                tcp.feed();
+            }
+            Protocol::Udp(udp) => udp.next_at = udp.interval.map(|_| now),
+        }
+    }
+
+    /// The application stops.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        match &mut self.transport {
+            Protocol::Tcp(tcp) => tcp.source.close(),
+            Protocol::Udp(udp) => udp.next_at = None,
+        }
+    }
+
+    /// A packet of this flow arrived at `end`.
+    pub fn handle_packet(&mut self, now: Instant, end: End, packet: Packet) {
+        match &mut self.transport {
+            Protocol::Tcp(tcp) => {
+                tcp.end(end).handle_packet(now, packet);
+                match end {
+                    End::Source if !self.stopped => tcp.feed(),
+                    End::Source => {}
+                    End::Sink => {
+                        let delivered = tcp.sink.delivered_bytes();
+                        if self.completed_at.is_none() && tcp.size == Some(delivered) {
+                            self.completed_at = Some(now);
+                        }
+                    }
+                }
+            }
+            Protocol::Udp(udp) => udp.receive(&packet),
+        }
+    }
+
+    /// A timer of `end` is due.
+    pub fn handle_timeout(&mut self, now: Instant, end: End) {
+        if let Protocol::Tcp(tcp) = &mut self.transport {
+            tcp.end(end).handle_timeout(now);
+        }
+    }
+
+    /// The next packet `end` sends.
+    pub fn poll_transmit(&mut self, now: Instant, end: End) -> Option<Packet> {
+        match &mut self.transport {
+            Protocol::Tcp(tcp) => {
+                let connection = tcp.end(end);
+                let packet = connection.poll_transmit(now);
+                while connection.poll_event().is_some() {}
+                packet
+            }
+            Protocol::Udp(udp) if end == End::Source => {
+                let at = udp.next_at.filter(|at| *at <= now)?;
+                udp.next_at = udp.interval.map(|interval| at + interval);
+                Some(udp.datagram(self.id, &self.setup))
+            }
+            Protocol::Udp(_) => None,
+        }
+    }
+
+    /// When `end` wants [`Flow::handle_timeout`] next.
+    pub fn poll_timeout(&self, end: End) -> Option<Instant> {
+        match (&self.transport, end) {
+            (Protocol::Tcp(tcp), End::Source) => tcp.source.poll_timeout(),
+            (Protocol::Tcp(tcp), End::Sink) => tcp.sink.poll_timeout(),
+            (Protocol::Udp(udp), End::Source) => udp.next_at,
+            (Protocol::Udp(_), End::Sink) => None,
+        }
+    }
+
+    /// True for a flow that keeps its first queue full.
+    pub fn saturates(&self) -> bool {
+        matches!(self.setup.traffic, Traffic::Udp { rate: None, .. })
+    }
+
+    /// The next packet of a flow that keeps its first queue full; `None` for others, or when stopped.
+    pub fn next_saturating(&mut self) -> Option<Packet> {
+        match &mut self.transport {
+            Protocol::Udp(udp) if udp.interval.is_none() && !self.stopped => {
+                Some(udp.datagram(self.id, &self.setup))
+            }
+            _ => None,
+        }
+    }
+
+    /// Length of the packets [`Flow::next_saturating`] gives.
+    pub fn saturating_packet_len(&self) -> Bytes {
+        match &self.transport {
+            Protocol::Udp(udp) => {
+                let headers = udp.header.version.header_len() + Datagram::HEADER_LEN;
+                Bytes(u64::from(headers + udp.payload_len))
+            }
+            Protocol::Tcp(_) => Bytes(0),
+        }
+    }
+
+    /// Octets passed to the receiving application in order.
+    pub fn delivered(&self) -> u64 {
+        match &self.transport {
+            Protocol::Tcp(tcp) => tcp.sink.delivered_bytes(),
+            Protocol::Udp(udp) => udp.received_bytes,
+        }
+    }
+
+    /// What must hold at any time, or what broke.
+    pub fn check(&self) -> Result<(), String> {
+        if let Protocol::Tcp(tcp) = &self.transport
+            && self.delivered() > tcp.written
+        {
+            return Err(format!(
+                "{} delivered {} octets of {} written",
+                self.id,
+                self.delivered(),
+                tcp.written
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counters of both ends, for TCP.
+    pub fn counters(&self) -> Option<(tcp::Counters, tcp::Counters)> {
+        match &self.transport {
+            Protocol::Tcp(tcp) => Some((tcp.source.counters(), tcp.sink.counters())),
+            Protocol::Udp(_) => None,
+        }
+    }
+
+    /// Congestion window and smoothed round-trip time of the sender.
+    pub fn window(&self) -> (Bytes, Duration) {
+        match &self.transport {
+            Protocol::Tcp(tcp) => {
+                let counters = tcp.source.counters();
+                (Bytes(counters.cwnd), counters.srtt.unwrap_or(Duration::ZERO))
+            }
+            Protocol::Udp(_) => (Bytes(0), Duration::ZERO),
+        }
+    }
+}
+
+impl TcpFlow {
+    fn end(&mut self, end: End) -> &mut Connection {
+        match end {
+            End::Source => &mut self.source,
+            End::Sink => &mut self.sink,
+        }
+    }
+
+    /// Writes what the application has, without getting far ahead of what has been sent.
+    fn feed(&mut self) {
+        let more = match self.size {
+            Some(size) => size - self.written,
+            None if self.source.unsent() < BULK_AHEAD / 2 => BULK_AHEAD,
+            None => 0,
+        };
+        if more > 0 {
+            self.source.write(more);
+            self.written += more;
+            if self.size.is_some() {
+                self.source.close();
+            }
+        }
+    }
+}
+
+impl UdpFlow {
+    fn datagram(&mut self, flow: FlowId, setup: &FlowSetup) -> Packet {
+        let number = self.next_number;
+        self.next_number += 1;
+        Packet {
+            flow,
+            source: setup.source,
+            destination: setup.sink,
+            ip: IpHeader { identification: number as u16, ..self.header },
+            transport: Transport::Udp(Datagram { number, payload_len: self.payload_len }),
+        }
+    }
+
+    fn receive(&mut self, packet: &Packet) {
+        let Transport::Udp(datagram) = &packet.transport else { return };
+        if datagram.number >= self.expected {
+            self.expected = datagram.number + 1;
+            self.received_bytes += u64::from(datagram.payload_len);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a run leaves behind.
+
+use tacit_link::wifi::Airtime;
+use tacit_proto::tcp;
+use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
+
+/// Results of a run. Counters cover the measured window unless they say otherwise.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Hash of the whole event trace: equal for equal setups, in debug and release.
+    pub digest: u64,
+    /// Events processed in the whole run.
+    pub events: u64,
+    /// Length of the measured window.
+    pub measured: Duration,
+    /// One per flow, in the order of the setup.
+    pub flows: Vec<FlowOutcome>,
+    /// One per basic service set, in the order of the setup.
+    pub bss: Vec<BssOutcome>,
+    /// Two per wired link, in the order of the setup: forward, backward.
+    pub pipes: Vec<PipeOutcome>,
+    /// Samples, by time then flow; empty unless asked for.
+    pub series: Vec<SeriesPoint>,
+}
+
+impl Outcome {
+    /// Payload of all flows per second of the measured window, in bits.
+    pub fn goodput_bps(&self) -> f64 {
+        self.flows.iter().map(|flow| flow.goodput_bps(self.measured)).sum()
+    }
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug)]
+pub struct FlowOutcome {
+    /// Which.
+    pub flow: FlowId,
+    /// Where data was sent from.
+    pub source: HostId,
+    /// Where it was received.
+    pub sink: HostId,
+    /// Payload octets passed to the receiving application in order.
+    pub delivered: Bytes,
+    /// The same over the whole run.
+    pub delivered_total: Bytes,
+    /// When the sink had everything, for flows of a fixed size.
+    pub completed_at: Option<Instant>,
+    /// TCP's own counters over the whole run: the source's end.
+    pub sender: Option<tcp::Counters>,
+    /// TCP's own counters over the whole run: the sink's end.
+    pub receiver: Option<tcp::Counters>,
+}
+
+impl FlowOutcome {
+    /// Payload bits per second of a window of `measured`.
+    pub fn goodput_bps(&self, measured: Duration) -> f64 {
+        self.delivered.0 as f64 * 8.0 / measured.as_secs_f64()
+    }
+}
+
+/// What happened on a channel.
+#[derive(Clone, Debug)]
+pub struct BssOutcome {
+    /// Where the time went; adds up to the measured window exactly.
+    pub airtime: Airtime,
+    /// Channel accesses that succeeded or failed, collisions counted once.
+    pub accesses: u64,
+    /// Accesses in which two or more stations sent at once.
+    pub collisions: u64,
+    /// One per station, the access point first.
+    pub stations: Vec<StationOutcome>,
+}
+
+/// What a station did.
+#[derive(Clone, Debug)]
+pub struct StationOutcome {
+    /// Which host.
+    pub host: HostId,
+    /// What it sent.
+    pub counters: tacit_link::wifi::StationCounters,
+    /// Time from queueing to first transmission of the packets it sent, in microseconds.
+    pub queueing_delay_us: Percentiles,
+}
+
+/// Percentiles of a distribution; zero when it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// How many values.
+    pub count: u64,
+    /// Median.
+    pub p50: u64,
+    /// 95th percentile.
+    pub p95: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// What happened on one direction of a wired link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PipeOutcome {
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Packets the queue refused.
+    pub dropped: u64,
+    /// Packets the loss model took.
+    pub lost: u64,
+}
+
+/// One sample of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesPoint {
+    /// When.
+    pub at: Instant,
+    /// Which flow.
+    pub flow: FlowId,
+    /// Payload octets delivered since the start of the run.
+    pub delivered_total: Bytes,
+    /// The TCP sender's congestion window; zero for UDP.
+    pub congestion_window: Bytes,
+    /// The TCP sender's smoothed round-trip time; zero for UDP or before the first sample.
+    pub smoothed_rtt: Duration,
+}

@@ -1,0 +1,22 @@
+//! Sends packets through bytes and back: what is said by struct and by codec must be the same.
+
+use tacit_proto::packet::Packet;
+use tacit_proto::wire;
+
+/// Encodes and decodes packets.
+#[derive(Debug, Default)]
+pub(crate) struct WireCheck {
+    buffer: Vec<u8>,
+}
+
+impl WireCheck {
+    /// `packet` after a trip through bytes.
+    ///
+    /// # Errors
+    /// When it does not come back.
+    pub fn pass(&mut self, packet: &Packet) -> Result<Packet, String> {
+        self.buffer.clear();
+        wire::encode_into(packet, &mut self.buffer).map_err(|error| format!("{packet:?}: {error}"))?;
+        wire::decode(&self.buffer).map_err(|error| format!("{packet:?} does not survive the wire: {error}"))
+    }
+}

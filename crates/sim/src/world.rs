@@ -1,0 +1,554 @@
+//! The world that moves time.
+
+use tacit_link::random::Stream;
+use tacit_link::wifi::{Bss, StationId};
+use tacit_link::wired::Pipe;
+use tacit_proto::packet::{Packet, Transport};
+use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
+
+use crate::digest::Digest;
+use crate::flow::{End, Flow};
+use crate::record::{
+    BssOutcome, FlowOutcome, Outcome, Percentiles, PipeOutcome, SeriesPoint, StationOutcome,
+};
+use crate::scheduler::Scheduler;
+use crate::setup::Setup;
+use crate::topology::{Port, Topology};
+use crate::wire_check::WireCheck;
+use crate::{Observer, RunError};
+
+/// Packets a saturating source keeps in a queue without a limit: enough for the largest aggregate.
+const SATURATION_PACKETS: usize = 256;
+
+/// What a component of the scheduler is.
+#[derive(Clone, Copy, Debug)]
+enum Component {
+    Pipe(usize),
+    Bss(usize),
+    Timer(usize, End),
+    Start(usize),
+    Stop(usize),
+    Refill(usize),
+    Sample,
+    Measure,
+}
+
+/// Flows that keep one queue full, in turn.
+#[derive(Debug)]
+struct Saturator {
+    port: Port,
+    flows: Vec<usize>,
+    next: usize,
+    /// Component that refills a pipe; channels tell when they drained a queue.
+    component: u32,
+}
+
+/// Counters as they were when measuring started.
+#[derive(Debug, Default)]
+struct Before {
+    pipes: Vec<tacit_link::wired::PipeCounters>,
+    bss: Vec<(u64, u64, Vec<tacit_link::wifi::StationCounters>)>,
+}
+
+/// Hosts, flows and links under one scheduler.
+pub struct World<'o> {
+    setup: Setup,
+    now: Instant,
+    end: Instant,
+    scheduler: Scheduler,
+    components: Vec<Component>,
+    timers: Vec<[u32; 2]>,
+    topology: Topology,
+    pipes: Vec<Pipe<Packet>>,
+    pipe_ends: Vec<HostId>,
+    bss: Vec<Bss<Packet>>,
+    /// Hosts of each channel's stations.
+    bss_hosts: Vec<Vec<HostId>>,
+    /// First component of the channels; pipes come before.
+    bss_component: u32,
+    flows: Vec<Flow>,
+    saturators: Vec<Saturator>,
+    before: Before,
+    series: Vec<SeriesPoint>,
+    digest: Digest,
+    events: u64,
+    wire: Option<WireCheck>,
+    broken: Option<String>,
+    observer: Option<&'o mut dyn Observer>,
+}
+
+impl<'o> World<'o> {
+    /// A world at time zero.
+    ///
+    /// # Errors
+    /// [`RunError::Setup`] when the setup contradicts itself.
+    pub fn new(setup: &Setup, observer: Option<&'o mut dyn Observer>) -> Result<Self, RunError> {
+        check_setup(setup)?;
+        let topology = Topology::new(setup)?;
+        for flow in &setup.flows {
+            for (from, to) in [(flow.source, flow.sink), (flow.sink, flow.source)] {
+                topology.next_hop(from, to).ok_or_else(|| no_way(from, to))?;
+            }
+        }
+        let end = Instant::ZERO + setup.duration;
+        let host = |id: HostId| setup.hosts[id.0 as usize].as_str();
+        let mut pipes = Vec::new();
+        let mut pipe_ends = Vec::new();
+        for link in &setup.wired {
+            for (from, to, config) in [(link.a, link.b, &link.forward), (link.b, link.a, &link.backward)] {
+                let stream = Stream::new(setup.seed, &format!("loss {} to {}", host(from), host(to)));
+                pipes.push(Pipe::new(config.clone(), stream));
+                pipe_ends.push(to);
+            }
+        }
+        let mut bss = Vec::new();
+        let mut bss_hosts = Vec::new();
+        for set in &setup.bss {
+            let hosts: Vec<_> =
+                std::iter::once(set.access_point).chain(set.clients.iter().copied()).collect();
+            let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
+            let window = (setup.measure_from, end);
+            let mut channel = Bss::new(set.config.clone(), setup.seed, names[0], &names, window);
+            if observer.is_some() {
+                channel.record_air();
+            }
+            bss.push(channel);
+            bss_hosts.push(hosts);
+        }
+        let flows: Vec<_> = setup
+            .flows
+            .iter()
+            .zip(0..)
+            .map(|(flow, number)| {
+                let name = format!("{} to {} flow {number}", host(flow.source), host(flow.sink));
+                Flow::new(FlowId(number), flow.clone(), setup.seed, &name)
+            })
+            .collect();
+        let mut world = Self {
+            setup: setup.clone(),
+            now: Instant::ZERO,
+            end,
+            scheduler: Scheduler::new(0),
+            components: Vec::new(),
+            timers: Vec::new(),
+            topology,
+            bss_component: pipes.len() as u32,
+            pipes,
+            pipe_ends,
+            bss,
+            bss_hosts,
+            flows,
+            saturators: Vec::new(),
+            before: Before::default(),
+            series: Vec::new(),
+            digest: Digest::new(),
+            events: 0,
+            wire: setup.wire.then(WireCheck::default),
+            broken: None,
+            observer,
+        };
+        world.schedule_components()?;
+        Ok(world)
+    }
+
+    /// Numbers the components and schedules the first event of each.
+    fn schedule_components(&mut self) -> Result<(), RunError> {
+        self.components.extend((0..self.pipes.len()).map(Component::Pipe));
+        self.components.extend((0..self.bss.len()).map(Component::Bss));
+        let mut first_events = Vec::new();
+        let mut add = |components: &mut Vec<Component>, component, at| {
+            components.push(component);
+            let number = components.len() as u32 - 1;
+            first_events.push((number, at));
+            number
+        };
+        let components = &mut self.components;
+        add(components, Component::Measure, Some(self.setup.measure_from));
+        add(
+            components,
+            Component::Sample,
+            self.setup.sample_interval.map(|interval| Instant::ZERO + interval),
+        );
+        for (index, flow) in self.flows.iter().enumerate() {
+            let timers =
+                [End::Source, End::Sink].map(|end| add(components, Component::Timer(index, end), None));
+            self.timers.push(timers);
+            add(components, Component::Start(index), Some(flow.setup.start));
+            add(components, Component::Stop(index), flow.setup.stop);
+            if !flow.saturates() {
+                continue;
+            }
+            let (from, to) = (flow.setup.source, flow.setup.sink);
+            let port = self.topology.next_hop(from, to).ok_or_else(|| no_way(from, to))?;
+            match self.saturators.iter_mut().find(|saturator| saturator.port == port) {
+                Some(saturator) => saturator.flows.push(index),
+                None => {
+                    let component = add(components, Component::Refill(self.saturators.len()), None);
+                    self.saturators.push(Saturator { port, flows: vec![index], next: 0, component });
+                }
+            }
+        }
+        self.scheduler = Scheduler::new(self.components.len());
+        for (component, at) in first_events {
+            self.scheduler.wake(component, at);
+        }
+        for (index, channel) in self.bss.iter().enumerate() {
+            self.scheduler.wake(self.bss_component + index as u32, channel.poll_timeout());
+        }
+        Ok(())
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// [`RunError::Invariant`] when something happened that must not.
+    pub fn run(mut self) -> Result<Outcome, RunError> {
+        while let Some((at, component)) = self.scheduler.next() {
+            if at >= self.end {
+                break;
+            }
+            self.now = at;
+            self.events += 1;
+            self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
+            self.handle(component);
+            if let Some(what) = self.broken.take() {
+                return Err(RunError::Invariant { at, what, seed: self.setup.seed });
+            }
+        }
+        self.now = self.end;
+        self.check().and_then(|()| self.check_airtime()).map_err(|what| RunError::Invariant {
+            at: self.end,
+            what,
+            seed: self.setup.seed,
+        })?;
+        Ok(self.outcome())
+    }
+
+    fn handle(&mut self, component: u32) {
+        match self.components[component as usize] {
+            Component::Pipe(index) => {
+                while let Some(packet) = self.pipes[index].poll_deliver(self.now) {
+                    self.deliver(self.pipe_ends[index], packet);
+                }
+                self.scheduler.wake(component, self.pipes[index].poll_timeout());
+            }
+            Component::Bss(index) => self.handle_bss(index),
+            Component::Timer(index, end) => {
+                self.flows[index].handle_timeout(self.now, end);
+                self.pump(index, end);
+            }
+            Component::Start(index) => {
+                self.flows[index].start(self.now);
+                self.pump(index, End::Source);
+                if let Some(saturator) = self.saturators.iter().position(|group| group.flows.contains(&index))
+                {
+                    self.refill(saturator);
+                }
+            }
+            Component::Stop(index) => {
+                self.flows[index].stop();
+                self.pump(index, End::Source);
+            }
+            Component::Refill(index) => self.refill(index),
+            Component::Measure => self.start_measuring(),
+            Component::Sample => self.sample(component),
+        }
+    }
+
+    fn handle_bss(&mut self, index: usize) {
+        self.bss[index].handle_timeout(self.now);
+        while let Some((station, packet)) = self.bss[index].poll_deliver() {
+            self.deliver(self.bss_hosts[index][station.index()], packet);
+        }
+        while let Some((from, to)) = self.bss[index].poll_drained() {
+            self.refill_from(Port::Wifi { bss: index as u32, from, to });
+        }
+        if let Some(observer) = &mut self.observer {
+            while let Some(frame) = self.bss[index].poll_air() {
+                observer.on_air(index, &frame);
+            }
+        }
+        let component = self.bss_component + index as u32;
+        self.scheduler.wake(component, self.bss[index].poll_timeout());
+    }
+
+    /// A packet arrived at `host`: for it, or to be passed on.
+    #[inline]
+    fn deliver(&mut self, host: HostId, packet: Packet) {
+        self.digest.mix(packet_word(&packet));
+        if packet.destination != host {
+            self.send(host, packet);
+            return;
+        }
+        let index = packet.flow.0 as usize;
+        let flow = &mut self.flows[index];
+        let end = if host == flow.setup.sink { End::Sink } else { End::Source };
+        flow.handle_packet(self.now, end, packet);
+        self.pump(index, end);
+    }
+
+    /// Sends what one end of a flow has to send and looks after its timer.
+    #[inline]
+    fn pump(&mut self, index: usize, end: End) {
+        let flow = &self.flows[index];
+        let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
+        while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {
+            self.send(host, packet);
+        }
+        self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
+    }
+
+    #[inline]
+    fn send(&mut self, host: HostId, packet: Packet) {
+        let packet = match &mut self.wire {
+            None => packet,
+            Some(check) => match check.pass(&packet) {
+                Ok(packet) => packet,
+                Err(what) => {
+                    self.broken = Some(what);
+                    return;
+                }
+            },
+        };
+        match self.topology.next_hop(host, packet.destination) {
+            Some(port) => self.offer(port, packet),
+            None => self.broken = Some(no_way(host, packet.destination).to_string()),
+        }
+    }
+
+    #[inline]
+    fn offer(&mut self, port: Port, packet: Packet) {
+        match port {
+            Port::Pipe(index) => {
+                let pipe = &mut self.pipes[index as usize];
+                pipe.enqueue(self.now, packet);
+                self.scheduler.wake(index, pipe.poll_timeout());
+            }
+            Port::Wifi { bss, from, to } => {
+                let channel = &mut self.bss[bss as usize];
+                channel.enqueue(self.now, from, to, packet);
+                self.scheduler.wake(self.bss_component + bss, channel.poll_timeout());
+            }
+        }
+    }
+
+    /// A queue that packets were taken from may have room for saturating sources.
+    fn refill_from(&mut self, port: Port) {
+        if let Some(index) = self.saturators.iter().position(|saturator| saturator.port == port) {
+            self.refill(index);
+        }
+    }
+
+    /// Fills a queue from the flows that keep it full, in turn.
+    fn refill(&mut self, index: usize) {
+        let mut idle_flows = 0;
+        while idle_flows < self.saturators[index].flows.len() {
+            let saturator = &mut self.saturators[index];
+            let flow = &mut self.flows[saturator.flows[saturator.next]];
+            let port = saturator.port;
+            if !has_room(port, self.now, &mut self.pipes, &self.bss, flow) {
+                break;
+            }
+            saturator.next = (saturator.next + 1) % saturator.flows.len();
+            match flow.next_saturating().filter(|_| flow.setup.start <= self.now) {
+                Some(packet) => {
+                    idle_flows = 0;
+                    self.offer(port, packet);
+                }
+                None => idle_flows += 1,
+            }
+        }
+        let saturator = &self.saturators[index];
+        if let Port::Pipe(pipe) = saturator.port {
+            self.scheduler.wake(saturator.component, self.pipes[pipe as usize].half_begun_at());
+        }
+    }
+
+    fn sample(&mut self, component: u32) {
+        for flow in &self.flows {
+            let (congestion_window, smoothed_rtt) = flow.window();
+            self.series.push(SeriesPoint {
+                at: self.now,
+                flow: flow.id,
+                delivered_total: Bytes(flow.delivered()),
+                congestion_window,
+                smoothed_rtt,
+            });
+        }
+        self.broken = self.check().err();
+        self.scheduler.wake(component, self.setup.sample_interval.map(|interval| self.now + interval));
+    }
+
+    fn start_measuring(&mut self) {
+        for flow in &mut self.flows {
+            flow.delivered_before = flow.delivered();
+        }
+        self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();
+        self.before.bss = self
+            .bss
+            .iter_mut()
+            .zip(&self.bss_hosts)
+            .map(|(channel, hosts)| {
+                channel.reset_queueing_delays();
+                let counters = stations(hosts).map(|station| channel.counters(station)).collect();
+                (channel.accesses(), channel.collisions(), counters)
+            })
+            .collect();
+    }
+
+    /// What must hold at any time.
+    fn check(&self) -> Result<(), String> {
+        self.flows.iter().try_for_each(Flow::check)?;
+        for (index, pipe) in self.pipes.iter().enumerate() {
+            let counters = pipe.counters();
+            let accounted = counters.delivered + counters.dropped + counters.lost + pipe.in_transit() as u64;
+            if accounted != counters.offered {
+                return Err(format!(
+                    "pipe {index} was given {} packets and accounts for {accounted}",
+                    counters.offered
+                ));
+            }
+        }
+        for (index, channel) in self.bss.iter().enumerate() {
+            channel.check().map_err(|what| format!("channel {index}: {what}"))?;
+        }
+        Ok(())
+    }
+
+    /// What must hold at the end of the measured window.
+    fn check_airtime(&self) -> Result<(), String> {
+        let measured = self.end - self.setup.measure_from;
+        for (index, channel) in self.bss.iter().enumerate() {
+            let booked = channel.airtime(self.end).total();
+            if booked != measured {
+                return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let measured = self.end - self.setup.measure_from;
+        for flow in &self.flows {
+            self.digest.mix(flow.delivered());
+        }
+        let flows = self.flows.iter().map(|flow| {
+            let counters = flow.counters();
+            FlowOutcome {
+                flow: flow.id,
+                source: flow.setup.source,
+                sink: flow.setup.sink,
+                delivered: Bytes(flow.delivered() - flow.delivered_before),
+                delivered_total: Bytes(flow.delivered()),
+                completed_at: flow.completed_at,
+                sender: counters.map(|(source, _)| source),
+                receiver: counters.map(|(_, sink)| sink),
+            }
+        });
+        let pipes = self.pipes.iter().zip(&self.before.pipes).map(|(pipe, before)| {
+            let now = pipe.counters();
+            PipeOutcome {
+                delivered: now.delivered - before.delivered,
+                dropped: now.dropped - before.dropped,
+                lost: now.lost - before.lost,
+            }
+        });
+        let bss =
+            self.bss.iter().zip(&self.bss_hosts).zip(&self.before.bss).map(|((channel, hosts), before)| {
+                let stations = stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| {
+                    StationOutcome {
+                        host: *host,
+                        counters: channel.counters(station).since(before),
+                        queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
+                    }
+                });
+                BssOutcome {
+                    airtime: channel.airtime(self.end),
+                    accesses: channel.accesses() - before.0,
+                    collisions: channel.collisions() - before.1,
+                    stations: stations.collect(),
+                }
+            });
+        Outcome {
+            digest: self.digest.value(),
+            events: self.events,
+            measured,
+            flows: flows.collect(),
+            bss: bss.collect(),
+            pipes: pipes.collect(),
+            series: self.series,
+        }
+    }
+}
+
+fn stations(hosts: &[HostId]) -> impl Iterator<Item = StationId> {
+    (0..hosts.len() as u16).map(StationId)
+}
+
+fn percentiles(delays: &hdrhistogram::Histogram<u64>) -> Percentiles {
+    Percentiles {
+        count: delays.len(),
+        p50: delays.value_at_quantile(0.50),
+        p95: delays.value_at_quantile(0.95),
+        p99: delays.value_at_quantile(0.99),
+        max: delays.max(),
+    }
+}
+
+/// What tells one delivered packet from another, in one word.
+#[inline]
+fn packet_word(packet: &Packet) -> u64 {
+    let transport = match &packet.transport {
+        Transport::Tcp(segment) => {
+            u64::from(segment.seq.0) | u64::from(segment.ack.0 ^ u64::from(segment.payload_len) as u32) << 32
+        }
+        Transport::Udp(datagram) => datagram.number,
+    };
+    transport ^ u64::from(packet.flow.0) << 20 ^ u64::from(packet.destination.0) << 52
+}
+
+fn has_room(port: Port, now: Instant, pipes: &mut [Pipe<Packet>], bss: &[Bss<Packet>], flow: &Flow) -> bool {
+    let len = flow.saturating_packet_len();
+    match port {
+        Port::Pipe(index) => {
+            let pipe = &mut pipes[index as usize];
+            pipe.has_room(now, len) && pipe.waiting() < SATURATION_PACKETS
+        }
+        Port::Wifi { bss: index, from, to } => {
+            let channel = &bss[index as usize];
+            channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
+        }
+    }
+}
+
+fn no_way(from: HostId, to: HostId) -> RunError {
+    RunError::Setup(format!("there is no way from {from} to {to}"))
+}
+
+fn check_setup(setup: &Setup) -> Result<(), RunError> {
+    let refuse = |what: String| Err(RunError::Setup(what));
+    if setup.measure_from.saturating_since(Instant::ZERO) >= setup.duration {
+        return refuse("measuring starts at or after the end of the run".into());
+    }
+    if setup.sample_interval.is_some_and(|interval| interval.as_nanos() == 0) {
+        return refuse("a sample interval of zero".into());
+    }
+    for (index, set) in setup.bss.iter().enumerate() {
+        let (clients, settings) = (set.clients.len(), set.config.stations.len());
+        if clients != settings || clients == 0 {
+            return refuse(format!(
+                "basic service set {index} has {clients} clients and settings for {settings}"
+            ));
+        }
+    }
+    for (index, flow) in setup.flows.iter().enumerate() {
+        let hosts = setup.hosts.len() as u32;
+        if flow.source.0 >= hosts || flow.sink.0 >= hosts {
+            return refuse(format!("flow {index} joins hosts that do not exist: there are {hosts}"));
+        }
+        if flow.source == flow.sink {
+            return refuse(format!("flow {index} goes from {} to itself", flow.source));
+        }
+    }
+    Ok(())
+}

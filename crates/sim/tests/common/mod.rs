@@ -1,0 +1,102 @@
+//! Set-ups the tests share.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use tacit_link::loss::Loss;
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_link::wired::PipeConfig;
+use tacit_proto::packet::IpVersion;
+use tacit_proto::tcp;
+use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant};
+use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
+
+pub const SERVER: HostId = HostId(0);
+pub const AP: HostId = HostId(1);
+
+pub fn packets(limit: u32) -> QueueLimit {
+    QueueLimit { packets: Some(limit), bytes: None }
+}
+
+pub fn pipe(rate: BitRate, delay: Duration, queue: QueueLimit, loss: Loss) -> PipeConfig {
+    PipeConfig { rate, delay, queue, loss }
+}
+
+/// The client numbered from 0.
+pub fn client(index: u32) -> HostId {
+    HostId(2 + index)
+}
+
+/// TCP bulk data.
+pub fn bulk(config: tcp::Config) -> Traffic {
+    Traffic::Tcp { config, size: None }
+}
+
+/// UDP as fast as it goes, in packets of `ip_len` octets.
+pub fn saturating(ip_len: u64) -> Traffic {
+    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None }
+}
+
+/// A server behind a 500 Mb/s link of 1 ms, an access point, `clients` clients, one download each,
+/// started 50 ms apart.
+pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
+    let mode = Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap();
+    let station = StationConfig {
+        mode,
+        control_mode: None,
+        downlink_loss: Loss::None,
+        uplink_loss: Loss::None,
+        link_ack_loss: Loss::None,
+        downlink_queue: packets(126),
+        uplink_queue: packets(1000),
+    };
+    let wire = pipe(BitRate::from_mbps(500), Duration::from_millis(1), packets(1000), Loss::None);
+    let mut hosts = vec!["server".to_string(), "ap".to_string()];
+    hosts.extend((0..clients).map(|n| format!("client{n}")));
+    Setup {
+        hosts,
+        wired: vec![WiredSetup { a: SERVER, b: AP, forward: wire.clone(), backward: wire }],
+        bss: vec![BssSetup {
+            access_point: AP,
+            clients: (0..clients).map(client).collect(),
+            config: BssConfig::new(standard, vec![station; clients as usize]),
+        }],
+        flows: (0..clients)
+            .map(|n| FlowSetup {
+                source: SERVER,
+                sink: client(n),
+                start: Instant::ZERO + Duration::from_millis(50) * u64::from(n),
+                stop: None,
+                traffic: traffic.clone(),
+            })
+            .collect(),
+        duration: Duration::from_secs(6),
+        measure_from: Instant::ZERO + Duration::from_secs(2),
+        seed: 1,
+        wire: false,
+        sample_interval: None,
+    }
+}
+
+/// Two hosts on one wire; a queue of `queue_packets` each way and a loss model towards the sink.
+pub fn wired(rate: BitRate, delay: Duration, queue_packets: u32, loss: Loss, traffic: Traffic) -> Setup {
+    let forward = pipe(rate, delay, packets(queue_packets), loss);
+    let backward = pipe(rate, delay, packets(10_000), Loss::None);
+    Setup {
+        hosts: vec!["source".into(), "sink".into()],
+        wired: vec![WiredSetup { a: HostId(0), b: HostId(1), forward, backward }],
+        bss: Vec::new(),
+        flows: vec![FlowSetup {
+            source: HostId(0),
+            sink: HostId(1),
+            start: Instant::ZERO,
+            stop: None,
+            traffic,
+        }],
+        duration: Duration::from_secs(10),
+        measure_from: Instant::ZERO + Duration::from_secs(2),
+        seed: 1,
+        wire: false,
+        sample_interval: None,
+    }
+}

@@ -1,0 +1,144 @@
+//! Runs whose result is known without running them.
+
+mod common;
+
+use common::*;
+use tacit_link::loss::Loss;
+use tacit_link::wifi::AirtimeUse;
+use tacit_link::wifi::phy::Standard;
+use tacit_proto::tcp;
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_sim::setup::Traffic;
+use tacit_sim::{Setup, run};
+
+/// Payload of a full segment: 1500 octets less IPv4, TCP and timestamps.
+const MSS: f64 = 1448.0;
+
+#[track_caller]
+fn assert_near(measured: f64, expected: f64, tolerance: f64) {
+    let deviation = measured / expected - 1.0;
+    assert!(deviation.abs() <= tolerance, "{measured:.0} is {:+.2} % off {expected:.0}", deviation * 100.0);
+}
+
+#[test]
+fn goodput_is_the_smaller_of_window_per_round_trip_and_bottleneck() {
+    for (window_kb, delay_ms, mbps) in
+        [(64, 10, 100), (64, 40, 20), (256, 10, 100), (1024, 50, 50), (2048, 20, 1000), (16, 5, 10)]
+    {
+        let window = window_kb << 10;
+        let rate = BitRate::from_mbps(mbps);
+        let config = tcp::Config { receive_buffer: Bytes(window), ..tcp::Config::default() };
+        let delay = Duration::from_millis(delay_ms);
+        let setup = wired(rate, delay, 10_000, Loss::None, bulk(config));
+        // A window of whole pairs of segments, for an ACK comes for two; the round trip adds the
+        // transmission of one segment and its ACK.
+        let in_flight = (window as f64 / (2.0 * MSS)).floor() * 2.0 * MSS;
+        let round_trip = 2.0 * delay.as_secs_f64() + 1566.0 * 8.0 / rate.as_bps() as f64;
+        let by_window = in_flight * 8.0 / round_trip;
+        let by_link = rate.as_bps() as f64 * MSS / 1500.0;
+        let outcome = run(&setup).unwrap();
+        println!(
+            "{window_kb} KiB over {delay_ms} ms at {mbps} Mb/s: {:.3} Mb/s",
+            outcome.goodput_bps() / 1e6
+        );
+        assert_near(outcome.goodput_bps(), by_window.min(by_link), 0.02);
+    }
+}
+
+#[test]
+fn a_file_arrives_whole_and_the_connection_ends() {
+    let size = Bytes(25_000_000);
+    let traffic = Traffic::Tcp { config: tcp::Config::default(), size: Some(size) };
+    let setup = wlan(Standard::N, 150, 1, &traffic);
+    let outcome = run(&setup).unwrap();
+    assert_eq!(outcome.flows[0].delivered_total, size);
+    let took = outcome.flows[0].completed_at.unwrap() - Instant::ZERO;
+    assert!((1.6..2.2).contains(&took.as_secs_f64()), "{took}");
+}
+
+#[test]
+fn constant_bit_rate_is_constant() {
+    let traffic = Traffic::Udp {
+        ip: tacit_proto::packet::IpVersion::V6,
+        payload: Bytes(1000),
+        rate: Some(BitRate::from_mbps(8)),
+    };
+    let outcome = run(&wlan(Standard::A, 54, 2, &traffic)).unwrap();
+    for flow in &outcome.flows {
+        assert_near(flow.goodput_bps(outcome.measured), 8e6, 0.001);
+    }
+}
+
+#[test]
+fn saturating_flows_share_evenly() {
+    let outcome = run(&wlan(Standard::N, 150, 5, &saturating(1500))).unwrap();
+    let mean = outcome.goodput_bps() / 5.0;
+    for flow in &outcome.flows {
+        assert_near(flow.goodput_bps(outcome.measured), mean, 0.02);
+    }
+}
+
+#[test]
+fn airtime_adds_up_to_the_window_exactly() {
+    for standard in Standard::ALL {
+        let mbps = if standard == Standard::A { 54 } else { 150 };
+        let mut setup = wlan(standard, mbps, 3, &bulk(tcp::Config::default()));
+        // A window that starts and ends in the middle of things.
+        setup.measure_from = Instant::from_nanos(1_234_567_891);
+        setup.duration = Duration::from_nanos(3_456_789_123);
+        let outcome = run(&setup).unwrap();
+        let airtime = outcome.bss[0].airtime;
+        let sum: Duration = AirtimeUse::ALL.into_iter().map(|what| airtime.get(what)).sum();
+        assert_eq!(sum, outcome.measured);
+        assert!(airtime.get(AirtimeUse::TcpAck) > Duration::ZERO);
+    }
+}
+
+#[test]
+fn uploads_work_like_downloads() {
+    let mut setup = wlan(Standard::N, 150, 2, &bulk(tcp::Config::default()));
+    let down = run(&setup).unwrap().goodput_bps();
+    for flow in &mut setup.flows {
+        std::mem::swap(&mut flow.source, &mut flow.sink);
+    }
+    let up = run(&setup).unwrap().goodput_bps();
+    // Two uploading stations contend where one access point takes turns.
+    assert!((0.8..1.15).contains(&(up / down)), "{up} up, {down} down");
+}
+
+#[test]
+fn a_stopped_flow_gives_way() {
+    let mut setup = wlan(Standard::N, 150, 2, &bulk(tcp::Config::default()));
+    setup.flows[1].stop = Some(Instant::ZERO + Duration::from_secs(1));
+    let outcome = run(&setup).unwrap();
+    assert_eq!(outcome.flows[1].delivered, Bytes(0), "stopped before measuring began");
+    assert!(outcome.flows[0].goodput_bps(outcome.measured) > 100e6);
+}
+
+#[test]
+fn setups_that_contradict_themselves_are_refused() {
+    let good = wlan(Standard::N, 150, 1, &bulk(tcp::Config::default()));
+    let refusal = |change: fn(&mut Setup)| {
+        let mut setup = good.clone();
+        change(&mut setup);
+        run(&setup).unwrap_err().to_string()
+    };
+    assert_eq!(
+        [
+            refusal(|setup| setup.measure_from = Instant::ZERO + Duration::from_secs(60)),
+            refusal(|setup| setup.sample_interval = Some(Duration::ZERO)),
+            refusal(|setup| setup.flows[0].sink = tacit_proto::units::HostId(9)),
+            refusal(|setup| setup.flows[0].sink = SERVER),
+            refusal(|setup| setup.wired.clear()),
+            refusal(|setup| setup.bss[0].clients.clear()),
+        ],
+        [
+            "measuring starts at or after the end of the run",
+            "a sample interval of zero",
+            "flow 0 joins hosts that do not exist: there are 3",
+            "flow 0 goes from host0 to itself",
+            "there is no way from host0 to host2",
+            "basic service set 0 has 0 clients and settings for 1",
+        ]
+    );
+}

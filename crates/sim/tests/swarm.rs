@@ -1,0 +1,126 @@
+//! Hundreds of worlds nobody thought of, by seed: nothing breaks and nobody is left waiting.
+//!
+//! Every run checks its own invariants (bytes delivered never exceed bytes written, queues conserve
+//! packets, airtime adds up); a failure prints the seed that replays it.
+
+mod common;
+
+use common::*;
+use tacit_link::loss::Loss;
+use tacit_link::random::Stream;
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_proto::packet::IpVersion;
+use tacit_proto::tcp::{self, AckPolicy, Congestion};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
+use tacit_sim::run;
+use tacit_sim::setup::{Setup, Traffic};
+
+fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
+    from[draw.up_to(from.len() as u32 - 1) as usize].clone()
+}
+
+fn percent(draw: &mut Stream, most: u32) -> Loss {
+    match draw.up_to(3) {
+        0 => Loss::None,
+        _ => Loss::Bernoulli(Ratio::from_fraction(f64::from(draw.up_to(most)) / 100.0).unwrap()),
+    }
+}
+
+fn tcp_config(draw: &mut Stream) -> tcp::Config {
+    tcp::Config {
+        ip: pick(draw, &[IpVersion::V4, IpVersion::V6]),
+        mtu: Bytes(pick(draw, &[576, 1280, 1500, 1512])),
+        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic]),
+        ack_policy: AckPolicy { every: pick(draw, &[1, 2, 4, 8, 16]), ..AckPolicy::default() },
+        timestamps: draw.up_to(3) > 0,
+        sack: draw.up_to(3) > 0,
+        receive_buffer: Bytes(pick(draw, &[20_000, 65_535, 300_000, 4 << 20])),
+        ..tcp::Config::default()
+    }
+}
+
+fn random_setup(seed: u64) -> Setup {
+    let draw = &mut Stream::new(seed, "swarm");
+    let standard = pick(draw, &Standard::ALL);
+    let mode = pick(draw, &Mode::all(standard));
+    let clients = 1 + draw.up_to(5);
+    let mut setup = wlan(
+        standard,
+        if standard == Standard::A { 54 } else { 150 },
+        clients,
+        &bulk(tcp::Config::default()),
+    );
+    setup.seed = seed;
+    setup.duration = Duration::from_secs(6);
+    setup.measure_from = Instant::ZERO;
+    setup.sample_interval = Some(Duration::from_millis(500));
+    setup.wire = draw.up_to(9) == 0;
+    for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        pipe.rate = BitRate::from_mbps(u64::from(pick(draw, &[2_u32, 20, 100, 300])));
+        pipe.delay = Duration::from_millis(u64::from(draw.up_to(60)));
+        pipe.queue = packets(pick(draw, &[20, 100, 1000]));
+        pipe.loss = percent(draw, 1);
+    }
+    let config = &mut setup.bss[0].config;
+    config.ampdu_mpdus = pick(draw, &[None, Some(1), Some(8), Some(64)]);
+    config.txop_limit = pick(draw, &[None, Some(Duration::from_millis(4))]);
+    config.beacon_interval = pick(draw, &[None, Some(Duration::from_micros(102_400))]);
+    config.eifs = draw.up_to(1) == 0;
+    config.capture = draw.up_to(1) == 0;
+    config.link_ack_delay = pick(draw, &[Duration::ZERO, Duration::from_micros(37)]);
+    for station in &mut config.stations {
+        station.mode = if draw.up_to(1) == 0 { mode } else { pick(draw, &Mode::all(standard)) };
+        station.downlink_loss = percent(draw, 20);
+        station.uplink_loss = percent(draw, 20);
+        station.link_ack_loss = percent(draw, 10);
+        station.downlink_queue = packets(pick(draw, &[10, 126, 1000]));
+        station.uplink_queue = packets(pick(draw, &[10, 126, 1000]));
+    }
+    for flow in &mut setup.flows {
+        flow.start = Instant::ZERO + Duration::from_millis(u64::from(draw.up_to(500)));
+        let size = pick(draw, &[None, None, Some(Bytes(200_000)), Some(Bytes(1))]);
+        flow.traffic = match draw.up_to(9) {
+            0 => saturating(u64::from(pick(draw, &[300_u32, 1500]))),
+            1 => Traffic::Udp { ip: IpVersion::V6, payload: Bytes(500), rate: Some(BitRate::from_mbps(1)) },
+            _ => Traffic::Tcp { config: tcp_config(draw), size },
+        };
+        if draw.up_to(2) == 0 {
+            std::mem::swap(&mut flow.source, &mut flow.sink);
+        }
+    }
+    setup
+}
+
+/// The longest a flow may go without delivering anything: two timeouts backed off to the worst of
+/// what these losses do to short flows.
+const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
+
+fn check(seed: u64) {
+    let setup = random_setup(seed);
+    let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    // Queues that one saturating sender keeps full may starve others: that is the network's doing.
+    let starved = setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { rate: None, .. }));
+    for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
+        let Traffic::Tcp { size, .. } = &flow.traffic else { continue };
+        if let Some(size) = size {
+            assert!(result.delivered_total <= *size, "seed {seed}: {} delivered too much", result.flow);
+        }
+        if starved || result.completed_at.is_some() {
+            continue;
+        }
+        let mut last = (flow.start, Bytes(0));
+        for point in outcome.series.iter().filter(|point| point.flow == result.flow) {
+            if point.delivered_total > last.1 {
+                last = (point.at, point.delivered_total);
+            }
+            let pause = point.at.saturating_since(last.0);
+            assert!(pause <= LONGEST_PAUSE, "seed {seed}: {} stalls from {} on", result.flow, last.0);
+        }
+    }
+}
+
+#[test]
+fn three_hundred_random_worlds() {
+    let seeds = std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
+    (0..seeds).for_each(check);
+}
