@@ -23,10 +23,16 @@ pub struct Cli {
 pub enum Command {
     /// Run a scenario under each scheme, side by side on the same draws
     Compare(CompareArgs),
+    /// Say what the acknowledgments in a capture cost, and what each scheme would make of them
+    Audit(AuditArgs),
     /// Run a scenario once
     Run(RunArgs),
     /// Draw the report of a directory of results again, without running anything
     Report(ReportArgs),
+    /// Reproduce the papers' figures and hold their claims against the result
+    Figure(FigureArgs),
+    /// Say what a Wi-Fi hop carries at most, in closed form
+    Theory(TheoryArgs),
     /// List the scenarios and schemes that come with the program
     Scenarios(ScenariosArgs),
     /// Measure what a simulated second costs
@@ -82,9 +88,74 @@ pub struct RunArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Write what was on the air to this file: pcapng with radiotap, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
     /// Encode and decode every packet on its way; the digest stays the same
     #[arg(long)]
     pub wire: bool,
+}
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// A pcap or pcapng file: Ethernet, raw IP, Linux cooked, or 802.11 with or without radiotap
+    pub capture: PathBuf,
+    #[command(flatten)]
+    pub hop: HopArgs,
+    /// Minimum round-trip time, which TACK's row depends on
+    #[arg(long, value_name = "TIME", default_value = "20ms")]
+    pub rtt: String,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments that name a wireless hop.
+#[derive(Debug, Args)]
+pub struct HopArgs {
+    /// The 802.11 amendment
+    #[arg(long, value_name = "PHY", default_value = "802.11n")]
+    pub phy: String,
+    /// The rate of data frames
+    #[arg(long, value_name = "RATE", default_value = "150Mbps")]
+    pub rate: String,
+}
+
+/// Arguments of `figure`.
+#[derive(Debug, Args)]
+pub struct FigureArgs {
+    /// Figures, such as hack/fig1a
+    #[arg(value_name = "ID", required_unless_present_any = ["list", "all"])]
+    pub ids: Vec<String>,
+    /// List all figures
+    #[arg(long, conflicts_with_all = ["ids", "all"])]
+    pub list: bool,
+    /// Run all figures
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+    /// Fewer and shorter runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON instead of text: an object for one ID, an array for several, --all and --list
+    #[arg(long)]
+    pub json: bool,
+    /// Directory of the pictures, the page and the results; finished runs found in it are not run again
+    #[arg(long, value_name = "DIR", default_value = "tacit-report/figures")]
+    pub report: PathBuf,
+    /// Write no pictures and keep no results
+    #[arg(long, conflicts_with = "report")]
+    pub no_report: bool,
+}
+
+/// Arguments of `theory`.
+#[derive(Debug, Args)]
+pub struct TheoryArgs {
+    #[command(flatten)]
+    pub hop: HopArgs,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `report`.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tacit_sim::RunError;
 
+use crate::audit::AuditError;
+
 /// A scenario, figure file or argument that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
@@ -49,6 +51,9 @@ pub enum LabError {
     /// Something the user wrote.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// A capture that cannot be audited.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// A file or directory that cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {

@@ -9,6 +9,8 @@ pub mod bench;
 pub mod chart;
 pub mod compare;
 pub mod error;
+pub mod figure;
+pub mod hop;
 pub mod input;
 pub mod metric;
 pub mod plan;

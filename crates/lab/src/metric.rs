@@ -27,30 +27,25 @@ struct View<'a> {
     outcome: &'a Outcome,
     seconds: f64,
     bss: Option<&'a BssOutcome>,
-    /// Sum over all stations of all channels.
-    air: StationCounters,
     senders: Vec<&'a tcp::Counters>,
     receivers: Vec<&'a tcp::Counters>,
 }
 
 impl<'a> View<'a> {
     fn new(outcome: &'a Outcome) -> Self {
-        let mut air = StationCounters::default();
-        for station in outcome.bss.iter().flat_map(|bss| &bss.stations) {
-            add(&mut air, &station.counters);
-        }
         Self {
             outcome,
             seconds: outcome.measured.as_secs_f64(),
             bss: outcome.bss.first(),
-            air,
             senders: outcome.flows.iter().filter_map(|flow| flow.sender.as_ref()).collect(),
             receivers: outcome.flows.iter().filter_map(|flow| flow.receiver.as_ref()).collect(),
         }
     }
 
+    /// Sum over all stations of all channels.
     fn on_air(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
-        self.bss.map(|_| count(&self.air) as f64)
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        self.bss.map(|_| stations.map(|station| count(&station.counters)).sum::<u64>() as f64)
     }
 
     fn per_second(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
@@ -93,23 +88,6 @@ impl<'a> View<'a> {
         let squares: f64 = shares.iter().map(|share| share * share).sum();
         Some(sum * sum / (shares.len() as f64 * squares))
     }
-}
-
-fn add(sum: &mut StationCounters, part: &StationCounters) {
-    sum.data_ppdus += part.data_ppdus;
-    sum.data_mpdus += part.data_mpdus;
-    sum.delivered_first_try += part.delivered_first_try;
-    sum.delivered_after_retry += part.delivered_after_retry;
-    sum.retries += part.retries;
-    sum.dropped_mpdus += part.dropped_mpdus;
-    sum.dropped_by_queue += part.dropped_by_queue;
-    sum.collided_ppdus += part.collided_ppdus;
-    sum.missed_link_acks += part.missed_link_acks;
-    sum.block_ack_requests += part.block_ack_requests;
-    sum.link_acks += part.link_acks;
-    sum.tcp_acks_on_air += part.tcp_acks_on_air;
-    sum.tcp_ack_ppdus += part.tcp_ack_ppdus;
-    sum.delivered_bytes += part.delivered_bytes;
 }
 
 const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>) -> Option<f64>) -> Metric {
@@ -165,6 +143,15 @@ pub const ALL: &[Metric] = &[
     metric("missed_link_acks_per_s", "ACKs and Block Acks that did not come back", |view| {
         view.per_second(|air| air.missed_link_acks)
     }),
+    metric("augmented_link_acks_per_s", "link-layer ACKs that carried compressed TCP ACKs", |view| {
+        view.per_second(|air| air.augmented_link_acks)
+    }),
+    metric("augmented_within_aifs_share", "those of them lengthened by no more than AIFS", |view| {
+        view.share(|air| air.augmented_within_aifs, |air| air.augmented_link_acks)
+    }),
+    metric("appended_octets_per_s", "octets of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.per_second(|air| air.appended_octets)
+    }),
     metric("tcp_retransmitted_share", "segments sent again among data segments sent, whole run", |view| {
         Some(view.sent(|tcp| tcp.segments_retransmitted)? / view.sent(|tcp| tcp.data_segments_sent)?)
     }),
@@ -184,6 +171,9 @@ pub const ALL: &[Metric] = &[
         view.airtime(AirtimeUse::Retransmission)
     }),
     metric("airtime_link_ack", "airtime of link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
+    metric("airtime_compressed_ack", "airtime of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.airtime(AirtimeUse::CompressedAck)
+    }),
     metric("airtime_acquisition", "time spent winning the channel", |view| {
         view.airtime(AirtimeUse::Acquisition)
     }),

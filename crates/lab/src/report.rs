@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use tacit_link::wifi::AirtimeUse;
 
+pub(crate) use style::PAGE as PAGE_STYLE;
+
 use crate::chart::{Bar, BarChart, Ink, Part, STYLE};
 use crate::compare::{Comparison, Row, airtime_label, gain, goodput};
 use crate::error::LabError;
@@ -49,7 +51,7 @@ fn page(comparison: &Comparison) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(style::PAGE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(PAGE_STYLE)) }
             }
             body {
                 header {

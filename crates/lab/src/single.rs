@@ -1,10 +1,16 @@
 //! One run, as `tacit run` makes it.
 
 use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use tacit_sim::{Outcome, Setup};
+use tacit_link::AirFrame;
+use tacit_link::wifi::AirtimeUse;
+use tacit_proto::Packet;
+use tacit_sim::capture::{AtomicFile, CaptureWriter};
+use tacit_sim::{Observer, Outcome, Setup};
 
 use crate::compare::AirtimeShares;
 use crate::error::{InputError, LabError};
@@ -13,7 +19,6 @@ use crate::record::{FlowRecord, digest_text, flow_records};
 use crate::scenario::{MAX_CLIENTS, Scenario};
 use crate::scheme;
 use crate::table::{TextTable, number, number_or_dash};
-use tacit_link::wifi::AirtimeUse;
 
 /// What to run.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +116,27 @@ impl Prepared {
         Ok(self.single(&outcome))
     }
 
+    /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all.
+    ///
+    /// # Errors
+    /// Where the run fails, has no Wi-Fi, or the file cannot be written.
+    pub fn run_captured(&self, path: &Path) -> Result<Single, LabError> {
+        if self.setup.bss.is_empty() {
+            return Err(InputError::new("--pcap", format!("{} has no Wi-Fi to capture", self.scenario))
+                .allowed("scenarios with [wifi]")
+                .into());
+        }
+        let file = AtomicFile::create(path).map_err(LabError::io(path))?;
+        let writer = CaptureWriter::new(file).map_err(LabError::io(path))?;
+        let mut listener = Listener { writer, failed: None };
+        let outcome =
+            tacit_sim::run_observed(&self.setup, &mut listener).map_err(|source| self.failed(source))?;
+        let written = listener.failed.map_or(Ok(()), Err);
+        let finished = written.and_then(|()| listener.writer.finish()).and_then(AtomicFile::commit);
+        finished.map_err(LabError::io(path))?;
+        Ok(self.single(&outcome))
+    }
+
     fn failed(&self, source: tacit_sim::RunError) -> LabError {
         LabError::Run { run: format!("{}, seed {}", self.scenario, self.setup.seed), source }
     }
@@ -128,6 +154,20 @@ impl Prepared {
             flows: flow_records(outcome),
             airtime: metrics.airtime(),
             metrics,
+        }
+    }
+}
+
+/// Writes each frame it hears, until writing fails.
+struct Listener {
+    writer: CaptureWriter<AtomicFile>,
+    failed: Option<io::Error>,
+}
+
+impl Observer for Listener {
+    fn on_air(&mut self, _bss: usize, frame: &AirFrame<Packet>) {
+        if self.failed.is_none() {
+            self.failed = self.writer.write(frame).err();
         }
     }
 }
@@ -206,6 +246,6 @@ mod tests {
         for key in ["digest", "goodput_bps", "flows", "airtime"] {
             assert!(json.get(key).is_some(), "{key}");
         }
-        assert_eq!(json["airtime"].as_object().unwrap().len(), 8);
+        assert_eq!(json["airtime"].as_object().unwrap().len(), AirtimeUse::ALL.len());
     }
 }

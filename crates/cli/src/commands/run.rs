@@ -8,15 +8,18 @@ use crate::args::RunArgs;
 use crate::output::{Failure, print, print_json};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
-    let single = prepare(&Options {
+    let prepared = prepare(&Options {
         scenario: args.scenario,
         assignments: args.assignments,
         scheme: args.scheme,
         clients: args.clients,
         seed: args.seed,
         wire: args.wire,
-    })?
-    .run()?;
+    })?;
+    let single = match &args.pcap {
+        Some(path) => prepared.run_captured(path)?,
+        None => prepared.run()?,
+    };
     if args.json {
         print_json(&single)?;
     } else {

@@ -5,7 +5,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Drawn, Ink, finish, font};
+use super::{Drawn, Ink, SERIES_COLOURS, finish, font};
 use crate::table::number;
 
 /// A line chart.
@@ -98,7 +98,7 @@ impl LineChart {
             .y_desc(self.y.clone())
             .draw()?;
         for (index, line) in self.lines.iter().enumerate() {
-            let colour = Ink::Series(index).stand_in();
+            let colour = line_ink(index).stand_in();
             chart.draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)))?;
             chart.draw_series(line.points.iter().map(|at| Circle::new(*at, 3, colour.filled())))?;
         }
@@ -109,13 +109,19 @@ impl LineChart {
         let left = (WIDTH - widest * CHARACTER - 40) as i32;
         for (index, line) in self.lines.iter().enumerate() {
             let top = 24 + 20 * index as i32;
-            let colour = Ink::Series(index).stand_in();
+            let colour = line_ink(index).stand_in();
             area.draw(&Rectangle::new([(left, top - 2), (left + 18, top + 2)], colour.filled()))?;
             let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(line.name.clone(), (left + 25, top), style))?;
         }
         Ok(())
     }
+}
+
+/// The colour of curve `index`: the strong ones first.
+const fn line_ink(index: usize) -> Ink {
+    const ORDER: [usize; SERIES_COLOURS] = [0, 1, 3, 5, 6, 2, 4, 8, 7];
+    Ink::Series(ORDER[index % SERIES_COLOURS])
 }
 
 /// A tick's label: as many digits as it needs.

@@ -1,6 +1,6 @@
 //! The style sheet of the report, beside the colours of [`crate::chart::STYLE`].
 
-pub(super) const PAGE: &str = "\
+pub(crate) const PAGE: &str = "\
 *{box-sizing:border-box}\
 body{margin:0 auto;max-width:1240px;padding:2.5rem 1.5rem 4rem;background:var(--ground);color:var(--text);\
 font:16px/1.55 system-ui,-apple-system,'Segoe UI',sans-serif;font-variant-numeric:tabular-nums}\
