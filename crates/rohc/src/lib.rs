@@ -6,5 +6,6 @@
 extern crate alloc;
 
 pub mod crc;
+pub mod hack;
 pub mod header;
 pub mod lsb;
