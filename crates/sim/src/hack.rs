@@ -175,13 +175,18 @@ impl HackStations {
         }
     }
 
-    /// A reconstituted ACK must be one that the sender's driver was given, in order and once.
+    /// A reconstituted ACK must be one that the sender's driver was given, in the order of its flow and
+    /// once.
     fn check(&mut self, station: StationId, from: StationId, packet: Packet) -> Outcome {
         let Some(sender) = self.get(from) else { return Outcome::Wrong { station, packet } };
         let given = &mut sender.given[peer_index(from, station)];
         match given.iter().position(|ack| *ack == packet) {
             Some(at) => {
-                given.drain(..=at);
+                let mut position = 0;
+                given.retain(|ack| {
+                    position += 1;
+                    position > at + 1 || ack.flow != packet.flow
+                });
                 Outcome::Deliver { station, packet }
             }
             None => Outcome::Wrong { station, packet },

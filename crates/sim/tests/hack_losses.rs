@@ -134,7 +134,7 @@ fn figure_6_a_request_after_a_lost_retransmission_brings_duplicates_that_are_dro
     let mut setup = hack_download(Standard::N, 150);
     // One MPDU of a batch is lost, and the next batch entirely: the access point has the Block Ack
     // of the first but asks again.
-    let first = 1500;
+    let first = 6000;
     setup.bss[0].config.stations[0].downlink_loss = Loss::Scripted((first..first + 100).collect());
     let (story, outcome) = watch(&setup);
     let at = story.iter().position(|seen| matches!(seen, Seen::Data { arrived: 0, .. })).unwrap();
@@ -161,6 +161,7 @@ fn figure_7_without_more_data_the_next_ack_goes_natively() {
             })
             .map(acks)
     };
+    for seen in &quiet[40..80] { println!("{}", match seen { Seen::Data{mpdus,more_data,..} => format!("D{mpdus}{}", if *more_data {"+"} else {""}), Seen::Native => "N".into(), Seen::Ack{appended,..} => format!("A{}", appended.len()), Seen::Request => "R".into() }); }
     let number = lost(&quiet).expect("a batch without More Data whose Block Ack is augmented");
     lose_acks(&mut setup, [number]);
     let (story, outcome) = watch(&setup);

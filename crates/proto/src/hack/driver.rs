@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits};
+use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, RETAINED_ACKS, Refusal};
 
 use super::nic::{Heard, Response};
 use crate::units::{Duration, Instant};
@@ -139,8 +139,9 @@ struct Peer<P> {
     hold_until: Option<Instant>,
     /// Pure ACKs in the transmit queue or in the air, by flow.
     natives: Vec<(u64, u32)>,
-    /// Flows of ACKs that were appended and are not proven to have arrived.
+    /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
     retained: Vec<u64>,
+    retained_acks: usize,
 }
 
 /// A driver at work. Peers are numbered as the NIC numbers them.
@@ -168,6 +169,7 @@ impl<P: AckPacket> Driver<P> {
             hold_until: None,
             natives: Vec::new(),
             retained: Vec::new(),
+            retained_acks: 0,
         };
         Self {
             config,
@@ -222,9 +224,11 @@ impl<P: AckPacket> Driver<P> {
         let state = &mut self.peers[peer];
         if response.proven {
             state.retained.clear();
+            state.retained_acks = 0;
         }
         if response.fresh_frames > 0 {
             let sent = std::mem::take(&mut state.fresh);
+            state.retained_acks += sent.len();
             self.counters.compressed_acks += sent.len() as u64;
             self.counters.compressed_octets += std::mem::take(&mut state.fresh_octets);
             if state.building.is_empty() {
@@ -260,9 +264,9 @@ impl<P: AckPacket> Driver<P> {
                 actions.push_back(Action::Deliver(peer, packet));
             }
         });
-        self.counters.reconstituted_acks += u64::from(report.acks);
-        self.counters.duplicate_frames += u64::from(report.duplicates);
-        self.counters.failed_frames += u64::from(report.failures.total());
+        self.counters.reconstituted_acks += report.acks as u64;
+        self.counters.duplicate_frames += report.duplicates as u64;
+        self.counters.failed_frames += report.failures() as u64;
     }
 
     /// `packet` arrived from `peer` as it is.
@@ -319,11 +323,21 @@ impl<P: AckPacket> Driver<P> {
     fn hold(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
-        let state = &mut self.peers[peer];
-        if state.compressor.push(&self.bytes).is_err() {
+        let mut taken = Err(Refusal::FrameFull);
+        if self.peers[peer].unproven_acks() < RETAINED_ACKS {
+            taken = self.peers[peer].compressor.push(&self.bytes);
+            if taken == Err(Refusal::FrameFull) {
+                self.hand_over(peer);
+                self.bytes.clear();
+                packet.write_to(&mut self.bytes);
+                taken = self.peers[peer].compressor.push(&self.bytes);
+            }
+        }
+        if taken.is_err() {
             self.counters.refused_acks += 1;
             return false;
         }
+        let state = &mut self.peers[peer];
         state.building.push(packet.clone());
         state.job_at.get_or_insert(now + self.config.turnaround);
         let limit = match self.config.variant {
@@ -391,6 +405,7 @@ impl<P: AckPacket> Driver<P> {
             return;
         }
         state.retained.clear();
+        state.retained_acks = 0;
         state.compressor.invalidate_all();
         self.actions.push_back(Action::ClearRetained(peer));
     }
@@ -418,6 +433,11 @@ impl<P: AckPacket> Driver<P> {
 }
 
 impl<P> Peer<P> {
+    /// ACKs given to the codec that the peer is not known to have.
+    fn unproven_acks(&self) -> usize {
+        self.retained_acks + self.fresh.len() + self.building.len()
+    }
+
     fn natives_of(&self, flow: u64) -> u32 {
         self.natives.iter().find(|(key, _)| *key == flow).map_or(0, |(_, count)| *count)
     }
