@@ -6,4 +6,5 @@ mod hostile;
 mod pipe;
 mod recovery;
 mod script;
+mod states;
 mod transfer;

@@ -84,6 +84,13 @@ impl Script {
         self.connection.counters()
     }
 
+    /// Takes what was sent and compared with no line, without windows and options.
+    pub fn replies(&mut self) -> Vec<String> {
+        let sent = std::mem::take(&mut self.sent);
+        let short = |text: String| text.split(" win ").next().unwrap_or_default().to_owned();
+        sent.iter().map(|(_, segment)| short(self.render(segment))).collect()
+    }
+
     /// Runs the lines of `text`; nothing may be left unexpected at the end.
     pub fn run(&mut self, text: &str) {
         self.run_open(text);

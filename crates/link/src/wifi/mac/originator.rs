@@ -313,7 +313,8 @@ impl<P: Payload> Originator<P> {
                 MpduState::Waiting
             };
         }
-        while let Some(mpdu) = self.window.pop_front_if(|mpdu| mpdu.is_settled()) {
+        while self.window.front().is_some_and(Mpdu::is_settled) {
+            let Some(mpdu) = self.window.pop_front() else { break };
             if self.reports_acks && mpdu.payload.class() == PayloadClass::Ack {
                 self.settled_acks.push_back((mpdu.payload, mpdu.state == MpduState::Delivered));
             }

@@ -1,6 +1,6 @@
 //! SEGMENT ARRIVES (RFC 9293 section 3.10.7), step by step in the RFC's order.
 
-use super::output::TIMESTAMPS_LEN;
+use super::output::{Reset, TIMESTAMPS_LEN};
 use super::{Connection, Event, Negotiated, State, timestamp_ticks};
 use crate::packet::IpVersion;
 use crate::tcp::ack_policy::AckDecision;
@@ -71,13 +71,9 @@ impl Connection {
             return;
         }
         self.reset_due = Some(if segment.flags.contains(Flags::ACK) {
-            self.reset_segment(segment.ack)
+            Reset { seq: segment.ack, ack: None }
         } else {
-            Segment {
-                ack: segment.seq + segment.sequence_len(),
-                flags: Flags::RST | Flags::ACK,
-                ..Segment::default()
-            }
+            Reset { seq: SeqNumber(0), ack: Some(segment.seq + segment.sequence_len()) }
         });
     }
 
@@ -87,7 +83,7 @@ impl Connection {
             return;
         }
         if segment.flags.contains(Flags::ACK) {
-            self.reset_due = Some(self.reset_segment(segment.ack));
+            self.reset_due = Some(Reset { seq: segment.ack, ack: None });
             return;
         }
         if segment.flags.contains(Flags::SYN) {
@@ -104,7 +100,7 @@ impl Connection {
         let ack = self.iss.nearest(segment.ack);
         if acked && (ack <= self.iss || ack > self.sender.snd_nxt) {
             if !segment.flags.contains(Flags::RST) {
-                self.reset_due = Some(self.reset_segment(segment.ack));
+                self.reset_due = Some(Reset { seq: segment.ack, ack: None });
             }
             return;
         }
@@ -194,7 +190,7 @@ impl Connection {
             return self.arrived_reset(now, &placed);
         }
         if segment.flags.contains(Flags::SYN) {
-            return self.challenge(now);
+            return self.arrived_syn(now);
         }
         if !segment.flags.contains(Flags::ACK) {
             return;
@@ -307,6 +303,14 @@ impl Connection {
         }
     }
 
+    /// Fourth: SYN, in the window. A listener starts over; elsewhere it is challenged (RFC 5961 section 4).
+    fn arrived_syn(&mut self, now: Instant) {
+        if self.state == State::SynReceived && !self.active {
+            return self.listen_again();
+        }
+        self.challenge(now);
+    }
+
     /// "return this connection to LISTEN state".
     fn listen_again(&mut self) {
         self.state = State::Listen;
@@ -327,7 +331,7 @@ impl Connection {
         let window = u64::from(placed.segment.window) << self.agreed.send_scale;
         if self.state == State::SynReceived {
             if ack <= self.sender.snd_una || ack > self.sender.snd_nxt {
-                self.reset_due = Some(self.reset_segment(placed.segment.ack));
+                self.reset_due = Some(Reset { seq: placed.segment.ack, ack: None });
                 return false;
             }
             self.sender.snd_una = ack;

@@ -9,11 +9,12 @@ use super::config::Config;
 use super::counters::Counters;
 use super::position::Position;
 use super::receiver::{ReadPolicy, Receiver};
-use super::segment::{Segment, TIMESTAMP_TICK};
+use super::segment::TIMESTAMP_TICK;
 use super::sender::{MAX_RETRIES, Sender, Timer, Timers};
 use crate::endpoint::Endpoint;
 use crate::packet::{Packet, Transport};
 use crate::units::{FlowId, HostId, Instant, SeqNumber};
+use output::Reset;
 
 /// Who talks to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ pub struct Connection {
     ack_due: bool,
     /// The ACK due only announces a window.
     update_due: bool,
-    reset_due: Option<Segment>,
+    reset_due: Option<Reset>,
     last_challenge: Option<Instant>,
     identification: u16,
 }
@@ -210,7 +211,7 @@ impl Connection {
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait => {
-                self.reset_due = Some(self.reset_segment(self.sender.snd_nxt.wire()));
+                self.reset_due = Some(Reset { seq: self.sender.snd_nxt.wire(), ack: None });
             }
             _ => {}
         }
@@ -342,7 +343,8 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        let segment = self.next_segment(now)?;
+        let outbound = self.next_outbound(now)?;
+        let segment = self.build(now, outbound);
         Some(self.wrap(segment))
     }
 

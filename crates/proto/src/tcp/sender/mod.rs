@@ -11,7 +11,7 @@ use super::position::Position;
 use super::ranges::Range;
 use super::rtt::RttEstimator;
 use super::sack::{DUP_THRESH, Scoreboard};
-use super::segment::{Segment, TIMESTAMP_TICK};
+use super::segment::{Flags, Segment, TIMESTAMP_TICK};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
 
@@ -62,6 +62,20 @@ pub(crate) struct Outgoing {
     pub fin: bool,
     /// Nothing more is waiting to be sent after it.
     pub push: bool,
+}
+
+impl Outgoing {
+    /// Flags of the segment that carries it; PSH where the data written so far ends.
+    pub fn flags(self) -> Flags {
+        let mut flags = Flags::ACK;
+        if self.push && self.payload > 0 {
+            flags |= Flags::PSH;
+        }
+        if self.fin {
+            flags |= Flags::FIN;
+        }
+        flags
+    }
 }
 
 /// The acknowledgment part of a segment, unwrapped and unscaled.
@@ -246,6 +260,11 @@ impl Sender {
             && window == self.snd_wnd;
         self.update_window(window, seq, ack, timers);
         self.unanswered = 0;
+        if window == 0 {
+            // "As long as the receiving TCP peer continues to send acknowledgments ..., the sending TCP
+            // peer MUST allow the connection to stay open" (RFC 9293 section 3.8.6.1).
+            self.retries = 0;
+        }
 
         let mut sample = None;
         if ack > prior_una {

@@ -8,6 +8,7 @@ use crate::units::Instant;
 
 impl Sender {
     /// The next octets to send at `now`.
+    #[inline]
     pub fn next(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         let outgoing = self.choose(now, timers, counters)?;
         self.last_sent = Some(now);
@@ -20,6 +21,7 @@ impl Sender {
     }
 
     /// NextSeg (RFC 6675 section 4), rules (1) to (4) in order, within cwnd.
+    #[inline]
     fn choose(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         if self.phase != Phase::Open {
             if core::mem::take(&mut self.resend_first)
@@ -62,6 +64,7 @@ impl Sender {
         pipe == 0 || pipe + u64::from(octets) <= self.congestion.cwnd()
     }
 
+    #[inline(never)]
     fn resend(&mut self, segment: Resend, now: Instant, counters: &mut Counters) -> Outgoing {
         self.board.resent(segment, now);
         self.outgoing_again(segment, counters)
@@ -93,6 +96,7 @@ impl Sender {
     }
 
     /// New data, within the congestion window, the peer's window and the send buffer.
+    #[inline]
     fn next_fresh(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         let unsent = self.unsent();
         let fin_waits = self.closing && self.snd_nxt <= self.data_end;

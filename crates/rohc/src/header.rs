@@ -1,0 +1,614 @@
+//! A TCP/IP header as plain values: IPv4 without options or IPv6 without extension headers, and TCP with all options.
+//!
+//! [`Header::parse`] accepts exactly the headers that [`Header::emit`] writes back bit for bit. What can be
+//! inferred (lengths, the IPv4 header checksum) is checked once and not stored.
+
+use core::fmt;
+
+/// Octets of the longest header this crate knows: IPv6 and TCP with 40 octets of options.
+pub const MAX_HEADER_LEN: usize = 40 + 60;
+/// Octets of the longest TCP option area.
+pub const MAX_OPTIONS_LEN: usize = 40;
+
+const PROTOCOL_TCP: u8 = 6;
+const IPV4_LEN: usize = 20;
+const IPV6_LEN: usize = 40;
+const TCP_LEN: usize = 20;
+
+/// TCP flag bits as they stand in octet 13 of the TCP header.
+pub mod flags {
+    /// Last segment of the sender.
+    pub const FIN: u8 = 0x01;
+    /// First segment of the sender.
+    pub const SYN: u8 = 0x02;
+    /// Reset.
+    pub const RST: u8 = 0x04;
+    /// Push.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgment number counts.
+    pub const ACK: u8 = 0x10;
+    /// The urgent pointer counts.
+    pub const URG: u8 = 0x20;
+    /// ECN echo (RFC 3168).
+    pub const ECE: u8 = 0x40;
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: u8 = 0x80;
+}
+
+/// Why bytes are not a header this crate compresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseError {
+    /// The bytes end before the header, or before the length that the IP header states.
+    Truncated,
+    /// Neither IPv4 nor IPv6.
+    Version,
+    /// IPv4 options or an IPv6 extension header are present, or the protocol is not TCP.
+    NotPlainTcp,
+    /// A fragment, or the reserved IPv4 flag is set.
+    Fragment,
+    /// A length field contradicts the header it describes.
+    Length,
+    /// The IPv4 header checksum is wrong.
+    Ipv4Checksum,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Truncated => "packet shorter than its headers say",
+            Self::Version => "neither IPv4 nor IPv6",
+            Self::NotPlainTcp => "IP options, an extension header or a protocol other than TCP",
+            Self::Fragment => "a fragment",
+            Self::Length => "a length field contradicts its header",
+            Self::Ipv4Checksum => "wrong IPv4 header checksum",
+        })
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// What differs between the two IP versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ip {
+    /// IPv4 without options.
+    V4 {
+        /// Source address.
+        source: [u8; 4],
+        /// Destination address.
+        destination: [u8; 4],
+        /// Identification.
+        id: u16,
+        /// The DF flag.
+        dont_fragment: bool,
+    },
+    /// IPv6 without extension headers.
+    V6 {
+        /// Source address.
+        source: [u8; 16],
+        /// Destination address.
+        destination: [u8; 16],
+        /// Flow label, 20 bits.
+        flow_label: u32,
+    },
+}
+
+impl Ip {
+    /// Octets of the IP header.
+    #[inline]
+    pub const fn header_len(&self) -> usize {
+        match self {
+            Self::V4 { .. } => IPV4_LEN,
+            Self::V6 { .. } => IPV6_LEN,
+        }
+    }
+}
+
+/// The header of one TCP segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// Addresses and what only one IP version has.
+    pub ip: Ip,
+    /// Differentiated services code point, 6 bits.
+    pub dscp: u8,
+    /// ECN bits of the IP header, 2 bits.
+    pub ip_ecn: u8,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// TCP source port.
+    pub source_port: u16,
+    /// TCP destination port.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number, also when the ACK flag is clear.
+    pub ack: u32,
+    /// The four reserved bits beside the data offset.
+    pub reserved: u8,
+    /// Octet 13: see [`flags`].
+    pub flags: u8,
+    /// Window, not scaled.
+    pub window: u16,
+    /// TCP checksum as found; nothing here verifies it unasked.
+    pub checksum: u16,
+    /// Urgent pointer, also when the URG flag is clear.
+    pub urgent: u16,
+    /// The option area.
+    pub options: Options,
+    /// Octets that follow the TCP header.
+    pub payload_len: u16,
+}
+
+impl Header {
+    /// Reads the header at the start of `packet`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever [`Header::emit`] could not restore is refused: IP options, extension headers, fragments,
+    /// a wrong IPv4 checksum, lengths that lie, or a packet cut short. Octets behind the length that the IP
+    /// header states (link padding) are ignored.
+    #[inline]
+    pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
+        match packet.first().ok_or(ParseError::Truncated)? >> 4 {
+            4 => Self::parse_v4(packet),
+            6 => Self::parse_v6(packet),
+            _ => Err(ParseError::Version),
+        }
+    }
+
+    fn parse_v4(packet: &[u8]) -> Result<Self, ParseError> {
+        let (ip, rest) = packet.split_first_chunk::<IPV4_LEN>().ok_or(ParseError::Truncated)?;
+        if ip[0] != 0x45 || ip[9] != PROTOCOL_TCP {
+            return Err(ParseError::NotPlainTcp);
+        }
+        if ip[6] & !0x40 != 0 || ip[7] != 0 {
+            return Err(ParseError::Fragment);
+        }
+        // A sum of 0xffff over all ten words, checksum included; 0 would need an all-zero header.
+        if fold(sum_be(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
+            return Err(ParseError::Ipv4Checksum);
+        }
+        let ip_payload_len = usize::from(be16(ip, 2)).checked_sub(IPV4_LEN).ok_or(ParseError::Length)?;
+        let tos = ip[1];
+        let ttl = ip[8];
+        let ip = Ip::V4 {
+            source: [ip[12], ip[13], ip[14], ip[15]],
+            destination: [ip[16], ip[17], ip[18], ip[19]],
+            id: be16(ip, 4),
+            dont_fragment: ip[6] & 0x40 != 0,
+        };
+        Self::parse_tcp(ip, tos, ttl, rest, ip_payload_len)
+    }
+
+    fn parse_v6(packet: &[u8]) -> Result<Self, ParseError> {
+        let (ip, rest) = packet.split_first_chunk::<IPV6_LEN>().ok_or(ParseError::Truncated)?;
+        if ip[6] != PROTOCOL_TCP {
+            return Err(ParseError::NotPlainTcp);
+        }
+        let word = be32(ip, 0);
+        let ip_payload_len = usize::from(be16(ip, 4));
+        let ttl = ip[7];
+        let mut source = [0; 16];
+        let mut destination = [0; 16];
+        source.copy_from_slice(&ip[8..24]);
+        destination.copy_from_slice(&ip[24..40]);
+        let ip = Ip::V6 { source, destination, flow_label: word & 0xf_ffff };
+        Self::parse_tcp(ip, (word >> 20) as u8, ttl, rest, ip_payload_len)
+    }
+
+    #[inline]
+    fn parse_tcp(ip: Ip, tos: u8, ttl: u8, rest: &[u8], ip_payload_len: usize) -> Result<Self, ParseError> {
+        let segment = rest.get(..ip_payload_len).ok_or(ParseError::Truncated)?;
+        let (tcp, rest) = segment.split_first_chunk::<TCP_LEN>().ok_or(ParseError::Length)?;
+        let options_len = usize::from(tcp[12] >> 4)
+            .checked_mul(4)
+            .and_then(|len| len.checked_sub(TCP_LEN))
+            .ok_or(ParseError::Length)?;
+        let options = rest.get(..options_len).ok_or(ParseError::Length)?;
+        Ok(Self {
+            ip,
+            dscp: tos >> 2,
+            ip_ecn: tos & 3,
+            ttl,
+            source_port: be16(tcp, 0),
+            destination_port: be16(tcp, 2),
+            seq: be32(tcp, 4),
+            ack: be32(tcp, 8),
+            reserved: tcp[12] & 0xf,
+            flags: tcp[13],
+            window: be16(tcp, 14),
+            checksum: be16(tcp, 16),
+            urgent: be16(tcp, 18),
+            options: Options::new(options).ok_or(ParseError::Length)?,
+            payload_len: (rest.len() - options_len) as u16,
+        })
+    }
+
+    /// Octets of the IP and TCP headers together: at most [`MAX_HEADER_LEN`].
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.ip.header_len() + TCP_LEN + self.options.len as usize
+    }
+
+    /// Never: a header has at least 40 octets. Here for the sake of symmetry with [`Header::len`].
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// True when the flag bits of `mask` are all set.
+    #[inline]
+    pub const fn has(&self, mask: u8) -> bool {
+        self.flags & mask == mask
+    }
+
+    /// True for a segment that only acknowledges: no payload, of the flags only ACK, perhaps with PSH or ECE.
+    #[inline]
+    pub const fn is_pure_ack(&self) -> bool {
+        self.payload_len == 0 && self.flags & !(flags::PSH | flags::ECE) == flags::ACK
+    }
+
+    /// The IPv4 identification; 0 for IPv6.
+    #[inline]
+    pub const fn ip_id(&self) -> u16 {
+        match self.ip {
+            Ip::V4 { id, .. } => id,
+            Ip::V6 { .. } => 0,
+        }
+    }
+
+    /// Writes the header and returns its length, or `None` when `out` has no room for [`Header::len`] octets.
+    #[inline]
+    pub fn emit(&self, out: &mut [u8]) -> Option<usize> {
+        let len = self.len();
+        let out = out.get_mut(..len)?;
+        let tcp_len = TCP_LEN as u16 + u16::from(self.options.len);
+        let tcp = match self.ip {
+            Ip::V4 { .. } => {
+                let (ip, tcp) = out.split_first_chunk_mut::<IPV4_LEN>()?;
+                self.emit_v4(ip, tcp_len);
+                tcp
+            }
+            Ip::V6 { .. } => {
+                let (ip, tcp) = out.split_first_chunk_mut::<IPV6_LEN>()?;
+                self.emit_v6(ip, tcp_len);
+                tcp
+            }
+        };
+        let (tcp, options) = tcp.split_first_chunk_mut::<TCP_LEN>()?;
+        tcp[0..2].copy_from_slice(&self.source_port.to_be_bytes());
+        tcp[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
+        tcp[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        tcp[8..12].copy_from_slice(&self.ack.to_be_bytes());
+        tcp[12] = (tcp_len as u8 / 4) << 4 | self.reserved & 0xf;
+        tcp[13] = self.flags;
+        tcp[14..16].copy_from_slice(&self.window.to_be_bytes());
+        tcp[16..18].copy_from_slice(&self.checksum.to_be_bytes());
+        tcp[18..20].copy_from_slice(&self.urgent.to_be_bytes());
+        options.copy_from_slice(self.options.as_bytes());
+        Some(len)
+    }
+
+    #[inline]
+    fn emit_v4(&self, out: &mut [u8; IPV4_LEN], tcp_len: u16) {
+        let Ip::V4 { source, destination, id, dont_fragment } = self.ip else {
+            return;
+        };
+        let total = (IPV4_LEN as u16 + tcp_len).wrapping_add(self.payload_len);
+        out[0] = 0x45;
+        out[1] = self.dscp << 2 | self.ip_ecn & 3;
+        out[2..4].copy_from_slice(&total.to_be_bytes());
+        out[4..6].copy_from_slice(&id.to_be_bytes());
+        out[6] = u8::from(dont_fragment) << 6;
+        out[7] = 0;
+        out[8] = self.ttl;
+        out[9] = PROTOCOL_TCP;
+        out[10..12].fill(0);
+        out[12..16].copy_from_slice(&source);
+        out[16..20].copy_from_slice(&destination);
+        let checksum = !fold(sum_be(0, out));
+        out[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    #[inline]
+    fn emit_v6(&self, out: &mut [u8; IPV6_LEN], tcp_len: u16) {
+        let Ip::V6 { source, destination, flow_label } = self.ip else {
+            return;
+        };
+        let tos = u32::from(self.dscp << 2 | self.ip_ecn & 3);
+        let word = 6 << 28 | tos << 20 | flow_label & 0xf_ffff;
+        out[0..4].copy_from_slice(&word.to_be_bytes());
+        out[4..6].copy_from_slice(&tcp_len.wrapping_add(self.payload_len).to_be_bytes());
+        out[6] = PROTOCOL_TCP;
+        out[7] = self.ttl;
+        out[8..24].copy_from_slice(&source);
+        out[24..40].copy_from_slice(&destination);
+    }
+
+    /// The TCP checksum that this header should carry before `payload` (RFC 9293 section 3.1, RFC 8200 section 8.1).
+    pub fn tcp_checksum(&self, payload: &[u8]) -> u16 {
+        let tcp_len = TCP_LEN as u32 + u32::from(self.options.len) + payload.len() as u32;
+        let mut sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len);
+        sum = match &self.ip {
+            Ip::V4 { source, destination, .. } => sum_be(sum_be(sum, source), destination),
+            Ip::V6 { source, destination, .. } => sum_be(sum_be(sum, source), destination),
+        };
+        let offset_and_flags = (5 + u64::from(self.options.len / 4)) << 12
+            | u64::from(self.reserved & 0xf) << 8
+            | u64::from(self.flags);
+        sum += u64::from(self.source_port) + u64::from(self.destination_port) + u64::from(self.seq);
+        sum += u64::from(self.ack) + offset_and_flags + u64::from(self.window) + u64::from(self.urgent);
+        !fold(sum_be(sum_be(sum, self.options.as_bytes()), payload))
+    }
+
+    /// True when the TCP checksum is right for `payload`.
+    pub fn has_valid_checksum(&self, payload: &[u8]) -> bool {
+        // 0x0000 and 0xffff are both zero in ones' complement; only what we would compute ourselves can be restored.
+        self.checksum == self.tcp_checksum(payload)
+    }
+}
+
+/// The option area of a TCP header: 0 to 40 octets, a multiple of four, kept as they came.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Options {
+    len: u8,
+    bytes: [u8; MAX_OPTIONS_LEN],
+}
+
+impl Options {
+    /// No options.
+    pub const NONE: Self = Self { len: 0, bytes: [0; MAX_OPTIONS_LEN] };
+
+    /// The area with these octets; `None` unless their number is a multiple of four and at most 40.
+    #[inline]
+    pub fn new(octets: &[u8]) -> Option<Self> {
+        if octets.len() > MAX_OPTIONS_LEN || !octets.len().is_multiple_of(4) {
+            return None;
+        }
+        let mut bytes = [0; MAX_OPTIONS_LEN];
+        bytes[..octets.len()].copy_from_slice(octets);
+        Some(Self { len: octets.len() as u8, bytes })
+    }
+
+    /// The octets as they stand in the packet.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// The options one by one.
+    #[inline]
+    pub fn iter(&self) -> OptionIter<'_> {
+        OptionIter { rest: self.as_bytes() }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Options {
+    type Item = TcpOption<'a>;
+    type IntoIter = OptionIter<'a>;
+    fn into_iter(self) -> OptionIter<'a> {
+        self.iter()
+    }
+}
+
+/// One TCP option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpOption<'a> {
+    /// Kind 0 and whatever follows it; the last.
+    End(&'a [u8]),
+    /// Kind 1.
+    Nop,
+    /// Kind 2: maximum segment size.
+    Mss(u16),
+    /// Kind 3: window scale.
+    WindowScale(u8),
+    /// Kind 4.
+    SackPermitted,
+    /// Kind 5: one to four blocks of two 32-bit edges each, as octets.
+    Sack(&'a [u8]),
+    /// Kind 8 (RFC 7323).
+    Timestamps {
+        /// TSval.
+        value: u32,
+        /// TSecr.
+        echo: u32,
+    },
+    /// Any other kind with a length octet, or a known kind with a length of its own.
+    Other {
+        /// Kind octet.
+        kind: u8,
+        /// What follows the length octet.
+        data: &'a [u8],
+    },
+    /// A length octet that is missing or impossible, and all that is left; the last.
+    Malformed(&'a [u8]),
+}
+
+/// Iterator over the options of a header; see [`Options::iter`].
+#[derive(Clone, Debug)]
+pub struct OptionIter<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for OptionIter<'a> {
+    type Item = TcpOption<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<TcpOption<'a>> {
+        let all = self.rest;
+        let (&kind, rest) = all.split_first()?;
+        if kind == 1 {
+            self.rest = rest;
+            return Some(TcpOption::Nop);
+        }
+        if kind == 0 {
+            self.rest = &[];
+            return Some(TcpOption::End(rest));
+        }
+        let data = rest
+            .first()
+            .and_then(|&len| usize::from(len).checked_sub(2))
+            .and_then(|len| rest.get(1..1 + len));
+        let Some(data) = data else {
+            self.rest = &[];
+            return Some(TcpOption::Malformed(all));
+        };
+        self.rest = &rest[1 + data.len()..];
+        Some(match (kind, data.len()) {
+            (2, 2) => TcpOption::Mss(be16(data, 0)),
+            (3, 1) => TcpOption::WindowScale(data[0]),
+            (4, 0) => TcpOption::SackPermitted,
+            (5, 8 | 16 | 24 | 32) => TcpOption::Sack(data),
+            (8, 8) => TcpOption::Timestamps { value: be32(data, 0), echo: be32(data, 4) },
+            _ => TcpOption::Other { kind, data },
+        })
+    }
+}
+
+/// The 16-bit big-endian word at `at`, which the caller knows to exist.
+#[inline]
+fn be16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The 32-bit big-endian word at `at`, which the caller knows to exist.
+#[inline]
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Adds `octets` to a ones' complement sum (RFC 1071), four at a time; an odd last octet is padded.
+#[inline]
+fn sum_be(sum: u64, octets: &[u8]) -> u64 {
+    let mut sum = sum;
+    let mut words = octets.chunks_exact(4);
+    for word in &mut words {
+        sum += u64::from(be32(word, 0));
+    }
+    let mut last = [0; 4];
+    let rest = words.remainder();
+    last[..rest.len()].copy_from_slice(rest);
+    sum + u64::from(u32::from_be_bytes(last))
+}
+
+/// Folds a sum of words to 16 bits.
+#[inline]
+const fn fold(sum: u64) -> u16 {
+    let mut sum = sum;
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v4() -> Header {
+        let mut header = Header {
+            ip: Ip::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], id: 0x1234, dont_fragment: true },
+            dscp: 5,
+            ip_ecn: 2,
+            ttl: 64,
+            source_port: 40000,
+            destination_port: 80,
+            seq: 1,
+            ack: u32::MAX,
+            reserved: 0,
+            flags: flags::ACK,
+            window: 500,
+            checksum: 0,
+            urgent: 0,
+            options: Options::new(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]).unwrap_or_default(),
+            payload_len: 0,
+        };
+        header.checksum = header.tcp_checksum(&[]);
+        header
+    }
+
+    fn v6() -> Header {
+        let mut header = v4();
+        header.ip = Ip::V6 { source: [1; 16], destination: [2; 16], flow_label: 0xabcde };
+        header.checksum = header.tcp_checksum(&[]);
+        header
+    }
+
+    fn bytes(header: &Header) -> ([u8; MAX_HEADER_LEN], usize) {
+        let mut out = [0xaa; MAX_HEADER_LEN];
+        let len = header.emit(&mut out).unwrap_or(0);
+        (out, len)
+    }
+
+    #[test]
+    fn what_is_emitted_is_parsed_back() {
+        for header in [v4(), v6()] {
+            let (out, len) = bytes(&header);
+            assert_eq!(len, header.len());
+            let parsed = Header::parse(&out[..len]);
+            assert_eq!(parsed, Ok(header));
+            assert!(header.has_valid_checksum(&[]) && header.is_pure_ack());
+            assert_eq!(Header::parse(&out), Ok(header), "link padding is ignored");
+        }
+    }
+
+    #[test]
+    fn a_cut_anywhere_is_an_error() {
+        for header in [v4(), v6()] {
+            let (mut out, len) = bytes(&header);
+            for cut in 0..len {
+                assert!(Header::parse(&out[..cut]).is_err());
+                assert_eq!(header.emit(&mut out[..cut]), None);
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_restored_is_refused() {
+        let (good, len) = bytes(&v4());
+        for (at, value, error) in [
+            (0, 0x55, ParseError::Version),
+            (0, 0x46, ParseError::NotPlainTcp),
+            (9, 17, ParseError::NotPlainTcp),
+            (6, 0x60, ParseError::Fragment),
+            (7, 1, ParseError::Fragment),
+            (8, 63, ParseError::Ipv4Checksum),
+            (32, 0x40, ParseError::Length),
+            (32, 0xf0, ParseError::Length),
+        ] {
+            let mut bad = good;
+            bad[at] = value;
+            assert_eq!(Header::parse(&bad[..len]), Err(error), "octet {at}");
+        }
+    }
+
+    #[test]
+    fn options_of_every_kind_are_told_apart() {
+        let area = [2, 4, 5, 0xb4, 3, 3, 7, 4, 2, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 30, 3, 1, 5, 3, 9, 0, 0];
+        let options = Options::new(&area).unwrap_or_default();
+        let mut iter = options.iter();
+        assert_eq!(iter.next(), Some(TcpOption::Mss(1460)));
+        assert_eq!(iter.next(), Some(TcpOption::WindowScale(7)));
+        assert_eq!(iter.next(), Some(TcpOption::SackPermitted));
+        assert_eq!(iter.next(), Some(TcpOption::Nop));
+        assert_eq!(iter.next(), Some(TcpOption::Timestamps { value: 9, echo: 8 }));
+        assert_eq!(iter.next(), Some(TcpOption::Other { kind: 30, data: &[1] }));
+        assert_eq!(iter.next(), Some(TcpOption::Other { kind: 5, data: &[9] }));
+        assert_eq!(iter.next(), Some(TcpOption::End(&[0])));
+        assert_eq!(iter.next(), None);
+        let cut = Options::new(&[1, 1, 8, 10]).unwrap_or_default();
+        assert_eq!(cut.iter().last(), Some(TcpOption::Malformed(&[8, 10])));
+        assert_eq!(Options::new(&[0; 3]), None);
+        assert_eq!(Options::new(&[0; 44]), None);
+    }
+}
