@@ -22,4 +22,13 @@ macro_rules! bundled {
 }
 
 /// All of them, in the order they are shown.
-pub const ALL: &[Bundled] = bundled!["hack/fig1a", "hack/fig1b", "hack/slides-utilization", "tack/fig8"];
+pub const ALL: &[Bundled] = bundled![
+    "hack/fig1a",
+    "hack/fig1b",
+    "hack/slides-utilization",
+    "tack/fig8",
+    "validation/ns3-11a",
+    "validation/ns3-11n",
+    "validation/ns3-11n-capture",
+    "validation/ns3-11n-queue",
+];
