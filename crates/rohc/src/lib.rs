@@ -5,6 +5,21 @@
 
 extern crate alloc;
 
+mod chains;
+mod cid;
 pub mod crc;
+mod decompressor;
+mod feedback;
+mod formats;
 pub mod header;
+mod items;
 pub mod lsb;
+mod state;
+mod wire;
+
+pub use cid::CidSpace;
+pub use decompressor::{
+    DecompressError, DecompressErrorKind, Decompressed, Decompressor, DecompressorConfig,
+};
+pub use feedback::{Feedback, FeedbackKind, split_feedback};
+pub use formats::FormatKind;
