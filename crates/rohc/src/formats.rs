@@ -37,7 +37,6 @@ pub(crate) enum Field {
     SackId,
     /// Changes whenever the contents of generic options do (compressor only).
     GenericId,
-    Spare,
     // Said anew by every packet.
     Psh,
     Rsf,
@@ -81,11 +80,6 @@ impl Values {
     #[inline]
     pub(crate) fn kept(&self) -> &Kept {
         self.0.first_chunk().expect("KEPT is below FIELDS")
-    }
-
-    #[inline]
-    pub(crate) fn kept_mut(&mut self) -> &mut Kept {
-        self.0.first_chunk_mut().expect("KEPT is below FIELDS")
     }
 }
 
@@ -136,6 +130,12 @@ const fn lsb(field: Field, bits: u8, offset: i32) -> Slot {
 }
 
 impl Slot {
+    /// True when the bits are the value, whatever the reference.
+    #[inline]
+    pub(crate) const fn is_raw(&self) -> bool {
+        self.lsb.is_none()
+    }
+
     /// True when a decompressor that kept `reference` reads `value` out of this slot.
     #[inline]
     pub(crate) const fn fits(&self, reference: u32, value: u32) -> bool {

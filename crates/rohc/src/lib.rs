@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod chains;
 mod cid;
+mod compressor;
 pub mod crc;
 mod decompressor;
 mod feedback;
@@ -18,6 +19,7 @@ mod state;
 mod wire;
 
 pub use cid::CidSpace;
+pub use compressor::{CompressError, Compressed, Compressor, Config, MAX_REPEAT};
 pub use decompressor::{
     DecompressError, DecompressErrorKind, Decompressed, Decompressor, DecompressorConfig,
 };
