@@ -65,3 +65,51 @@ pub fn capture(name: &str) -> Option<Vec<Vec<u8>>> {
     let ending = if name.starts_with("bidir") { "pcap" } else { "acks.pcap" };
     data(&format!("captures/{name}.{ending}")).map(|path| pcap(&path))
 }
+
+/// Pure ACKs as a Linux receiver at 200 Mb/s sends them: one per two segments, timestamps of 1 ms on which about
+/// eight fall, IP-ID one up each, now and then a single segment or a new window.
+pub fn synthetic(count: u32, v6: bool) -> Vec<Vec<u8>> {
+    use tacit_rohc::header::{Header, Ip, Options, flags};
+    let mut ack = 0x8213_0000u32;
+    let mut window = 800;
+    (0..count)
+        .map(|at| {
+            ack = ack.wrapping_add(if at % 61 == 0 { 1448 } else { 2896 });
+            if at % 97 == 0 {
+                window += 3;
+            }
+            let now = 1_000_000 + at / 8;
+            let mut area = vec![1, 1, 8, 10];
+            area.extend(now.to_be_bytes());
+            area.extend((now + 77_000 - u32::from(at % 8 == 0)).to_be_bytes());
+            let ip = if v6 {
+                let (source, destination) = ([0xfd; 16], [0xfc; 16]);
+                Ip::V6 { source, destination, flow_label: 0x1_2345 }
+            } else {
+                let (source, destination) = ([10, 0, 0, 2], [10, 0, 0, 1]);
+                Ip::V4 { source, destination, id: at as u16, dont_fragment: true }
+            };
+            let mut header = Header {
+                ip,
+                dscp: 0,
+                ip_ecn: 0,
+                ttl: 64,
+                source_port: 5201,
+                destination_port: 40000,
+                seq: 0x1234_5678,
+                ack,
+                reserved: 0,
+                flags: flags::ACK,
+                window,
+                checksum: 0,
+                urgent: 0,
+                options: Options::new(&area).unwrap(),
+                payload_len: 0,
+            };
+            header.checksum = header.tcp_checksum(&[]);
+            let mut packet = vec![0; header.len()];
+            header.emit(&mut packet).unwrap();
+            packet
+        })
+        .collect()
+}
