@@ -132,9 +132,9 @@ pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, La
     let records = sweep::run(&plan, store.as_ref(), control)?;
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
     let provenance = Provenance {
-        scenario: scenario.name.clone(),
-        description: scenario.description.clone(),
-        scenario_text: scenario.text.clone(),
+        scenario: scenario.name,
+        description: scenario.description,
+        scenario_text: scenario.text,
         seeds: format!("1 to {seeds}"),
         version: crate::VERSION.to_owned(),
         command: command(options, &clients, &names, seeds),

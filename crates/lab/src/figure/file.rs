@@ -27,7 +27,7 @@ pub struct Figure {
 pub(super) enum Source {
     /// A figure of [`crate::theory`].
     Theory(String),
-    Sweep(Sweep),
+    Sweep(Box<Sweep>),
 }
 
 /// Simulations: one curve per scheme over one axis.
@@ -142,7 +142,7 @@ fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
             theory.finish()?;
             Ok(Source::Theory(figure.to_owned()))
         }
-        (false, true) => read_sweep(sweep).map(Source::Sweep),
+        (false, true) => read_sweep(sweep).map(|sweep| Source::Sweep(Box::new(sweep))),
         _ => Err(root.error("theory", "exactly one of [theory] and [sweep] is needed")),
     }
 }

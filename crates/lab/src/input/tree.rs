@@ -142,7 +142,7 @@ impl Tree {
         for (key, node) in over.entries {
             match (self.entries.get_mut(&key), node) {
                 (Some(Node { value: Value::Table(below), .. }), Node { value: Value::Table(above), .. }) => {
-                    below.merge(above)
+                    below.merge(above);
                 }
                 (_, node) => {
                     self.entries.insert(key, node);

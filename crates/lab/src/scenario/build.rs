@@ -82,7 +82,7 @@ impl Scenario {
             ..BssConfig::new(wifi.standard, (0..clients).map(station).collect())
         };
         let clients = (0..clients).map(|index| self.client_host(index)).collect();
-        BssSetup { access_point: FAR_END, clients, config }
+        BssSetup { access_point: FAR_END, clients, config, hack: Vec::new() }
     }
 
     fn push_flows(&self, index: u32, flows: &mut Vec<FlowSetup>) -> Result<(), InputError> {

@@ -6,6 +6,8 @@
 mod build;
 pub mod library;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use std::fs;
 use std::path::Path;

@@ -26,6 +26,17 @@ use crate::payload::Payload;
 use crate::queue::QueueLimit;
 use crate::random::Stream;
 
+/// A packet passed up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// Where it arrived.
+    pub station: StationId,
+    /// Who sent it.
+    pub from: StationId,
+    /// The packet.
+    pub payload: P,
+}
+
 /// A basic service set at work.
 #[derive(Clone, Debug)]
 pub struct Bss<P> {
@@ -47,7 +58,7 @@ pub struct Bss<P> {
     pub(super) winners: Vec<(StationId, Outgoing)>,
     /// The exchanges that collided; kept for its capacity.
     pub(super) colliding: Vec<Exchange>,
-    pub(super) delivered: VecDeque<(StationId, P)>,
+    pub(super) delivered: VecDeque<Delivery<P>>,
     pub(super) drained: Vec<(StationId, StationId)>,
     pub(super) interrupts: VecDeque<Interrupt<P>>,
     /// What rides on the acknowledgment in the air.
@@ -164,9 +175,9 @@ impl<P: Payload> Bss<P> {
         earliest(channel, self.reorder_check)
     }
 
-    /// The next packet passed up, and the station it arrived at. Drain it to `None`.
+    /// The next packet passed up. Drain it to `None`.
     #[inline]
-    pub fn poll_deliver(&mut self) -> Option<(StationId, P)> {
+    pub fn poll_deliver(&mut self) -> Option<Delivery<P>> {
         self.delivered.pop_front()
     }
 
@@ -311,7 +322,9 @@ impl<P: Payload> Bss<P> {
             for peer in &mut station.peers {
                 let Recipient::Block(recipient) = &mut peer.recipient else { continue };
                 if recipient.gap_since().is_some_and(|since| since + timeout <= at) {
-                    recipient.give_up_gap(at, &mut |payload| delivered.push_back((id, payload)));
+                    let (station, from) = (id, peer.id);
+                    let mut pass_up = |payload| delivered.push_back(Delivery { station, from, payload });
+                    recipient.give_up_gap(at, &mut pass_up);
                 }
                 let next = recipient.gap_since().map(|since| since + timeout);
                 self.reorder_check = earliest(self.reorder_check, next);

@@ -11,7 +11,7 @@ pub mod phy;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse};
-pub use bss::Bss;
+pub use bss::{Bss, Delivery};
 pub use config::{BssConfig, StationConfig};
 pub use counters::StationCounters;
 pub use interrupt::Interrupt;

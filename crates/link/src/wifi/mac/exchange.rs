@@ -9,7 +9,7 @@ use super::station::{Outgoing, Peer, Station};
 use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::bss::{Bss, earliest};
+use crate::wifi::bss::{Bss, Delivery, earliest};
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, Phy, subframe_len};
 
@@ -162,7 +162,9 @@ impl<P: Payload> Bss<P> {
             unreachable!("only a Block Ack agreement makes requests");
         };
         let delivered = &mut self.delivered;
-        recipient.request(exchange.end, start, &mut |payload| delivered.push_back((exchange.to, payload)));
+        recipient.request(exchange.end, start, &mut |payload| {
+            delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload })
+        });
         self.record(exchange, mode, Frame::BlockAckReq { start });
         true
     }
@@ -176,7 +178,8 @@ impl<P: Payload> Bss<P> {
         let recipient = &mut to.peers[back].recipient;
         let sender = &mut from.peers[peer];
         let delivered = &mut self.delivered;
-        let mut pass_up = |payload| delivered.push_back((exchange.to, payload));
+        let mut pass_up =
+            |payload| delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload });
         let mut heard = false;
         let mut left = plan.mpdus;
         let mut octets_before = 0;
@@ -190,7 +193,7 @@ impl<P: Payload> Bss<P> {
             if let Some(air) = &mut self.air {
                 let ampdu = (plan.mpdus > 1).then_some(AmpduPosition { reference, last: left == 0 });
                 let outcome = if errored { Outcome::Errored } else { Outcome::Received };
-                let frame = mpdu.frame(plan.more_data, ampdu);
+                let frame = mpdu.frame(plan, ampdu);
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
             }
             if !errored {
@@ -219,7 +222,14 @@ impl<P: Payload> Bss<P> {
             _ => None,
         };
         let originator = &mut from.peers[exchange.outgoing.peer()].originator;
-        let control = originator.control_mode;
+        if let Some(air) = &mut self.air {
+            let appended = self.appended.clone();
+            let frame = match block_ack {
+                Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
+                None => Frame::Ack { appended },
+            };
+            air.push_back(exchange.response_air_frame(originator.control_mode, lost, frame));
+        }
         if lost {
             self.fail(exchange, at);
         } else {
@@ -236,10 +246,6 @@ impl<P: Payload> Bss<P> {
                 self.interrupts.push_back(Interrupt::Appended { station, from, octets });
             }
             self.report_settled(exchange);
-        }
-        if let Some(air) = &mut self.air {
-            let frame = block_ack.map_or(Frame::Ack, |(start, bitmap)| Frame::BlockAck { start, bitmap });
-            air.push_back(exchange.response_air_frame(control, lost, frame));
         }
         self.go_idle(at, at + aifs);
     }
@@ -376,7 +382,7 @@ impl<P: Payload> Bss<P> {
                 for (mpdu, position) in originator.in_flight().zip(1..) {
                     let ampdu =
                         AmpduPosition { reference: self.ampdu_reference, last: position == plan.mpdus };
-                    let frame = mpdu.frame(plan.more_data, (plan.mpdus > 1).then_some(ampdu));
+                    let frame = mpdu.frame(&plan, (plan.mpdus > 1).then_some(ampdu));
                     air.push_back(exchange.air_frame(originator.mode, Outcome::Collided, frame));
                 }
             }

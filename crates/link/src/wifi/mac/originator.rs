@@ -335,11 +335,12 @@ impl<P: Clone> Mpdu<P> {
     }
 
     /// As it is heard on the air.
-    pub fn frame(&self, more_data: bool, ampdu: Option<AmpduPosition>) -> Frame<P> {
+    pub fn frame(&self, plan: &PpduPlan, ampdu: Option<AmpduPosition>) -> Frame<P> {
         Frame::Data {
             sequence: self.sequence,
             retry: self.retries > 0,
-            more_data,
+            more_data: plan.more_data,
+            sync: plan.sync,
             ampdu,
             payload: self.payload.clone(),
         }
