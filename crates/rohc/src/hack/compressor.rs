@@ -18,7 +18,7 @@ const IDLE_ACKS: u64 = 512;
 const REMEMBERED_CHECKS: usize = 4;
 
 /// What the compressor keeps of the flow that owns a CID.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     flow: Flow,
     cid: u8,
@@ -35,7 +35,7 @@ struct Slot {
 }
 
 /// Compresses pure ACKs towards one peer. See the [module](super) for the rules.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Compressor {
     coding: Coding,
     limits: Limits,
