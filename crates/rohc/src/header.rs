@@ -440,6 +440,14 @@ pub struct OptionIter<'a> {
     rest: &'a [u8],
 }
 
+impl<'a> OptionIter<'a> {
+    /// The octets that are still to come.
+    #[inline]
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 impl<'a> Iterator for OptionIter<'a> {
     type Item = TcpOption<'a>;
 

@@ -1,0 +1,79 @@
+//! Nanoseconds per packet each way, beside a copy of the header as a number that depends less on the machine.
+#![allow(missing_docs)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use criterion::{
+    BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
+};
+use std::hint::black_box;
+use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig};
+
+fn flow(group: &mut BenchmarkGroup<'_, WallTime>, packets: &[Vec<u8>], repeat: u8) {
+    let config = Config { repeat, ..Config::default() };
+    group.throughput(Throughput::Elements(packets.len() as u64));
+    group.bench_function(format!("compress/repeat{repeat}"), |bencher| {
+        let mut out = [0; 2048];
+        bencher.iter_batched_ref(
+            || Compressor::new(config),
+            |compressor| {
+                for packet in packets {
+                    let _ = black_box(compressor.compress(black_box(packet), &mut out));
+                }
+            },
+            criterion::BatchSize::LargeInput,
+        );
+    });
+    let mut compressor = Compressor::new(config);
+    let mut out = [0; 2048];
+    let compressed: Vec<Vec<u8>> = packets
+        .iter()
+        .map(|packet| compressor.compress(packet, &mut out).map(|done| out[..done.len].to_vec()).unwrap())
+        .collect();
+    group.bench_function(format!("decompress/repeat{repeat}"), |bencher| {
+        bencher.iter_batched_ref(
+            || Decompressor::new(DecompressorConfig::default()),
+            |decompressor| {
+                for packet in &compressed {
+                    let _ = black_box(decompressor.decompress(black_box(packet), &mut out));
+                }
+            },
+            criterion::BatchSize::LargeInput,
+        );
+    });
+}
+
+fn copies(group: &mut BenchmarkGroup<'_, WallTime>, packets: &[Vec<u8>]) {
+    group.throughput(Throughput::Elements(packets.len() as u64));
+    group.bench_function("memcpy", |bencher| {
+        let mut out = [0; 2048];
+        bencher.iter(|| {
+            for packet in packets {
+                let packet = black_box(&packet[..]);
+                out[..packet.len()].copy_from_slice(packet);
+                black_box(&mut out);
+            }
+        });
+    });
+}
+
+fn codec(criterion: &mut Criterion) {
+    let mut flows = vec![
+        ("synthetic_v4".to_owned(), common::synthetic(20_000, false)),
+        ("synthetic_v6".to_owned(), common::synthetic(20_000, true)),
+    ];
+    flows.extend(common::ACKS.iter().filter_map(|name| Some((name.to_string(), common::capture(name)?))));
+    for (name, packets) in flows {
+        let mut group = criterion.benchmark_group(name);
+        group.sample_size(20).warm_up_time(core::time::Duration::from_millis(300));
+        group.measurement_time(core::time::Duration::from_millis(1500));
+        copies(&mut group, &packets);
+        flow(&mut group, &packets, 2);
+        flow(&mut group, &packets, 4);
+        group.finish();
+    }
+}
+
+criterion_group!(benches, codec);
+criterion_main!(benches);

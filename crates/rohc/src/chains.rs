@@ -1,0 +1,278 @@
+//! Static, dynamic, replicate and irregular chains and the tail of co_common: one description for both directions.
+
+use crate::formats::{Field, Kept, Values};
+use crate::header::{Header, Ip, flags};
+use crate::lsb::Lsb;
+use crate::wire::{Coder, Short};
+
+/// ip_id_behavior_innermost (RFC 6846 section 8.2).
+pub(crate) mod behavior {
+    pub(crate) const SEQUENTIAL: u32 = 0;
+    pub(crate) const SWAPPED: u32 = 1;
+    pub(crate) const RANDOM: u32 = 2;
+    pub(crate) const ZERO: u32 = 3;
+}
+
+const PROTOCOL_TCP: u8 = 6;
+const RSF: u8 = flags::RST | flags::SYN | flags::FIN;
+
+/// The offset that is sent in place of an IP-ID: from the MSN, after swapping octets if the behaviour says so.
+#[inline]
+pub(crate) const fn ip_id_offset(ip_id: u16, msn: u32, behavior: u32) -> u32 {
+    let id = if behavior == behavior::SWAPPED { ip_id.swap_bytes() } else { ip_id };
+    id.wrapping_sub(msn as u16) as u32
+}
+
+/// The IP-ID for an offset: the inverse of [`ip_id_offset`].
+#[inline]
+pub(crate) const fn ip_id_from_offset(offset: u32, msn: u32, behavior: u32) -> u16 {
+    let id = (offset as u16).wrapping_add(msn as u16);
+    if behavior == behavior::SWAPPED { id.swap_bytes() } else { id }
+}
+
+/// The index for RST, SYN and FIN flags, `None` for combinations (rsf_index_enc).
+#[inline]
+pub(crate) const fn rsf_index(flags: u8) -> Option<u32> {
+    match flags & RSF {
+        0 => Some(0),
+        flags::RST => Some(1),
+        flags::SYN => Some(2),
+        flags::FIN => Some(3),
+        _ => None,
+    }
+}
+
+/// The flags for an index of [`rsf_index`].
+#[inline]
+pub(crate) const fn rsf_flags(index: u32) -> u8 {
+    [0, flags::RST, flags::SYN, flags::FIN][index as usize & 3]
+}
+
+/// IP ECN, TCP reserved flags, CWR and ECE in the octet of the irregular chain.
+#[inline]
+pub(crate) const fn ecn_bits(header: &Header) -> u32 {
+    ((header.ip_ecn & 3) << 6 | (header.reserved & 0xf) << 2 | header.flags >> 6) as u32
+}
+
+/// Sets the header fields that [`ecn_bits`] gathers.
+#[inline]
+pub(crate) const fn set_ecn_bits(header: &mut Header, bits: u32) {
+    header.ip_ecn = (bits >> 6) as u8 & 3;
+    header.reserved = (bits >> 2) as u8 & 0xf;
+    header.flags = header.flags & 0x3f | (bits as u8) << 6;
+}
+
+/// ipv4_static or ipv6_static, and tcp_static. When reading, `header.ip` takes the version that comes.
+pub(crate) fn static_chain(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
+    let mut first = match header.ip {
+        Ip::V4 { .. } => 0,
+        Ip::V6 { flow_label: 0, .. } => 0x80,
+        Ip::V6 { flow_label, .. } => 0x90 | (flow_label >> 16) as u8 & 0xf,
+    };
+    coder.u8(&mut first)?;
+    match first {
+        0 => static_v4(coder, header)?,
+        0x80..=0x9f => static_v6(coder, header, first)?,
+        _ => return Err(Short),
+    }
+    coder.u16(&mut header.source_port)?;
+    coder.u16(&mut header.destination_port)
+}
+
+fn next_header(coder: &mut impl Coder) -> Result<(), Short> {
+    let mut protocol = PROTOCOL_TCP;
+    coder.u8(&mut protocol)?;
+    if protocol == PROTOCOL_TCP { Ok(()) } else { Err(Short) }
+}
+
+fn static_v4(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
+    let (mut from, mut to, id, dont_fragment) = match header.ip {
+        Ip::V4 { source, destination, id, dont_fragment } => (source, destination, id, dont_fragment),
+        Ip::V6 { .. } => ([0; 4], [0; 4], 0, false),
+    };
+    next_header(coder)?;
+    coder.octets(&mut from)?;
+    coder.octets(&mut to)?;
+    header.ip = Ip::V4 { source: from, destination: to, id, dont_fragment };
+    Ok(())
+}
+
+fn static_v6(coder: &mut impl Coder, header: &mut Header, first: u8) -> Result<(), Short> {
+    let (mut from, mut to, label) = match header.ip {
+        Ip::V6 { source, destination, flow_label } => (source, destination, flow_label),
+        Ip::V4 { .. } => ([0; 16], [0; 16], 0),
+    };
+    let flow_label = flow_label_rest(coder, first, label)?;
+    next_header(coder)?;
+    coder.octets(&mut from)?;
+    coder.octets(&mut to)?;
+    header.ip = Ip::V6 { source: from, destination: to, flow_label };
+    Ok(())
+}
+
+/// fl_enc behind its first octet, which ends in a discriminator bit and four bits of the label.
+fn flow_label_rest(coder: &mut impl Coder, first: u8, label: u32) -> Result<u32, Short> {
+    if first & 0x10 == 0 {
+        return if first & 0xf == 0 { Ok(0) } else { Err(Short) };
+    }
+    let mut low = label as u16;
+    coder.u16(&mut low)?;
+    Ok(u32::from(first & 0xf) << 16 | u32::from(low))
+}
+
+/// ipv4_innermost_dynamic or ipv6_dynamic, and tcp_dynamic up to the list of options.
+pub(crate) fn dynamic_chain(
+    coder: &mut impl Coder,
+    header: &mut Header,
+    values: &mut Values,
+) -> Result<(), Short> {
+    if let Ip::V4 { dont_fragment, .. } = &mut header.ip {
+        let mut octet = u8::from(*dont_fragment) << 2 | values[Field::Behavior] as u8;
+        coder.u8(&mut octet)?;
+        if octet > 7 {
+            return Err(Short);
+        }
+        *dont_fragment = octet & 4 != 0;
+        values[Field::Behavior] = u32::from(octet & 3);
+    } else {
+        values[Field::Behavior] = behavior::RANDOM;
+    }
+    traffic_class(coder, header)?;
+    coder.u8(&mut header.ttl)?;
+    if let Ip::V4 { id, .. } = &mut header.ip {
+        ip_id_dynamic(coder, id, values[Field::Behavior])?;
+    }
+    tcp_dynamic(coder, header, values)
+}
+
+fn traffic_class(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
+    let mut octet = header.dscp << 2 | header.ip_ecn;
+    coder.u8(&mut octet)?;
+    header.dscp = octet >> 2;
+    header.ip_ecn = octet & 3;
+    Ok(())
+}
+
+fn ip_id_dynamic(coder: &mut impl Coder, id: &mut u16, behavior: u32) -> Result<(), Short> {
+    if behavior == behavior::ZERO {
+        *id = 0;
+        return Ok(());
+    }
+    coder.u16(id)
+}
+
+fn tcp_dynamic(coder: &mut impl Coder, header: &mut Header, values: &mut Values) -> Result<(), Short> {
+    let stride = values[Field::Stride] as u16;
+    let mut octet = (values[Field::EcnUsed] as u8) << 7
+        | u8::from(stride != 0) << 6
+        | u8::from(header.ack == 0) << 5
+        | u8::from(header.urgent == 0) << 4
+        | header.reserved;
+    coder.u8(&mut octet)?;
+    values[Field::EcnUsed] = u32::from(octet >> 7);
+    header.reserved = octet & 0xf;
+    coder.u8(&mut header.flags)?;
+    let mut msn = values[Field::Msn] as u16;
+    coder.u16(&mut msn)?;
+    values[Field::Msn] = u32::from(msn);
+    coder.u32(&mut header.seq)?;
+    unless_zero(octet & 0x20 != 0, &mut header.ack, |ack| coder.u32(ack))?;
+    coder.u16(&mut header.window)?;
+    coder.u16(&mut header.checksum)?;
+    unless_zero(octet & 0x10 != 0, &mut header.urgent, |urgent| coder.u16(urgent))?;
+    // Without the flag the stride stays what it is: what an IR leaves there is 0, see `Context`.
+    if octet & 0x40 != 0 {
+        let mut stride = stride;
+        coder.u16(&mut stride)?;
+        values[Field::Stride] = u32::from(stride);
+    }
+    Ok(())
+}
+
+/// zero_or_irreg: a value of 0 is not sent.
+fn unless_zero<T: Default>(
+    zero: bool,
+    value: &mut T,
+    code: impl FnOnce(&mut T) -> Result<(), Short>,
+) -> Result<(), Short> {
+    if zero {
+        *value = T::default();
+        return Ok(());
+    }
+    code(value)
+}
+
+/// static_or_irreg for a field in [`Values`]: `octets` verbatim when the indicator is set.
+#[inline]
+fn if_indicated(
+    coder: &mut impl Coder,
+    values: &mut Values,
+    indicator: Field,
+    field: Field,
+    octets: usize,
+) -> Result<(), Short> {
+    if values[indicator] != 0 { coder.low(octets, &mut values[field]) } else { Ok(()) }
+}
+
+/// The optional fields of co_common, up to the list of options. `kept` holds the references for reading; when writing,
+/// it may be anything. Order and presence follow the indicators in `values`.
+pub(crate) fn common_tail(coder: &mut impl Coder, values: &mut Values, kept: &Kept) -> Result<(), Short> {
+    for (indicator, field) in [(Field::SeqIndicator, Field::Seq), (Field::AckIndicator, Field::Ack)] {
+        match values[indicator] {
+            0 => {}
+            3 => coder.low(4, &mut values[field])?,
+            kind => {
+                let reference = kept[field as usize];
+                coder.lsb(VARIABLE_LENGTH[kind as usize - 1], u32::MAX, reference, &mut values[field])?;
+            }
+        }
+    }
+    if_indicated(coder, values, Field::StrideIndicator, Field::Stride, 2)?;
+    if_indicated(coder, values, Field::WindowIndicator, Field::Window, 2)?;
+    if values[Field::Behavior] <= behavior::SWAPPED {
+        common_ip_id(coder, values, kept)?;
+    }
+    if_indicated(coder, values, Field::UrgentIndicator, Field::UrgentPointer, 2)?;
+    if values[Field::DscpIndicator] != 0 {
+        let mut padded = values[Field::Dscp] << 2;
+        coder.low(1, &mut padded)?;
+        values[Field::Dscp] = padded >> 2;
+    }
+    if_indicated(coder, values, Field::TtlIndicator, Field::Ttl, 1)
+}
+
+/// variable_length_32_enc for the indicators 1 and 2; 0 sends nothing, 3 everything.
+pub(crate) const VARIABLE_LENGTH: [Lsb; 2] = [Lsb::new(8, 63), Lsb::new(16, 16383)];
+/// The short form of optional_ip_id_lsb.
+pub(crate) const IP_ID_SHORT: Lsb = Lsb::new(8, 3);
+
+/// optional_ip_id_lsb. The long form is the IP-ID as it stands in the header.
+fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &Kept) -> Result<(), Short> {
+    if values[Field::IpIdIndicator] == 0 {
+        let reference = kept[Field::IpIdOffset as usize];
+        return coder.lsb(IP_ID_SHORT, 0xffff, reference, &mut values[Field::IpIdOffset]);
+    }
+    let (msn, behavior) = (values[Field::Msn], values[Field::Behavior]);
+    let mut id = ip_id_from_offset(values[Field::IpIdOffset], msn, behavior);
+    coder.u16(&mut id)?;
+    values[Field::IpIdOffset] = ip_id_offset(id, msn, behavior);
+    Ok(())
+}
+
+/// ipv4_innermost_irregular and tcp_irregular: what follows the base header before the options' irregular items.
+#[inline]
+pub(crate) fn irregular_chain(
+    coder: &mut impl Coder,
+    header: &mut Header,
+    values: &mut Values,
+) -> Result<(), Short> {
+    if let Ip::V4 { id, .. } = &mut header.ip
+        && values[Field::Behavior] == behavior::RANDOM
+    {
+        coder.u16(id)?;
+    }
+    if values[Field::EcnUsed] != 0 {
+        coder.low(1, &mut values[Field::EcnBits])?;
+    }
+    coder.u16(&mut header.checksum)
+}

@@ -1,0 +1,84 @@
+//! Context identifiers on the wire (RFC 5795 sections 5.1.3 and 5.3.2).
+
+use crate::wire::{Reader, Short, Writer};
+
+/// How a channel numbers its contexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CidSpace {
+    /// CIDs 0 to `max`, at most 15. CID 0 costs nothing, the others one octet.
+    Small {
+        /// The largest CID (MAX_CID).
+        max: u8,
+    },
+    /// CIDs 0 to `max`, at most 16383. One octet up to 127, two beyond.
+    Large {
+        /// The largest CID (MAX_CID).
+        max: u16,
+    },
+}
+
+impl CidSpace {
+    /// The largest CID, within what the coding allows.
+    pub const fn max(self) -> u16 {
+        match self {
+            Self::Small { max } => {
+                if max > 15 {
+                    15
+                } else {
+                    max as u16
+                }
+            }
+            Self::Large { max } => {
+                if max > 16383 {
+                    16383
+                } else {
+                    max
+                }
+            }
+        }
+    }
+
+    pub(crate) const fn is_large(self) -> bool {
+        matches!(self, Self::Large { .. })
+    }
+
+    /// What precedes the first octet of a header: the add-CID octet of a small CID other than 0.
+    #[inline]
+    pub(crate) fn write_before(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
+        if self.is_large() || cid == 0 { Ok(()) } else { writer.put(&[0xe0 | cid as u8]) }
+    }
+
+    /// What follows the first octet of a header: a large CID.
+    #[inline]
+    pub(crate) fn write_after(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
+        if self.is_large() { write_large(cid, writer) } else { Ok(()) }
+    }
+
+    /// Reads what is before, the first octet itself, and what is after: the CID and the first octet.
+    #[inline]
+    pub(crate) fn read(self, reader: &mut Reader<'_>) -> Result<(u16, u8), Short> {
+        let first = reader.next()?;
+        if self.is_large() {
+            return Ok((read_large(reader)?, first));
+        }
+        if first & 0xf0 == 0xe0 {
+            return Ok((u16::from(first & 0xf), reader.next()?));
+        }
+        Ok((0, first))
+    }
+}
+
+/// A self-describing variable-length value of one or two octets.
+pub(crate) fn write_large(cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
+    if cid < 128 { writer.put(&[cid as u8]) } else { writer.put(&(0x8000 | cid).to_be_bytes()) }
+}
+
+/// Reads what [`write_large`] wrote.
+pub(crate) fn read_large(reader: &mut Reader<'_>) -> Result<u16, Short> {
+    let first = reader.next()?;
+    match first >> 6 {
+        0 | 1 => Ok(u16::from(first)),
+        2 => Ok(u16::from(first & 0x3f) << 8 | u16::from(reader.next()?)),
+        _ => Err(Short),
+    }
+}

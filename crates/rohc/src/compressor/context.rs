@@ -1,0 +1,424 @@
+//! One context of the compressor: what it learns about its flow and which packet it sends next.
+
+use crate::chains::{
+    IP_ID_SHORT, VARIABLE_LENGTH, behavior, common_tail, dynamic_chain, ecn_bits, irregular_chain,
+    static_chain,
+};
+use crate::cid::CidSpace;
+use crate::compressor::Config;
+use crate::compressor::history::{History, MAX_REPEAT};
+use crate::compressor::options::{Table, Unlistable};
+use crate::compressor::stride::StrideFinder;
+use crate::crc::{CRC3, CRC7, CRC8};
+use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Mask, RND, SEQ, Values, bit};
+use crate::header::{Header, Ip};
+use crate::state::observe;
+use crate::wire::{Short, Writer};
+
+/// Packets with unchanged ECN bits after which they leave the irregular chain again; more than any repetition.
+const ECN_STABLE: u8 = 64;
+const _: () = assert!(ECN_STABLE > MAX_REPEAT);
+
+/// What is known about a flow and about what its decompressor knows.
+pub(crate) struct Context {
+    pub(crate) history: History,
+    pub(crate) table: Table,
+    pub(crate) msn: u16,
+    stride: StrideFinder,
+    flow_label: u32,
+    behavior: u32,
+    last_ip_id: u16,
+    /// Consecutive packets whose IP-ID does not suit the behaviour.
+    ip_id_misses: u8,
+    ecn_used: bool,
+    last_ecn: u32,
+    ecn_stable: u8,
+    /// IR and IR-DYN packets still to be sent before smaller ones.
+    ir_left: u8,
+    dyn_left: u8,
+    /// Packets since the last IR and since the last IR or IR-DYN.
+    since_ir: u32,
+    since_dyn: u32,
+    /// MSN of the first IR or IR-DYN of the run that made or repaired this context.
+    run_start: u16,
+    /// Feedback has come: no periodic refreshes (RFC 6846 section 5.2.1.2).
+    pub(crate) has_feedback: bool,
+}
+
+/// The packet type for one packet and what its list brings.
+struct Plan {
+    format: Option<&'static Format>,
+    is_static: bool,
+    /// Indexes whose items the list brings; no list if `None`.
+    bring: Option<u16>,
+}
+
+impl Context {
+    pub(crate) fn new(msn: u16, config: &Config) -> Self {
+        Self {
+            history: History::EMPTY,
+            table: Table::EMPTY,
+            msn,
+            stride: StrideFinder::EMPTY,
+            flow_label: 0,
+            behavior: behavior::RANDOM,
+            last_ip_id: 0,
+            ip_id_misses: 0,
+            ecn_used: false,
+            last_ecn: 0,
+            ecn_stable: 0,
+            ir_left: config.repeat(),
+            dyn_left: 0,
+            since_ir: 0,
+            since_dyn: 0,
+            run_start: msn.wrapping_add(1),
+            has_feedback: false,
+        }
+    }
+
+    /// The dynamic part must be sent again, and the static part too if `is_static`.
+    pub(crate) fn restart(&mut self, is_static: bool, config: &Config) {
+        self.history.clear();
+        self.table.doubt();
+        self.run_start = self.msn.wrapping_add(1);
+        if is_static {
+            self.ir_left = config.repeat();
+        } else {
+            self.dyn_left = config.repeat();
+        }
+    }
+
+    /// True when a NACK for `msn` is already answered by what was sent since.
+    pub(crate) fn is_answered(&self, msn: Option<u16>, is_static: bool) -> bool {
+        let running = self.ir_left > 0 || (!is_static && self.dyn_left > 0);
+        running && msn.is_some_and(|msn| (msn.wrapping_sub(self.run_start) as i16) < 0)
+    }
+
+    /// The peer decompressed the packet with this MSN.
+    pub(crate) fn confirm(&mut self, msn: u16) {
+        let age = self.msn.wrapping_sub(msn) as i16;
+        if age < 0 {
+            return;
+        }
+        if (msn.wrapping_sub(self.run_start) as i16) >= 0 && (self.ir_left > 0 || self.dyn_left > 0) {
+            self.ir_left = 0;
+            self.dyn_left = 0;
+            self.table.confirm();
+        }
+        self.history.confirm(msn);
+    }
+
+    /// Compresses one packet; on an error nothing was sent and the peer's possible references are the same.
+    #[inline]
+    pub(crate) fn compress(
+        &mut self,
+        header: &mut Header,
+        packet: &[u8],
+        cid: u16,
+        config: &Config,
+        writer: &mut Writer<'_>,
+    ) -> Result<FormatKind, Fault> {
+        let mut values = match self.history.entries().first() {
+            Some(latest) => Values::inherit(latest),
+            None => Values::inherit(&[0; KEPT]),
+        };
+        self.learn(header, config);
+        let msn = self.msn.wrapping_add(1);
+        values[Field::Msn] = u32::from(msn);
+        values[Field::Behavior] = self.behavior;
+        values[Field::Stride] = self.stride.get();
+        values[Field::EcnUsed] = u32::from(self.ecn_used);
+        observe(header, &mut values);
+        self.table.observe(&header.options, &mut values)?;
+        let plan = self.plan(&mut values, config);
+        let head = header.len();
+        match plan.format {
+            Some(format) => {
+                self.write_co(
+                    format,
+                    plan.bring,
+                    header,
+                    &packet[..head],
+                    &mut values,
+                    config.cids,
+                    cid,
+                    writer,
+                )?;
+            }
+            None => self.write_ir(plan.is_static, header, &mut values, config.cids, cid, writer)?,
+        }
+        writer.put(&packet[head..])?;
+        if let Some(bring) = plan.bring {
+            self.table.count_sent(bring);
+        }
+        self.msn = msn;
+        self.history.push(values.kept(), config.repeat());
+        Ok(self.count(&plan))
+    }
+
+    /// Counts a packet that went out.
+    #[inline]
+    fn count(&mut self, plan: &Plan) -> FormatKind {
+        self.since_ir = self.since_ir.saturating_add(1);
+        self.since_dyn = self.since_dyn.saturating_add(1);
+        if let Some(format) = plan.format {
+            return format.kind;
+        }
+        self.since_dyn = 0;
+        self.dyn_left = self.dyn_left.saturating_sub(1);
+        if !plan.is_static {
+            return FormatKind::IrDyn;
+        }
+        self.since_ir = 0;
+        self.ir_left = self.ir_left.saturating_sub(1);
+        FormatKind::Ir
+    }
+
+    /// Adapts IP-ID behaviour, stride and use of ECN to the flow.
+    #[inline]
+    fn learn(&mut self, header: &Header, config: &Config) {
+        let fresh = self.history.entries().is_empty();
+        match header.ip {
+            Ip::V4 { id, .. } => self.learn_ip_id(id, fresh),
+            Ip::V6 { flow_label, .. } => {
+                if flow_label != self.flow_label {
+                    self.flow_label = flow_label;
+                    self.restart(true, config);
+                }
+                self.behavior = behavior::RANDOM;
+            }
+        }
+        let ecn = ecn_bits(header);
+        if ecn == self.last_ecn || fresh {
+            self.ecn_stable = self.ecn_stable.saturating_add(1);
+            self.ecn_used &= self.ecn_stable < ECN_STABLE;
+        } else {
+            self.ecn_stable = 0;
+            self.ecn_used = true;
+        }
+        self.last_ecn = ecn;
+        self.stride.observe(header.ack);
+    }
+
+    #[inline]
+    fn learn_ip_id(&mut self, id: u16, fresh: bool) {
+        let near = |delta: u16| (1..=IP_ID_NEAR).contains(&delta);
+        let last = self.last_ip_id;
+        self.last_ip_id = id;
+        let seen = if fresh {
+            if id == 0 { behavior::ZERO } else { behavior::SEQUENTIAL }
+        } else if near(id.wrapping_sub(last)) {
+            behavior::SEQUENTIAL
+        } else if near(id.swap_bytes().wrapping_sub(last.swap_bytes())) {
+            behavior::SWAPPED
+        } else if id == 0 && last == 0 {
+            behavior::ZERO
+        } else {
+            behavior::RANDOM
+        };
+        if seen == self.behavior {
+            self.ip_id_misses = 0;
+            return;
+        }
+        self.ip_id_misses += 1;
+        let patience = match self.behavior {
+            // Only zero is coded as zero.
+            behavior::ZERO => 0,
+            behavior::RANDOM => 3,
+            _ => 2,
+        };
+        if fresh || self.ir_left > 0 || self.ip_id_misses > patience {
+            self.ip_id_misses = 0;
+            self.behavior = if self.behavior == behavior::ZERO && id != 0 && seen == behavior::RANDOM {
+                // One step away from zero says nothing yet about the steps to come.
+                behavior::SEQUENTIAL
+            } else {
+                seen
+            };
+        }
+    }
+
+    /// The smallest packet that the peer understands whichever of the possible references it holds.
+    #[inline]
+    fn plan(&mut self, values: &mut Values, config: &Config) -> Plan {
+        if !self.has_feedback {
+            let due = |since: u32, every: u32| every != 0 && since >= every;
+            if due(self.since_ir, config.refresh_ir) {
+                self.ir_left = self.ir_left.max(1);
+            } else if due(self.since_dyn, config.refresh_ir_dyn) {
+                self.dyn_left = self.dyn_left.max(1);
+            }
+        }
+        let is_static = self.ir_left > 0;
+        if is_static || self.dyn_left > 0 || values[Field::Rsf] > 3 {
+            return Plan { format: None, is_static, bring: Some(u16::MAX) };
+        }
+        let changed = self.history.changed(values.kept());
+        let timestamps_fit = self.table.timestamps_fit(values, &self.history);
+        let list = changed & bit(Field::ListId) != 0 || !timestamps_fit;
+        let bring = list.then(|| self.table.must_bring(config.repeat(), timestamps_fit));
+        values[Field::ListPresent] = u32::from(list);
+        let format = self.smallest(changed, values);
+        Plan { format: Some(format), is_static, bring }
+    }
+
+    /// Formats come the shortest first, so the first that serves is the one, unless co_common is shorter still.
+    #[inline]
+    fn smallest(&self, changed: Mask, values: &mut Values) -> &'static Format {
+        const CHANGEABLE: Mask = bit(Field::Seq)
+            | bit(Field::Ack)
+            | bit(Field::Window)
+            | bit(Field::Ttl)
+            | bit(Field::EcnUsed)
+            | bit(Field::Behavior)
+            | bit(Field::Df)
+            | bit(Field::Stride)
+            | bit(Field::UrgentPointer)
+            | bit(Field::Dscp);
+        let sequential = values[Field::Behavior] <= behavior::SWAPPED;
+        let mut needs = changed & CHANGEABLE;
+        for (field, usual) in [(Field::Rsf, 0), (Field::ListPresent, 0), (Field::Urg, 0), (Field::AckFlag, 1)]
+        {
+            needs |= Mask::from(values[field] != usual) << field as u32;
+        }
+        let scaled_ack =
+            values[Field::Stride] != 0 && changed & (bit(Field::Stride) | bit(Field::AckResidue)) == 0;
+        let scaled_seq = values[Field::PayloadLen] != 0
+            && changed & (bit(Field::PayloadLen) | bit(Field::SeqResidue)) == 0;
+        let set = if sequential { &SEQ } else { &RND };
+        let found = set.iter().find(|format| {
+            needs & !format.carries == 0
+                && (scaled_ack || !format.scaled_ack)
+                && (scaled_seq || !format.scaled_seq)
+                && format.slots.iter().all(|slot| self.history.fits_slot(slot, values[slot.field]))
+        });
+        match found {
+            Some(format) if format.len <= COMMON.len => format,
+            Some(format) if format.len <= COMMON.len + self.indicate(changed, sequential, values) => format,
+            Some(_) => &COMMON,
+            None => {
+                self.indicate(changed, sequential, values);
+                &COMMON
+            }
+        }
+    }
+
+    /// Sets the indicators of co_common; returns the octets of its optional fields.
+    fn indicate(&self, changed: Mask, sequential: bool, values: &mut Values) -> usize {
+        let mut octets = 0;
+        for (field, indicator) in [(Field::Seq, Field::SeqIndicator), (Field::Ack, Field::AckIndicator)] {
+            let value = values[field];
+            let (kind, len) = if changed & bit(field) == 0 {
+                (0, 0)
+            } else if self.history.fits(field, VARIABLE_LENGTH[0], value) {
+                (1, 1)
+            } else if self.history.fits(field, VARIABLE_LENGTH[1], value) {
+                (2, 2)
+            } else {
+                (3, 4)
+            };
+            values[indicator] = kind;
+            octets += len;
+        }
+        for (field, indicator, len) in [
+            (Field::Stride, Field::StrideIndicator, 2),
+            (Field::Window, Field::WindowIndicator, 2),
+            (Field::UrgentPointer, Field::UrgentIndicator, 2),
+            (Field::Dscp, Field::DscpIndicator, 1),
+            (Field::Ttl, Field::TtlIndicator, 1),
+        ] {
+            let present = changed & bit(field) != 0;
+            values[indicator] = u32::from(present);
+            octets += if present { len } else { 0 };
+        }
+        if sequential {
+            // After a change of behaviour both ends may see the old offsets differently.
+            let offset = values[Field::IpIdOffset] as u16;
+            let short = changed & bit(Field::Behavior) == 0
+                && self
+                    .history
+                    .entries()
+                    .iter()
+                    .all(|entry| IP_ID_SHORT.fits16(entry[Field::IpIdOffset as usize] as u16, offset));
+            values[Field::IpIdIndicator] = u32::from(!short);
+            octets += if short { 1 } else { 2 };
+        }
+        octets
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn write_co(
+        &mut self,
+        format: &'static Format,
+        bring: Option<u16>,
+        header: &mut Header,
+        octets: &[u8],
+        values: &mut Values,
+        cids: CidSpace,
+        cid: u16,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), Short> {
+        values[Field::Crc] = u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
+        let word = (format.pack(values) << (64 - format.len * 8)).to_be_bytes();
+        cids.write_before(cid, writer)?;
+        writer.put(&word[..1])?;
+        cids.write_after(cid, writer)?;
+        writer.put(&word[1..format.len])?;
+        if format.kind == FormatKind::CoCommon {
+            common_tail(writer, values, &[0; KEPT])?;
+        }
+        if let Some(bring) = bring {
+            self.table.write_list(bring, values, writer)?;
+        }
+        irregular_chain(writer, header, values)?;
+        self.table.write_irregular(bring.unwrap_or(0), values, &self.history, writer)
+    }
+
+    fn write_ir(
+        &mut self,
+        is_static: bool,
+        header: &mut Header,
+        values: &mut Values,
+        cids: CidSpace,
+        cid: u16,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), Short> {
+        cids.write_before(cid, writer)?;
+        writer.put(&[if is_static { 0xfd } else { 0xf8 }])?;
+        cids.write_after(cid, writer)?;
+        writer.put(&[PROFILE_TCP, 0])?;
+        let crc_at = writer.len - 1;
+        if is_static {
+            static_chain(writer, header)?;
+        }
+        dynamic_chain(writer, header, values)?;
+        self.table.write_list(u16::MAX, values, writer)?;
+        let crc = CRC8.check(writer.written());
+        writer.written()[crc_at] = crc;
+        Ok(())
+    }
+}
+
+const PROFILE_TCP: u8 = 6;
+/// The largest step of a sequential IP-ID; a host that shares one counter among flows takes larger ones.
+const IP_ID_NEAR: u16 = 64;
+
+/// Why a packet was not compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Options,
+    Short,
+}
+
+impl From<Short> for Fault {
+    fn from(_: Short) -> Self {
+        Self::Short
+    }
+}
+
+impl From<Unlistable> for Fault {
+    fn from(_: Unlistable) -> Self {
+        Self::Options
+    }
+}

@@ -1,0 +1,118 @@
+//! Finding the scaling factor of the acknowledgment number (RFC 6846 section 6.4.8.2).
+
+/// Steps below this are no segments' worth.
+const MIN_STRIDE: u32 = 128;
+/// Longer steps are jumps.
+const MAX_STEP: u32 = 1 << 22;
+/// Steps that must agree before a stride is used, and before a working one is replaced by a larger one.
+const TRUST: u16 = 3;
+const TRUST_LARGER: u16 = 64;
+/// Steps in a row that a candidate may fail to divide.
+const PATIENCE: u8 = 4;
+
+/// Learns the largest common divisor of the steps that acknowledgments take: the segment size of the other direction.
+///
+/// A multiple of it would serve as well as long as no acknowledgment is for an odd number of segments; then the
+/// residue changes, and that costs more than the range which the smaller stride gives up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StrideFinder {
+    stride: u32,
+    candidate: u32,
+    hits: u16,
+    misses: u8,
+    last_ack: u32,
+}
+
+impl StrideFinder {
+    pub(crate) const EMPTY: Self = Self { stride: 0, candidate: 0, hits: 0, misses: 0, last_ack: 0 };
+
+    /// The stride to use, 0 while none is known.
+    #[inline]
+    pub(crate) const fn get(&self) -> u32 {
+        self.stride
+    }
+
+    /// Takes in the acknowledgment number of the next packet.
+    #[inline]
+    pub(crate) fn observe(&mut self, ack: u32) {
+        let step = ack.wrapping_sub(self.last_ack);
+        self.last_ack = ack;
+        if step == 0 || step >= MAX_STEP {
+            return;
+        }
+        if self.candidate != 0 && step.is_multiple_of(self.candidate) {
+            self.hits = self.hits.saturating_add(1);
+            self.misses = 0;
+        } else {
+            self.revise(step);
+        }
+        if self.candidate != self.stride {
+            self.adopt();
+        }
+    }
+
+    fn revise(&mut self, step: u32) {
+        let common = gcd(self.candidate, step);
+        if self.candidate != 0 && common < MIN_STRIDE {
+            self.misses += 1;
+            if self.misses < PATIENCE {
+                return;
+            }
+            self.candidate = step;
+            self.hits = 1;
+        } else {
+            self.hits = if self.candidate == 0 { 1 } else { self.hits.min(TRUST) + 1 };
+            self.candidate = common;
+        }
+        self.misses = 0;
+    }
+
+    fn adopt(&mut self) {
+        let larger = self.stride != 0 && self.candidate.is_multiple_of(self.stride);
+        let trust = if larger { TRUST_LARGER } else { TRUST };
+        if self.hits >= trust && (MIN_STRIDE..=0xffff).contains(&self.candidate) {
+            self.stride = self.candidate;
+        }
+    }
+}
+
+const fn gcd(a: u32, b: u32) -> u32 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(steps: &[u32]) -> u32 {
+        let mut finder = StrideFinder { last_ack: 77, ..StrideFinder::EMPTY };
+        let mut ack = 77u32;
+        for step in steps {
+            ack = ack.wrapping_add(*step);
+            finder.observe(ack);
+        }
+        finder.get()
+    }
+
+    #[test]
+    fn the_segment_size_is_found() {
+        assert_eq!(after(&[2896, 2896, 1448, 2896, 2896]), 1448);
+        assert_eq!(after(&[2896, 0, 2896, 0, 5792]), 2896);
+        assert_eq!(after(&[2896, 2896]), 0, "too early to tell");
+    }
+
+    #[test]
+    fn an_odd_segment_does_not_disturb() {
+        assert_eq!(after(&[1448, 1448, 1448, 1448, 17, 1448, 1448]), 1448);
+        assert_eq!(after(&[17, 33, 1448, 1448, 1448, 1448, 1448, 1448, 1448]), 1448);
+    }
+
+    #[test]
+    fn random_steps_give_no_stride() {
+        assert_eq!(after(&[1, 3, 7, 12, 99, 101, 77, 13, 1001, 2003]), 0);
+    }
+}

@@ -1,0 +1,265 @@
+//! Feedback elements: RFC 5795 section 5.2.4.1 and RFC 6846 section 8.3.
+
+use crate::cid::{CidSpace, read_large, write_large};
+use crate::crc::CRC8;
+use crate::lsb::Lsb;
+use crate::wire::{Reader, Short, Writer};
+
+/// What a decompressor says about its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedbackKind {
+    /// A packet was decompressed and its context is valid.
+    Ack,
+    /// The dynamic part of the context is assumed damaged.
+    Nack,
+    /// There is no static context, or it is assumed damaged.
+    StaticNack,
+}
+
+/// One feedback element, ready to be sent: the octets begin with the feedback type octet, so they may stand
+/// alone on a feedback channel or before a ROHC header (piggybacked).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feedback {
+    kind: FeedbackKind,
+    len: u8,
+    octets: [u8; 8],
+}
+
+impl Feedback {
+    /// What it says.
+    pub const fn kind(&self) -> FeedbackKind {
+        self.kind
+    }
+
+    /// The octets of the element.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.octets[..usize::from(self.len)]
+    }
+
+    /// An element about `cid`. An ACK is a FEEDBACK-1 with eight bits of the MSN; the others are a FEEDBACK-2
+    /// with all 16 bits, or with MSN-NOT-VALID when there is no `msn`.
+    pub(crate) fn new(kind: FeedbackKind, space: CidSpace, cid: u16, msn: Option<u16>) -> Self {
+        let mut octets = [0; 8];
+        let mut writer = Writer::new(&mut octets);
+        // One type octet, at most two of CID, at most five of FEEDBACK-2: always fits.
+        let _ = Self::write(kind, space, cid, msn, &mut writer);
+        let len = writer.len as u8;
+        octets[0] = 0xf0 | (len - 1);
+        Self { kind, len, octets }
+    }
+
+    fn write(
+        kind: FeedbackKind,
+        space: CidSpace,
+        cid: u16,
+        msn: Option<u16>,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), Short> {
+        writer.put(&[0])?;
+        if space.is_large() {
+            write_large(cid, writer)?;
+        } else {
+            space.write_before(cid, writer)?;
+        }
+        let acktype = match (kind, msn) {
+            (FeedbackKind::Ack, Some(msn)) => return writer.put(&[msn as u8]),
+            (FeedbackKind::Ack, None) => 0,
+            (FeedbackKind::Nack, _) => 1,
+            (FeedbackKind::StaticNack, _) => 2,
+        };
+        let value = msn.unwrap_or(0);
+        let high = (value >> 2) | acktype << 14;
+        writer.put(&high.to_be_bytes())?;
+        let crc_at = writer.len;
+        writer.put(&[0])?;
+        match msn {
+            Some(_) => writer.put(&[0x41, (value as u8) << 6])?,
+            None => writer.put(&[0x30])?,
+        }
+        let crc = CRC8.check(&writer.written()[1..]);
+        writer.written()[crc_at] = crc;
+        Ok(())
+    }
+}
+
+/// A feedback element as a compressor understands it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    pub(crate) kind: FeedbackKind,
+    pub(crate) cid: u16,
+    /// Low bits of an MSN and their number; `None` with MSN-NOT-VALID.
+    pub(crate) msn: Option<(u16, u32)>,
+    /// The decompressor has no room for this flow.
+    pub(crate) reject: bool,
+}
+
+impl Element {
+    /// The full MSN: the latest that was sent and ends in the element's bits.
+    pub(crate) fn msn_before(&self, sent: u16) -> Option<u16> {
+        let (bits, count) = self.msn?;
+        if count >= 16 {
+            return Some(bits);
+        }
+        Some(Lsb::new(count, (1 << count) - 1).decode16(sent, u32::from(bits)))
+    }
+}
+
+/// Splits the feedback elements and padding off the front of a ROHC packet: (feedback, the rest).
+///
+/// The first part may be empty; it is what the compressor of the opposite direction takes in
+/// [`crate::Compressor::feedback`]. A truncated element leaves everything in the first part.
+pub fn split_feedback(packet: &[u8]) -> (&[u8], &[u8]) {
+    let mut reader = Reader::new(packet);
+    while let Some(&first) = reader.rest.first() {
+        match first {
+            0xe0 => reader.rest = &reader.rest[1..],
+            0xf0..=0xf7 => {
+                if take_element(&mut reader).is_err() {
+                    return (packet, &[]);
+                }
+            }
+            _ => break,
+        }
+    }
+    packet.split_at(packet.len() - reader.rest.len())
+}
+
+/// The octets of the element at the front, without type and size.
+fn take_element<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Short> {
+    let len = match reader.next()? & 7 {
+        0 => reader.next()?,
+        len => len,
+    };
+    reader.take(usize::from(len))
+}
+
+/// Calls `handle` with every well-formed element; returns how many were malformed.
+pub(crate) fn parse(octets: &[u8], space: CidSpace, mut handle: impl FnMut(Element)) -> usize {
+    let mut reader = Reader::new(octets);
+    let mut malformed = 0;
+    while let Some(&first) = reader.rest.first() {
+        if first == 0xe0 {
+            reader.rest = &reader.rest[1..];
+            continue;
+        }
+        let element = (first & 0xf8 == 0xf0).then(|| take_element(&mut reader));
+        let Some(Ok(element)) = element else { return malformed + 1 };
+        match parse_element(element, space) {
+            Ok(element) => handle(element),
+            Err(Short) => malformed += 1,
+        }
+    }
+    malformed
+}
+
+fn parse_element(octets: &[u8], space: CidSpace) -> Result<Element, Short> {
+    let mut reader = Reader::new(octets);
+    let cid = if space.is_large() {
+        read_large(&mut reader)?
+    } else if octets.len() > 1 && octets[0] & 0xf0 == 0xe0 {
+        u16::from(reader.next()? & 0xf)
+    } else {
+        0
+    };
+    if let [msn] = reader.rest {
+        let msn = Some((u16::from(*msn), 8));
+        return Ok(Element { kind: FeedbackKind::Ack, cid, msn, reject: false });
+    }
+    let crc_at = octets.len() - reader.rest.len() + 2;
+    let head = reader.take(3)?;
+    let state = CRC8.update(CRC8.start(), &octets[..crc_at]);
+    let state = CRC8.update(state, &[0]);
+    if CRC8.update(state, &octets[crc_at + 1..]) != head[2] {
+        return Err(Short);
+    }
+    let kind = match head[0] >> 6 {
+        0 => FeedbackKind::Ack,
+        1 => FeedbackKind::Nack,
+        2 => FeedbackKind::StaticNack,
+        _ => return Err(Short),
+    };
+    let high = u16::from(head[0] & 0x3f) << 8 | u16::from(head[1]);
+    let mut element = Element { kind, cid, msn: Some((high, 14)), reject: false };
+    parse_options(&mut reader, high, &mut element)?;
+    Ok(element)
+}
+
+/// Feedback options: REJECT, MSN-NOT-VALID and MSN, each at most once; others are skipped.
+fn parse_options(reader: &mut Reader<'_>, high: u16, element: &mut Element) -> Result<(), Short> {
+    let mut seen = 0u16;
+    while !reader.rest.is_empty() {
+        let octet = reader.next()?;
+        let data = reader.take(usize::from(octet & 0xf))?;
+        let kind = octet >> 4;
+        if seen & 1 << kind != 0 {
+            return Err(Short);
+        }
+        seen |= 1 << kind;
+        match (kind, data) {
+            (2, []) => element.reject = true,
+            (3, []) => element.msn = None,
+            (4, [low]) => element.msn = Some((high << 2 | u16::from(low >> 6), 16)),
+            (2..=4, _) => return Err(Short),
+            _ => {}
+        }
+    }
+    const BOTH: u16 = 1 << 3 | 1 << 4;
+    if seen & BOTH == BOTH { Err(Short) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate alloc;
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn elements(octets: &[u8], space: CidSpace) -> Vec<Element> {
+        let mut all = Vec::new();
+        parse(octets, space, |element| all.push(element));
+        all
+    }
+
+    #[test]
+    fn every_element_returns_with_every_kind_of_cid() {
+        let spaces =
+            [(CidSpace::Small { max: 15 }, [0, 1, 15]), (CidSpace::Large { max: 16383 }, [0, 127, 16383])];
+        for (space, cids) in spaces {
+            for cid in cids {
+                for kind in [FeedbackKind::Ack, FeedbackKind::Nack, FeedbackKind::StaticNack] {
+                    for msn in [Some(0), Some(0xffff), Some(0x1234), None] {
+                        let feedback = Feedback::new(kind, space, cid, msn);
+                        let parsed = elements(feedback.as_bytes(), space);
+                        assert_eq!(parsed.len(), 1);
+                        assert_eq!((parsed[0].kind, parsed[0].cid), (kind, cid));
+                        assert_eq!(parsed[0].msn_before(msn.unwrap_or(0)), msn);
+                        let mut packet = Vec::from(feedback.as_bytes());
+                        packet.extend([0xe0, 0x55]);
+                        assert_eq!(split_feedback(&packet).1, &[0x55]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_of_a_nack_is_noticed() {
+        let space = CidSpace::Large { max: 16383 };
+        let good = Feedback::new(FeedbackKind::Nack, space, 300, Some(77));
+        for at in 8..good.as_bytes().len() * 8 {
+            let mut bad = Vec::from(good.as_bytes());
+            bad[at / 8] ^= 1 << (at % 8);
+            assert!(
+                elements(&bad, space).iter().all(|e| e.msn.is_none_or(|(_, bits)| bits == 8)),
+                "bit {at}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_feedback_1_means_the_latest_msn_that_ends_so() {
+        let element = Element { kind: FeedbackKind::Ack, cid: 0, msn: Some((0xfe, 8)), reject: false };
+        assert_eq!(element.msn_before(0x0102), Some(0x00fe));
+        assert_eq!(element.msn_before(0x0003), Some(0xfffe));
+        assert_eq!(element.msn_before(0x01fe), Some(0x01fe));
+    }
+}

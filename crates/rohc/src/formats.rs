@@ -1,0 +1,441 @@
+//! The base headers of CO packets (RFC 6846 section 8.2), each described once and used in both directions.
+//!
+//! Every base header but the tail of co_common fits in 64 bits. A [`Format`] lists its fields in the order of the
+//! wire; compressor and decompressor run over the same list, one shifting values in, the other shifting them out.
+
+use crate::lsb::Lsb;
+
+/// A field or control field by its place in [`Values`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Field {
+    // Kept in the context: what a packet that says nothing about them inherits.
+    IpIdOffset,
+    Seq,
+    SeqScaled,
+    Ack,
+    AckScaled,
+    Window,
+    Msn,
+    Ttl,
+    EcnUsed,
+    Behavior,
+    Df,
+    Stride,
+    UrgentPointer,
+    Dscp,
+    AckResidue,
+    SeqResidue,
+    PayloadLen,
+    /// IP ECN (2 bits), TCP reserved flags (4), CWR and ECE (2), as in the irregular chain.
+    EcnBits,
+    TsValue,
+    TsEcho,
+    /// Changes whenever the order or presence of options does (compressor only).
+    ListId,
+    /// Changes whenever SACK edges do (compressor only).
+    SackId,
+    /// Changes whenever the contents of generic options do (compressor only).
+    GenericId,
+    // Said anew by every packet.
+    Psh,
+    Rsf,
+    ListPresent,
+    Crc,
+    AckFlag,
+    Urg,
+    TtlOuter,
+    SeqIndicator,
+    AckIndicator,
+    StrideIndicator,
+    WindowIndicator,
+    IpIdIndicator,
+    UrgentIndicator,
+    Reserved,
+    DscpIndicator,
+    TtlIndicator,
+}
+
+/// Fields that the context keeps.
+pub(crate) const KEPT: usize = Psh as usize;
+const FIELDS: usize = TtlIndicator as usize + 1;
+
+/// What the context keeps of one packet.
+pub(crate) type Kept = [u32; KEPT];
+
+/// Every field of one packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Values([u32; FIELDS]);
+
+impl Values {
+    /// The values a packet inherits when it says nothing: the context's, ACK flag set, other flags clear.
+    #[inline]
+    pub(crate) fn inherit(kept: &Kept) -> Self {
+        let mut values = [0; FIELDS];
+        values[..KEPT].copy_from_slice(kept);
+        values[AckFlag as usize] = 1;
+        Self(values)
+    }
+
+    #[inline]
+    pub(crate) fn kept(&self) -> &Kept {
+        self.0.first_chunk().expect("KEPT is below FIELDS")
+    }
+}
+
+impl core::ops::Index<Field> for Values {
+    type Output = u32;
+    #[inline]
+    fn index(&self, field: Field) -> &u32 {
+        &self.0[field as usize]
+    }
+}
+
+impl core::ops::IndexMut<Field> for Values {
+    #[inline]
+    fn index_mut(&mut self, field: Field) -> &mut u32 {
+        &mut self.0[field as usize]
+    }
+}
+
+/// A set of fields.
+pub(crate) type Mask = u64;
+
+#[inline]
+pub(crate) const fn bit(field: Field) -> Mask {
+    1 << field as usize
+}
+
+/// One field of a base header.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    pub(crate) field: Field,
+    bits: u8,
+    /// `None`: the bits are the value.
+    lsb: Option<Lsb>,
+    width_mask: u32,
+}
+
+const fn raw(field: Field, bits: u8) -> Slot {
+    Slot { field, bits, lsb: None, width_mask: u32::MAX }
+}
+
+const fn lsb(field: Field, bits: u8, offset: i32) -> Slot {
+    let width_mask = match field {
+        IpIdOffset | Msn | Window => 0xffff,
+        Ttl => 0xff,
+        _ => u32::MAX,
+    };
+    Slot { field, bits, lsb: Some(Lsb::new(bits as u32, offset)), width_mask }
+}
+
+impl Slot {
+    /// True when the bits are the value, whatever the reference.
+    #[inline]
+    pub(crate) const fn is_raw(&self) -> bool {
+        self.lsb.is_none()
+    }
+
+    /// True when a decompressor that kept `reference` reads `value` out of this slot.
+    #[inline]
+    pub(crate) const fn fits(&self, reference: u32, value: u32) -> bool {
+        match self.lsb {
+            None => true,
+            Some(lsb) => {
+                let low = reference.wrapping_sub(lsb.offset as u32);
+                value.wrapping_sub(low) & self.width_mask < 1 << lsb.bits
+            }
+        }
+    }
+}
+
+/// A base header.
+pub(crate) struct Format {
+    pub(crate) kind: FormatKind,
+    discriminator: u8,
+    discriminator_bits: u8,
+    pub(crate) slots: &'static [Slot],
+    /// Octets on the wire; of co_common those before its optional fields.
+    pub(crate) len: usize,
+    /// Fields a decompressor learns from it.
+    pub(crate) carries: Mask,
+    /// What must not have changed: `carries` holds only if the scaling is known.
+    pub(crate) scaled_ack: bool,
+    pub(crate) scaled_seq: bool,
+    /// The check has seven bits, not three.
+    pub(crate) crc7: bool,
+}
+
+/// How a packet was coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum FormatKind {
+    Ir,
+    IrDyn,
+    IrCr,
+    CoCommon,
+    Rnd1,
+    Rnd2,
+    Rnd3,
+    Rnd4,
+    Rnd5,
+    Rnd6,
+    Rnd7,
+    Rnd8,
+    Seq1,
+    Seq2,
+    Seq3,
+    Seq4,
+    Seq5,
+    Seq6,
+    Seq7,
+    Seq8,
+}
+
+impl FormatKind {
+    /// The name RFC 6846 gives it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ir => "IR",
+            Self::IrDyn => "IR-DYN",
+            Self::IrCr => "IR-CR",
+            Self::CoCommon => "co_common",
+            Self::Rnd1 => "rnd_1",
+            Self::Rnd2 => "rnd_2",
+            Self::Rnd3 => "rnd_3",
+            Self::Rnd4 => "rnd_4",
+            Self::Rnd5 => "rnd_5",
+            Self::Rnd6 => "rnd_6",
+            Self::Rnd7 => "rnd_7",
+            Self::Rnd8 => "rnd_8",
+            Self::Seq1 => "seq_1",
+            Self::Seq2 => "seq_2",
+            Self::Seq3 => "seq_3",
+            Self::Seq4 => "seq_4",
+            Self::Seq5 => "seq_5",
+            Self::Seq6 => "seq_6",
+            Self::Seq7 => "seq_7",
+            Self::Seq8 => "seq_8",
+        }
+    }
+}
+
+/// Builds a format and checks at compile time that it fills whole octets.
+const fn format(
+    kind: FormatKind,
+    discriminator: u8,
+    discriminator_bits: u8,
+    slots: &'static [Slot],
+) -> Format {
+    let mut bits = discriminator_bits as usize;
+    let mut carries = 0;
+    let (mut scaled_ack, mut scaled_seq, mut crc7) = (false, false, false);
+    let mut i = 0;
+    while i < slots.len() {
+        bits += slots[i].bits as usize;
+        carries |= bit(slots[i].field);
+        match slots[i].field {
+            AckScaled => {
+                carries |= bit(Ack);
+                scaled_ack = true;
+            }
+            SeqScaled => {
+                carries |= bit(Seq);
+                scaled_seq = true;
+            }
+            Crc => crc7 = slots[i].bits == 7,
+            _ => {}
+        }
+        i += 1;
+    }
+    assert!(bits.is_multiple_of(8) && bits <= 64);
+    Format {
+        kind,
+        discriminator,
+        discriminator_bits,
+        slots,
+        len: bits / 8,
+        carries,
+        scaled_ack,
+        scaled_seq,
+        crc7,
+    }
+}
+
+use Field::{
+    Ack, AckFlag, AckIndicator, AckScaled, Behavior, Crc, Df, DscpIndicator, EcnUsed, IpIdIndicator,
+    IpIdOffset, ListPresent, Msn, Psh, Reserved, Rsf, Seq, SeqIndicator, SeqScaled, StrideIndicator, Ttl,
+    TtlIndicator, TtlOuter, Urg, UrgentIndicator, Window, WindowIndicator,
+};
+
+const MSN: Slot = lsb(Msn, 4, 4);
+const PSH: Slot = raw(Psh, 1);
+const CRC3: Slot = raw(Crc, 3);
+const CRC7: Slot = raw(Crc, 7);
+
+/// Formats for a random or zero IP-ID and for IPv6, the shortest first.
+#[rustfmt::skip]
+pub(crate) static RND: [Format; 8] = [
+    format(FormatKind::Rnd4, 0b1101, 4, &[lsb(AckScaled, 4, 3), MSN, PSH, CRC3]),
+    format(FormatKind::Rnd2, 0b1100, 4, &[lsb(SeqScaled, 4, 7), MSN, PSH, CRC3]),
+    format(FormatKind::Rnd3, 0b0, 1, &[lsb(Ack, 15, 8191), MSN, PSH, CRC3]),
+    format(FormatKind::Rnd1, 0b10_1110, 6, &[lsb(Seq, 18, 65535), MSN, PSH, CRC3]),
+    format(FormatKind::Rnd6, 0b1010, 4, &[CRC3, PSH, lsb(Ack, 16, 16383), MSN, lsb(SeqScaled, 4, 7)]),
+    format(FormatKind::Rnd5, 0b100, 3, &[PSH, MSN, CRC3, lsb(Seq, 14, 8191), lsb(Ack, 15, 8191)]),
+    format(FormatKind::Rnd7, 0b10_1111, 6, &[lsb(Ack, 18, 65535), raw(Window, 16), MSN, PSH, CRC3]),
+    format(FormatKind::Rnd8, 0b1_0110, 5, &[
+        raw(Rsf, 2), raw(ListPresent, 1), CRC7, MSN, PSH, lsb(Ttl, 3, 3), raw(EcnUsed, 1),
+        lsb(Seq, 16, 65535), lsb(Ack, 16, 16383),
+    ]),
+];
+
+/// Formats for a sequential IP-ID, in network order or swapped, the shortest first.
+#[rustfmt::skip]
+pub(crate) static SEQ: [Format; 8] = [
+    format(FormatKind::Seq4, 0b0, 1, &[lsb(AckScaled, 4, 3), lsb(IpIdOffset, 3, 1), MSN, PSH, CRC3]),
+    format(FormatKind::Seq2, 0b1_1010, 5, &[lsb(IpIdOffset, 7, 3), lsb(SeqScaled, 4, 7), MSN, PSH, CRC3]),
+    format(FormatKind::Seq1, 0b1010, 4, &[lsb(IpIdOffset, 4, 3), lsb(Seq, 16, 32767), MSN, PSH, CRC3]),
+    format(FormatKind::Seq3, 0b1001, 4, &[lsb(IpIdOffset, 4, 3), lsb(Ack, 16, 16383), MSN, PSH, CRC3]),
+    format(FormatKind::Seq6, 0b1_1011, 5, &[
+        lsb(SeqScaled, 4, 7), lsb(IpIdOffset, 7, 3), lsb(Ack, 16, 16383), MSN, PSH, CRC3,
+    ]),
+    format(FormatKind::Seq5, 0b1000, 4, &[
+        lsb(IpIdOffset, 4, 3), lsb(Ack, 16, 16383), lsb(Seq, 16, 32767), MSN, PSH, CRC3,
+    ]),
+    format(FormatKind::Seq7, 0b1100, 4, &[
+        lsb(Window, 15, 16383), lsb(IpIdOffset, 5, 3), lsb(Ack, 16, 32767), MSN, PSH, CRC3,
+    ]),
+    format(FormatKind::Seq8, 0b1011, 4, &[
+        lsb(IpIdOffset, 4, 3), raw(ListPresent, 1), CRC7, MSN, PSH, lsb(Ttl, 3, 3), raw(EcnUsed, 1),
+        lsb(Ack, 15, 8191), raw(Rsf, 2), lsb(Seq, 14, 8191),
+    ]),
+];
+
+/// The format for everything; its optional fields follow, see [`crate::chains::common_tail`].
+#[rustfmt::skip]
+pub(crate) static COMMON: Format = format(FormatKind::CoCommon, 0b111_1101, 7, &[
+    raw(TtlOuter, 1), raw(AckFlag, 1), PSH, raw(Rsf, 2), MSN,
+    raw(SeqIndicator, 2), raw(AckIndicator, 2), raw(StrideIndicator, 1), raw(WindowIndicator, 1),
+    raw(IpIdIndicator, 1), raw(UrgentIndicator, 1),
+    raw(Reserved, 1), raw(EcnUsed, 1), raw(DscpIndicator, 1), raw(TtlIndicator, 1), raw(ListPresent, 1),
+    raw(Behavior, 2), raw(Urg, 1), raw(Df, 1), CRC7,
+]);
+
+impl Format {
+    /// Finds the format of a first octet: co_common, or one of the set that the context's IP-ID behaviour selects.
+    #[inline]
+    pub(crate) fn of(first: u8, sequential: bool) -> Option<&'static Self> {
+        let index = FIRST_OCTET[usize::from(sequential)][usize::from(first)];
+        match usize::from(index) {
+            at @ 0..8 => Some(if sequential { &SEQ[at] } else { &RND[at] }),
+            8 => Some(&COMMON),
+            _ => None,
+        }
+    }
+
+    const fn starts(&self, first: u8) -> bool {
+        first >> (8 - self.discriminator_bits) == self.discriminator
+    }
+
+    /// The base header as the last `len` octets of a big-endian word.
+    #[inline]
+    pub(crate) fn pack(&self, values: &Values) -> u64 {
+        let mut word = u64::from(self.discriminator);
+        for slot in self.slots {
+            let value = u64::from(values[slot.field]) & ((1 << slot.bits) - 1);
+            word = word << slot.bits | value;
+        }
+        word
+    }
+
+    /// Reads the base header out of a word of the shape of [`Format::pack`]; `values` holds the references.
+    #[inline]
+    pub(crate) fn unpack(&self, word: u64, values: &mut Values) {
+        let mut left = self.len as u32 * 8 - u32::from(self.discriminator_bits);
+        for slot in self.slots {
+            left -= u32::from(slot.bits);
+            let bits = (word >> left) as u32 & ((1 << slot.bits) - 1);
+            let value = &mut values[slot.field];
+            *value = match slot.lsb {
+                None => bits,
+                Some(lsb) => lsb.decode(*value, bits) & slot.width_mask,
+            };
+        }
+    }
+}
+
+const NONE: u8 = 0xff;
+
+/// Index into [`RND`] or [`SEQ`] by first octet, 8 for co_common.
+static FIRST_OCTET: [[u8; 256]; 2] = [first_octets(&RND), first_octets(&SEQ)];
+
+const fn first_octets(set: &[Format; 8]) -> [u8; 256] {
+    let mut table = [NONE; 256];
+    let mut first = 0;
+    while first < 256 {
+        let mut at = 0;
+        while at < 8 {
+            if set[at].starts(first as u8) {
+                assert!(table[first] == NONE, "two formats share a first octet");
+                table[first] = at as u8;
+            }
+            at += 1;
+        }
+        if COMMON.starts(first as u8) {
+            assert!(table[first] == NONE, "co_common shares a first octet");
+            table[first] = 8;
+        }
+        first += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_of_the_rfc() {
+        let len = |set: &[Format; 8]| -> [usize; 8] { core::array::from_fn(|i| set[i].len) };
+        assert_eq!(len(&RND), [2, 2, 3, 4, 4, 5, 6, 7]);
+        assert_eq!(len(&SEQ), [2, 3, 4, 4, 5, 6, 6, 7]);
+        assert_eq!(COMMON.len, 5);
+    }
+
+    #[test]
+    fn reserved_first_octets_are_no_base_headers() {
+        for sequential in [false, true] {
+            for first in 0xe0..=0xffu8 {
+                let expected = matches!(first, 0xfa | 0xfb);
+                assert_eq!(Format::of(first, sequential).is_some(), expected, "{first:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked() {
+        let mut kept = [0; KEPT];
+        kept[Ack as usize] = 0xffff_ff00;
+        kept[Seq as usize] = 77;
+        kept[Msn as usize] = 0xffff;
+        kept[Ttl as usize] = 255;
+        for set in [&RND, &SEQ] {
+            for format in set {
+                let mut values = Values::inherit(&kept);
+                values[Ack] = 10;
+                values[Msn] = 3;
+                values[Psh] = 1;
+                values[Crc] = 5;
+                let mut read = Values::inherit(&kept);
+                let word = format.pack(&values);
+                assert_eq!(word >> (format.len * 8) as u32, 0);
+                format.unpack(word, &mut read);
+                assert_eq!(read[Msn], 3);
+                assert_eq!((read[Psh], read[Crc]), (1, 5), "{:?}", format.kind);
+                if format.carries & bit(Ack) != 0 && !format.scaled_ack {
+                    assert_eq!(read[Ack], 10, "{:?}", format.kind);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Between a [`Header`] and the [`Values`] that CO packets code.
+
+use crate::chains::{
+    behavior, ecn_bits, ip_id_from_offset, ip_id_offset, rsf_flags, rsf_index, set_ecn_bits,
+};
+use crate::formats::{Field, Values};
+use crate::header::{Header, Ip, flags};
+
+/// Sets every field that follows from the header alone; needs the behaviour, MSN and stride in `values`.
+///
+/// A combination of RST, SYN and FIN has no index: [`Field::Rsf`] is then 4.
+#[inline]
+pub(crate) fn observe(header: &Header, values: &mut Values) {
+    values[Field::Seq] = header.seq;
+    values[Field::Ack] = header.ack;
+    values[Field::Window] = u32::from(header.window);
+    values[Field::Ttl] = u32::from(header.ttl);
+    values[Field::Dscp] = u32::from(header.dscp);
+    values[Field::UrgentPointer] = u32::from(header.urgent);
+    values[Field::EcnBits] = ecn_bits(header);
+    values[Field::Psh] = u32::from(header.has(flags::PSH));
+    values[Field::AckFlag] = u32::from(header.has(flags::ACK));
+    values[Field::Urg] = u32::from(header.has(flags::URG));
+    values[Field::Rsf] = rsf_index(header.flags).unwrap_or(4);
+    match header.ip {
+        Ip::V4 { id, dont_fragment, .. } => {
+            values[Field::Df] = u32::from(dont_fragment);
+            values[Field::IpIdOffset] = ip_id_offset(id, values[Field::Msn], values[Field::Behavior]);
+        }
+        Ip::V6 { .. } => {
+            values[Field::Df] = 0;
+            values[Field::IpIdOffset] = 0;
+            values[Field::Behavior] = behavior::RANDOM;
+        }
+    }
+    values[Field::PayloadLen] = u32::from(header.payload_len);
+    scale(values);
+}
+
+/// field_scaling for both sequence and acknowledgment number (RFC 6846 section 6.4.8).
+///
+/// A packet without payload has no scaling factor for the sequence number; what was established stays.
+#[inline]
+pub(crate) fn scale(values: &mut Values) {
+    let (ack, stride) = (values[Field::Ack], values[Field::Stride]);
+    if stride != 0 {
+        values[Field::AckScaled] = ack / stride;
+        values[Field::AckResidue] = ack % stride;
+    }
+    let (seq, len) = (values[Field::Seq], values[Field::PayloadLen]);
+    if len != 0 {
+        values[Field::SeqScaled] = seq / len;
+        values[Field::SeqResidue] = seq % len;
+    }
+}
+
+/// Writes the fields of a CO packet into `header`, whose static fields stay. An IP-ID that came in the irregular
+/// chain is already there.
+#[inline]
+pub(crate) fn reconstruct(values: &Values, header: &mut Header) {
+    header.seq = values[Field::Seq];
+    header.ack = values[Field::Ack];
+    header.window = values[Field::Window] as u16;
+    header.ttl = values[Field::Ttl] as u8;
+    header.dscp = values[Field::Dscp] as u8;
+    header.urgent = values[Field::UrgentPointer] as u16;
+    header.flags = rsf_flags(values[Field::Rsf])
+        | (values[Field::Psh] as u8) << 3
+        | (values[Field::AckFlag] as u8) << 4
+        | (values[Field::Urg] as u8) << 5;
+    set_ecn_bits(header, values[Field::EcnBits]);
+    if let Ip::V4 { id, dont_fragment, .. } = &mut header.ip {
+        *dont_fragment = values[Field::Df] != 0;
+        match values[Field::Behavior] {
+            behavior::RANDOM => {}
+            behavior::ZERO => *id = 0,
+            sequential => *id = ip_id_from_offset(values[Field::IpIdOffset], values[Field::Msn], sequential),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One description for both directions: a [`Coder`] either writes the values it is shown or replaces them by what it reads.
+
+use crate::lsb::Lsb;
+
+/// The input ended too early, or the output has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Short;
+
+/// Writes or reads a sequence of octets, depending on who implements it.
+pub(crate) trait Coder {
+    /// True for the direction that replaces values.
+    const READS: bool;
+
+    fn octets(&mut self, value: &mut [u8]) -> Result<(), Short>;
+
+    #[inline]
+    fn u8(&mut self, value: &mut u8) -> Result<(), Short> {
+        let mut octets = [*value];
+        self.octets(&mut octets)?;
+        *value = octets[0];
+        Ok(())
+    }
+
+    #[inline]
+    fn u16(&mut self, value: &mut u16) -> Result<(), Short> {
+        let mut octets = value.to_be_bytes();
+        self.octets(&mut octets)?;
+        *value = u16::from_be_bytes(octets);
+        Ok(())
+    }
+
+    #[inline]
+    fn u32(&mut self, value: &mut u32) -> Result<(), Short> {
+        let mut octets = value.to_be_bytes();
+        self.octets(&mut octets)?;
+        *value = u32::from_be_bytes(octets);
+        Ok(())
+    }
+
+    /// The low `count` octets (at most four) of a word.
+    #[inline]
+    fn low(&mut self, count: usize, word: &mut u32) -> Result<(), Short> {
+        let mut octets = word.to_be_bytes();
+        self.octets(&mut octets[4 - count..])?;
+        octets[..4 - count].fill(0);
+        *word = u32::from_be_bytes(octets);
+        Ok(())
+    }
+
+    /// `value` as the `lsb.bits / 8` octets of an LSB encoding beside `reference`, modulo `width_mask` + 1.
+    #[inline]
+    fn lsb(&mut self, lsb: Lsb, width_mask: u32, reference: u32, value: &mut u32) -> Result<(), Short> {
+        let mut bits = lsb.encode(*value);
+        self.low(lsb.bits as usize / 8, &mut bits)?;
+        if Self::READS {
+            *value = lsb.decode(reference, bits) & width_mask;
+        }
+        Ok(())
+    }
+}
+
+/// Reads from a slice.
+pub(crate) struct Reader<'a> {
+    pub(crate) rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    #[inline]
+    pub(crate) const fn new(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Short> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Short)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<u8, Short> {
+        let (&first, rest) = self.rest.split_first().ok_or(Short)?;
+        self.rest = rest;
+        Ok(first)
+    }
+}
+
+impl Coder for Reader<'_> {
+    const READS: bool = true;
+
+    #[inline]
+    fn octets(&mut self, value: &mut [u8]) -> Result<(), Short> {
+        value.copy_from_slice(self.take(value.len())?);
+        Ok(())
+    }
+}
+
+/// Writes to a slice.
+pub(crate) struct Writer<'a> {
+    pub(crate) out: &'a mut [u8],
+    pub(crate) len: usize,
+}
+
+impl<'a> Writer<'a> {
+    #[inline]
+    pub(crate) const fn new(out: &'a mut [u8]) -> Self {
+        Self { out, len: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn put(&mut self, octets: &[u8]) -> Result<(), Short> {
+        let end = self.len + octets.len();
+        self.out.get_mut(self.len..end).ok_or(Short)?.copy_from_slice(octets);
+        self.len = end;
+        Ok(())
+    }
+
+    /// What has been written so far.
+    #[inline]
+    pub(crate) fn written(&mut self) -> &mut [u8] {
+        &mut self.out[..self.len]
+    }
+}
+
+impl Coder for Writer<'_> {
+    const READS: bool = false;
+
+    #[inline]
+    fn octets(&mut self, value: &mut [u8]) -> Result<(), Short> {
+        self.put(value)
+    }
+}

@@ -1,0 +1,45 @@
+//! Every shared capture survives the round trip bit for bit, and is no longer than the goal.
+
+mod common;
+
+use std::collections::BTreeMap;
+use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+
+struct Outcome {
+    octets_per_packet: f64,
+    formats: BTreeMap<&'static str, u32>,
+}
+
+/// Round trip of all packets; the headers' octets only.
+fn round_trip(name: &str, packets: &[Vec<u8>], config: Config) -> Outcome {
+    let mut compressor = Compressor::new(config);
+    let mut decompressor = Decompressor::new(DecompressorConfig { cids: config.cids, ..Default::default() });
+    let (mut rohc, mut back) = (vec![0; 70_000], vec![0; 70_000]);
+    let mut formats = BTreeMap::new();
+    let mut octets = 0;
+    for (at, packet) in packets.iter().enumerate() {
+        let made =
+            compressor.compress(packet, &mut rohc).unwrap_or_else(|e| panic!("{name} packet {at}: {e}"));
+        let done = decompressor.decompress(&rohc[..made.len], &mut back).unwrap_or_else(|e| {
+            panic!("{name} packet {at} as {}: {e}: {:02x?}", made.format.name(), &rohc[..made.len])
+        });
+        assert_eq!(&back[..done.len], packet, "{name} packet {at} as {}", made.format.name());
+        let header = tacit_rohc::header::Header::parse(packet).unwrap();
+        octets += made.len - usize::from(header.payload_len);
+        *formats.entry(made.format.name()).or_default() += 1;
+    }
+    Outcome { octets_per_packet: octets as f64 / packets.len() as f64, formats }
+}
+
+#[test]
+fn every_capture_returns_bit_for_bit() {
+    for name in common::ACKS.iter().chain(&common::BIDIR) {
+        let Some(packets) = common::capture(name) else { continue };
+        for repeat in [1, 2, 3, 4, 8] {
+            let outcome = round_trip(name, &packets, Config { repeat, ..Config::default() });
+            println!("{name} repeat {repeat}: {:.3} {:?}", outcome.octets_per_packet, outcome.formats);
+        }
+        let cids = CidSpace::Large { max: 300 };
+        round_trip(name, &packets, Config { cids, refresh_ir: 400, refresh_ir_dyn: 70, ..Config::default() });
+    }
+}
