@@ -14,7 +14,7 @@ use crate::header::{Header, MAX_HEADER_LEN};
 /// A context unused while so many ACKs passed gives its CID to another flow.
 const IDLE_ACKS: u64 = 512;
 
-/// Native ACKs whose checks a new incarnation must not share.
+/// Incarnations whose checks a new one must not share.
 const REMEMBERED_CHECKS: usize = 4;
 
 /// What the compressor keeps of the flow that owns a CID.
@@ -26,6 +26,7 @@ struct Slot {
     live: bool,
     /// The check to send with the next frame: it is the first of an incarnation.
     begins: Option<u16>,
+    /// The checks of the latest incarnations that sent a frame.
     recent: [Option<u16>; REMEMBERED_CHECKS],
     context: Context,
     model: Model,
@@ -78,8 +79,6 @@ impl Compressor {
         if slot.recent.contains(&Some(check)) {
             return;
         }
-        slot.recent.rotate_right(1);
-        slot.recent[0] = Some(check);
         slot.live = true;
         slot.begins = Some(check);
         slot.context = Context::new(&header);
@@ -213,7 +212,12 @@ impl Compressor {
         } else {
             slot.encode_batch(acks, count, &mut self.body)
         };
-        let native = slot.begins.take().unwrap_or(0);
+        let begins = slot.begins.take();
+        if begins.is_some() {
+            slot.recent.rotate_right(1);
+            slot.recent[0] = begins;
+        }
+        let native = begins.unwrap_or(0);
         Frame { kind, cid: slot.cid, msn, check, native, body: &self.body }.emit(out);
     }
 }

@@ -1,9 +1,9 @@
 //! What the tests of the HACK variant share: captures, and frames as a driver cuts them.
 #![allow(dead_code, clippy::unwrap_used, reason = "every test takes its share; a failure is a panic")]
 
+#[path = "../common/mod.rs"]
+mod common;
 pub mod packets;
-
-use std::path::PathBuf;
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Report};
 use tacit_rohc::header::{Header, MAX_HEADER_LEN};
@@ -16,14 +16,7 @@ pub struct Seen {
 
 /// The IP packets of a capture; `None`, said loudly, when the shared data is not here.
 pub fn capture(name: &str) -> Option<Vec<Seen>> {
-    let path: PathBuf =
-        [env!("CARGO_MANIFEST_DIR"), "../../../shared/data/captures", &format!("{name}.acks.pcap")]
-            .iter()
-            .collect();
-    let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("SKIPPED: no capture {name}");
-        return None;
-    };
+    let bytes = std::fs::read(common::data(&format!("captures/{name}.acks.pcap"))?).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let per_us = match word(0) {
         0xa1b2_c3d4 => 1,
