@@ -137,3 +137,36 @@ fn what_must_go_natively_is_refused() {
     compressor.invalidate(&good);
     assert_eq!((compressor.pending(), compressor.push(&good)), (0, Err(Refusal::NoContext)));
 }
+
+/// Forgetting one of two flows leaves the other's ACKs in the frame, and the octets they are checked by.
+#[test]
+fn a_flow_forgotten_takes_only_its_own_acks_along() {
+    for coding in [Coding::PerAck, Coding::Batch] {
+        let (mut compressor, mut decompressor) = both_ends(coding);
+        let mut flows = [1, 2, 3].map(|port| Receiver::new(false, port, u32::from(port)));
+        for flow in &mut flows {
+            let native = flow.packet();
+            compressor.note_native(&native);
+            decompressor.note_native(&native);
+        }
+        let mut kept = Vec::new();
+        for round in 0..4 {
+            for (i, flow) in flows.iter_mut().enumerate() {
+                flow.apply(&Change::Usual { units: round, value: 1, echo: 0, window: 1 });
+                let ack = flow.packet();
+                assert_eq!(compressor.push(&ack), Ok(()));
+                if i != 1 {
+                    kept.push(ack);
+                }
+            }
+        }
+        compressor.invalidate(&flows[1].packet());
+        let mut frames = Vec::new();
+        assert_eq!(compressor.finish_frame(&mut frames), kept.len());
+        let mut got = Vec::new();
+        let report = decompressor.receive(&frames, &mut |packet| got.push(packet.to_vec()));
+        assert_eq!(report, Report { frames: 2, acks: kept.len(), ..Report::default() });
+        kept.sort_by_key(|ack| ack[21]);
+        assert_eq!(got, kept, "flow by flow, in order within each");
+    }
+}
