@@ -140,8 +140,13 @@ impl Compressor {
     ///
     /// See [`CompressError`]: the packet must travel uncompressed, and compression may go on with the next.
     pub fn compress(&mut self, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
-        let mut header = Header::parse(packet).map_err(CompressError::Header)?;
-        let packet = &packet[..header.len() + usize::from(header.payload_len)];
+        // By reference: the header is large, and moving it here would wait for what was just stored.
+        let mut parsed = Header::parse_apart(packet);
+        let (header, options) = match &mut parsed {
+            Ok((header, options)) => (header, *options),
+            Err(error) => return Err(CompressError::Header(*error)),
+        };
+        let packet = &packet[..header.len() + options.len() + usize::from(header.payload_len)];
         let cid = self.find(&packet[key_range(&header.ip)]);
         let slot = &mut self.slots[cid];
         if slot.rejected {
@@ -149,13 +154,12 @@ impl Compressor {
         }
         let mut writer = Writer::new(out);
         let cid = cid as u16;
-        let format =
-            slot.context.compress(&mut header, packet, cid, &self.config, &mut writer).map_err(|fault| {
-                match fault {
-                    Fault::Options => CompressError::Options,
-                    Fault::Short => CompressError::OutputTooSmall,
-                }
-            })?;
+        let format = slot.context.compress(header, options, packet, cid, &self.config, &mut writer).map_err(
+            |fault| match fault {
+                Fault::Options => CompressError::Options,
+                Fault::Short => CompressError::OutputTooSmall,
+            },
+        )?;
         Ok(Compressed { len: writer.len, format, cid })
     }
 
@@ -191,7 +195,7 @@ impl Compressor {
         let slot = &mut self.slots[cid];
         self.flows.remove(&slot.key);
         self.flows.insert(key, cid as u16);
-        let context = Context::new(slot.context.msn, &self.config);
+        let context = Context::new(slot.context.msn(), &self.config);
         *slot = Slot { key, context, last_used: 0, rejected: false };
         cid
     }
@@ -209,7 +213,7 @@ impl Compressor {
         slot.rejected |= element.reject;
         let context = &mut slot.context;
         context.has_feedback = true;
-        let msn = element.msn_before(context.msn);
+        let msn = element.msn_before(context.msn());
         let is_static = match (element.kind, msn) {
             (FeedbackKind::Ack, _) => {
                 if let Some(msn) = msn {

@@ -7,6 +7,9 @@ use crate::items::{Generic, Generics, ITEMS, MAX_LIST, Sack, TS_FORMS, index, wr
 use crate::lsb::Lsb;
 use crate::wire::{Short, Writer};
 
+/// The last form's interval holds those of the others.
+const TS_WIDEST: Lsb = TS_FORMS[TS_FORMS.len() - 1].2;
+
 /// The options of one packet as indexes into the item table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Order {
@@ -80,8 +83,7 @@ impl Table {
 
     /// Enters the options of a packet; the identifiers in `values` tell whether anything is new.
     #[inline]
-    pub(crate) fn observe(&mut self, options: &Options, values: &mut Values) -> Result<(), Unlistable> {
-        let octets = options.as_bytes();
+    pub(crate) fn observe(&mut self, octets: &[u8], values: &mut Values) -> Result<(), Unlistable> {
         // What nearly every segment of a modern host carries: NOP, NOP, timestamps.
         if let [1, 1, 8, 10, ts @ ..] = octets
             && let Ok(ts) = <&[u8; 8]>::try_from(ts)
@@ -90,7 +92,7 @@ impl Table {
             values[Field::TsValue] = u32::from_be_bytes([ts[0], ts[1], ts[2], ts[3]]);
             values[Field::TsEcho] = u32::from_be_bytes([ts[4], ts[5], ts[6], ts[7]]);
         } else {
-            self.observe_each(options, values)?;
+            self.observe_each(octets, values)?;
         }
         values[Field::ListId] = self.list_id;
         values[Field::SackId] = self.sack_id;
@@ -98,10 +100,10 @@ impl Table {
         Ok(())
     }
 
-    fn observe_each(&mut self, options: &Options, values: &mut Values) -> Result<(), Unlistable> {
+    fn observe_each(&mut self, octets: &[u8], values: &mut Values) -> Result<(), Unlistable> {
         let mut order = Order::EMPTY;
         let mut used = 0u16;
-        let mut rest = options.iter();
+        let mut rest = Options::iter_over(octets);
         while let (octets, Some(option)) = (rest.as_bytes(), rest.next()) {
             let octets = &octets[..octets.len() - rest.as_bytes().len()];
             let at = match self.reserved_index(&option, used, values)? {
@@ -203,13 +205,13 @@ impl Table {
         bring
     }
 
-    /// True when timestamps occur and are too far from what the peer may have for any irregular form.
+    /// False when timestamps occur and are too far from what the peer may have for any irregular form.
     #[inline]
     pub(crate) fn timestamps_fit(&self, values: &Values, history: &History) -> bool {
         !self.order.list().contains(&index::TIMESTAMPS)
             || [Field::TsValue, Field::TsEcho]
                 .iter()
-                .all(|&field| timestamp_form(field, values[field], history).is_some())
+                .all(|&field| history.fits(field, TS_WIDEST, values[field]))
     }
 
     /// Writes the list and the items of `bring`.

@@ -106,7 +106,9 @@ impl Context {
         let mut header = self.header;
         irregular_chain(&mut reader, &mut header, &mut values)?;
         items.read_irregular(brought, &mut reader, scratch, &mut values)?;
-        header.options = items.build(scratch, &values).ok_or(Fault::Malformed)?;
+        if !items.build(scratch, &values, &mut header.options) {
+            return Err(Fault::Malformed);
+        }
 
         let payload = reader.rest;
         header.payload_len = payload_len(&header, payload)?;
@@ -174,7 +176,9 @@ impl Context {
         if brought.count_ones() != u32::from(items.len()) {
             return Err(Fault::Malformed);
         }
-        header.options = items.build(scratch, &values).ok_or(Fault::Malformed)?;
+        if !items.build(scratch, &values, &mut header.options) {
+            return Err(Fault::Malformed);
+        }
         let payload = reader.rest;
         check_crc8(packet, crc_at, packet.len() - payload.len())?;
         self.establish(header, &mut values, items, scratch, payload, out)
