@@ -136,7 +136,7 @@ impl Context {
         values[Field::Stride] = self.stride.get();
         values[Field::EcnUsed] = u32::from(self.ecn_used);
         observe(header, &mut values);
-        self.table.observe(options, &mut values)?;
+        self.table.observe(options, &mut values, &self.history)?;
         let plan = self.plan(&mut values, config);
         let head = packet.len() - usize::from(header.payload_len);
         match plan.format {
@@ -156,7 +156,7 @@ impl Context {
         }
         writer.put(&packet[head..])?;
         if let Some(bring) = plan.bring {
-            self.table.count_sent(bring);
+            self.table.count_sent(bring, config.repeat());
         }
         self.msn = msn;
         self.history.push(values.kept(), config.repeat());
