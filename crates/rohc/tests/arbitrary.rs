@@ -2,6 +2,8 @@
 
 #[path = "common/flow.rs"]
 mod flow;
+#[path = "common/scripts.rs"]
+mod scripts;
 
 use proptest::prelude::*;
 use tacit_rohc::{CidSpace, CompressError, Compressor, Config, Decompressor, DecompressorConfig};
@@ -41,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_packet_returns(script in flow::scripts(120), v6: bool, repeat in 1u8..=8, large: bool, seed: u64) {
+    fn every_packet_returns(script in scripts::scripts(120), v6: bool, repeat in 1u8..=8, large: bool, seed: u64) {
         let cids = if large { CidSpace::Large { max: 200 } } else { CidSpace::Small { max: 15 } };
         let packets = flow::packets(&script, v6);
         check(&packets, Config { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20 }, |_| true)?;
@@ -50,7 +52,7 @@ proptest! {
     /// The promise of the optimistic approach: fewer losses in a row than repetitions harm nobody else.
     #[test]
     fn losses_shorter_than_the_repetition_harm_only_the_lost(
-        script in flow::scripts(120), v6: bool, repeat in 2u8..=8, pattern in prop::collection::vec(any::<bool>(), 7..40),
+        script in scripts::scripts(120), v6: bool, repeat in 2u8..=8, pattern in prop::collection::vec(any::<bool>(), 7..40),
     ) {
         let packets = flow::packets(&script, v6);
         let mut lost = 0;
@@ -62,7 +64,7 @@ proptest! {
 
     /// Two flows that share one context, each coming back again and again.
     #[test]
-    fn evicted_flows_return(script in flow::scripts(40), repeat in 1u8..=4) {
+    fn evicted_flows_return(script in scripts::scripts(40), repeat in 1u8..=4) {
         let mut packets = Vec::new();
         for (four, six) in flow::packets(&script, false).into_iter().zip(flow::packets(&script, true)) {
             packets.extend([four.clone(), four, six]);

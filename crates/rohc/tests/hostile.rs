@@ -2,6 +2,8 @@
 
 #[path = "common/flow.rs"]
 mod flow;
+#[path = "common/scripts.rs"]
+mod scripts;
 
 use proptest::prelude::*;
 use tacit_rohc::{
@@ -66,7 +68,7 @@ proptest! {
 
     /// A damaged copy before each packet: whatever is refused for its check leaves the context as it was.
     #[test]
-    fn what_fails_changes_nothing(script in flow::scripts(60), v6: bool, hows in prop::collection::vec(any::<u32>(), 60)) {
+    fn what_fails_changes_nothing(script in scripts::scripts(60), v6: bool, hows in prop::collection::vec(any::<u32>(), 60)) {
         let config = Config::default();
         let pairs = compressed(&flow::packets(&script, v6), config);
         let mut decompressor = patient(config.cids);
@@ -87,7 +89,7 @@ proptest! {
 
     /// Too little room is an error, never a cut packet, and the next try succeeds.
     #[test]
-    fn short_output_is_refused(script in flow::scripts(40), v6: bool, rooms in prop::collection::vec(0usize..1500, 40)) {
+    fn short_output_is_refused(script in scripts::scripts(40), v6: bool, rooms in prop::collection::vec(0usize..1500, 40)) {
         let mut compressor = Compressor::new(Config::default());
         let mut decompressor = patient(Config::default().cids);
         let (mut rohc, mut out) = ([0; 2000], [0; 2000]);

@@ -14,6 +14,8 @@ use crate::wire::{Reader, Short};
 pub(crate) enum Fault {
     Malformed,
     Crc,
+    /// As `Crc`, of a packet that seems to be older than the reference.
+    Stale,
     OutputTooSmall,
 }
 
@@ -124,13 +126,14 @@ impl Context {
         let len = emit(&header, payload, out)?;
         let octets = &out[..len - payload.len()];
         let check = if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) };
-        if u32::from(check) != values[Field::Crc] {
-            return Err(Fault::Crc);
-        }
         let age = (values[Field::Msn] as u16).wrapping_sub(self.msn()) as i16;
+        let failure = if age > 0 { Fault::Crc } else { Fault::Stale };
+        if u32::from(check) != values[Field::Crc] {
+            return Err(failure);
+        }
         // A packet from before the reference was coded beside another one: three bits are too few to trust it.
         if (verify || age <= 0) && !format.crc7 && !header.has_valid_checksum(payload) {
-            return Err(Fault::Crc);
+            return Err(failure);
         }
         // It is delivered, but the context stays with the newest (RFC 6846 section 5.3.1.1).
         if age > 0 || self.damaged {

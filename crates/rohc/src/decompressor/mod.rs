@@ -91,6 +91,8 @@ pub enum DecompressErrorKind {
     Damaged,
     /// The check failed.
     Crc,
+    /// The check failed, and by its MSN the packet is a duplicate or came late. Says nothing about the context.
+    Stale,
     /// The output is shorter than the packet.
     OutputTooSmall,
 }
@@ -106,6 +108,7 @@ impl fmt::Display for DecompressError {
             DecompressErrorKind::NoContext => "no context",
             DecompressErrorKind::Damaged => "context in doubt, check too weak to repair it",
             DecompressErrorKind::Crc => "wrong check",
+            DecompressErrorKind::Stale => "wrong check of a packet older than the reference",
             DecompressErrorKind::OutputTooSmall => "output too small",
         })
     }
@@ -118,6 +121,7 @@ impl From<Fault> for DecompressErrorKind {
         match fault {
             Fault::Malformed => Self::Malformed,
             Fault::Crc => Self::Crc,
+            Fault::Stale => Self::Stale,
             Fault::OutputTooSmall => Self::OutputTooSmall,
         }
     }

@@ -1,22 +1,12 @@
-//! Flows of arbitrary legal headers.
+//! Flows of arbitrary legal headers; the fuzz targets use them, too.
 #![allow(dead_code)]
 
-use proptest::prelude::*;
 use tacit_rohc::header::{Header, Ip, MAX_OPTIONS_LEN, Options};
 
 /// What happens to a header between two packets, and a number that says how much.
 pub type Change = (u8, u32);
 /// The changes before each packet.
 pub type Script = Vec<Vec<Change>>;
-
-/// Scripts of up to `packets` packets in which everything may change, at any time or seldom.
-pub fn scripts(packets: usize) -> impl Strategy<Value = Script> {
-    let amount = prop_oneof![any::<u32>(), 0u32..200, Just(0xffff_ffff), Just(0x8000_0000)];
-    let change = (0u8..26, amount);
-    let quiet = prop::collection::vec(change.clone(), 0..2);
-    let busy = prop::collection::vec(change, 0..6);
-    prop::collection::vec(prop_oneof![4 => Just(vec![(0, 2)]), 3 => quiet, 1 => busy], 1..packets)
-}
 
 fn first(v6: bool) -> Header {
     let ip = if v6 {
