@@ -286,7 +286,7 @@ fn the_residue_changes_where_the_ack_wraps() {
             assert_eq!(made.format, FormatKind::Seq3);
         }
     }
-    assert_eq!(unscaled, 4, "said as often as any change");
+    assert_eq!(unscaled, Config::default().repeat, "said as often as any change");
 }
 
 #[test]
