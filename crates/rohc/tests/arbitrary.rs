@@ -1,4 +1,5 @@
 //! Whatever a legal flow does, each packet returns bit for bit, also when packets between are lost.
+#![allow(clippy::unwrap_used)]
 
 #[path = "common/flow.rs"]
 mod flow;

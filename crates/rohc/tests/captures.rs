@@ -1,4 +1,5 @@
 //! Every shared capture survives the round trip bit for bit, and is no longer than the goal.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

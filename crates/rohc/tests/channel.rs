@@ -1,4 +1,5 @@
 //! Loss, duplication and reordering, with and without feedback.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! One test per mistake that codecs of this kind have made.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -69,7 +69,7 @@ impl Context {
             ecn_used: false,
             last_ecn: 0,
             ecn_stable: 0,
-            ir_left: config.repeat(),
+            ir_left: config.repetitions(),
             dyn_left: 0,
             since_ir: 0,
             since_dyn: 0,
@@ -88,9 +88,9 @@ impl Context {
         self.table.doubt();
         self.run_start = self.msn().wrapping_add(1);
         if is_static {
-            self.ir_left = config.repeat();
+            self.ir_left = config.repetitions();
         } else {
-            self.dyn_left = config.repeat();
+            self.dyn_left = config.repetitions();
         }
     }
 
@@ -156,10 +156,10 @@ impl Context {
         }
         writer.put(&packet[head..])?;
         if let Some(bring) = plan.bring {
-            self.table.count_sent(bring, config.repeat());
+            self.table.count_sent(bring, config.repetitions());
         }
         self.msn = msn;
-        self.history.push(values.kept(), config.repeat());
+        self.history.push(values.kept(), config.repetitions());
         Ok(self.count(&plan))
     }
 
@@ -263,7 +263,7 @@ impl Context {
         let changed = self.history.changed(values.kept());
         let timestamps_fit = self.table.timestamps_fit(values, &self.history);
         let list = changed & bit(Field::ListId) != 0 || !timestamps_fit;
-        let bring = list.then(|| self.table.must_bring(config.repeat(), timestamps_fit));
+        let bring = list.then(|| self.table.must_bring(config.repetitions(), timestamps_fit));
         values[Field::ListPresent] = u32::from(list);
         let format = self.smallest(changed, values);
         Plan { format: Some(format), is_static, bring }

@@ -47,7 +47,7 @@ impl Default for Config {
 
 impl Config {
     #[inline]
-    pub(crate) fn repeat(&self) -> u8 {
+    pub(crate) fn repetitions(&self) -> u8 {
         self.repeat.clamp(1, MAX_REPEAT)
     }
 }

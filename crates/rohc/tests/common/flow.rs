@@ -1,5 +1,5 @@
 //! Flows of arbitrary legal headers; the fuzz targets use them, too.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use tacit_rohc::header::{Header, Ip, MAX_OPTIONS_LEN, Options};
 
