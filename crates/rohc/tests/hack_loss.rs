@@ -75,7 +75,7 @@ impl World {
             .iter()
             .map(|&port| {
                 let mut receiver = Receiver::new(v6, port, seed as u32 ^ u32::from(port));
-                if seed % 3 == 0 {
+                if seed.is_multiple_of(3) {
                     receiver.randomise_id(seed as u32);
                 }
                 receiver
@@ -123,7 +123,7 @@ impl World {
                     self.compressed += 1;
                 }
                 Err(refusal) => {
-                    assert!(matches!(refusal, Refusal::NoContext | Refusal::CidTaken), "{refusal}")
+                    assert!(matches!(refusal, Refusal::NoContext | Refusal::CidTaken), "{refusal}");
                 }
             }
         }
