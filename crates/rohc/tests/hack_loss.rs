@@ -1,6 +1,8 @@
 //! Loss, repetition, stale frames, re-initialisation and CID collisions, as the driver and the air make them (paper
 //! section 3.4) and worse: nothing wrong is delivered, and the next native ACK that both ends see sets things right.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a panic")]
+
 mod hack_support;
 
 use std::collections::HashMap;
@@ -75,7 +77,7 @@ impl World {
             .iter()
             .map(|&port| {
                 let mut receiver = Receiver::new(v6, port, seed as u32 ^ u32::from(port));
-                if seed % 3 == 0 {
+                if seed.is_multiple_of(3) {
                     receiver.randomise_id(seed as u32);
                 }
                 receiver
@@ -123,7 +125,7 @@ impl World {
                     self.compressed += 1;
                 }
                 Err(refusal) => {
-                    assert!(matches!(refusal, Refusal::NoContext | Refusal::CidTaken), "{refusal}")
+                    assert!(matches!(refusal, Refusal::NoContext | Refusal::CidTaken), "{refusal}");
                 }
             }
         }
