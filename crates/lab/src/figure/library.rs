@@ -33,6 +33,7 @@ pub const ALL: &[Bundled] = bundled![
     "hack/crosscheck",
     "hack/fig10",
     "hack/aifs",
+    "hack/aifs-split",
     "hack/upload",
     "hack/wan",
     "tack/fig8",
