@@ -4,7 +4,7 @@ use crate::chains::{
     IP_ID_SHORT, VARIABLE_LENGTH, behavior, common_tail, dynamic_chain, ecn_bits, irregular_chain,
     static_chain,
 };
-use crate::cid::CidSpace;
+use crate::cid::Cid;
 use crate::compressor::Config;
 use crate::compressor::history::{History, MAX_REPEAT};
 use crate::compressor::options::{Table, TimestampForms, Unlistable};
@@ -141,11 +141,15 @@ impl Context {
         self.table.observe(options, &mut values, &self.history)?;
         let plan = self.plan(&mut values, config);
         let head = packet.len() - usize::from(header.payload_len);
+        let cid = Cid { space: config.cids, number: cid };
         match plan.format {
             Some(format) => {
-                self.write_co(format, &plan, header, &packet[..head], &mut values, config.cids, cid, writer)?;
+                let octets = &packet[..head];
+                values[Field::Crc] =
+                    u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
+                self.write_co(format, &plan, header, &mut values, cid, writer)?;
             }
-            None => self.write_ir(plan.is_static, header, &mut values, config.cids, cid, writer)?,
+            None => self.write_ir(plan.is_static, header, &mut values, cid, writer)?,
         }
         if header.payload_len != 0 {
             writer.put(&packet[head..])?;
@@ -348,24 +352,20 @@ impl Context {
         octets
     }
 
-    #[allow(clippy::too_many_arguments)]
     #[inline]
     fn write_co(
         &mut self,
         format: &'static Format,
         plan: &Plan,
         header: &mut Header,
-        octets: &[u8],
         values: &mut Values,
-        cids: CidSpace,
-        cid: u16,
+        cid: Cid,
         writer: &mut Writer<'_>,
     ) -> Result<(), Short> {
-        values[Field::Crc] = u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
         let word = format.pack(values) << (64 - format.len * 8);
-        cids.write_before(cid, writer)?;
+        cid.write_before(writer)?;
         writer.put_word(word, 1)?;
-        cids.write_after(cid, writer)?;
+        cid.write_after(writer)?;
         writer.put_word(word << 8, format.len - 1)?;
         if format.kind == FormatKind::CoCommon {
             common_tail(writer, values, &[0; KEPT])?;
@@ -382,13 +382,12 @@ impl Context {
         is_static: bool,
         header: &mut Header,
         values: &mut Values,
-        cids: CidSpace,
-        cid: u16,
+        cid: Cid,
         writer: &mut Writer<'_>,
     ) -> Result<(), Short> {
-        cids.write_before(cid, writer)?;
+        cid.write_before(writer)?;
         writer.put(&[if is_static { 0xfd } else { 0xf8 }])?;
-        cids.write_after(cid, writer)?;
+        cid.write_after(writer)?;
         writer.put(&[PROFILE_TCP, 0])?;
         let crc_at = writer.len - 1;
         if is_static {
