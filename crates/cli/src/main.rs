@@ -1,1 +1,18 @@
-fn main() {}
+//! The `tacit` program: parses its arguments, makes one call into the lab, prints what comes back.
+
+mod args;
+mod commands;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::explain_usage(&error),
+    };
+    commands::dispatch(cli.command).unwrap_or_else(|error| output::report_failure(&error))
+}

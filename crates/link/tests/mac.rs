@@ -1,11 +1,12 @@
 //! What a channel does, frame by frame: each test is a script of losses and the frames that follow.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, StationConfig, StationId};
+use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, Delivery, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -75,7 +76,7 @@ impl Harness {
             assert!(at >= self.now, "time runs forward");
             self.now = at;
             self.bss.handle_timeout(at);
-            while let Some((_, Numbered(number))) = self.bss.poll_deliver() {
+            while let Some(Delivery { payload: Numbered(number), .. }) = self.bss.poll_deliver() {
                 self.delivered.push(number);
                 self.delivered_at = at;
             }
@@ -108,7 +109,7 @@ impl Harness {
                     let heard = mpdus.iter().any(|mpdu| mpdu.outcome == Outcome::Received);
                     format!("D{}{}", mpdus.len(), if heard { "" } else { "!" })
                 }
-                Frame::Ack => format!("A{lost}"),
+                Frame::Ack { .. } => format!("A{lost}"),
                 Frame::BlockAck { .. } => format!("B{lost}"),
                 Frame::BlockAckReq { .. } => format!("R{lost}"),
                 Frame::Beacon => "beacon".into(),

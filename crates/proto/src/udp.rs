@@ -1,4 +1,11 @@
-//! UDP: a datagram.
+//! UDP: a datagram, sources of datagrams, and a sink that counts them.
+
+use std::collections::VecDeque;
+
+use crate::endpoint::Endpoint;
+use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
+use crate::tcp::Ends;
+use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// A UDP datagram: a number and a payload length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,4 +19,291 @@ pub struct Datagram {
 impl Datagram {
     /// Octets of UDP header (RFC 768).
     pub const HEADER_LEN: u32 = 8;
+    /// The smallest payload: the number.
+    pub const MIN_PAYLOAD: u32 = 8;
+}
+
+/// When a [`Sender`] sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// Whenever it is asked.
+    Saturating,
+    /// One datagram per interval; `next` is when the next is due.
+    Constant { interval: Duration, next: Instant },
+}
+
+/// A source of datagrams of one size.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    ends: Ends,
+    ip: IpVersion,
+    payload_len: u32,
+    pace: Pace,
+    sent: u64,
+    /// No more than this many.
+    limit: u64,
+}
+
+impl Sender {
+    /// A source as fast as its driver: [`next_packet`](Self::next_packet) always has another one.
+    ///
+    /// It does not keep [`Endpoint`]'s drain-before-wait law, for it would never run dry; its
+    /// [`poll_transmit`](Endpoint::poll_transmit) therefore returns `None`, and the driver pulls
+    /// from `next_packet` as long as the first queue has room. `payload_len` is raised to
+    /// [`Datagram::MIN_PAYLOAD`].
+    pub fn saturating(ends: Ends, ip: IpVersion, payload_len: u32) -> Self {
+        Self::new(ends, ip, payload_len, Pace::Saturating)
+    }
+
+    /// A source of constant bit rate from `start` on. `rate` counts whole IP packets.
+    /// Panics when `rate` is zero.
+    pub fn constant(ends: Ends, ip: IpVersion, payload_len: u32, rate: BitRate, start: Instant) -> Self {
+        let payload_len = payload_len.max(Datagram::MIN_PAYLOAD);
+        let packet = Bytes(u64::from(ip.header_len() + Datagram::HEADER_LEN + payload_len));
+        let interval = rate.time_for(packet).max(Duration::from_nanos(1));
+        Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
+    }
+
+    fn new(ends: Ends, ip: IpVersion, payload_len: u32, pace: Pace) -> Self {
+        Self { ends, ip, payload_len: payload_len.max(Datagram::MIN_PAYLOAD), pace, sent: 0, limit: u64::MAX }
+    }
+
+    /// Stops after `datagrams`.
+    pub fn with_limit(mut self, datagrams: u64) -> Self {
+        self.limit = datagrams;
+        self
+    }
+
+    /// Datagrams sent so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The next datagram at once, whatever the pace; `None` only beyond the limit.
+    pub fn next_packet(&mut self) -> Option<Packet> {
+        if self.sent >= self.limit {
+            return None;
+        }
+        let number = self.sent;
+        self.sent += 1;
+        let identification = match self.ip {
+            IpVersion::V4 => number as u16,
+            IpVersion::V6 => 0,
+        };
+        Some(Packet {
+            flow: self.ends.flow,
+            source: self.ends.local,
+            destination: self.ends.remote,
+            ip: IpHeader { version: self.ip, ecn: Ecn::NotEct, identification },
+            transport: Transport::Udp(Datagram { number, payload_len: self.payload_len }),
+        })
+    }
+}
+
+impl Endpoint for Sender {
+    type Packet = Packet;
+    type Event = ();
+
+    /// A source listens to nobody.
+    fn handle_packet(&mut self, _now: Instant, _packet: Packet) {}
+
+    /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    /// A datagram for every interval that has passed; `None` from a saturating source.
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        let Pace::Constant { interval, next } = &mut self.pace else { return None };
+        if *next > now {
+            return None;
+        }
+        *next += *interval;
+        self.next_packet()
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    /// When the next datagram is due; changes only by sending.
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self.pace {
+            Pace::Constant { next, .. } if self.sent < self.limit => Some(next),
+            _ => None,
+        }
+    }
+}
+
+/// What a [`Receiver`] counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Datagrams that arrived, duplicates included.
+    pub datagrams: u64,
+    /// Their payload octets.
+    pub bytes: u64,
+    /// Datagrams that had arrived before.
+    pub duplicates: u64,
+    /// Datagrams that arrived after one with a higher number, duplicates left out.
+    pub out_of_order: u64,
+    /// Datagrams with a number below the highest that have not arrived, so far.
+    pub missing: u64,
+    /// Separate runs of numbers that were skipped when a higher one arrived.
+    pub gaps: u64,
+    /// Late datagrams so far behind that duplicate or not can no longer be told; not counted in
+    /// `out_of_order` or `duplicates`, and still in `missing`.
+    pub too_late: u64,
+}
+
+/// A sink that numbers tell what was lost, doubled or reordered.
+#[derive(Clone, Debug, Default)]
+pub struct Receiver {
+    counts: Received,
+    /// The highest number seen.
+    highest: Option<u64>,
+    /// One bit per number, the newest word last; word 0 starts at `window_start`.
+    window: VecDeque<u64>,
+    window_start: u64,
+}
+
+/// How far back arrivals are remembered: 4096 datagrams, whatever a peer claims.
+const WINDOW_WORDS: u64 = 64;
+
+impl Receiver {
+    /// A sink that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in one datagram.
+    pub fn receive(&mut self, datagram: Datagram) {
+        self.counts.datagrams += 1;
+        self.counts.bytes += u64::from(datagram.payload_len);
+        let number = datagram.number;
+        if self.highest.is_none_or(|highest| number > highest) {
+            let skipped = self.highest.map_or(number, |highest| number - highest - 1);
+            self.counts.missing = self.counts.missing.saturating_add(skipped);
+            self.counts.gaps += u64::from(skipped > 0);
+            self.highest = Some(number);
+            self.slide(number / 64);
+            self.mark(number);
+        } else if number / 64 < self.window_start {
+            self.counts.too_late += 1;
+        } else if self.mark(number) {
+            self.counts.out_of_order += 1;
+            self.counts.missing -= 1;
+        } else {
+            self.counts.duplicates += 1;
+        }
+    }
+
+    /// Makes `word` the last of the window.
+    fn slide(&mut self, word: u64) {
+        if word >= self.window_start + self.window.len() as u64 + WINDOW_WORDS {
+            self.window.clear();
+            self.window_start = word;
+        }
+        while self.window_start + self.window.len() as u64 <= word {
+            self.window.push_back(0);
+        }
+        while self.window.len() as u64 > WINDOW_WORDS {
+            self.window.pop_front();
+            self.window_start += 1;
+        }
+    }
+
+    /// Sets the bit of `number`; false when it was set.
+    fn mark(&mut self, number: u64) -> bool {
+        let word = &mut self.window[(number / 64 - self.window_start) as usize];
+        let bit = 1 << (number % 64);
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Received {
+        self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{FlowId, HostId};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const ENDS: Ends = Ends { flow: FlowId(3), local: HostId(1), remote: HostId(2) };
+
+    fn receive_all(numbers: &[u64]) -> Received {
+        let mut receiver = Receiver::new();
+        for number in numbers {
+            receiver.receive(Datagram { number: *number, payload_len: 100 });
+        }
+        receiver.counts()
+    }
+
+    #[test]
+    fn a_constant_source_keeps_its_rate() {
+        // 1500-octet packets at 12 Mb/s: one a millisecond.
+        let mut source =
+            Sender::constant(ENDS, IpVersion::V4, 1472, BitRate::from_mbps(12), Instant::ZERO).with_limit(5);
+        let mut now = Instant::ZERO;
+        let mut times = Vec::new();
+        while let Some(at) = source.poll_timeout() {
+            now = at;
+            source.handle_timeout(now);
+            while source.poll_transmit(now).is_some() {
+                times.push(now.as_nanos() / 1_000_000);
+            }
+        }
+        assert_eq!(times, [0, 1, 2, 3, 4]);
+        assert_eq!(now, Instant::from_nanos(4_000_000));
+    }
+
+    #[test]
+    fn a_saturating_source_is_pulled_not_drained() {
+        let mut source = Sender::saturating(ENDS, IpVersion::V4, 1472);
+        assert_eq!(source.poll_transmit(Instant::ZERO), None);
+        assert_eq!(source.poll_timeout(), None);
+        let numbers: Vec<_> = std::iter::from_fn(|| source.next_packet())
+            .take(3)
+            .map(|packet| match packet.transport {
+                Transport::Udp(datagram) => datagram.number,
+                Transport::Tcp(_) => unreachable!("a UDP source sends datagrams"),
+            })
+            .collect();
+        assert_eq!(numbers, [0, 1, 2]);
+    }
+
+    #[test]
+    fn loss_reordering_and_duplicates_are_told_apart() {
+        let counts = receive_all(&[0, 1, 4, 3, 3, 6, 4]);
+        let expected = Received {
+            datagrams: 7,
+            bytes: 700,
+            duplicates: 2,
+            out_of_order: 1,
+            missing: 2,
+            gaps: 2,
+            too_late: 0,
+        };
+        assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn absurd_numbers_cost_nothing() {
+        let counts = receive_all(&[0, u64::MAX, 5, u64::MAX - 1, u64::MAX]);
+        assert_eq!((counts.too_late, counts.out_of_order, counts.duplicates), (1, 1, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn near_order_is_counted_exactly(numbers in prop::collection::vec(0u64..300, 1..200)) {
+            let counts = receive_all(&numbers);
+            let distinct: BTreeSet<_> = numbers.iter().collect();
+            let highest = **distinct.last().expect("at least one arrived");
+            prop_assert_eq!(counts.duplicates, (numbers.len() - distinct.len()) as u64);
+            prop_assert_eq!(counts.missing, highest + 1 - distinct.len() as u64);
+        }
+    }
 }

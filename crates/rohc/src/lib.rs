@@ -59,6 +59,7 @@ pub mod crc;
 mod decompressor;
 mod feedback;
 mod formats;
+pub mod hack;
 pub mod header;
 mod items;
 pub mod lsb;

@@ -3,6 +3,7 @@
 pub mod capture;
 mod digest;
 mod flow;
+mod hack;
 pub mod record;
 mod scheduler;
 pub mod setup;

@@ -2,6 +2,7 @@
 
 use tacit_link::wifi::BssConfig;
 use tacit_link::wired::PipeConfig;
+use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant};
@@ -52,6 +53,8 @@ pub struct BssSetup {
     pub clients: Vec<HostId>,
     /// The radio.
     pub config: BssConfig,
+    /// TCP/HACK at each station, the access point first; `None` for stock ones, empty for none at all.
+    pub hack: Vec<Option<hack::Config>>,
 }
 
 /// One flow: data from `source` to `sink`.

@@ -1,6 +1,7 @@
 //! Sends packets through bytes and back: what is said by struct and by codec must be the same.
 
 use tacit_proto::packet::Packet;
+use tacit_proto::wire;
 
 /// Encodes and decodes packets.
 #[derive(Debug, Default)]
@@ -14,7 +15,8 @@ impl WireCheck {
     /// # Errors
     /// When it does not come back.
     pub fn pass(&mut self, packet: &Packet) -> Result<Packet, String> {
-        let _ = &mut self.buffer;
-        Ok(*packet)
+        self.buffer.clear();
+        wire::encode_into(packet, &mut self.buffer).map_err(|error| format!("{packet:?}: {error}"))?;
+        wire::decode(&self.buffer).map_err(|error| format!("{packet:?} does not survive the wire: {error}"))
     }
 }

@@ -1,13 +1,14 @@
 //! The world that moves time.
 
 use tacit_link::random::Stream;
-use tacit_link::wifi::{Bss, StationId};
+use tacit_link::wifi::{Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
 
 use crate::digest::Digest;
 use crate::flow::{End, Flow};
+use crate::hack::{self, HackStations};
 use crate::record::{
     BssOutcome, FlowOutcome, Outcome, Percentiles, PipeOutcome, SeriesPoint, StationOutcome,
 };
@@ -25,6 +26,7 @@ const SATURATION_PACKETS: usize = 256;
 enum Component {
     Pipe(usize),
     Bss(usize),
+    Driver(usize, StationId),
     Timer(usize, End),
     Start(usize),
     Stop(usize),
@@ -66,6 +68,9 @@ pub struct World<'o> {
     bss_hosts: Vec<Vec<HostId>>,
     /// First component of the channels; pipes come before.
     bss_component: u32,
+    hack: Vec<HackStations>,
+    /// First component of the drivers of each channel.
+    driver_components: Vec<u32>,
     flows: Vec<Flow>,
     saturators: Vec<Saturator>,
     before: Before,
@@ -103,6 +108,7 @@ impl<'o> World<'o> {
         }
         let mut bss = Vec::new();
         let mut bss_hosts = Vec::new();
+        let mut hack = Vec::new();
         for set in &setup.bss {
             let hosts: Vec<_> =
                 std::iter::once(set.access_point).chain(set.clients.iter().copied()).collect();
@@ -112,6 +118,7 @@ impl<'o> World<'o> {
             if observer.is_some() {
                 channel.record_air();
             }
+            hack.push(HackStations::new(&set.hack, &mut channel));
             bss.push(channel);
             bss_hosts.push(hosts);
         }
@@ -137,6 +144,8 @@ impl<'o> World<'o> {
             pipe_ends,
             bss,
             bss_hosts,
+            hack,
+            driver_components: Vec::new(),
             flows,
             saturators: Vec::new(),
             before: Before::default(),
@@ -163,6 +172,12 @@ impl<'o> World<'o> {
             number
         };
         let components = &mut self.components;
+        for (index, set) in self.setup.bss.iter().enumerate() {
+            self.driver_components.push(components.len() as u32);
+            for station in (0..set.hack.len() as u16).map(StationId) {
+                add(components, Component::Driver(index, station), None);
+            }
+        }
         add(components, Component::Measure, Some(self.setup.measure_from));
         add(
             components,
@@ -233,6 +248,10 @@ impl<'o> World<'o> {
                 self.scheduler.wake(component, self.pipes[index].poll_timeout());
             }
             Component::Bss(index) => self.handle_bss(index),
+            Component::Driver(index, station) => {
+                self.hack[index].handle_timeout(self.now, station);
+                self.act(index, station);
+            }
             Component::Timer(index, end) => {
                 self.flows[index].handle_timeout(self.now, end);
                 self.pump(index, end);
@@ -257,11 +276,18 @@ impl<'o> World<'o> {
 
     fn handle_bss(&mut self, index: usize) {
         self.bss[index].handle_timeout(self.now);
-        while let Some((station, packet)) = self.bss[index].poll_deliver() {
-            self.deliver(self.bss_hosts[index][station.index()], packet);
+        while let Some(interrupt) = self.bss[index].poll_interrupt() {
+            let station = self.hack[index].interrupt(&interrupt);
+            self.act(index, station);
         }
-        while let Some(station) = self.bss[index].poll_drained() {
-            self.refill_from(index, station);
+        while let Some(Delivery { station, from, payload }) = self.bss[index].poll_deliver() {
+            self.hack[index].incoming(station, from, &payload);
+            self.deliver(self.bss_hosts[index][station.index()], payload);
+        }
+        while let Some((from, to)) = self.bss[index].poll_drained() {
+            self.hack[index].drained(from, to);
+            self.act(index, from);
+            self.refill_from(Port::Wifi { bss: index as u32, from, to });
         }
         if let Some(observer) = &mut self.observer {
             while let Some(frame) = self.bss[index].poll_air() {
@@ -270,6 +296,25 @@ impl<'o> World<'o> {
         }
         let component = self.bss_component + index as u32;
         self.scheduler.wake(component, self.bss[index].poll_timeout());
+    }
+
+    /// Does what the driver of `station` wants.
+    fn act(&mut self, index: usize, station: StationId) {
+        while let Some(outcome) = self.hack[index].act(self.now, station, &mut self.bss[index]) {
+            match outcome {
+                hack::Outcome::Deliver { station, packet } => {
+                    self.deliver(self.bss_hosts[index][station.index()], packet);
+                }
+                hack::Outcome::Wrong { station, packet } => {
+                    self.broken =
+                        Some(format!("station {} reconstituted an ACK nobody sent: {packet:?}", station.0));
+                }
+            }
+        }
+        if let Some(at) = self.hack[index].poll_timeout(station) {
+            self.scheduler.wake(self.driver_components[index] + u32::from(station.0), Some(at));
+        }
+        self.scheduler.wake(self.bss_component + index as u32, self.bss[index].poll_timeout());
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
@@ -325,6 +370,10 @@ impl<'o> World<'o> {
                 self.scheduler.wake(index, pipe.poll_timeout());
             }
             Port::Wifi { bss, from, to } => {
+                let Some(packet) = self.hack[bss as usize].outgoing(self.now, from, to, packet) else {
+                    self.act(bss as usize, from);
+                    return;
+                };
                 let channel = &mut self.bss[bss as usize];
                 channel.enqueue(self.now, from, to, packet);
                 self.scheduler.wake(self.bss_component + bss, channel.poll_timeout());
@@ -332,13 +381,10 @@ impl<'o> World<'o> {
         }
     }
 
-    /// Stations that took packets from their queues may have room for saturating sources.
-    fn refill_from(&mut self, bss: usize, station: StationId) {
-        for index in 0..self.saturators.len() {
-            let port = self.saturators[index].port;
-            if matches!(port, Port::Wifi { bss: b, from, .. } if b as usize == bss && from == station) {
-                self.refill(index);
-            }
+    /// A queue that packets were taken from may have room for saturating sources.
+    fn refill_from(&mut self, port: Port) {
+        if let Some(index) = self.saturators.iter().position(|saturator| saturator.port == port) {
+            self.refill(index);
         }
     }
 
@@ -387,6 +433,7 @@ impl<'o> World<'o> {
             flow.delivered_before = flow.delivered();
         }
         self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();
+        self.hack.iter_mut().for_each(HackStations::start_measuring);
         self.before.bss = self
             .bss
             .iter_mut()
@@ -414,6 +461,14 @@ impl<'o> World<'o> {
         }
         for (index, channel) in self.bss.iter().enumerate() {
             channel.check().map_err(|what| format!("channel {index}: {what}"))?;
+        }
+        for (index, hack) in self.hack.iter().enumerate() {
+            if hack.failed_frames() > 0 {
+                return Err(format!(
+                    "channel {index}: {} frames of ACKs could not be decoded",
+                    hack.failed_frames()
+                ));
+            }
         }
         Ok(())
     }
@@ -456,22 +511,22 @@ impl<'o> World<'o> {
                 lost: now.lost - before.lost,
             }
         });
-        let bss =
-            self.bss.iter().zip(&self.bss_hosts).zip(&self.before.bss).map(|((channel, hosts), before)| {
-                let stations = stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| {
-                    StationOutcome {
-                        host: *host,
-                        counters: channel.counters(station).since(before),
-                        queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
-                    }
+        let channels = self.bss.iter().zip(&self.hack).zip(&self.bss_hosts).zip(&self.before.bss);
+        let bss = channels.map(|(((channel, hack), hosts), before)| {
+            let stations =
+                stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
+                    host: *host,
+                    counters: channel.counters(station).since(before),
+                    hack: hack.counters(station),
+                    queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
                 });
-                BssOutcome {
-                    airtime: channel.airtime(self.end),
-                    accesses: channel.accesses() - before.0,
-                    collisions: channel.collisions() - before.1,
-                    stations: stations.collect(),
-                }
-            });
+            BssOutcome {
+                airtime: channel.airtime(self.end),
+                accesses: channel.accesses() - before.0,
+                collisions: channel.collisions() - before.1,
+                stations: stations.collect(),
+            }
+        });
         Outcome {
             digest: self.digest.value(),
             events: self.events,
@@ -537,6 +592,11 @@ fn check_setup(setup: &Setup) -> Result<(), RunError> {
         return refuse("a sample interval of zero".into());
     }
     for (index, set) in setup.bss.iter().enumerate() {
+        if !set.hack.is_empty() && set.hack.len() != set.clients.len() + 1 {
+            return refuse(format!(
+                "basic service set {index} needs a TCP/HACK setting for each station, or none"
+            ));
+        }
         let (clients, settings) = (set.clients.len(), set.config.stations.len());
         if clients != settings || clients == 0 {
             return refuse(format!(

@@ -3,12 +3,15 @@
 //! Every run checks its own invariants (bytes delivered never exceed bytes written, queues conserve
 //! packets, airtime adds up); a failure prints the seed that replays it.
 
+#![allow(clippy::unwrap_used, reason = "constants within range")]
+
 mod common;
 
 use common::*;
 use tacit_link::loss::Loss;
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
@@ -36,6 +39,24 @@ fn tcp_config(draw: &mut Stream) -> tcp::Config {
         sack: draw.up_to(3) > 0,
         receive_buffer: Bytes(pick(draw, &[20_000, 65_535, 300_000, 4 << 20])),
         ..tcp::Config::default()
+    }
+}
+
+fn hack_config(draw: &mut Stream) -> hack::Config {
+    hack::Config {
+        variant: pick(
+            draw,
+            &[
+                Variant::MoreData,
+                Variant::MoreData,
+                Variant::Opportunistic,
+                Variant::Timer(Duration::from_millis(5)),
+                Variant::Timer(Duration::from_millis(50)),
+            ],
+        ),
+        coding: pick(draw, &[Coding::PerAck, Coding::Batch]),
+        turnaround: Duration::from_micros(pick(draw, &[1, 100, 1_000, 5_000])),
+        ..hack::Config::default()
     }
 }
 
@@ -76,7 +97,16 @@ fn random_setup(seed: u64) -> Setup {
         station.downlink_queue = packets(pick(draw, &[10, 126, 1000]));
         station.uplink_queue = packets(pick(draw, &[10, 126, 1000]));
     }
+    if draw.up_to(1) == 0 {
+        let stations = setup.bss[0].clients.len() + 1;
+        // The access point speaks it, and most of the clients.
+        setup.bss[0].hack =
+            (0..stations).map(|n| (n == 0 || draw.up_to(3) > 0).then(|| hack_config(draw))).collect();
+    }
     for flow in &mut setup.flows {
+        if draw.up_to(4) == 0 {
+            flow.stop = Some(Instant::ZERO + Duration::from_millis(1000 + u64::from(draw.up_to(4000))));
+        }
         flow.start = Instant::ZERO + Duration::from_millis(u64::from(draw.up_to(500)));
         let size = pick(draw, &[None, None, Some(Bytes(200_000)), Some(Bytes(1))]);
         flow.traffic = match draw.up_to(9) {
@@ -105,7 +135,7 @@ fn check(seed: u64) {
         if let Some(size) = size {
             assert!(result.delivered_total <= *size, "seed {seed}: {} delivered too much", result.flow);
         }
-        if starved || result.completed_at.is_some() {
+        if starved || result.completed_at.is_some() || flow.stop.is_some() {
             continue;
         }
         let mut last = (flow.start, Bytes(0));

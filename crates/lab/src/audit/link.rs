@@ -67,28 +67,30 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// What has sequence numbers of its own: receiver and transmitter address, and TID.
+type Stream = ([u8; 12], u8);
+
 /// 802.11 frames heard, to tell retransmissions from first copies as a receiver does
 /// (802.11-2020 clause 10.3.2.14).
 #[derive(Default)]
 pub(super) struct Heard {
-    /// Per transmitter and TID the last sequence numbers, each at its value modulo the length. Only
-    /// looked up, never iterated.
-    numbers: HashMap<([u8; 6], u8), [u16; 64]>,
+    /// The last sequence numbers of each stream, each at its value modulo the length. Only looked up,
+    /// never iterated.
+    numbers: HashMap<Stream, [u16; 64]>,
 }
 
 impl Heard {
-    /// Transmitters remembered; retransmissions of any further ones count as packets.
+    /// Streams remembered; retransmissions of any further ones count as packets.
     const MOST: usize = 1_024;
     /// No sequence number: those have 12 bits.
     const NONE: u16 = u16::MAX;
 
     /// Notes a frame; true for a retransmission of one noted before.
-    fn is_copy(&mut self, transmitter: [u8; 6], tid: u8, number: u16, is_retry: bool) -> bool {
-        let key = (transmitter, tid);
-        if self.numbers.len() >= Self::MOST && !self.numbers.contains_key(&key) {
+    fn is_copy(&mut self, stream: Stream, number: u16, is_retry: bool) -> bool {
+        if self.numbers.len() >= Self::MOST && !self.numbers.contains_key(&stream) {
             return false;
         }
-        let numbers = self.numbers.entry(key).or_insert([Self::NONE; 64]);
+        let numbers = self.numbers.entry(stream).or_insert([Self::NONE; 64]);
         let before = std::mem::replace(&mut numbers[usize::from(number % 64)], number);
         is_retry && before == number
     }
@@ -266,8 +268,8 @@ fn dot11<'a>(
         // A fragment after the first.
         return Some(Verdict::NotIp);
     }
-    let transmitter: [u8; 6] = *mpdu.bytes.get(10..)?.first_chunk()?;
-    if heard.is_copy(transmitter, tid, sequence_control >> 4, flags & 0x08 != 0) {
+    let addresses: [u8; 12] = *mpdu.bytes.get(4..)?.first_chunk()?;
+    if heard.is_copy((addresses, tid), sequence_control >> 4, flags & 0x08 != 0) {
         return Some(Verdict::Copy);
     }
     let body = mpdu.skip(header_len)?;
@@ -355,18 +357,18 @@ mod tests {
     #[test]
     fn only_a_retransmission_of_a_heard_frame_is_a_copy() {
         let mut heard = Heard::default();
-        let (one, other) = ([1; 6], [2; 6]);
-        assert!(!heard.is_copy(one, 0, 7, true));
-        assert!(heard.is_copy(one, 0, 7, true));
-        assert!(!heard.is_copy(one, 0, 7, false));
-        assert!(!heard.is_copy(one, 1, 7, true));
-        assert!(!heard.is_copy(other, 0, 7, true));
+        let (one, other, third) = (([1; 12], 0), ([1; 12], 1), ([2; 12], 0));
+        assert!(!heard.is_copy(one, 7, true));
+        assert!(heard.is_copy(one, 7, true));
+        assert!(!heard.is_copy(one, 7, false));
+        assert!(!heard.is_copy(other, 7, true));
+        assert!(!heard.is_copy(third, 7, true));
         // 64 numbers later the old one is forgotten.
-        assert!(!heard.is_copy(one, 0, 71, false));
-        assert!(!heard.is_copy(one, 0, 7, true));
+        assert!(!heard.is_copy(one, 71, false));
+        assert!(!heard.is_copy(one, 7, true));
         for i in 0..3 * Heard::MOST as u32 {
             let [a, b, c, d] = i.to_be_bytes();
-            heard.is_copy([0, 0, a, b, c, d], 0, 1, false);
+            heard.is_copy(([0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], 0), 1, false);
         }
         assert_eq!(heard.numbers.len(), Heard::MOST);
     }

@@ -300,6 +300,7 @@ fn a_simulated_channel_reads_back() {
             sequence: i as u16,
             retry,
             more_data: false,
+            sync: false,
             ampdu: None,
             payload: packet[14..].to_vec(),
         };
@@ -307,7 +308,7 @@ fn a_simulated_channel_reads_back() {
         // Its ACK is lost: the receiver gets it twice.
         write(i, from, Some(to), Outcome::Received, frame(true));
         write(i, from, Some(to), Outcome::Received, frame(true));
-        write(i, to, Some(from), Outcome::Received, Frame::Ack);
+        write(i, to, Some(from), Outcome::Received, Frame::Ack { appended: Vec::new() });
     }
     let audit = audit_reader(&writer.finish().unwrap()[..], "air").unwrap();
     assert_eq!((audit.tcp_packets, audit.skipped.bad_fcs, audit.skipped.not_ip), (15, 15, 15));

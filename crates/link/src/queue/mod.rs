@@ -79,6 +79,20 @@ impl<P: Payload> DropTail<P> {
         Some(queued)
     }
 
+    /// Drops the packets that `unwanted` says; returns how many.
+    pub fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
+        let before = self.packets.len();
+        let bytes = &mut self.bytes;
+        self.packets.retain(|queued| {
+            let stays = !unwanted(&queued.payload);
+            if !stays {
+                *bytes -= queued.payload.len();
+            }
+            stays
+        });
+        before - self.packets.len()
+    }
+
     /// Packets waiting.
     #[inline]
     pub fn len(&self) -> usize {

@@ -49,19 +49,27 @@ pub enum Frame<P> {
         retry: bool,
         /// More Data bit.
         more_data: bool,
+        /// SYNC bit (HACK paper section 3.4): the transmitter moved on without the last
+        /// acknowledgment. No standard header has it.
+        sync: bool,
         /// Its A-MPDU, if any.
         ampdu: Option<AmpduPosition>,
         /// The IP packet.
         payload: P,
     },
     /// ACK.
-    Ack,
+    Ack {
+        /// What rides on it (TCP/HACK); empty on a stock one.
+        appended: Vec<u8>,
+    },
     /// Compressed Block Ack.
     BlockAck {
         /// Starting sequence number.
         start: u16,
         /// Bit i acknowledges sequence number start + i.
         bitmap: u64,
+        /// What rides on it (TCP/HACK); empty on a stock one.
+        appended: Vec<u8>,
     },
     /// Block Ack Request.
     BlockAckReq {

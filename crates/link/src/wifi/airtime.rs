@@ -13,6 +13,8 @@ pub enum AirtimeUse {
     Retransmission,
     /// Link-layer acknowledgments: the SIFS before and the ACK or Block Ack; Block Ack Requests too.
     LinkAck,
+    /// What compressed TCP ACKs add to link-layer acknowledgments (TCP/HACK).
+    CompressedAck,
     /// Waiting for the medium with something to send: AIFS, backoff, timeouts.
     Acquisition,
     /// PPDUs that overlapped, and the wait after them that the medium is lost for.
@@ -25,11 +27,12 @@ pub enum AirtimeUse {
 
 impl AirtimeUse {
     /// All uses, in the order tables show them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Data,
         Self::TcpAck,
         Self::Retransmission,
         Self::LinkAck,
+        Self::CompressedAck,
         Self::Acquisition,
         Self::Collision,
         Self::Beacon,
@@ -43,6 +46,7 @@ impl AirtimeUse {
             Self::TcpAck => "tcp_ack",
             Self::Retransmission => "retransmission",
             Self::LinkAck => "link_ack",
+            Self::CompressedAck => "compressed_ack",
             Self::Acquisition => "acquisition",
             Self::Collision => "collision",
             Self::Beacon => "beacon",

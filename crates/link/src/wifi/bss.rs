@@ -5,13 +5,16 @@
 
 use std::collections::VecDeque;
 
+use tacit_proto::hack::Nic;
 use tacit_proto::units::{Bytes, Instant};
 
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, AirtimeLedger, AirtimeUse};
 use super::config::{BssConfig, StationConfig};
 use super::counters::StationCounters;
+use super::interrupt::Interrupt;
 use super::mac::access::{Contention, IdlePeriod};
+use super::mac::ack_hook::AckHook;
 use super::mac::aggregation::AggregationLimits;
 use super::mac::block_ack::{BlockAckRecipient, Recipient};
 use super::mac::exchange::{Exchange, Phase};
@@ -22,6 +25,17 @@ use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
 use crate::queue::QueueLimit;
 use crate::random::Stream;
+
+/// A packet passed up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// Where it arrived.
+    pub station: StationId,
+    /// Who sent it.
+    pub from: StationId,
+    /// The packet.
+    pub payload: P,
+}
 
 /// A basic service set at work.
 #[derive(Clone, Debug)]
@@ -44,8 +58,11 @@ pub struct Bss<P> {
     pub(super) winners: Vec<(StationId, Outgoing)>,
     /// The exchanges that collided; kept for its capacity.
     pub(super) colliding: Vec<Exchange>,
-    pub(super) delivered: VecDeque<(StationId, P)>,
-    pub(super) drained: Vec<StationId>,
+    pub(super) delivered: VecDeque<Delivery<P>>,
+    pub(super) drained: Vec<(StationId, StationId)>,
+    pub(super) interrupts: VecDeque<Interrupt<P>>,
+    /// What rides on the acknowledgment in the air.
+    pub(super) appended: Vec<u8>,
     pub(super) air: Option<VecDeque<AirFrame<P>>>,
     pub(super) ampdu_reference: u32,
     pub(super) ledger: AirtimeLedger,
@@ -91,6 +108,8 @@ impl<P: Payload> Bss<P> {
             colliding: Vec::new(),
             delivered: VecDeque::new(),
             drained: Vec::new(),
+            interrupts: VecDeque::new(),
+            appended: Vec::new(),
             air: None,
             ampdu_reference: 0,
             ledger: AirtimeLedger::new(measure.0, measure.1),
@@ -156,15 +175,49 @@ impl<P: Payload> Bss<P> {
         earliest(channel, self.reorder_check)
     }
 
-    /// The next packet passed up, and the station it arrived at. Drain it to `None`.
+    /// The next packet passed up. Drain it to `None`.
     #[inline]
-    pub fn poll_deliver(&mut self) -> Option<(StationId, P)> {
+    pub fn poll_deliver(&mut self) -> Option<Delivery<P>> {
         self.delivered.pop_front()
     }
 
-    /// The next station that took packets from its queues. Drain it to `None`.
-    pub fn poll_drained(&mut self) -> Option<StationId> {
+    /// The next station that took packets from its queue for another. Drain it to `None`.
+    pub fn poll_drained(&mut self) -> Option<(StationId, StationId)> {
         self.drained.pop()
+    }
+
+    /// Gives `station` a NIC that lets frames of compressed ACKs ride on its acknowledgments, and
+    /// reports to [`Bss::poll_interrupt`].
+    pub fn enable_hack(&mut self, station: StationId) {
+        let station = &mut self.stations[station.index()];
+        station.hook = AckHook::Hack(Nic::new(station.peers.len()));
+        for peer in &mut station.peers {
+            peer.originator.report_acks();
+        }
+    }
+
+    /// The NIC of `station`, and the number of its destination `peer`; `None` for a stock one.
+    pub fn nic(&mut self, station: StationId, peer: StationId) -> Option<(&mut Nic, usize)> {
+        let station = &mut self.stations[station.index()];
+        let peer = station.peer_index(peer);
+        match &mut station.hook {
+            AckHook::Hack(nic) => Some((nic, peer)),
+            AckHook::Stock => None,
+        }
+    }
+
+    /// The next interrupt. Drain it to `None`, before [`Bss::poll_deliver`].
+    pub fn poll_interrupt(&mut self) -> Option<Interrupt<P>> {
+        self.interrupts.pop_front()
+    }
+
+    /// Takes back packets that `from` has queued for `to` and not begun to send; returns how many.
+    pub fn retract(&mut self, from: StationId, to: StationId, unwanted: impl FnMut(&P) -> bool) -> usize {
+        let station = &mut self.stations[from.index()];
+        let peer = station.peer_index(to);
+        let retracted = station.peers[peer].originator.retract(unwanted);
+        station.counters.retracted += retracted as u64;
+        retracted
     }
 
     /// The next frame heard, after [`Bss::record_air`]. Drain it to `None`.
@@ -218,8 +271,10 @@ impl<P: Payload> Bss<P> {
     pub fn check(&self) -> Result<(), String> {
         for station in &self.stations {
             let counters = &station.counters;
-            let settled =
-                counters.delivered_first_try + counters.delivered_after_retry + counters.dropped_mpdus;
+            let settled = counters.delivered_first_try
+                + counters.delivered_after_retry
+                + counters.dropped_mpdus
+                + counters.retracted;
             let held = self.backlog(station.id) as u64;
             if counters.accepted != settled + held {
                 return Err(format!(
@@ -267,7 +322,9 @@ impl<P: Payload> Bss<P> {
             for peer in &mut station.peers {
                 let Recipient::Block(recipient) = &mut peer.recipient else { continue };
                 if recipient.gap_since().is_some_and(|since| since + timeout <= at) {
-                    recipient.give_up_gap(at, &mut |payload| delivered.push_back((id, payload)));
+                    let (station, from) = (id, peer.id);
+                    let mut pass_up = |payload| delivered.push_back(Delivery { station, from, payload });
+                    recipient.give_up_gap(at, &mut pass_up);
                 }
                 let next = recipient.gap_since().map(|since| since + timeout);
                 self.reorder_check = earliest(self.reorder_check, next);
@@ -321,7 +378,9 @@ impl<P: Payload> Bss<P> {
                 return station.active;
             }
             let outgoing = station.next_outgoing(at, lifetime);
-            drained.push(*id);
+            if let Some(Outgoing::Data { peer, .. }) = outgoing {
+                drained.push((*id, station.peers[peer].id));
+            }
             station.active = outgoing.is_some();
             if let Some(outgoing) = outgoing {
                 station.transmitting = true;

@@ -5,6 +5,8 @@
 pub struct StationCounters {
     /// Packets the queues took.
     pub accepted: u64,
+    /// Packets taken back before they were sent.
+    pub retracted: u64,
     /// PPDUs of data sent, collided ones included.
     pub data_ppdus: u64,
     /// MPDUs in them.
@@ -31,6 +33,12 @@ pub struct StationCounters {
     pub tcp_acks_on_air: u64,
     /// PPDUs of nothing but pure TCP ACKs.
     pub tcp_ack_ppdus: u64,
+    /// ACKs and Block Acks sent with something appended.
+    pub augmented_link_acks: u64,
+    /// Of them, those lengthened by no more than AIFS.
+    pub augmented_within_aifs: u64,
+    /// Octets appended to ACKs and Block Acks, repeated ones included.
+    pub appended_octets: u64,
     /// Octets of IP packets delivered.
     pub delivered_bytes: u64,
 }
@@ -41,6 +49,7 @@ impl StationCounters {
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             accepted: self.accepted - earlier.accepted,
+            retracted: self.retracted - earlier.retracted,
             data_ppdus: self.data_ppdus - earlier.data_ppdus,
             data_mpdus: self.data_mpdus - earlier.data_mpdus,
             delivered_first_try: self.delivered_first_try - earlier.delivered_first_try,
@@ -54,6 +63,9 @@ impl StationCounters {
             link_acks: self.link_acks - earlier.link_acks,
             tcp_acks_on_air: self.tcp_acks_on_air - earlier.tcp_acks_on_air,
             tcp_ack_ppdus: self.tcp_ack_ppdus - earlier.tcp_ack_ppdus,
+            augmented_link_acks: self.augmented_link_acks - earlier.augmented_link_acks,
+            augmented_within_aifs: self.augmented_within_aifs - earlier.augmented_within_aifs,
+            appended_octets: self.appended_octets - earlier.appended_octets,
             delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
         }
     }

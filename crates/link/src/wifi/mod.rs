@@ -5,11 +5,13 @@ mod airtime;
 mod bss;
 mod config;
 mod counters;
+mod interrupt;
 mod mac;
 pub mod phy;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse};
-pub use bss::Bss;
+pub use bss::{Bss, Delivery};
 pub use config::{BssConfig, StationConfig};
 pub use counters::StationCounters;
+pub use interrupt::Interrupt;

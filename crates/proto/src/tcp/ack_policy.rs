@@ -41,9 +41,8 @@ impl AckScheduler {
             self.quick -= 1;
             return AckDecision::Now;
         }
-        if self.unacked_octets >= u64::from(self.policy.every) * self.full_segment
-            || self.policy.delay == Duration::ZERO
-        {
+        let enough = u64::from(self.policy.every) * self.full_segment;
+        if self.policy.every <= 1 || self.unacked_octets >= enough || self.policy.delay == Duration::ZERO {
             return AckDecision::Now;
         }
         if first { AckDecision::At(now + self.policy.delay) } else { AckDecision::Wait }

@@ -58,8 +58,9 @@ pub(crate) struct Acknowledged {
     pub oldest_rtt: Option<Duration>,
     /// Round-trip time of the newest.
     pub newest_rtt: Option<Duration>,
-    /// Some segment covered had been sent more than once.
-    pub ambiguous: bool,
+    /// Set when a segment covered had been sent more than once: the time since the latest copy of it
+    /// was sent, the longest such time when there are several.
+    pub ambiguous_for: Option<Duration>,
 }
 
 /// A segment to send again.
@@ -95,7 +96,7 @@ pub(crate) struct Scoreboard {
     pipe: u64,
     /// Segments before this index were looked at by `detect_lost`.
     examined: u64,
-    /// HighRxt: segments before this index are not sent again in this episode.
+    /// HighRxt: no segment before this index needs sending again.
     resend_from: u64,
 }
 
@@ -153,21 +154,21 @@ impl Scoreboard {
             }
             covered.octets += u64::from(front.len);
             self.pipe -= before;
+            let age = now.saturating_since(front.sent_at);
             if front.has(AMBIGUOUS) {
-                covered.ambiguous = true;
+                covered.ambiguous_for = covered.ambiguous_for.max(Some(age));
             }
             if front.has(SACKED) {
                 // It arrived earlier than this acknowledgment says.
                 self.sacked_octets -= u64::from(front.len);
             } else {
-                let rtt = now.saturating_since(front.sent_at);
-                covered.oldest_rtt.get_or_insert(rtt);
-                covered.newest_rtt = Some(rtt);
+                covered.oldest_rtt.get_or_insert(age);
+                covered.newest_rtt = Some(age);
             }
             self.segments.pop_front();
             self.removed += 1;
         }
-        if covered.ambiguous {
+        if covered.ambiguous_for.is_some() {
             covered.oldest_rtt = None;
             covered.newest_rtt = None;
         }
@@ -243,13 +244,15 @@ impl Scoreboard {
         }
     }
 
-    /// Holds the first outstanding segment lost: three duplicate ACKs, or a partial ACK, say so.
+    /// Holds the first outstanding segment lost, and any earlier copy of it too: three duplicate ACKs,
+    /// or a partial ACK, say so. HighRxt moves back for it (RFC 6675 section 5 step (4.3)).
     pub fn mark_first_lost(&mut self) {
         let Some(front) = self.segments.front_mut() else { return };
-        if !front.has(SACKED | LOST) {
+        if !front.has(SACKED) {
             self.pipe -= front.in_pipe();
-            front.marks |= LOST;
+            front.marks = (front.marks | LOST) & !RESENT;
             self.pipe += front.in_pipe();
+            self.resend_from = self.removed;
         }
     }
 
@@ -301,7 +304,7 @@ impl Scoreboard {
         loop {
             let place = (self.resend_from - self.removed) as usize;
             let sent = self.segments.get(place)?;
-            if !sent.has(SACKED) {
+            if !sent.has(SACKED | RESENT) {
                 return Some((self.resend_at(place), sent.has(LOST)));
             }
             self.resend_from += 1;
@@ -324,8 +327,10 @@ impl Scoreboard {
     }
 
     /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
-    pub fn rescued(&mut self, segment: Resend) {
-        self.segments[(segment.index - self.removed) as usize].marks |= AMBIGUOUS;
+    pub fn rescued(&mut self, segment: Resend, now: Instant) {
+        let sent = &mut self.segments[(segment.index - self.removed) as usize];
+        sent.marks |= AMBIGUOUS;
+        sent.sent_at = now;
     }
 
     /// The pipe counted from nothing, to check the running sum against.

@@ -2,7 +2,10 @@
 
 use core::ops::{BitOr, BitOrAssign};
 
-use crate::units::SeqNumber;
+use crate::units::{Duration, SeqNumber};
+
+/// Length of a tick of the timestamp clock; RFC 7323 section 5.4 wants 1 ms to 1 s.
+pub(crate) const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 /// TCP control bits (RFC 9293 section 3.1, RFC 3168 section 6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,10 @@
 //! TCP from outside: packet scripts, whole transfers, hostile input.
 
+mod acks;
+mod handshake;
+mod hostile;
 mod pipe;
+mod recovery;
+mod script;
+mod states;
 mod transfer;

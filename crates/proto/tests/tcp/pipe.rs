@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use tacit_proto::tcp::{Config, Connection, Ends, Event, State};
 use tacit_proto::units::{BitRate, Duration, FlowId, HostId, Instant, SeqNumber};
-use tacit_proto::{Endpoint, Packet, Transport};
+use tacit_proto::{Endpoint, Packet, Transport, wire};
 
 /// SplitMix64: small, and the same everywhere.
 #[derive(Clone, Debug)]
@@ -132,6 +132,8 @@ pub struct Pipe {
     pub down: Link,
     pub client_events: Vec<Event>,
     pub server_events: Vec<Event>,
+    /// Send every packet through the codec, which must give it back as it was.
+    pub wire: bool,
     flying: BinaryHeap<Reverse<Flying>>,
     order: u64,
 }
@@ -150,6 +152,7 @@ impl Pipe {
             down,
             client_events: Vec::new(),
             server_events: Vec::new(),
+            wire: false,
             flying: BinaryHeap::new(),
             order: 0,
         }
@@ -169,6 +172,10 @@ impl Pipe {
     }
 
     fn launch(&mut self, to: Side, packet: Packet, arrivals: [Option<Instant>; 2]) {
+        if self.wire {
+            let bytes = wire::encode(&packet).expect("a connection sends what has a form on the wire");
+            assert_eq!(wire::decode(&bytes), Ok(packet));
+        }
         for at in arrivals.into_iter().flatten() {
             self.flying.push(Reverse(Flying { at, order: self.order, to, packet }));
             self.order += 1;

@@ -135,8 +135,7 @@ pub fn options(amount: u32, ack: u32) -> Options {
             }
             8 => option.extend([30, 4, number as u8, 7]),
             9 => {
-                let len = 3 + (left % 3) as usize;
-                option.extend(&[253, len as u8, 1, 2, 3][..len]);
+                option.extend([253, 3 + (left % 3) as u8, 1, 2, 3].into_iter().take(3 + (left % 3) as usize));
             }
             _ => option.extend([8, 2]),
         }

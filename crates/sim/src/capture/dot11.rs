@@ -55,13 +55,17 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
     };
     match &air.frame {
         Frame::Data { .. } => data(out, air),
-        Frame::Ack => control(out, ACK, 0),
-        Frame::BlockAck { start, bitmap } => {
+        Frame::Ack { appended } => {
+            control(out, ACK, 0);
+            out.extend_from_slice(appended);
+        }
+        Frame::BlockAck { start, bitmap, appended } => {
             control(out, BLOCK_ACK, 0);
             out.extend(transmitter);
             out.extend(COMPRESSED.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
             out.extend(bitmap.to_le_bytes());
+            out.extend_from_slice(appended);
         }
         Frame::BlockAckReq { start } => {
             control(out, BLOCK_ACK_REQUEST, nav_us(&air.mode, BLOCK_ACK_LEN));
@@ -80,7 +84,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
 }
 
 fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
-    let Frame::Data { sequence, retry, more_data, ampdu, payload } = &air.frame else { return };
+    let Frame::Data { sequence, retry, more_data, ampdu, payload, .. } = &air.frame else { return };
     let is_qos = ampdu.is_some() || air.mode.mcs.is_some();
     let mut flags = match (air.transmitter, air.receiver) {
         (StationId::AP, _) => FROM_DS,

@@ -12,6 +12,7 @@ pub use atomic::AtomicFile;
 use std::io::{self, Write};
 
 use tacit_link::wifi::AirFrame;
+use tacit_proto::{Packet, wire};
 
 /// Link type of 802.11 frames behind radiotap headers.
 const LINK_TYPE_RADIOTAP: u16 = 127;
@@ -25,6 +26,14 @@ pub trait FrameBytes {
 impl FrameBytes for Vec<u8> {
     fn write_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
+    }
+}
+
+impl FrameBytes for Packet {
+    fn write_to(&self, out: &mut Vec<u8>) {
+        // Only packets of more hosts or flows than there are addresses and ports have no bytes; their
+        // frames are written without.
+        let _ = wire::encode_into(self, out);
     }
 }
 

@@ -26,7 +26,14 @@ fn mode(standard: Standard, mbps: u64) -> Mode {
 }
 
 fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Frame<Vec<u8>> {
-    Frame::Data { sequence, retry: sequence == 2, more_data: true, ampdu, payload: ip_packet(v6) }
+    Frame::Data {
+        sequence,
+        retry: sequence == 2,
+        more_data: true,
+        sync: false,
+        ampdu,
+        payload: ip_packet(v6),
+    }
 }
 
 /// Every kind of frame, both directions, both standards, and one of each ill fate.
@@ -41,13 +48,13 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (n, down, Outcome::Received, data(1, in_ampdu(false), false)),
         (n, down, Outcome::Errored, data(2, in_ampdu(false), false)),
         (n, down, Outcome::Received, data(4095, in_ampdu(true), true)),
-        (slow, up, Outcome::Received, Frame::BlockAck { start: 1, bitmap: 0b101 }),
+        (slow, up, Outcome::Received, Frame::BlockAck { start: 1, bitmap: 0b101, appended: Vec::new() }),
         (slow, down, Outcome::Received, Frame::BlockAckReq { start: 2 }),
         (mode(Standard::N, 65), up, Outcome::Received, data(0, None, false)),
-        (slow, down, Outcome::Received, Frame::Ack),
+        (slow, down, Outcome::Received, Frame::Ack { appended: Vec::new() }),
         (a, up, Outcome::Collided, data(7, None, true)),
         (a, down, Outcome::Received, data(8, None, false)),
-        (slow, up, Outcome::Received, Frame::Ack),
+        (slow, up, Outcome::Received, Frame::Ack { appended: Vec::new() }),
         (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, Frame::Beacon),
     ];
     let at = |i: usize| Instant::from_nanos(5_000_000_123 + i as u64 * 1_000_000);

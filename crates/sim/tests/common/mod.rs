@@ -1,5 +1,6 @@
 //! Set-ups the tests share.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
@@ -60,6 +61,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
             access_point: AP,
             clients: (0..clients).map(client).collect(),
             config: BssConfig::new(standard, vec![station; clients as usize]),
+            hack: Vec::new(),
         }],
         flows: (0..clients)
             .map(|n| FlowSetup {

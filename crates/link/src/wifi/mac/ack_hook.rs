@@ -3,14 +3,7 @@
 //! A scheme that sends something along with the ACK, or none at all, changes what is decided here
 //! and nothing else in the MAC.
 
-use super::super::air::StationId;
-
-/// The link-layer ACK a recipient is about to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LinkAck {
-    /// Octets appended to the ACK or Block Ack, sent at its rate.
-    pub appended_octets: u32,
-}
+use tacit_proto::hack::{Heard, Nic, Response};
 
 /// What a station does when a link-layer ACK is due.
 #[derive(Clone, Debug, Default)]
@@ -18,14 +11,24 @@ pub(crate) enum AckHook {
     /// Plain ACKs and Block Acks, as the standard says.
     #[default]
     Stock,
+    /// TCP/HACK: what the NIC holds for the peer rides along.
+    Hack(Nic),
 }
 
 impl AckHook {
-    /// Decides the ACK to `to`, one SIFS before it goes out.
+    /// Decides the ACK to `peer`, one SIFS before it goes out: writes what rides along to
+    /// `appended`. `None` where nobody asks what happened.
     #[inline]
-    pub fn link_ack(&mut self, _to: StationId) -> LinkAck {
+    pub fn link_ack(
+        &mut self,
+        peer: usize,
+        heard: Heard,
+        sync: bool,
+        appended: &mut Vec<u8>,
+    ) -> Option<Response> {
         match self {
-            Self::Stock => LinkAck { appended_octets: 0 },
+            Self::Stock => None,
+            Self::Hack(nic) => Some(nic.respond(peer, heard, sync, appended)),
         }
     }
 }

@@ -1,14 +1,16 @@
 //! What happens on the channel once somebody has won it: transmission, response, or collision.
 
+use tacit_proto::hack::Heard;
 use tacit_proto::units::{Duration, Instant};
 
 use super::block_ack::Recipient;
 use super::originator::{PpduPlan, Settled};
-use super::station::{Outgoing, Station};
+use super::station::{Outgoing, Peer, Station};
 use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::bss::{Bss, earliest};
+use crate::wifi::bss::{Bss, Delivery, earliest};
+use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, Phy, subframe_len};
 
 /// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
@@ -46,6 +48,19 @@ pub(crate) struct Exchange {
 }
 
 impl Outgoing {
+    /// What a recipient sees of it: kind, More Data, SYNC.
+    fn seen_by_recipient<P: Payload>(&self, peer: &Peer<P>) -> (Heard, bool, bool) {
+        match self {
+            Self::Request { .. } => (Heard::BlockAckRequest, false, false),
+            Self::Data { plan, .. } if plan.mpdus > 1 => (Heard::Ampdu, plan.more_data, plan.sync),
+            Self::Data { plan, .. } => {
+                let sequence =
+                    peer.originator.in_flight().map(|mpdu| mpdu.sequence).next().unwrap_or_default();
+                (Heard::Single { sequence }, plan.more_data, plan.sync)
+            }
+        }
+    }
+
     pub(crate) fn peer(&self) -> usize {
         match self {
             Self::Request { peer } | Self::Data { peer, .. } => *peer,
@@ -113,13 +128,28 @@ impl<P: Payload> Bss<P> {
             return;
         }
         let [from, to] = ends(&mut self.stations, exchange);
-        to.counters.link_acks += 1;
-        let ack = to.hook.link_ack(exchange.from);
-        let originator = &from.peers[exchange.outgoing.peer()].originator;
-        let duration = originator.control_mode.ppdu_duration(exchange.response_len + ack.appended_octets);
         let back = to.peer_index(exchange.from);
+        to.counters.link_acks += 1;
+        self.appended.clear();
+        let (heard, more_data, sync) =
+            exchange.outgoing.seen_by_recipient(&from.peers[exchange.outgoing.peer()]);
+        let mut exchange = *exchange;
+        if let Some(response) = to.hook.link_ack(back, heard, sync, &mut self.appended) {
+            let (station, from) = (exchange.to, exchange.from);
+            self.interrupts.push_back(Interrupt::Received { station, from, heard, more_data, response });
+        }
+        if !self.appended.is_empty() {
+            let octets = self.appended.len() as u32;
+            let control = &from.peers[exchange.outgoing.peer()].originator.control_mode;
+            let plain_end = exchange.response_end;
+            exchange.response_end =
+                exchange.response_at + control.ppdu_duration(exchange.response_len + octets);
+            to.counters.augmented_link_acks += 1;
+            to.counters.appended_octets += u64::from(octets);
+            to.counters.augmented_within_aifs +=
+                u64::from(exchange.response_end - plain_end <= self.phy.aifs());
+        }
         let lost = to.peers[back].link_ack_loss.takes();
-        let exchange = Exchange { response_end: exchange.response_at + duration, ..*exchange };
         self.phase = Phase::Response { exchange, lost };
     }
 
@@ -132,7 +162,9 @@ impl<P: Payload> Bss<P> {
             unreachable!("only a Block Ack agreement makes requests");
         };
         let delivered = &mut self.delivered;
-        recipient.request(exchange.end, start, &mut |payload| delivered.push_back((exchange.to, payload)));
+        recipient.request(exchange.end, start, &mut |payload| {
+            delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload });
+        });
         self.record(exchange, mode, Frame::BlockAckReq { start });
         true
     }
@@ -146,7 +178,8 @@ impl<P: Payload> Bss<P> {
         let recipient = &mut to.peers[back].recipient;
         let sender = &mut from.peers[peer];
         let delivered = &mut self.delivered;
-        let mut pass_up = |payload| delivered.push_back((exchange.to, payload));
+        let mut pass_up =
+            |payload| delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload });
         let mut heard = false;
         let mut left = plan.mpdus;
         let mut octets_before = 0;
@@ -160,7 +193,7 @@ impl<P: Payload> Bss<P> {
             if let Some(air) = &mut self.air {
                 let ampdu = (plan.mpdus > 1).then_some(AmpduPosition { reference, last: left == 0 });
                 let outcome = if errored { Outcome::Errored } else { Outcome::Received };
-                let frame = mpdu.frame(plan.more_data, ampdu);
+                let frame = mpdu.frame(plan, ampdu);
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
             }
             if !errored {
@@ -175,7 +208,8 @@ impl<P: Payload> Bss<P> {
     /// The acknowledgment is over: the originator settles what was in flight.
     pub(crate) fn response_ended(&mut self, exchange: &Exchange, lost: bool) {
         let at = exchange.response_end;
-        self.ledger.book(AirtimeUse::LinkAck, at);
+        self.ledger.book(AirtimeUse::LinkAck, at - self.appended_duration(exchange));
+        self.ledger.book(AirtimeUse::CompressedAck, at);
         let aifs = self.phy.aifs();
         let oldest = self.oldest_allowed(at);
         let retry_limit = self.config.retry_limit;
@@ -188,7 +222,14 @@ impl<P: Payload> Bss<P> {
             _ => None,
         };
         let originator = &mut from.peers[exchange.outgoing.peer()].originator;
-        let control = originator.control_mode;
+        if let Some(air) = &mut self.air {
+            let appended = self.appended.clone();
+            let frame = match block_ack {
+                Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
+                None => Frame::Ack { appended },
+            };
+            air.push_back(exchange.response_air_frame(originator.control_mode, lost, frame));
+        }
         if lost {
             self.fail(exchange, at);
         } else {
@@ -199,10 +240,12 @@ impl<P: Payload> Bss<P> {
             from.count_settled(settled);
             from.contention.succeeded(self.phy);
             from.finish(exchange.outgoing.peer());
-        }
-        if let Some(air) = &mut self.air {
-            let frame = block_ack.map_or(Frame::Ack, |(start, bitmap)| Frame::BlockAck { start, bitmap });
-            air.push_back(exchange.response_air_frame(control, lost, frame));
+            if !self.appended.is_empty() {
+                let (station, from) = (exchange.from, exchange.to);
+                let octets = std::mem::take(&mut self.appended);
+                self.interrupts.push_back(Interrupt::Appended { station, from, octets });
+            }
+            self.report_settled(exchange);
         }
         self.go_idle(at, at + aifs);
     }
@@ -230,6 +273,23 @@ impl<P: Payload> Bss<P> {
             station.contention.gave_up(self.phy);
         }
         station.finish(exchange.outgoing.peer());
+        self.report_settled(exchange);
+    }
+
+    /// Tells the driver of pure ACKs that left the window.
+    fn report_settled(&mut self, exchange: &Exchange) {
+        let (station, to) = (exchange.from, exchange.to);
+        let originator = &mut self.stations[station.index()].peers[exchange.outgoing.peer()].originator;
+        while let Some((payload, delivered)) = originator.poll_settled_ack() {
+            self.interrupts.push_back(Interrupt::Settled { station, to, payload, delivered });
+        }
+    }
+
+    /// By how much what is appended lengthens the response on the air.
+    fn appended_duration(&self, exchange: &Exchange) -> Duration {
+        let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
+        let plain = peer.originator.control_mode.ppdu_duration(exchange.response_len);
+        exchange.response_end - exchange.response_at - plain
     }
 
     /// MPDUs queued before this are given up instead of retried.
@@ -322,7 +382,7 @@ impl<P: Payload> Bss<P> {
                 for (mpdu, position) in originator.in_flight().zip(1..) {
                     let ampdu =
                         AmpduPosition { reference: self.ampdu_reference, last: position == plan.mpdus };
-                    let frame = mpdu.frame(plan.more_data, (plan.mpdus > 1).then_some(ampdu));
+                    let frame = mpdu.frame(&plan, (plan.mpdus > 1).then_some(ampdu));
                     air.push_back(exchange.air_frame(originator.mode, Outcome::Collided, frame));
                 }
             }

@@ -20,8 +20,10 @@ pub(crate) enum MpduState {
     Waiting,
     /// In the PPDU being sent, or sent and its acknowledgment missed.
     InFlight,
-    /// Acknowledged or given up: leaves the window when it is first.
-    Done,
+    /// Acknowledged: leaves the window when it is first.
+    Delivered,
+    /// Given up: leaves the window when it is first.
+    GivenUp,
 }
 
 /// An MPDU that has a sequence number.
@@ -64,6 +66,8 @@ pub(crate) struct PpduPlan {
     pub expired: u32,
     /// Packets remain queued for this destination beyond this PPDU.
     pub more_data: bool,
+    /// The SYNC bit (HACK paper section 3.4): the last acknowledgment never came, and data goes on.
+    pub sync: bool,
 }
 
 /// Everything a station keeps about one destination.
@@ -80,6 +84,11 @@ pub(crate) struct Originator<P> {
     /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
     request_due: bool,
     request_retries: u32,
+    /// The next PPDUs carry the SYNC bit, until one is acknowledged.
+    sync_due: bool,
+    /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
+    reports_acks: bool,
+    settled_acks: VecDeque<(P, bool)>,
 }
 
 /// What became of MPDUs when an acknowledgment came or was given up on.
@@ -103,7 +112,25 @@ impl<P: Payload> Originator<P> {
             waiting: 0,
             request_due: false,
             request_retries: 0,
+            sync_due: false,
+            reports_acks: false,
+            settled_acks: VecDeque::new(),
         }
+    }
+
+    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`].
+    pub fn report_acks(&mut self) {
+        self.reports_acks = true;
+    }
+
+    /// The next pure ACK that left the window, and whether it was delivered.
+    pub fn poll_settled_ack(&mut self) -> Option<(P, bool)> {
+        self.settled_acks.pop_front()
+    }
+
+    /// Takes back queued packets that have no sequence number yet and that `unwanted` says.
+    pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
+        self.queue.retract(unwanted)
     }
 
     #[inline]
@@ -160,6 +187,7 @@ impl<P: Payload> Originator<P> {
             self.fill_from_queue(now, lifetime, &mut plan, &mut delay_of);
         }
         plan.more_data = self.waiting > 0 || !self.queue.is_empty();
+        plan.sync = self.sync_due;
         plan
     }
 
@@ -174,8 +202,13 @@ impl<P: Payload> Originator<P> {
         while sequence_distance(self.window_start(), self.next_sequence) < window {
             let Some(queued) = self.queue.front() else { break };
             if now.saturating_since(queued.at) > lifetime {
-                self.queue.pop();
                 plan.expired += 1;
+                if let Some(queued) = self.queue.pop()
+                    && self.reports_acks
+                    && queued.payload.class() == PayloadClass::Ack
+                {
+                    self.settled_acks.push_back((queued.payload, false));
+                }
                 continue;
             }
             let len = self.limits.mpdu_len(queued.payload.len());
@@ -200,6 +233,7 @@ impl<P: Payload> Originator<P> {
 
     /// An ACK came for the one MPDU in flight.
     pub fn acknowledged(&mut self) -> Settled {
+        self.sync_due = false;
         self.settle(|_| true, u32::MAX, Instant::ZERO)
     }
 
@@ -213,6 +247,7 @@ impl<P: Payload> Originator<P> {
     ) -> Settled {
         self.request_due = false;
         self.request_retries = 0;
+        self.sync_due = false;
         let acked = |sequence| {
             let offset = sequence_distance(start, sequence);
             offset < WINDOW && bitmap & (1 << offset) != 0
@@ -230,6 +265,8 @@ impl<P: Payload> Originator<P> {
         if settled.dropped > 0 && agreement {
             self.request_due = true;
         }
+        // Under an agreement the retransmission may go within an A-MPDU, which would look like proof.
+        self.sync_due |= agreement || settled.dropped > 0;
         settled
     }
 
@@ -247,6 +284,7 @@ impl<P: Payload> Originator<P> {
         }
         self.request_due = false;
         self.request_retries = 0;
+        self.sync_due = true;
         self.settle(|_| false, 0, Instant::ZERO)
     }
 
@@ -265,18 +303,21 @@ impl<P: Payload> Originator<P> {
                     settled.after_retry += 1;
                 }
                 settled.bytes += mpdu.payload.len().0;
-                MpduState::Done
+                MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
                 settled.dropped += 1;
-                MpduState::Done
+                MpduState::GivenUp
             } else {
                 mpdu.retries += 1;
                 self.waiting += 1;
                 MpduState::Waiting
             };
         }
-        while self.window.front().is_some_and(|mpdu| mpdu.state == MpduState::Done) {
-            self.window.pop_front();
+        while self.window.front().is_some_and(Mpdu::is_settled) {
+            let Some(mpdu) = self.window.pop_front() else { break };
+            if self.reports_acks && mpdu.payload.class() == PayloadClass::Ack {
+                self.settled_acks.push_back((mpdu.payload, mpdu.state == MpduState::Delivered));
+            }
         }
         debug_assert!(self.window.len() <= usize::from(SEQUENCE_MODULUS / 2));
         settled
@@ -284,17 +325,22 @@ impl<P: Payload> Originator<P> {
 
     /// MPDUs accepted and not settled, queued ones included.
     pub fn backlog(&self) -> usize {
-        self.queue.len() + self.window.iter().filter(|mpdu| mpdu.state != MpduState::Done).count()
+        self.queue.len() + self.window.iter().filter(|mpdu| !mpdu.is_settled()).count()
     }
 }
 
 impl<P: Clone> Mpdu<P> {
+    fn is_settled(&self) -> bool {
+        matches!(self.state, MpduState::Delivered | MpduState::GivenUp)
+    }
+
     /// As it is heard on the air.
-    pub fn frame(&self, more_data: bool, ampdu: Option<AmpduPosition>) -> Frame<P> {
+    pub fn frame(&self, plan: &PpduPlan, ampdu: Option<AmpduPosition>) -> Frame<P> {
         Frame::Data {
             sequence: self.sequence,
             retry: self.retries > 0,
-            more_data,
+            more_data: plan.more_data,
+            sync: plan.sync,
             ampdu,
             payload: self.payload.clone(),
         }

@@ -128,7 +128,7 @@ impl<P: Payload> Station<P> {
                 Need::Data => {
                     let delays = &mut self.queueing_delay_us;
                     let plan = entry.originator.build(now, lifetime, |delay| {
-                        delays.record(delay.as_micros()).expect("the histogram grows as needed")
+                        delays.record(delay.as_micros()).expect("the histogram grows as needed");
                     });
                     self.counters.dropped_mpdus += u64::from(plan.expired);
                     if plan.mpdus > 0 {

@@ -1,12 +1,12 @@
 //! SEGMENT ARRIVES (RFC 9293 section 3.10.7), step by step in the RFC's order.
 
-use super::output::TIMESTAMPS_LEN;
-use super::{Connection, Event, Negotiated, State, TIMESTAMP_TICK, timestamp_ticks};
+use super::output::{Reset, TIMESTAMPS_LEN};
+use super::{Connection, Event, Negotiated, State, timestamp_ticks};
 use crate::packet::IpVersion;
 use crate::tcp::ack_policy::AckDecision;
 use crate::tcp::position::Position;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::{Flags, Segment, Timestamps};
+use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use crate::tcp::sender::{ArrivedAck, Timer};
 use crate::units::{Duration, Instant, SeqNumber};
 
@@ -71,13 +71,9 @@ impl Connection {
             return;
         }
         self.reset_due = Some(if segment.flags.contains(Flags::ACK) {
-            self.reset_segment(segment.ack)
+            Reset { seq: segment.ack, ack: None }
         } else {
-            Segment {
-                ack: segment.seq + segment.sequence_len(),
-                flags: Flags::RST | Flags::ACK,
-                ..Segment::default()
-            }
+            Reset { seq: SeqNumber(0), ack: Some(segment.seq + segment.sequence_len()) }
         });
     }
 
@@ -87,7 +83,7 @@ impl Connection {
             return;
         }
         if segment.flags.contains(Flags::ACK) {
-            self.reset_due = Some(self.reset_segment(segment.ack));
+            self.reset_due = Some(Reset { seq: segment.ack, ack: None });
             return;
         }
         if segment.flags.contains(Flags::SYN) {
@@ -104,7 +100,7 @@ impl Connection {
         let ack = self.iss.nearest(segment.ack);
         if acked && (ack <= self.iss || ack > self.sender.snd_nxt) {
             if !segment.flags.contains(Flags::RST) {
-                self.reset_due = Some(self.reset_segment(segment.ack));
+                self.reset_due = Some(Reset { seq: segment.ack, ack: None });
             }
             return;
         }
@@ -127,6 +123,7 @@ impl Connection {
             self.state = State::SynReceived;
             self.syn_due = true;
             self.syn_sent_at = None;
+            self.syn_resent = true;
         }
     }
 
@@ -163,7 +160,8 @@ impl Connection {
     fn establish(&mut self, now: Instant, window: u64, seq: Position, ack: Position) {
         let syn_lost = self.syn_retries > 0;
         self.timers.clear(Timer::Retransmit);
-        if let Some(sent_at) = self.syn_sent_at.filter(|_| !syn_lost) {
+        // Karn's rule holds for SYNs too.
+        if let Some(sent_at) = self.syn_sent_at.filter(|_| !self.syn_resent) {
             self.sender.rtt.sample(now.saturating_since(sent_at));
         }
         self.sender.set_window(window, seq, ack);
@@ -192,7 +190,7 @@ impl Connection {
             return self.arrived_reset(now, &placed);
         }
         if segment.flags.contains(Flags::SYN) {
-            return self.challenge(now);
+            return self.arrived_syn(now);
         }
         if !segment.flags.contains(Flags::ACK) {
             return;
@@ -305,6 +303,14 @@ impl Connection {
         }
     }
 
+    /// Fourth: SYN, in the window. A listener starts over; elsewhere it is challenged (RFC 5961 section 4).
+    fn arrived_syn(&mut self, now: Instant) {
+        if self.state == State::SynReceived && !self.active {
+            return self.listen_again();
+        }
+        self.challenge(now);
+    }
+
     /// "return this connection to LISTEN state".
     fn listen_again(&mut self) {
         self.state = State::Listen;
@@ -314,6 +320,7 @@ impl Connection {
         self.receiver = Receiver::new(&self.config, self.receiver.policy());
         self.syn_due = false;
         self.syn_sent_at = None;
+        self.syn_resent = false;
         self.syn_retries = 0;
         self.ack_due = false;
     }
@@ -324,7 +331,7 @@ impl Connection {
         let window = u64::from(placed.segment.window) << self.agreed.send_scale;
         if self.state == State::SynReceived {
             if ack <= self.sender.snd_una || ack > self.sender.snd_nxt {
-                self.reset_due = Some(self.reset_segment(placed.segment.ack));
+                self.reset_due = Some(Reset { seq: placed.segment.ack, ack: None });
                 return false;
             }
             self.sender.snd_una = ack;

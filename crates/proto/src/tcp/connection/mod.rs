@@ -9,11 +9,12 @@ use super::config::Config;
 use super::counters::Counters;
 use super::position::Position;
 use super::receiver::{ReadPolicy, Receiver};
-use super::segment::Segment;
+use super::segment::TIMESTAMP_TICK;
 use super::sender::{MAX_RETRIES, Sender, Timer, Timers};
 use crate::endpoint::Endpoint;
 use crate::packet::{Packet, Transport};
-use crate::units::{Duration, FlowId, HostId, Instant, SeqNumber};
+use crate::units::{FlowId, HostId, Instant, SeqNumber};
+use output::Reset;
 
 /// Who talks to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,11 +120,13 @@ pub struct Connection {
     opened: Instant,
     syn_due: bool,
     syn_sent_at: Option<Instant>,
+    /// More than one SYN was sent: what the peer answers is ambiguous.
+    syn_resent: bool,
     syn_retries: u32,
     ack_due: bool,
     /// The ACK due only announces a window.
     update_due: bool,
-    reset_due: Option<Segment>,
+    reset_due: Option<Reset>,
     last_challenge: Option<Instant>,
     identification: u16,
 }
@@ -163,6 +166,7 @@ impl Connection {
             opened: Instant::ZERO,
             syn_due: false,
             syn_sent_at: None,
+            syn_resent: false,
             syn_retries: 0,
             ack_due: false,
             update_due: false,
@@ -180,12 +184,12 @@ impl Connection {
     }
 
     /// Sends FIN after everything written; what the peer sends is still taken in. Called before the
-    /// handshake is done it waits for that, save in LISTEN, which it ends. (RFC 9293 section 3.10.4
-    /// would delete a connection in SYN-SENT; [`abort`](Self::abort) does.)
+    /// handshake is done it waits for that, so that a whole exchange can be queued up front.
+    /// (RFC 9293 section 3.10.4 would delete a connection in LISTEN or SYN-SENT;
+    /// [`abort`](Self::abort) does.)
     pub fn close(&mut self) {
         match self.state {
-            State::Listen => self.end(Event::Closed),
-            State::SynSent | State::SynReceived => self.sender.close(),
+            State::Listen | State::SynSent | State::SynReceived => self.sender.close(),
             State::Established => {
                 self.sender.close();
                 self.state = State::FinWait1;
@@ -207,7 +211,7 @@ impl Connection {
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait => {
-                self.reset_due = Some(self.reset_segment(self.sender.snd_nxt.wire()));
+                self.reset_due = Some(Reset { seq: self.sender.snd_nxt.wire(), ack: None });
             }
             _ => {}
         }
@@ -339,7 +343,8 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        let segment = self.next_segment(now)?;
+        let outbound = self.next_outbound(now)?;
+        let segment = self.build(now, outbound);
         Some(self.wrap(segment))
     }
 
@@ -354,10 +359,7 @@ impl Endpoint for Connection {
     }
 }
 
-/// Milliseconds of the timestamp clock (RFC 7323 section 5.4 wants 1 ms to 1 s a tick).
+/// Ticks of the timestamp clock so far.
 fn timestamp_ticks(now: Instant) -> u32 {
-    now.saturating_since(Instant::ZERO).as_millis() as u32
+    (now.saturating_since(Instant::ZERO).as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32
 }
-
-/// Length of a timestamp tick.
-const TIMESTAMP_TICK: Duration = Duration::from_millis(1);

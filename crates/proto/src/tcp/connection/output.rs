@@ -13,50 +13,119 @@ const OPTION_ROOM: u64 = 40;
 /// The Timestamps option with its padding.
 pub(super) const TIMESTAMPS_LEN: u32 = 12;
 
+/// A segment decided on but not built. Small, so that the packet itself is built once and in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outbound {
+    Reset(Reset),
+    Syn,
+    Data(Outgoing),
+    Probe,
+    Ack,
+}
+
+/// A reset: `<SEQ=seq><CTL=RST>`, or with an ACK where there is no number to go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reset {
+    pub seq: SeqNumber,
+    pub ack: Option<SeqNumber>,
+}
+
 impl Connection {
-    /// The next segment to send at `now`: RST, SYN, urgent ACKs, data, probe, ACK, in this order.
-    pub(super) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
+    /// What to send next at `now`: RST, SYN, urgent ACKs, data, probe, ACK, in this order.
+    pub(super) fn next_outbound(&mut self, now: Instant) -> Option<Outbound> {
         if let Some(reset) = self.reset_due.take() {
-            return Some(reset);
+            return Some(Outbound::Reset(reset));
         }
         match self.state {
             State::Closed | State::Listen => return None,
-            State::SynSent | State::SynReceived => return self.next_handshake_segment(now),
-            State::TimeWait => return self.next_ack(now),
+            State::SynSent | State::SynReceived => {
+                let syn = core::mem::take(&mut self.syn_due);
+                return if syn { Some(Outbound::Syn) } else { self.next_ack() };
+            }
+            State::TimeWait => return self.next_ack(),
             _ => {}
         }
         // A duplicate ACK counts as one only without payload (RFC 5681 section 2), and a full data
         // segment has no room for SACK blocks.
         if self.ack_due && !self.receiver.reorder().is_empty() {
-            return self.next_ack(now);
+            return self.next_ack();
         }
         if let Some(outgoing) = self.sender.next(now, &mut self.timers, &mut self.counters) {
-            return Some(self.data_segment(now, outgoing));
+            return Some(Outbound::Data(outgoing));
         }
         if core::mem::take(&mut self.sender.probe_due) {
-            self.counters.window_probes += 1;
-            return Some(self.probe_segment(now));
+            return Some(Outbound::Probe);
         }
-        self.next_ack(now)
+        self.next_ack()
     }
 
-    fn next_handshake_segment(&mut self, now: Instant) -> Option<Segment> {
-        if !core::mem::take(&mut self.syn_due) {
-            return self.next_ack(now);
+    fn next_ack(&mut self) -> Option<Outbound> {
+        self.ack_due.then_some(Outbound::Ack)
+    }
+
+    /// Builds the segment.
+    #[inline]
+    pub(super) fn build(&mut self, now: Instant, outbound: Outbound) -> Segment {
+        let (seq, payload, flags) = match outbound {
+            Outbound::Data(outgoing) => {
+                self.counters.data_segments_sent += 1;
+                self.counters.bytes_sent += u64::from(outgoing.payload);
+                (outgoing.start, outgoing.payload, outgoing.flags())
+            }
+            Outbound::Ack => {
+                self.counters.window_updates_sent += u64::from(self.update_due);
+                self.counters.acks_sent += 1;
+                (self.sender.snd_nxt, 0, Flags::ACK)
+            }
+            Outbound::Probe => {
+                self.counters.window_probes += 1;
+                (self.probe_position(), 0, Flags::ACK)
+            }
+            Outbound::Syn => return self.syn_segment(now),
+            Outbound::Reset(reset) => return reset_segment(reset),
+        };
+        self.acking_segment(now, seq, payload, flags)
+    }
+
+    /// An octet the peer has already acknowledged, and none of it: unacceptable, so it must be
+    /// answered with the current window (RFC 9293 section 3.10.7.4), yet never part of the stream.
+    /// Linux and others probe so; it serves where section 3.8.6.1 speaks of new data or a
+    /// retransmission, without tearing segments apart.
+    fn probe_position(&self) -> Position {
+        self.sender.snd_una - 1
+    }
+
+    /// `<SEQ=seq><ACK=RCV.NXT>` with the current window and options.
+    #[inline]
+    fn acking_segment(&mut self, now: Instant, seq: Position, payload: u32, flags: Flags) -> Segment {
+        let window = self.receiver.offer_window();
+        let sack = self.sack_blocks(payload);
+        self.note_ack_sent();
+        Segment {
+            seq: seq.wire(),
+            ack: self.receiver.rcv_nxt.wire(),
+            payload_len: payload,
+            window,
+            flags,
+            timestamps: self.agreed.timestamps.then(|| self.stamp(now, true)),
+            sack,
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
         }
+    }
+
+    /// A SYN offers what the configuration allows; a SYN-ACK only what the peer's SYN offered too
+    /// (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2).
+    fn syn_segment(&mut self, now: Instant) -> Segment {
         if self.syn_sent_at.is_some() {
+            self.syn_resent = true;
             self.counters.syn_retransmissions += 1;
             self.counters.segments_retransmitted += 1;
         }
         self.syn_sent_at = Some(now);
         self.sender.snd_nxt = self.iss + 1;
         self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto());
-        Some(self.syn_segment(now))
-    }
-
-    /// A SYN offers what the configuration allows; a SYN-ACK only what the peer's SYN offered too
-    /// (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2).
-    fn syn_segment(&mut self, now: Instant) -> Segment {
         let answering = self.state == State::SynReceived;
         let timestamps = if answering { self.agreed.timestamps } else { self.config.timestamps };
         let scaling = !answering || self.agreed.scaling;
@@ -79,54 +148,6 @@ impl Connection {
             sack_permitted,
             ..Segment::default()
         }
-    }
-
-    fn data_segment(&mut self, now: Instant, outgoing: Outgoing) -> Segment {
-        self.counters.data_segments_sent += 1;
-        self.counters.bytes_sent += u64::from(outgoing.payload);
-        let mut segment = self.acking_segment(now, outgoing.start, outgoing.payload);
-        if outgoing.push {
-            segment.flags |= Flags::PSH;
-        }
-        if outgoing.fin {
-            segment.flags |= Flags::FIN;
-        }
-        segment
-    }
-
-    /// An octet the peer has already acknowledged, and none of it: unacceptable, so it must be
-    /// answered with the current window (RFC 9293 section 3.10.7.4), yet never part of the stream.
-    /// Linux and others probe so; it serves where section 3.8.6.1 speaks of new data or a
-    /// retransmission, without tearing segments apart.
-    fn probe_segment(&mut self, now: Instant) -> Segment {
-        self.acking_segment(now, self.sender.snd_una - 1, 0)
-    }
-
-    fn next_ack(&mut self, now: Instant) -> Option<Segment> {
-        if !self.ack_due {
-            return None;
-        }
-        if self.update_due {
-            self.counters.window_updates_sent += 1;
-        }
-        self.counters.acks_sent += 1;
-        Some(self.acking_segment(now, self.sender.snd_nxt, 0))
-    }
-
-    /// `<SEQ=seq><ACK=RCV.NXT><CTL=ACK>` with the current window and options.
-    fn acking_segment(&mut self, now: Instant, seq: Position, payload: u32) -> Segment {
-        let segment = Segment {
-            seq: seq.wire(),
-            ack: self.receiver.rcv_nxt.wire(),
-            payload_len: payload,
-            window: self.receiver.offer_window(),
-            flags: Flags::ACK,
-            timestamps: self.agreed.timestamps.then(|| self.stamp(now, true)),
-            sack: self.sack_blocks(payload),
-            ..Segment::default()
-        };
-        self.note_ack_sent();
-        segment
     }
 
     /// SACK blocks that fit beside `payload` within the MTU.
@@ -162,11 +183,8 @@ impl Connection {
         self.iss.wire().0.wrapping_mul(0x9E37_79B1)
     }
 
-    /// `<SEQ=seq><CTL=RST>`.
-    pub(super) fn reset_segment(&self, seq: SeqNumber) -> Segment {
-        Segment { seq, flags: Flags::RST, ..Segment::default() }
-    }
-
+    /// Puts a segment into a packet.
+    #[inline]
     pub(super) fn wrap(&mut self, segment: Segment) -> Packet {
         self.counters.segments_sent += 1;
         let identification = match self.config.ip {
@@ -181,5 +199,14 @@ impl Connection {
             ip: IpHeader { version: self.config.ip, ecn: Ecn::NotEct, identification },
             transport: Transport::Tcp(segment),
         }
+    }
+}
+
+fn reset_segment(reset: Reset) -> Segment {
+    Segment {
+        seq: reset.seq,
+        ack: reset.ack.unwrap_or_default(),
+        flags: if reset.ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST },
+        ..Segment::default()
     }
 }

@@ -1,4 +1,8 @@
-//! The sending half: SND.UNA, SND.NXT, the peer's window, loss recovery and what to send next.
+//! The sending half: SND.UNA, SND.NXT, the peer's window. What acknowledgments and timeouts mean for
+//! loss is in `recovery`, what to send next in `transmit`.
+
+mod recovery;
+mod transmit;
 
 use super::config::Config;
 use super::congestion::{AckSample, Controller};
@@ -6,8 +10,8 @@ use super::counters::Counters;
 use super::position::Position;
 use super::ranges::Range;
 use super::rtt::RttEstimator;
-use super::sack::{DUP_THRESH, Resend, Scoreboard};
-use super::segment::Segment;
+use super::sack::{DUP_THRESH, Scoreboard};
+use super::segment::{Flags, Segment, TIMESTAMP_TICK};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
 
@@ -58,6 +62,20 @@ pub(crate) struct Outgoing {
     pub fin: bool,
     /// Nothing more is waiting to be sent after it.
     pub push: bool,
+}
+
+impl Outgoing {
+    /// Flags of the segment that carries it; PSH where the data written so far ends.
+    pub fn flags(self) -> Flags {
+        let mut flags = Flags::ACK;
+        if self.push && self.payload > 0 {
+            flags |= Flags::PSH;
+        }
+        if self.fin {
+            flags |= Flags::FIN;
+        }
+        flags
+    }
 }
 
 /// The acknowledgment part of a segment, unwrapped and unscaled.
@@ -242,6 +260,11 @@ impl Sender {
             && window == self.snd_wnd;
         self.update_window(window, seq, ack, timers);
         self.unanswered = 0;
+        if window == 0 {
+            // "As long as the receiving TCP peer continues to send acknowledgments ..., the sending TCP
+            // peer MUST allow the connection to stay open" (RFC 9293 section 3.8.6.1).
+            self.retries = 0;
+        }
 
         let mut sample = None;
         if ack > prior_una {
@@ -251,14 +274,14 @@ impl Sender {
         if news > 0 || (!self.use_sack && duplicate) {
             self.dup_acks = self.dup_acks.saturating_add(1);
             counters.dup_acks_received += 1;
-            if !self.use_sack && self.phase_has_dup_credit() {
+            if !self.use_sack && self.duplicate_frees_room() {
                 self.inferred = (self.inferred + u64::from(self.mss)).min(self.board.pipe());
             }
         }
         if self.board.any_sacked() {
             self.board.detect_lost(self.mss);
         }
-        self.react(flight, ack, sample, timers, counters);
+        self.react(flight, ack, sample, counters);
         if self.board.is_empty() {
             // "When all outstanding data has been acknowledged, turn off the retransmission timer"
             // (RFC 6298 section 5.2).
@@ -268,9 +291,15 @@ impl Sender {
         Progress { advanced: ack > prior_una, all_acked: data_acked(ack) && !data_acked(prior_una) }
     }
 
-    /// After a timeout every outstanding segment is lost already: duplicates tell nothing.
-    fn phase_has_dup_credit(&self) -> bool {
-        !matches!(self.phase, Phase::Timeout(_))
+    /// Without SACK, whether a duplicate ACK says that a segment has left the network: the first two
+    /// do (limited transmit, RFC 3042), and all in fast recovery; after a timeout every segment is held
+    /// lost already, and more than that in the open are echoes.
+    fn duplicate_frees_room(&self) -> bool {
+        match self.phase {
+            Phase::Open => self.dup_acks < DUP_THRESH,
+            Phase::Recovery(_) => true,
+            Phase::Timeout(_) => false,
+        }
     }
 
     fn mark_sacked(&mut self, segment: &Segment, ack: Position, counters: &mut Counters) -> u64 {
@@ -303,7 +332,7 @@ impl Sender {
 
     /// Moves SND.UNA to `ack`.
     fn advance(&mut self, arrived: &ArrivedAck, timers: &mut Timers, counters: &mut Counters) -> AckSample {
-        let &ArrivedAck { now, ack, echoed, .. } = arrived;
+        let &ArrivedAck { now, ack, .. } = arrived;
         let window_limited = self.snd_una < self.window_limited_until;
         let covered = self.board.acknowledge(ack, now);
         let fin = u64::from(self.closing && ack > self.data_end);
@@ -311,8 +340,9 @@ impl Sender {
         self.snd_una = ack;
         self.retries = 0;
         self.probes = 0;
-        // Karn's rule (RFC 6298 section 3): what was sent twice is measured by timestamps or not at all.
-        if let Some(rtt) = covered.oldest_rtt.or(echoed.filter(|_| covered.ambiguous)) {
+        if let Some(rtt) =
+            covered.oldest_rtt.or_else(|| disambiguate(covered.ambiguous_for?, arrived.echoed?))
+        {
             self.rtt.sample(rtt);
         }
         // "When an ACK is received that acknowledges new data, restart the retransmission timer"
@@ -330,267 +360,6 @@ impl Sender {
         }
     }
 
-    /// Moves between phases and lets the window grow.
-    fn react(
-        &mut self,
-        flight: u64,
-        ack: Position,
-        sample: Option<AckSample>,
-        timers: &mut Timers,
-        counters: &mut Counters,
-    ) {
-        match self.phase {
-            Phase::Recovery(point) if ack >= point => self.finish_recovery(),
-            Phase::Recovery(_) => {
-                if let Some(sample) = sample
-                    && !self.use_sack
-                {
-                    self.on_partial_ack(sample.acked);
-                }
-                return;
-            }
-            Phase::Timeout(point) => {
-                if let Some(sample) = sample {
-                    self.congestion.on_ack(&sample);
-                }
-                if ack >= point {
-                    self.phase = Phase::Open;
-                    self.recover = ack;
-                }
-            }
-            Phase::Open => {
-                if let Some(sample) = sample {
-                    self.inferred = 0;
-                    self.congestion.on_ack(&sample);
-                }
-            }
-        }
-        if self.phase == Phase::Open && self.should_recover() {
-            self.enter_recovery(flight, timers, counters);
-        }
-    }
-
-    /// Three duplicate ACKs, or the first segment found lost (RFC 6675 section 5 steps (1), (2)).
-    fn should_recover(&mut self) -> bool {
-        if self.board.next_lost().is_some() {
-            return true;
-        }
-        // Without SACK the duplicates may be echoes of our own needless retransmissions (RFC 6582
-        // section 3.2 step 1).
-        let believable = self.use_sack || self.snd_una > self.recover;
-        self.dup_acks >= DUP_THRESH && believable && !self.board.is_empty()
-    }
-
-    /// RFC 6675 section 5 step (4).
-    fn enter_recovery(&mut self, flight: u64, timers: &mut Timers, counters: &mut Counters) {
-        self.phase = Phase::Recovery(self.snd_nxt);
-        self.congestion.on_loss(flight);
-        self.board.mark_first_lost();
-        self.resend_first = true;
-        self.rescue_after = self.snd_una;
-        // The first segment was sent long ago; its copy deserves a full timeout (RFC 6675 section 6).
-        timers.clear(Timer::Retransmit);
-        counters.fast_recoveries += 1;
-    }
-
-    fn finish_recovery(&mut self) {
-        self.phase = Phase::Open;
-        self.recover = self.snd_una;
-        self.resend_first = false;
-        self.inferred = 0;
-        if !self.use_sack {
-            // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
-            // (RFC 6582 section 3.2 step 3).
-            let mss = u64::from(self.mss);
-            self.congestion.limit(self.flight().max(mss) + mss);
-        }
-    }
-
-    /// NewReno: a partial ACK names the next lost segment. Of what it covers, all but one segment had
-    /// been inferred to have left the network already.
-    fn on_partial_ack(&mut self, acked: u64) {
-        self.inferred = self.inferred.saturating_sub(acked.saturating_sub(u64::from(self.mss)));
-        self.board.mark_first_lost();
-        self.inferred = self.inferred.min(self.board.pipe());
-        self.resend_first = true;
-    }
-
-    /// The retransmission timer expired. False when the connection should be given up.
-    pub fn on_retransmit_timeout(&mut self, counters: &mut Counters) -> bool {
-        if self.board.is_empty() {
-            return true;
-        }
-        self.retries += 1;
-        if self.retries > MAX_RETRIES {
-            return false;
-        }
-        counters.timeouts += 1;
-        self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
-        self.rtt.back_off();
-        self.board.mark_all_lost();
-        self.phase = Phase::Timeout(self.snd_nxt);
-        self.recover = self.snd_nxt;
-        self.dup_acks = 0;
-        self.inferred = 0;
-        self.resend_first = true;
-        true
-    }
-
-    /// The persist timer expired: probe, or send what fits in spite of SWS avoidance. False when the
-    /// peer has left too many probes unanswered; while it answers, a window may stay closed for ever
-    /// (RFC 9293 section 3.8.6.1).
-    pub fn on_persist_timeout(&mut self) -> bool {
-        self.probes += 1;
-        self.unanswered += 1;
-        if self.unanswered > MAX_RETRIES {
-            return false;
-        }
-        if self.snd_una + self.snd_wnd > self.snd_nxt {
-            self.override_sws = true;
-        } else {
-            self.probe_due = true;
-        }
-        true
-    }
-
-    /// The next octets to send at `now`.
-    pub fn next(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
-        let outgoing = self.choose(now, timers, counters)?;
-        self.last_sent = Some(now);
-        // "Every time a packet containing data is sent, if the timer is not running, start it"
-        // (RFC 6298 section 5.1).
-        if timers.get(Timer::Retransmit).is_none() {
-            timers.set(Timer::Retransmit, now + self.rtt.rto());
-        }
-        Some(outgoing)
-    }
-
-    /// NextSeg (RFC 6675 section 4), rules (1) to (4) in order, within cwnd.
-    fn choose(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
-        if self.phase != Phase::Open {
-            if core::mem::take(&mut self.resend_first)
-                && let Some(lost) = self.board.next_lost()
-            {
-                if matches!(self.phase, Phase::Recovery(_)) && self.rescue_after == self.snd_una {
-                    self.rescue_after = lost.end();
-                }
-                return Some(self.resend(lost, now, counters));
-            }
-            if !self.has_room(self.mss) {
-                self.window_limited_until = self.snd_nxt;
-                return None;
-            }
-            if let Some(lost) = self.board.next_lost() {
-                return Some(self.resend(lost, now, counters));
-            }
-        }
-        if let Some(fresh) = self.next_fresh(now, timers, counters) {
-            return Some(fresh);
-        }
-        if let Phase::Recovery(point) = self.phase
-            && self.use_sack
-            && self.has_room(self.mss)
-        {
-            if let Some(hole) = self.board.next_below_sacked() {
-                return Some(self.resend(hole, now, counters));
-            }
-            return self.rescue(point, counters);
-        }
-        None
-    }
-
-    /// True when `octets` more fit into the congestion window.
-    #[inline]
-    fn has_room(&self, octets: u32) -> bool {
-        let pipe = self.pipe();
-        pipe == 0 || pipe + u64::from(octets) <= self.congestion.cwnd()
-    }
-
-    fn resend(&mut self, segment: Resend, now: Instant, counters: &mut Counters) -> Outgoing {
-        self.board.resent(segment, now);
-        self.outgoing_again(segment, counters)
-    }
-
-    /// NextSeg rule (4): one segment per recovery, with the highest outstanding octet.
-    fn rescue(&mut self, point: Position, counters: &mut Counters) -> Option<Outgoing> {
-        if self.snd_una <= self.rescue_after {
-            return None;
-        }
-        let last = self.board.last_unsacked()?;
-        self.rescue_after = point;
-        self.board.rescued(last);
-        counters.rescue_retransmissions += 1;
-        Some(self.outgoing_again(last, counters))
-    }
-
-    fn outgoing_again(&self, segment: Resend, counters: &mut Counters) -> Outgoing {
-        let payload_end = segment.end().min(self.data_end);
-        let payload = payload_end.saturating_since(segment.start) as u32;
-        counters.segments_retransmitted += 1;
-        counters.bytes_retransmitted += u64::from(payload);
-        Outgoing {
-            start: segment.start,
-            payload,
-            fin: self.closing && segment.end() > self.data_end,
-            push: payload_end == self.data_end,
-        }
-    }
-
-    /// New data, within the congestion window, the peer's window and the send buffer.
-    fn next_fresh(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
-        let unsent = self.unsent();
-        let fin_waits = self.closing && self.snd_nxt <= self.data_end;
-        if unsent == 0 && !fin_waits {
-            return None;
-        }
-        let usable = (self.snd_una + self.snd_wnd).saturating_since(self.snd_nxt);
-        let payload = u64::from(self.mss).min(unsent).min(usable) as u32;
-        let fin = fin_waits && u64::from(payload) == unsent && usable > unsent;
-        if (payload == 0 && !fin) || !self.worth_sending(payload, unsent, usable) {
-            if self.board.is_empty() && timers.get(Timer::Persist).is_none() {
-                timers.set(Timer::Persist, now + self.rtt.rto_backed_off(self.probes));
-            }
-            return None;
-        }
-        if self.flight() + u64::from(payload) > self.send_buffer && !self.board.is_empty() {
-            return None;
-        }
-        self.restart_if_idle(now, counters);
-        if !self.has_room(payload) {
-            self.window_limited_until = self.snd_nxt;
-            return None;
-        }
-        self.override_sws = false;
-        let len = payload + u32::from(fin);
-        let start = self.snd_nxt;
-        self.board.push(start, len, now);
-        self.snd_nxt += u64::from(len);
-        Some(Outgoing { start, payload, fin, push: u64::from(payload) == unsent })
-    }
-
-    /// Sender's SWS avoidance, Nagle off (RFC 9293 section 3.8.6.2.1): a full segment, or all there
-    /// is, or half the largest window ever offered, or the override timer says so.
-    fn worth_sending(&self, payload: u32, unsent: u64, usable: u64) -> bool {
-        payload == self.mss
-            || unsent <= usable
-            || u64::from(payload) * 2 >= self.max_window
-            || self.override_sws
-    }
-
-    fn restart_if_idle(&mut self, now: Instant, counters: &mut Counters) {
-        if !self.board.is_empty() {
-            return;
-        }
-        let Some(last_sent) = self.last_sent else { return };
-        let idle = now.saturating_since(last_sent);
-        if idle > self.rtt.rto() {
-            if self.congestion.cwnd() > self.initial_window {
-                counters.idle_restarts += 1;
-            }
-            self.congestion.on_restart(self.initial_window, idle);
-        }
-    }
-
     /// Fills in the readings.
     pub fn read_out(&self, counters: &mut Counters) {
         counters.srtt = self.rtt.smoothed();
@@ -603,4 +372,14 @@ impl Sender {
         counters.pipe = self.pipe();
         counters.send_window = self.snd_wnd;
     }
+}
+
+/// Karn's rule (RFC 6298 section 3): what was sent twice is measured by timestamps or not at all.
+///
+/// And by timestamps only when they echo the latest copy, sent `age` ago. When that copy met a receiver
+/// that had the data already and whose ACK was lost, the echo is of an earlier one (RFC 7323 section
+/// 4.3 rule (2) takes no timestamp from a segment outside the window), and during backing off that
+/// would measure up to a minute.
+fn disambiguate(age: Duration, echoed: Duration) -> Option<Duration> {
+    (echoed <= age + TIMESTAMP_TICK).then_some(echoed)
 }

@@ -1,0 +1,194 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const AFTER_HELP: &str = "\
+Without a command, tacit runs `compare` with its defaults.
+
+Exit codes: 0 done; 1 a claim failed or an invariant broke; 2 bad input; 130 interrupted.";
+
+/// Taming acknowledgments on wireless: compare, audit, reproduce
+#[derive(Debug, Parser)]
+#[command(name = "tacit", version = tacit_lab::VERSION, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario under each scheme, side by side on the same draws
+    Compare(CompareArgs),
+    /// Say what the acknowledgments in a capture cost, and what each scheme would make of them
+    Audit(AuditArgs),
+    /// Run a scenario once
+    Run(RunArgs),
+    /// Draw the report of a directory of results again, without running anything
+    Report(ReportArgs),
+    /// Reproduce the papers' figures and hold their claims against the result
+    Figure(FigureArgs),
+    /// Say what a Wi-Fi hop carries at most, in closed form
+    Theory(TheoryArgs),
+    /// List the scenarios and schemes that come with the program
+    Scenarios(ScenariosArgs),
+    /// Measure what a simulated second costs
+    Bench(BenchArgs),
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Name of a scenario that comes with the program, or path of a TOML file
+    #[arg(default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
+    pub scenario: String,
+    /// Numbers of clients, with commas [default: as the scenario says, else 1,10]
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    pub clients: Vec<u32>,
+    /// Schemes, with commas [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    pub schemes: Vec<String>,
+    /// Runs with different draws per scheme [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u32>,
+    /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Directory of the HTML report and the results; finished runs found in it are not run again
+    #[arg(long, value_name = "DIR", default_value = "tacit-report")]
+    pub report: PathBuf,
+    /// Write no report and keep no results
+    #[arg(long, conflicts_with = "report")]
+    pub no_report: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Name of a scenario that comes with the program, or path of a TOML file
+    pub scenario: String,
+    /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Scheme to run under [default: the scenario as written]
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<String>,
+    /// Number of clients [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// Seed of all draws
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Write what was on the air to this file: pcapng with radiotap, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Encode and decode every packet on its way; the digest stays the same
+    #[arg(long)]
+    pub wire: bool,
+}
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// A pcap or pcapng file: Ethernet, raw IP, Linux cooked, or 802.11 with or without radiotap
+    pub capture: PathBuf,
+    #[command(flatten)]
+    pub hop: HopArgs,
+    /// Minimum round-trip time, which TACK's row depends on
+    #[arg(long, value_name = "TIME", default_value = "20ms")]
+    pub rtt: String,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments that name a wireless hop.
+#[derive(Debug, Args)]
+pub struct HopArgs {
+    /// The 802.11 amendment
+    #[arg(long, value_name = "PHY", default_value = "802.11n")]
+    pub phy: String,
+    /// The rate of data frames
+    #[arg(long, value_name = "RATE", default_value = "150Mbps")]
+    pub rate: String,
+}
+
+/// Arguments of `figure`.
+#[derive(Debug, Args)]
+pub struct FigureArgs {
+    /// Figures, such as hack/fig1a
+    #[arg(value_name = "ID", required_unless_present_any = ["list", "all"])]
+    pub ids: Vec<String>,
+    /// List all figures
+    #[arg(long, conflicts_with_all = ["ids", "all"])]
+    pub list: bool,
+    /// Run all figures
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+    /// Fewer and shorter runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON instead of text: an object for one ID, an array for several, --all and --list
+    #[arg(long)]
+    pub json: bool,
+    /// Directory of the pictures, the page and the results; finished runs found in it are not run again
+    #[arg(long, value_name = "DIR", default_value = "tacit-report/figures")]
+    pub report: PathBuf,
+    /// Write no pictures and keep no results
+    #[arg(long, conflicts_with = "report")]
+    pub no_report: bool,
+}
+
+/// Arguments of `theory`.
+#[derive(Debug, Args)]
+pub struct TheoryArgs {
+    #[command(flatten)]
+    pub hop: HopArgs,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Directory that `compare` wrote
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `scenarios`.
+#[derive(Debug, Args)]
+pub struct ScenariosArgs {
+    /// Print the whole TOML of this scenario, its bases merged in
+    pub scenario: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Runs per row, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// Measure one row once, in this process
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub row: Option<String>,
+}

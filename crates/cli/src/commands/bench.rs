@@ -1,0 +1,99 @@
+//! `tacit bench`: CPU time and memory per simulated second, each row in a process of its own.
+
+use std::process::{Command, ExitCode};
+
+use cpu_time::ProcessTime;
+use serde::{Deserialize, Serialize};
+use tacit_lab::bench::{ROWS, prepare};
+use tacit_lab::table::{TextTable, number, number_or_dash};
+
+use crate::args::BenchArgs;
+use crate::output::{Failure, print, print_json};
+
+#[derive(Serialize)]
+struct Bench {
+    rows: Vec<Row>,
+}
+
+/// One row of the result.
+#[derive(Clone, Serialize, Deserialize)]
+struct Row {
+    name: String,
+    /// CPU time of the process, user and system, in milliseconds per simulated second.
+    cpu_ms_per_sim_s: f64,
+    /// Largest resident set in 10^6 octets; null where the system does not tell.
+    peak_rss_mb: Option<f64>,
+}
+
+pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    if let Some(name) = &args.row {
+        print_json(&measure(name)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows = ROWS.iter().map(|row| median_of(row.name, args.repeats)).collect::<Result<_, _>>()?;
+    let bench = Bench { rows };
+    if args.json {
+        print_json(&bench)?;
+    } else {
+        let mut table = TextTable::new(&[["", "row"], ["CPU", "ms per simulated s"], ["peak memory", "MB"]]);
+        for row in &bench.rows {
+            let memory = number_or_dash(row.peak_rss_mb, 1);
+            table.push(vec![row.name.clone(), number(row.cpu_ms_per_sim_s, 2), memory]);
+        }
+        print(&table.render())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the row in this process.
+fn measure(name: &str) -> Result<Row, Failure> {
+    let (prepared, seconds) = prepare(name)?;
+    let before = ProcessTime::now();
+    prepared.run()?;
+    let spent = before.elapsed();
+    Ok(Row {
+        name: name.to_owned(),
+        cpu_ms_per_sim_s: spent.as_secs_f64() * 1e3 / seconds,
+        peak_rss_mb: peak_memory_mb(),
+    })
+}
+
+/// Runs the row in `repeats` processes, one after the other, so that none sees another's memory.
+fn median_of(name: &str, repeats: u32) -> Result<Row, Failure> {
+    let measured = (0..repeats).map(|_| in_child(name)).collect::<Result<Vec<_>, _>>()?;
+    let cpu = measured.iter().map(|row| row.cpu_ms_per_sim_s).collect();
+    let memory: Option<Vec<f64>> = measured.iter().map(|row| row.peak_rss_mb).collect();
+    Ok(Row { name: name.to_owned(), cpu_ms_per_sim_s: median(cpu), peak_rss_mb: memory.map(median) })
+}
+
+fn in_child(name: &str) -> Result<Row, Failure> {
+    let failed = |why: String| Failure::Machine(format!("bench {name}: {why}"));
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let output = Command::new(program)
+        .args(["bench", "--row", name])
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
+}
+
+/// The middle value; of an even number the mean of the two in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        count if count % 2 == 0 => f64::midpoint(values[middle - 1], values[middle]),
+        _ => values[middle],
+    }
+}
+
+/// `VmHWM` of this process, where /proc tells it (proc_pid_status(5); it counts in 1024 octets).
+fn peak_memory_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}

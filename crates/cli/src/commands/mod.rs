@@ -1,0 +1,33 @@
+//! One file per command.
+
+mod audit;
+mod bench;
+mod compare;
+mod figure;
+mod report;
+mod run;
+mod scenarios;
+mod theory;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+use crate::output::Failure;
+
+/// Does what the user asked for.
+pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
+    match command {
+        // The main job, with the defaults its arguments declare.
+        None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
+        Some(Command::Compare(args)) => compare::run(args),
+        Some(Command::Audit(args)) => audit::run(&args),
+        Some(Command::Run(args)) => run::run(args),
+        Some(Command::Report(args)) => report::run(&args),
+        Some(Command::Figure(args)) => figure::run(args),
+        Some(Command::Theory(args)) => theory::run(&args),
+        Some(Command::Scenarios(args)) => scenarios::run(&args),
+        Some(Command::Bench(args)) => bench::run(&args),
+    }
+}

@@ -1,0 +1,29 @@
+//! `tacit run`.
+
+use std::process::ExitCode;
+
+use tacit_lab::single::{Options, prepare};
+
+use crate::args::RunArgs;
+use crate::output::{Failure, print, print_json};
+
+pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
+    let prepared = prepare(&Options {
+        scenario: args.scenario,
+        assignments: args.assignments,
+        scheme: args.scheme,
+        clients: args.clients,
+        seed: args.seed,
+        wire: args.wire,
+    })?;
+    let single = match &args.pcap {
+        Some(path) => prepared.run_captured(path)?,
+        None => prepared.run()?,
+    };
+    if args.json {
+        print_json(&single)?;
+    } else {
+        print(&single.to_text())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

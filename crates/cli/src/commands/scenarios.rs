@@ -1,0 +1,55 @@
+//! `tacit scenarios`.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use tacit_lab::scenario::{Scenario, library};
+use tacit_lab::scheme;
+use tacit_lab::table::TextTable;
+
+use crate::args::ScenariosArgs;
+use crate::output::{Failure, print, print_json};
+
+#[derive(Serialize)]
+struct Listing {
+    scenarios: Vec<Entry>,
+    schemes: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    description: String,
+}
+
+pub fn run(args: &ScenariosArgs) -> Result<ExitCode, Failure> {
+    if let Some(name) = &args.scenario {
+        print(&Scenario::load(name, &[])?.text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let describe = |name| {
+        Scenario::load(name, &[])
+            .map(|scenario| Entry { name: name.to_owned(), description: scenario.description })
+    };
+    let scenarios = library::names().map(describe).collect::<Result<Vec<_>, _>>()?;
+    let schemes = scheme::ALL
+        .iter()
+        .map(|scheme| Entry { name: scheme.name.to_owned(), description: scheme.summary.to_owned() });
+    let listing = Listing { scenarios, schemes: schemes.collect() };
+    if args.json {
+        print_json(&listing)?;
+    } else {
+        print(&format!("{}\n{}", list("scenario", &listing.scenarios), list("scheme", &listing.schemes)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(what: &str, entries: &[Entry]) -> String {
+    // Both columns to the left: the second as part of the first.
+    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let mut table = TextTable::new(&[[what]]);
+    for entry in entries {
+        table.push(vec![format!("{:width$}  {}", entry.name, entry.description)]);
+    }
+    table.render()
+}

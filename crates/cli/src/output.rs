@@ -1,0 +1,77 @@
+//! Standard output, standard error and the exit code.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use tacit_lab::LabError;
+
+/// A claim failed or an invariant broke.
+pub const FAILED: u8 = 1;
+/// The user's input cannot be used.
+const BAD_INPUT: u8 = 2;
+/// Stopped by the user: 128 and the number of SIGINT.
+pub const INTERRUPTED: u8 = 130;
+
+/// Why the program ends without its result.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The lab says so.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// Standard output does not take the result.
+    #[error("standard output: {0}")]
+    Output(#[from] io::Error),
+    /// The machine does not do what the command needs.
+    #[error("{0}")]
+    Machine(String),
+}
+
+/// Prints `text`. Whoever reads it may stop early: that is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Prints `value` as JSON.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Says something beside the result.
+pub fn note(text: &str) {
+    // Nowhere to say that saying it failed.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Says in one line why there is no result, and gives the exit code.
+pub fn report_failure(failure: &Failure) -> ExitCode {
+    note(&format!("tacit: {failure}"));
+    ExitCode::from(match failure {
+        Failure::Lab(error) => match error {
+            LabError::Run { source: tacit_lab::RunError::Invariant { .. }, .. } => FAILED,
+            LabError::Interrupted { .. } => INTERRUPTED,
+            _ => BAD_INPUT,
+        },
+        Failure::Output(_) | Failure::Machine(_) => BAD_INPUT,
+    })
+}
+
+/// Prints help and version as asked for, and wrong arguments in one line.
+pub fn explain_usage(error: &clap::Error) -> ExitCode {
+    let text = error.to_string();
+    if !error.use_stderr() {
+        return print(&format!("{}\n", text.trim_end()))
+            .map_or_else(|failure| report_failure(&failure), |()| ExitCode::SUCCESS);
+    }
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let line = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    note(&format!("tacit: {line}; see tacit --help"));
+    ExitCode::from(BAD_INPUT)
+}

@@ -1,0 +1,38 @@
+//! Progress of a sweep on a terminal, and Ctrl-C.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tacit_lab::sweep::{Control, Progress};
+
+use crate::output::INTERRUPTED;
+
+/// Set by the first Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Runs `work` with a progress bar (on a terminal only) and a Ctrl-C that stops between runs; a second
+/// Ctrl-C ends the program at once.
+pub fn watched<T>(work: impl FnOnce(Control<'_>) -> T) -> T {
+    // Without a handler Ctrl-C ends the program at once: worse, but no reason to run nothing.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    });
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:32} {pos}/{len} runs, {eta} left  {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let progress = |progress: Progress<'_>| match progress {
+        Progress::Started { total, reused } => {
+            bar.set_length(total as u64);
+            bar.set_position(reused as u64);
+        }
+        Progress::Finished(label) => {
+            bar.set_message(format!("{}, {} clients", label.scheme, label.clients));
+            bar.inc(1);
+        }
+    };
+    let result = work(Control { stop: &STOP, progress: &progress });
+    bar.finish_and_clear();
+    result
+}

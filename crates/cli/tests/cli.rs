@@ -1,0 +1,264 @@
+//! The program as its users meet it: arguments in, text, JSON, files and exit codes out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// Options that make a comparison take milliseconds.
+const SHORT: [&str; 4] = ["--set", "run.duration=300ms", "--set", "run.measure-from=100ms"];
+
+fn tacit(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("tacit").unwrap();
+    command.current_dir(directory).args(arguments);
+    command
+}
+
+fn json(command: &mut Command) -> Value {
+    let output = command.assert().success().get_output().stdout.clone();
+    serde_json::from_slice(&output).unwrap()
+}
+
+/// Exit code and the one line on standard error.
+fn failure(directory: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = tacit(directory, arguments).output().unwrap();
+    assert!(output.stdout.is_empty(), "{arguments:?} printed a result");
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    (output.status.code().unwrap(), line.trim_end().to_owned())
+}
+
+fn empty() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn compare_has_the_promised_keys_and_files() {
+    let directory = empty();
+    let mut arguments = vec!["compare", "--json", "--clients", "1,2", "--seeds", "2"];
+    arguments.extend(SHORT);
+    let result = json(&mut tacit(directory.path(), &arguments));
+    assert_eq!(result["scenario"], "wlan-11n-150");
+    let rows = result["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 12);
+    for row in rows {
+        for key in [
+            "scheme",
+            "clients",
+            "goodput_bps_mean",
+            "goodput_bps_ci95",
+            "gain_over_stock",
+            "share_of_udp",
+            "tcp_acks_on_air_per_s",
+            "collisions_per_s",
+            "ampdu_mean",
+            "airtime",
+            "queue_delay_p50_us",
+            "queue_delay_p95_us",
+            "retry_share",
+        ] {
+            assert!(!row[key].is_null() || row["scheme"] == "udp", "{key} in {row}");
+        }
+        if row["scheme"] == "stock" {
+            assert_eq!(row["gain_over_stock"], 0.0);
+        }
+    }
+    let names: Vec<_> = rows.iter().take(6).map(|row| row["scheme"].as_str().unwrap()).collect();
+    assert_eq!(names, ["stock", "tcp-l1", "tcp-l4", "tcp-l8", "tcp-l16", "udp"]);
+    let mut files: Vec<String> = fs::read_dir(directory.path().join("tacit-report"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort_unstable();
+    assert_eq!(files, ["flows.parquet", "index.html", "runs.parquet", "series.parquet"]);
+}
+
+#[test]
+fn a_report_is_redrawn_without_running() {
+    let directory = empty();
+    let mut arguments = vec!["compare", "--seeds", "1", "--clients", "1", "--report", "out"];
+    arguments.extend(SHORT);
+    let first = tacit(directory.path(), &arguments).assert().success().get_output().stdout.clone();
+    let page = directory.path().join("out/index.html");
+    let drawn = fs::read(&page).unwrap();
+    fs::remove_file(&page).unwrap();
+    let again = tacit(directory.path(), &["report", "out"]).assert().success().get_output().stdout.clone();
+    assert_eq!(again, first);
+    assert_eq!(fs::read(&page).unwrap(), drawn);
+}
+
+#[test]
+fn equal_runs_have_equal_digests() {
+    let directory = empty();
+    let run = |extra: &[&str]| {
+        let mut arguments = vec!["run", "wlan-11n-150", "--json"];
+        arguments.extend(SHORT);
+        arguments.extend(extra);
+        json(&mut tacit(directory.path(), &arguments))
+    };
+    let plain = run(&[]);
+    assert!(plain["goodput_bps"].as_f64().unwrap() > 1e7);
+    assert!(plain["flows"].as_array().unwrap().len() == 1 && plain["airtime"].is_object());
+    assert_eq!(run(&[]), plain);
+    assert_eq!(run(&["--wire"])["digest"], plain["digest"]);
+    assert_ne!(run(&["--seed", "2"])["digest"], plain["digest"]);
+    let captured = run(&["--pcap", "air.pcapng"]);
+    assert_eq!(captured["digest"], plain["digest"]);
+    // Section header block of pcapng.
+    assert_eq!(fs::read(directory.path().join("air.pcapng")).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "only the capture is left");
+}
+
+#[test]
+fn captures_of_runs_can_be_audited() {
+    let directory = empty();
+    let mut arguments = vec!["run", "wlan-11n-150", "--pcap", "air.pcapng"];
+    arguments.extend(SHORT);
+    tacit(directory.path(), &arguments).assert().success();
+    let audit = json(&mut tacit(directory.path(), &["audit", "air.pcapng", "--json"]));
+    let total = &audit["total"];
+    for key in ["data_packets", "ack_packets", "ack_ratio", "ack_bytes"] {
+        assert!(total[key].as_f64().unwrap() > 0.0, "{key}: {total}");
+    }
+    let ratio = total["ack_ratio"].as_f64().unwrap();
+    assert!((0.45..0.6).contains(&ratio), "one ACK per two segments, not {ratio}");
+    assert!(audit["flows"].is_array() && audit["prediction"].is_object());
+}
+
+#[test]
+fn theory_and_figures_speak_json() {
+    let directory = empty();
+    let theory =
+        json(&mut tacit(directory.path(), &["theory", "--phy", "802.11a", "--rate", "54Mbps", "--json"]));
+    for key in ["udp", "tcp", "hack"] {
+        assert!(theory["goodput_bps"][key].as_f64().unwrap() > 2e7, "{theory}");
+    }
+    let one = json(&mut tacit(directory.path(), &["figure", "hack/fig1a", "--json", "--no-report"]));
+    assert_eq!(one["id"], "hack/fig1a");
+    for claim in one["claims"].as_array().unwrap() {
+        for key in ["text", "paper", "measured", "tolerance", "pass"] {
+            assert!(!claim[key].is_null(), "{key} in {claim}");
+        }
+    }
+    let listed = json(&mut tacit(directory.path(), &["figure", "--list", "--json"]));
+    let several = ["figure", "tack/fig8", "hack/fig1b", "--json", "--report", "f"];
+    let outcomes = json(&mut tacit(directory.path(), &several));
+    assert_eq!((&outcomes[0]["id"], &outcomes[1]["id"]), (&"tack/fig8".into(), &"hack/fig1b".into()));
+    assert!(listed.as_array().unwrap().iter().any(|figure| figure["id"] == "tack/fig8"));
+    assert!(directory.path().join("f/index.html").is_file());
+    assert!(directory.path().join("f/hack-fig1b.svg").is_file());
+}
+
+#[test]
+fn the_exit_code_tells_whether_a_claim_failed() {
+    let directory = empty();
+    let output =
+        tacit(directory.path(), &["figure", "--all", "--quick", "--json", "--no-report"]).output().unwrap();
+    let outcomes: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let claims =
+        || outcomes.as_array().unwrap().iter().flat_map(|figure| figure["claims"].as_array().unwrap());
+    let failed = claims().any(|claim| claim["pass"] == false && claim["deviation"].is_null());
+    assert!(claims().count() >= 20);
+    assert_eq!(output.status.code(), Some(i32::from(failed)));
+}
+
+#[test]
+fn bad_input_is_one_line_and_exit_code_2() {
+    let directory = empty();
+    fs::write(directory.path().join("my.toml"), "base = \"wlan-11n-150\"\n[wifi]\nrat = \"65Mbps\"\n")
+        .unwrap();
+    fs::write(directory.path().join("junk.pcap"), "junk").unwrap();
+    for (arguments, expected) in [
+        (
+            &["run", "my.toml"][..],
+            "tacit: my.toml:3: unknown key \"rat\" in [wifi], did you mean \"rate\"?; allowed: ",
+        ),
+        (
+            &["compare", "nowhere"],
+            "tacit: scenario: no scenario or file \"nowhere\"; allowed: wlan-11n-150, ",
+        ),
+        (
+            &["compare", "--schemes", "stok"],
+            "tacit: --schemes: unknown scheme \"stok\", did you mean \"stock\"?; ",
+        ),
+        (&["compare", "--clients", "0"], "tacit: --clients: 0 is out of range; allowed: 1 to 1000"),
+        (&["compare", "--seeds", "0"], "tacit: --seeds: 0 is out of range; allowed: 1 to 10000"),
+        (&["compare", "--clients", "many"], "tacit: invalid value 'many' for '--clients <N,…>'"),
+        (&["comapre"], "tacit: unrecognized subcommand 'comapre'; tip: "),
+        (&["audit", "nowhere.pcap"], "tacit: nowhere.pcap: cannot open: "),
+        (&["audit", "junk.pcap"], "tacit: junk.pcap: "),
+        (&["theory", "--rate", "7Mbps"], "tacit: --rate: 802.11n has no rate 7Mbps; allowed: 6.5Mbps, "),
+        (
+            &["figure", "hack/fig1c"],
+            "tacit: figure: no figure \"hack/fig1c\", did you mean \"hack/fig1a\"?; ",
+        ),
+        (&["report", "nowhere"], "tacit: nowhere/runs.parquet: "),
+        (&["run", "wired-10", "--pcap", "x"], "tacit: --pcap: wired-10 has no Wi-Fi to capture; allowed: "),
+    ] {
+        let (code, line) = failure(directory.path(), arguments);
+        assert_eq!(code, 2, "{arguments:?}: {line}");
+        assert!(line.starts_with(expected), "{arguments:?}: {line}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "nothing is left behind");
+}
+
+#[test]
+fn version_names_the_commit() {
+    let directory = empty();
+    let output = tacit(directory.path(), &["--version"]).assert().success().get_output().stdout.clone();
+    let text = String::from_utf8(output).unwrap();
+    assert!(text.starts_with("tacit 0.") && text.contains('('), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_stops_early_is_no_failure() {
+    use std::process::{Command as Process, Stdio};
+    let directory = empty();
+    let mut child = Process::new(env!("CARGO_BIN_EXE_tacit"))
+        .current_dir(directory.path())
+        .args(["scenarios", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_comparison_resumes() {
+    use std::process::{Command as Process, Stdio};
+    use std::time::Duration;
+    let directory = empty();
+    let arguments =
+        ["compare", "--clients", "2", "--seeds", "300", "--schemes", "stock", "--report", "out", "--json"];
+    let mut child = Process::new(env!("CARGO_BIN_EXE_tacit"))
+        .current_dir(directory.path())
+        .args(arguments)
+        .args(SHORT)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let journal = directory.path().join("out/runs.jsonl");
+    while fs::read_to_string(&journal).map_or(0, |text| text.lines().count()) < 5 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
+        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let code = child.wait().unwrap().code();
+    assert_eq!(code, Some(130));
+    let kept = fs::read_to_string(&journal).unwrap().lines().count();
+    assert!((5..600).contains(&kept), "{kept}");
+    assert!(!directory.path().join("out/runs.parquet").exists());
+
+    let mut again = tacit(directory.path(), &arguments);
+    let rows = json(again.args(SHORT));
+    assert_eq!(rows["rows"][0]["seeds"], 300);
+    assert!(!journal.exists());
+}

@@ -1,0 +1,233 @@
+//! A figure file, read.
+
+use super::measure::{Measure, finite};
+use crate::error::InputError;
+use crate::input::{Mismatch, Section, Tree, Value, flag, integer, numbers, one_of, ratio, text, texts};
+use crate::metric;
+use crate::scenario::{MAX_CLIENTS, MAX_SEEDS};
+use crate::scheme::{self, Scheme};
+
+/// A figure: what to compute or run, how to draw it, and what is claimed of it.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Paper and figure.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub paper: String,
+    pub(super) source: Source,
+    pub(super) log_x: bool,
+    pub(super) log_y: bool,
+    pub(super) claims: Vec<Claim>,
+}
+
+/// Where the curves come from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// A figure of [`crate::theory`].
+    Theory(String),
+    Sweep(Box<Sweep>),
+}
+
+/// Simulations: one curve per scheme over one axis.
+#[derive(Clone, Debug)]
+pub(super) struct Sweep {
+    pub scenario: String,
+    pub assignments: Vec<String>,
+    pub schemes: Vec<&'static Scheme>,
+    pub axis: Axis,
+    pub column: String,
+    pub x_label: String,
+    pub y_label: String,
+    pub seeds: Option<u32>,
+    pub quick_seeds: Option<u32>,
+    pub quick_assignments: Vec<String>,
+}
+
+/// What varies along x.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    /// `clients`, or a key of the scenario.
+    pub key: String,
+    pub values: Vec<f64>,
+    /// Follows the value in an assignment.
+    pub unit: String,
+}
+
+/// The axis key that stands for the number of clients.
+pub(super) const CLIENTS: &str = "clients";
+
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    pub text: String,
+    pub paper: f64,
+    pub unit: String,
+    pub measure: Measure,
+    pub tolerance: f64,
+    pub bound: Bound,
+    pub deviation: Option<String>,
+}
+
+/// On which sides of the paper's value the tolerance counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    Both,
+    AtLeast,
+    AtMost,
+}
+
+impl Claim {
+    pub fn holds(&self, measured: f64) -> bool {
+        match self.bound {
+            Bound::Both => (measured - self.paper).abs() <= self.tolerance,
+            Bound::AtLeast => measured >= self.paper - self.tolerance,
+            Bound::AtMost => measured <= self.paper + self.tolerance,
+        }
+    }
+}
+
+impl Figure {
+    /// Reads a figure file; `source` names it in messages.
+    ///
+    /// # Errors
+    /// Where the text is not TOML, or says something that is not allowed.
+    pub fn parse(id: &str, source: &str, toml: &str) -> Result<Self, InputError> {
+        let tree = Tree::parse(source, toml)?;
+        let root = Section::root(source, &tree);
+        let plot = root.section("plot")?;
+        let figure = Self {
+            id: id.to_owned(),
+            title: root.required("title", text)?,
+            paper: root.required("paper", text)?,
+            source: read_source(&root)?,
+            log_x: plot.or("log-x", false, flag)?,
+            log_y: plot.or("log-y", false, flag)?,
+            claims: root.sections("claim")?.into_iter().map(read_claim).collect::<Result<_, _>>()?,
+        };
+        plot.finish()?;
+        figure.check_names(&root)?;
+        root.finish()?;
+        Ok(figure)
+    }
+
+    /// Claims may only speak of curves and columns that the sweep makes.
+    fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
+        let Source::Sweep(sweep) = &self.source else { return Ok(()) };
+        for claim in &self.claims {
+            if let Some(name) =
+                claim.measure.curves().find(|name| !sweep.schemes.iter().any(|scheme| scheme.name == *name))
+            {
+                return Err(
+                    root.error("claim", format!("{:?} measures {name:?}, which is not swept", claim.text))
+                );
+            }
+            if let Some(name) = claim.measure.column() {
+                column(&Value::Text(name.to_owned())).map_err(|mismatch| {
+                    root.error("claim", format!("{:?}: {}", claim.text, mismatch.what))
+                        .allowed(mismatch.allowed)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
+    let (theory, sweep) = (root.section("theory")?, root.section("sweep")?);
+    match (theory.is_present(), sweep.is_present()) {
+        (true, false) => {
+            let known = crate::theory::IDS.map(|id| (id, id));
+            let figure = theory.required("figure", one_of(&known))?;
+            theory.finish()?;
+            Ok(Source::Theory(figure.to_owned()))
+        }
+        (false, true) => read_sweep(sweep).map(|sweep| Source::Sweep(Box::new(sweep))),
+        _ => Err(root.error("theory", "exactly one of [theory] and [sweep] is needed")),
+    }
+}
+
+fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
+    let names = section.or("schemes", Vec::new(), texts)?;
+    let schemes = scheme::select("", &names)
+        .map_err(|error| section.error("schemes", error.what).allowed(error.allowed.unwrap_or_default()))?;
+    let x = section.section("x")?;
+    let axis = Axis {
+        key: x.or("key", CLIENTS.to_owned(), text)?,
+        values: x.required("values", numbers)?,
+        unit: x.or("unit", String::new(), text)?,
+    };
+    let whole =
+        |value: &f64| value.fract().abs() < f64::EPSILON && (1.0..=f64::from(MAX_CLIENTS)).contains(value);
+    if axis.key == CLIENTS && !axis.values.iter().all(whole) {
+        return Err(x
+            .error("values", "there are no such client counts")
+            .allowed(format!("1 to {MAX_CLIENTS}")));
+    }
+    x.finish()?;
+    let quick = section.section("quick")?;
+    let seeds = integer(1..=MAX_SEEDS);
+    let sweep = Sweep {
+        scenario: section.required("scenario", text)?,
+        assignments: section.or("set", Vec::new(), texts)?,
+        schemes,
+        x_label: section.or("x-label", axis.key.clone(), text)?,
+        axis,
+        column: section.or("column", "goodput_mbps".to_owned(), column)?,
+        y_label: section.or("y-label", "goodput (Mb/s)".to_owned(), text)?,
+        seeds: section.optional("seeds", &seeds)?,
+        quick_seeds: quick.optional("seeds", &seeds)?,
+        quick_assignments: quick.or("set", Vec::new(), texts)?,
+    };
+    quick.finish()?;
+    section.finish()?;
+    Ok(sweep)
+}
+
+/// A metric by name; `_mbps` is a `_bps` metric in millions.
+fn column(value: &Value) -> Result<String, Mismatch> {
+    let name = text(value)?;
+    if resolve_column(&name).is_some() {
+        return Ok(name);
+    }
+    let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
+    Err(Mismatch::new(format!("{name:?} is no metric"), known))
+}
+
+/// The metric behind a column, and what its values are multiplied with.
+pub(super) fn resolve_column(name: &str) -> Option<(usize, f64)> {
+    let in_millions = || {
+        let metric = metric::position(&format!("{}_bps", name.strip_suffix("_mbps")?))?;
+        Some((metric, 1e-6))
+    };
+    metric::position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
+}
+
+fn read_claim(section: Section<'_>) -> Result<Claim, InputError> {
+    let paper = section.required("paper", finite)?;
+    let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
+    let claim = Claim {
+        text: section.required("text", text)?,
+        paper,
+        unit: section.or("unit", String::new(), text)?,
+        measure: Measure::read(section.section("measure")?)?,
+        tolerance: section.required("tolerance", |value| tolerance(value, paper))?,
+        bound: section.or("bound", Bound::Both, one_of(&bounds))?,
+        deviation: section.optional("deviation", text)?,
+    };
+    section.finish()?;
+    Ok(claim)
+}
+
+/// A share of the paper's value, or a number in its unit.
+fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
+    match value {
+        Value::Text(_) => ratio(value).map(|share| share.as_fraction() * paper.abs()),
+        other => finite(other).map_err(|_| {
+            Mismatch::new(
+                format!("{other} is no tolerance"),
+                "\"2 %\" of the paper's value, or a number in its unit",
+            )
+        }),
+    }
+}

@@ -1,0 +1,196 @@
+//! What a claim measures: a number out of a figure's curves.
+
+use crate::error::InputError;
+use crate::input::{Mismatch, Section, Value, text};
+
+/// A curve with every column that was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// As in the legend.
+    pub name: String,
+    /// By x ascending: x, and the value of each column in the order of the names.
+    pub points: Vec<(f64, Vec<Option<f64>>)>,
+}
+
+/// All curves of a figure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// Names of the columns; the plotted one first.
+    pub columns: Vec<String>,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// How two curves become one number per point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Value,
+    Gain,
+    Ratio,
+    Difference,
+}
+
+/// A number out of a figure's curves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    operation: Operation,
+    of: String,
+    over: Option<String>,
+    /// Where on the other curve, if not at the same x.
+    over_x: Option<f64>,
+    column: Option<String>,
+    /// Ends of the range of x, inclusive.
+    from: f64,
+    to: f64,
+}
+
+/// Two x this close (relatively) are the same.
+const SAME_X: f64 = 1e-6;
+
+impl Measure {
+    pub(super) fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let operations = [
+            ("value", Operation::Value),
+            ("gain", Operation::Gain),
+            ("ratio", Operation::Ratio),
+            ("difference", Operation::Difference),
+        ];
+        let mut named = Vec::new();
+        for (key, operation) in operations {
+            named.extend(section.optional(key, text)?.map(|of| (key, operation, of)));
+        }
+        let over = section.optional("over", text)?;
+        let Some((key, operation, of)) = named.pop().filter(|_| named.is_empty()) else {
+            return Err(section.error("value", "exactly one of value, gain, ratio, difference is needed"));
+        };
+        if over.is_some() != (operation != Operation::Value) {
+            let what = if over.is_some() { "stands alone, without over" } else { "needs a curve to be over" };
+            return Err(section.error(key, what));
+        }
+        let (from, to) = match section.optional("x", finite)? {
+            Some(x) => (x * (1.0 - SAME_X), x * (1.0 + SAME_X)),
+            None => {
+                (section.or("x-from", f64::NEG_INFINITY, finite)?, section.or("x-to", f64::INFINITY, finite)?)
+            }
+        };
+        let over_x = section.optional("over-x", finite)?;
+        if over_x.is_some() && over.is_none() {
+            return Err(section.error("over-x", "says where on the curve that over names"));
+        }
+        let column = section.optional("column", text)?;
+        // Known keys, whether they were looked at or not.
+        section.node("x-from");
+        section.node("x-to");
+        section.finish()?;
+        Ok(Self { operation, of, over, over_x, column, from, to })
+    }
+
+    /// Names of curves it refers to.
+    pub(super) fn curves(&self) -> impl Iterator<Item = &str> {
+        [Some(&self.of), self.over.as_ref()].into_iter().flatten().map(String::as_str)
+    }
+
+    /// The column it refers to, if not the plotted one.
+    pub(super) fn column(&self) -> Option<&str> {
+        self.column.as_deref()
+    }
+
+    /// The number; `None` where the curves have no such point.
+    pub fn of(&self, curves: &Curves) -> Option<f64> {
+        let column = match &self.column {
+            Some(name) => curves.columns.iter().position(|column| column == name)?,
+            None => 0,
+        };
+        let curve = |name: &str| curves.curves.iter().find(|curve| curve.name == name);
+        let points = curve(&self.of)?.points.iter().filter(|(x, _)| (self.from..=self.to).contains(x));
+        let over = match &self.over {
+            Some(name) => Some(curve(name)?),
+            None => None,
+        };
+        let mut values = Vec::new();
+        for (x, columns) in points {
+            let a = columns.get(column).copied().flatten()?;
+            let at = self.over_x.unwrap_or(*x);
+            let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(at, *other)));
+            let b = match twin {
+                Some(point) => point?.1.get(column).copied().flatten()?,
+                None => 0.0,
+            };
+            values.push(match self.operation {
+                Operation::Value => a,
+                Operation::Gain => (a / b - 1.0) * 100.0,
+                Operation::Ratio => a / b,
+                Operation::Difference => a - b,
+            });
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        mean.is_finite().then_some(mean)
+    }
+}
+
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME_X * a.abs().max(b.abs())
+}
+
+/// A finite number, whole or not.
+pub(super) fn finite(value: &Value) -> Result<f64, Mismatch> {
+    match value {
+        Value::Integer(number) => Ok(*number as f64),
+        Value::Float(number) if number.is_finite() => Ok(*number),
+        other => Err(Mismatch::new(format!("{other} is no number"), "a number without a unit")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Tree;
+
+    fn curves() -> Curves {
+        let curve = |name: &str, points: &[(f64, f64)]| Curve {
+            name: name.into(),
+            points: points.iter().map(|(x, y)| (*x, vec![Some(*y), Some(y * 10.0)])).collect(),
+        };
+        Curves {
+            columns: vec!["y".into(), "z".into()],
+            curves: vec![
+                curve("a", &[(1.0, 11.0), (2.0, 24.0), (6.5, 3.0)]),
+                curve("b", &[(1.0, 10.0), (2.0, 20.0), (6.5, 1.0)]),
+            ],
+        }
+    }
+
+    fn measured(text: &str) -> Option<f64> {
+        let tree = Tree::parse("test", text).unwrap();
+        Measure::read(Section::root("test", &tree)).unwrap().of(&curves())
+    }
+
+    #[test]
+    fn values_gains_ratios_and_ranges() {
+        let close = |text, expected: f64| {
+            let value = measured(text).unwrap();
+            assert!((value - expected).abs() < 1e-9, "{text}: {value}");
+        };
+        close("value = \"a\"\nx = 2", 24.0);
+        close("value = \"a\"\nx = 6.5\ncolumn = \"z\"", 30.0);
+        close("gain = \"a\"\nover = \"b\"\nx = 1", 10.0);
+        close("gain = \"a\"\nover = \"b\"\nx-to = 2", 15.0);
+        close("ratio = \"a\"\nover = \"b\"\nx-from = 6", 3.0);
+        close("difference = \"a\"\nover = \"b\"", (1.0 + 4.0 + 2.0) / 3.0);
+    }
+
+    #[test]
+    fn what_is_not_there_measures_nothing() {
+        assert_eq!(measured("value = \"a\"\nx = 3"), None);
+        assert_eq!(measured("value = \"c\""), None);
+        assert_eq!(measured("value = \"a\"\ncolumn = \"w\""), None);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for text in ["x = 1", "value = \"a\"\ngain = \"b\"", "gain = \"a\"", "value = \"a\"\nover = \"b\""] {
+            let tree = Tree::parse("test", text).unwrap();
+            assert!(Measure::read(Section::root("test", &tree)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The papers' figures: one small TOML file each, with the papers' claims about it.
+//!
+//! ```toml
+//! title = "…"
+//! paper = "HACK, figure 10"            # where it comes from
+//!
+//! [theory]                             # either: a figure of closed forms, see `theory::figure`
+//! figure = "hack/fig1a"
+//!
+//! [sweep]                              # or: simulations, one curve per scheme
+//! scenario = "wlan-11n-150"            # a bundled scenario
+//! set = ["wifi.ap-queue=126 packets"]  # changed so
+//! schemes = ["stock", "udp"]
+//! x = { key = "clients", values = [1, 2, 4, 10] }     # or any scenario key with `unit = "Mbps"`
+//! x-label = "clients"
+//! column = "goodput_mbps"              # any metric; `_mbps` is a `_bps` metric in millions
+//! y-label = "goodput (Mb/s)"
+//! seeds = 5
+//! quick = { seeds = 1, set = ["run.duration=6 s"] }   # what --quick changes
+//!
+//! [plot]                               # both optional
+//! log-x = true
+//! log-y = true
+//!
+//! [[claim]]
+//! text = "TCP at 54 Mb/s"
+//! paper = 23.9                         # the paper's value
+//! unit = "Mb/s"
+//! measure = { value = "TCP", x = 54 }  # see below
+//! tolerance = "2 %"                    # of the paper's value, or a number in the claim's unit
+//! bound = "at-least"                   # optional: one-sided; or "at-most"
+//! deviation = "…"                      # optional: why it is missed; reported, but no failure
+//! ```
+//!
+//! What a claim measures is one of
+//!
+//! - `{ value = A }`: the curve `A`;
+//! - `{ gain = A, over = B }`: by how many per cent `A` exceeds `B`;
+//! - `{ ratio = A, over = B }`: `A / B`;
+//! - `{ difference = A, over = B }`: `A - B`;
+//!
+//! at one `x`, or averaged over the points from `x-from` to `x-to` (either may be left out), of the
+//! plotted column or another `column`. Gains and ratios are taken point by point, then averaged.
+
+mod file;
+mod library;
+mod measure;
+mod page;
+mod run;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+pub use file::Figure;
+pub use measure::{Curve, Measure};
+pub use run::{Options, run};
+
+use crate::error::{InputError, LabError};
+use crate::input::nearest;
+use crate::table::number;
+
+/// What became of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Paper and figure.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// The claims, in the order of the file.
+    pub claims: Vec<ClaimOutcome>,
+    /// Its picture.
+    pub svg: Option<PathBuf>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimOutcome {
+    /// What is claimed.
+    pub text: String,
+    /// The paper's value.
+    pub paper: f64,
+    /// What was measured; null where there is nothing to measure.
+    pub measured: Option<f64>,
+    /// By how much they may differ, in the same unit.
+    pub tolerance: f64,
+    /// Unit of the three.
+    pub unit: String,
+    /// The claim holds.
+    pub pass: bool,
+    /// Why it does not, where that is known and accepted.
+    pub deviation: Option<String>,
+}
+
+impl ClaimOutcome {
+    /// Missed, and nobody has said why.
+    pub const fn fails(&self) -> bool {
+        !self.pass && self.deviation.is_none()
+    }
+
+    const fn verdict(&self) -> &'static str {
+        match (self.pass, self.deviation.is_some()) {
+            (true, _) => "pass",
+            (false, true) => "deviation",
+            (false, false) => "FAIL",
+        }
+    }
+}
+
+impl Outcome {
+    /// Some claim is missed without a reason.
+    pub fn fails(&self) -> bool {
+        self.claims.iter().any(ClaimOutcome::fails)
+    }
+
+    /// As text: a line per claim.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}: {} ({})\n", self.id, self.title, self.paper);
+        let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
+        for claim in &self.claims {
+            let measured = claim.measured.map_or_else(|| "nothing".to_owned(), value);
+            text.push_str(&format!(
+                "  {:<9}  {:<widest$}  paper {} ± {}, measured {measured} {}\n",
+                claim.verdict(),
+                claim.text,
+                value(claim.paper),
+                value(claim.tolerance),
+                claim.unit,
+            ));
+            if let (false, Some(reason)) = (claim.pass, &claim.deviation) {
+                text.push_str(&format!("  {:<9}  {reason}\n", ""));
+            }
+        }
+        text
+    }
+}
+
+/// Four significant digits, at most four after the point.
+fn value(number_to_show: f64) -> String {
+    let magnitude = number_to_show.abs().max(1e-4).log10().floor();
+    let decimals = (3.0 - magnitude).clamp(0.0, 4.0) as usize;
+    let text = number(number_to_show, decimals);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Every figure there is.
+///
+/// # Errors
+/// Where a file says something that is not allowed.
+pub fn all() -> Result<Vec<Figure>, LabError> {
+    library::ALL.iter().map(|bundled| Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)).collect()
+}
+
+/// The figure called `id`.
+///
+/// # Errors
+/// Where there is none, or its file says something that is not allowed.
+pub fn find(id: &str) -> Result<Figure, LabError> {
+    let ids = || library::ALL.iter().map(|bundled| bundled.id);
+    let Some(bundled) = library::ALL.iter().find(|bundled| bundled.id == id) else {
+        let hint = nearest(id, ids()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        return Err(InputError::new("figure", format!("no figure {id:?}{hint}"))
+            .allowed(ids().collect::<Vec<_>>().join(", "))
+            .into());
+    };
+    Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)
+}

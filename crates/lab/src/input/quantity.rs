@@ -1,0 +1,291 @@
+//! Values with their unit in the text: `"150Mbps"`, `"1 ms"`, `"64 KiB"`, `"5 %"`, `"126 packets"`.
+//!
+//! Decimals are read exactly, in integers; what is finer than the unit type is rounded to nearest.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use tacit_link::{Loss, QueueLimit};
+use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
+
+use super::{Mismatch, Value, nearest};
+
+/// Longest span of time a file may ask for.
+pub const MAX_DURATION: Duration = Duration::from_secs(3600);
+
+const DURATIONS: [(&str, u64); 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+];
+const RATES: [(&str, u64); 8] = [
+    ("bps", 1),
+    ("kbps", 1_000),
+    ("Mbps", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    ("bit/s", 1),
+    ("kb/s", 1_000),
+    ("Mb/s", 1_000_000),
+    ("Gb/s", 1_000_000_000),
+];
+const SIZES: [(&str, u64); 7] = [
+    ("B", 1),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+/// Parts per billion in a per cent.
+const RATIOS: [(&str, u64); 1] = [("%", 10_000_000)];
+const PACKETS: [(&str, u64); 2] = [("packets", 1), ("packet", 1)];
+
+/// Reads `number unit`, the number a plain decimal; the value in the smallest unit.
+fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let (number, unit) = (text[..end].replace('_', ""), text[end..].trim());
+    let factor = units.iter().find(|(name, _)| *name == unit)?.1;
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.len() > 12 || fraction.contains('.') {
+        return None;
+    }
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let denominator = 10u128.pow(u32::try_from(fraction.len()).ok()?);
+    let value = digits.checked_mul(u128::from(factor))?.checked_add(denominator / 2)? / denominator;
+    u64::try_from(value).ok()
+}
+
+fn units_of(units: &[(&str, u64)]) -> String {
+    units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
+
+fn quantity(value: &Value, noun: &str, example: &str, units: &[(&str, u64)]) -> Result<u64, Mismatch> {
+    let allowed = || format!("{noun} such as {example:?}; units {}", units_of(units));
+    match value {
+        Value::Text(text) => {
+            scaled(text, units).ok_or_else(|| Mismatch::new(format!("{text:?} is not {noun}"), allowed()))
+        }
+        Value::Integer(_) | Value::Float(_) => Err(Mismatch::new(format!("{value} has no unit"), allowed())),
+        other => Err(Mismatch::new(format!("{} instead of {noun}", other.kind()), allowed())),
+    }
+}
+
+/// A span of time.
+///
+/// # Errors
+/// Unless a string with a unit of time.
+pub fn duration(value: &Value) -> Result<Duration, Mismatch> {
+    quantity(value, "a duration", "1.5 ms", &DURATIONS).map(Duration::from_nanos)
+}
+
+/// A rate above zero.
+///
+/// # Errors
+/// Unless a string with a unit of rate, from 1 bps to 1 Tbps.
+pub fn bit_rate(value: &Value) -> Result<BitRate, Mismatch> {
+    let bps = quantity(value, "a rate", "150Mbps", &RATES)?;
+    if !(1..=1_000_000_000_000).contains(&bps) {
+        return Err(Mismatch::new(format!("{value} is out of range"), "1bps to 1000Gbps"));
+    }
+    Ok(BitRate::from_bps(bps))
+}
+
+/// An amount of data.
+///
+/// # Errors
+/// Unless a string with a unit of data.
+pub fn byte_count(value: &Value) -> Result<Bytes, Mismatch> {
+    quantity(value, "a size", "64 KiB", &SIZES).map(Bytes)
+}
+
+/// A share of 1 in per cent.
+///
+/// # Errors
+/// Unless a string from "0 %" to "100 %".
+pub fn ratio(value: &Value) -> Result<Ratio, Mismatch> {
+    let parts = quantity(value, "a share", "1 %", &RATIOS)?;
+    u32::try_from(parts)
+        .ok()
+        .and_then(Ratio::from_parts_per_billion)
+        .ok_or_else(|| Mismatch::new(format!("{value} is out of range"), "\"0 %\" to \"100 %\""))
+}
+
+/// A queue limit: packets, octets, both with a comma between, or `"unlimited"`.
+///
+/// # Errors
+/// Unless one of these, and at least one packet or octet.
+pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
+    let allowed = "\"126 packets\", \"64 KiB\", \"126 packets, 64 KiB\" or \"unlimited\"";
+    let wrong = || Mismatch::new(format!("{value} is not a queue limit"), allowed);
+    let Value::Text(text) = value else { return Err(wrong()) };
+    let mut limit = QueueLimit::default();
+    if text.trim() == "unlimited" {
+        return Ok(limit);
+    }
+    for part in text.split(',') {
+        if let Some(packets) = scaled(part, &PACKETS) {
+            limit.packets = Some(u32::try_from(packets).map_err(|_| wrong())?);
+        } else {
+            limit.bytes = Some(Bytes(scaled(part, &SIZES).ok_or_else(wrong)?));
+        }
+    }
+    if limit.packets == Some(0) || limit.bytes == Some(Bytes(0)) {
+        return Err(Mismatch::new("a queue that holds nothing passes nothing", allowed));
+    }
+    Ok(limit)
+}
+
+/// What a pipe loses: a share, or the numbers of the packets, counted from 0.
+///
+/// # Errors
+/// Unless one of these.
+pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
+    let Value::List(items) = value else {
+        return ratio(value)
+            .map(|share| if share == Ratio::ZERO { Loss::None } else { Loss::Bernoulli(share) });
+    };
+    let number = |item: &super::Node| match item.value {
+        Value::Integer(number) => u64::try_from(number).ok(),
+        _ => None,
+    };
+    let mut packets = items.iter().map(number).collect::<Option<Vec<_>>>().ok_or_else(|| {
+        Mismatch::new(
+            format!("{value} is not a list of packets"),
+            "\"1 %\", or packet numbers such as [3, 17]",
+        )
+    })?;
+    packets.sort_unstable();
+    packets.dedup();
+    Ok(Loss::Scripted(packets))
+}
+
+/// True or false.
+///
+/// # Errors
+/// Unless a boolean.
+pub fn flag(value: &Value) -> Result<bool, Mismatch> {
+    match value {
+        Value::Flag(flag) => Ok(*flag),
+        other => Err(Mismatch::new(format!("{other} is {}", other.kind()), "true or false")),
+    }
+}
+
+/// A string.
+///
+/// # Errors
+/// Unless a string.
+pub fn text(value: &Value) -> Result<String, Mismatch> {
+    match value {
+        Value::Text(text) => Ok(text.clone()),
+        other => Err(Mismatch::new(format!("{other} is {}", other.kind()), "a string in quotes")),
+    }
+}
+
+/// A list of strings.
+///
+/// # Errors
+/// Unless a list of strings.
+pub fn texts(value: &Value) -> Result<Vec<String>, Mismatch> {
+    let wrong = || Mismatch::new(format!("{value} is not a list of strings"), "[\"a\", \"b\"]");
+    let Value::List(items) = value else { return Err(wrong()) };
+    items.iter().map(|item| text(&item.value).map_err(|_| wrong())).collect()
+}
+
+/// A list of numbers, whole or not.
+///
+/// # Errors
+/// Unless a list of numbers.
+pub fn numbers(value: &Value) -> Result<Vec<f64>, Mismatch> {
+    let wrong = || Mismatch::new(format!("{value} is not a list of numbers"), "[1, 2.5]");
+    let Value::List(items) = value else { return Err(wrong()) };
+    let number = |item: &super::Node| match item.value {
+        Value::Integer(number) => Ok(number as f64),
+        Value::Float(number) => Ok(number),
+        _ => Err(wrong()),
+    };
+    items.iter().map(number).collect()
+}
+
+/// A whole number in `range`.
+pub fn integer(range: RangeInclusive<u32>) -> impl Fn(&Value) -> Result<u32, Mismatch> {
+    move |value| {
+        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
+        match value {
+            Value::Integer(number) => u32::try_from(*number)
+                .ok()
+                .filter(|number| range.contains(number))
+                .ok_or_else(|| Mismatch::new(format!("{number} is out of range"), allowed)),
+            other => Err(Mismatch::new(format!("{other} is {}", other.kind()), allowed)),
+        }
+    }
+}
+
+/// What `parse` gives, if it is in `range`.
+pub fn within<T: PartialOrd + Display>(
+    range: RangeInclusive<T>,
+    parse: impl Fn(&Value) -> Result<T, Mismatch>,
+) -> impl Fn(&Value) -> Result<T, Mismatch> {
+    move |value| {
+        let parsed = parse(value)?;
+        if range.contains(&parsed) {
+            return Ok(parsed);
+        }
+        let allowed = format!("{} to {}", range.start(), range.end());
+        Err(Mismatch::new(format!("{value} is out of range"), allowed))
+    }
+}
+
+/// One of `choices` by name.
+pub fn one_of<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Value) -> Result<T, Mismatch> {
+    move |value| {
+        let names = || choices.iter().map(|(name, _)| *name);
+        let allowed = || names().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let name = text(value).map_err(|mismatch| Mismatch::new(mismatch.what, allowed()))?;
+        choices.iter().find(|(choice, _)| *choice == name).map(|(_, chosen)| chosen.clone()).ok_or_else(
+            || {
+                let hint =
+                    nearest(&name, names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+                Mismatch::new(format!("unknown {name:?}{hint}"), allowed())
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn units_are_exact() {
+        assert_eq!(duration(&of("102.4ms")).unwrap(), Duration::from_micros(102_400));
+        assert_eq!(duration(&of("1_000 us")).unwrap(), Duration::from_millis(1));
+        assert_eq!(bit_rate(&of("6.5 Mbps")).unwrap(), BitRate::from_kbps(6_500));
+        assert_eq!(byte_count(&of("64 KiB")).unwrap(), Bytes(65_536));
+        assert_eq!(ratio(&of("0.1 %")).unwrap(), Ratio::from_fraction(0.001).unwrap());
+        assert_eq!(
+            queue_limit(&of("126 packets, 64 KiB")).unwrap(),
+            QueueLimit { packets: Some(126), bytes: Some(Bytes(65_536)) }
+        );
+        assert_eq!(queue_limit(&of("unlimited")).unwrap(), QueueLimit::default());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "ms", "1", "1 furlong", "1.2.3ms", "-1ms", ".ms", "1e3ms", "99999999999999999999s"] {
+            assert!(duration(&of(text)).is_err(), "{text:?}");
+        }
+        assert!(ratio(&of("100.1 %")).is_err());
+        assert!(bit_rate(&of("0Mbps")).is_err());
+        assert!(queue_limit(&of("0 packets")).is_err());
+        assert!(queue_limit(&of("5 ms")).is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! A table being read: hands out typed values and remembers which keys it was asked for.
+
+use std::cell::RefCell;
+
+use super::{Mismatch, Node, Origin, Tree, Value, nearest};
+use crate::error::InputError;
+
+/// A table under a path, perhaps absent, with the keys asked for so far.
+pub struct Section<'a> {
+    path: String,
+    origin: Origin,
+    tree: Option<&'a Tree>,
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'a> Section<'a> {
+    /// The top of a document that `source` names.
+    pub fn root(source: &str, tree: &'a Tree) -> Self {
+        Self {
+            path: String::new(),
+            origin: Origin::whole(source),
+            tree: Some(tree),
+            asked: RefCell::default(),
+        }
+    }
+
+    /// True when the table stands in the document.
+    pub fn is_present(&self) -> bool {
+        self.tree.is_some()
+    }
+
+    /// The node under `key`, unparsed.
+    pub fn node(&self, key: &'static str) -> Option<&'a Node> {
+        self.asked.borrow_mut().push(key);
+        self.tree?.entries.get(key)
+    }
+
+    /// The value under `key` as `parse` reads it.
+    ///
+    /// # Errors
+    /// Where the value is not what `parse` takes.
+    pub fn optional<T>(
+        &self,
+        key: &'static str,
+        parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
+    ) -> Result<Option<T>, InputError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        parse(&node.value).map(Some).map_err(|mismatch| {
+            InputError::new(&node.origin, format!("{}: {}", self.full(key), mismatch.what))
+                .allowed(mismatch.allowed)
+        })
+    }
+
+    /// The value under `key`, or `default` without one.
+    ///
+    /// # Errors
+    /// Where the value is not what `parse` takes.
+    pub fn or<T>(
+        &self,
+        key: &'static str,
+        default: T,
+        parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
+    ) -> Result<T, InputError> {
+        Ok(self.optional(key, parse)?.unwrap_or(default))
+    }
+
+    /// The value under `key`.
+    ///
+    /// # Errors
+    /// Without one, or where it is not what `parse` takes.
+    pub fn required<T>(
+        &self,
+        key: &'static str,
+        parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
+    ) -> Result<T, InputError> {
+        self.optional(key, parse)?
+            .ok_or_else(|| InputError::new(&self.origin, format!("{} is missing", self.full(key))))
+    }
+
+    /// The table under `key`, perhaps absent.
+    ///
+    /// # Errors
+    /// Where something else stands there.
+    pub fn section(&self, key: &'static str) -> Result<Self, InputError> {
+        let path = self.full(key);
+        let absent = |origin| Self { path: path.clone(), origin, tree: None, asked: RefCell::default() };
+        match self.node(key) {
+            None => Ok(absent(self.origin.clone())),
+            Some(Node { origin, value: Value::Table(tree) }) => {
+                Ok(Self { tree: Some(tree), ..absent(origin.clone()) })
+            }
+            Some(Node { origin, value }) => {
+                Err(InputError::new(origin, format!("{path} is {}", value.kind()))
+                    .allowed(format!("a table: [{path}]")))
+            }
+        }
+    }
+
+    /// The tables of the array under `key`; none where it is absent.
+    ///
+    /// # Errors
+    /// Where something else stands there.
+    pub fn sections(&self, key: &'static str) -> Result<Vec<Self>, InputError> {
+        let path = self.full(key);
+        let wrong = |origin: &Origin, value: &Value| {
+            InputError::new(origin, format!("{path} is {}", value.kind()))
+                .allowed(format!("any number of tables: [[{path}]]"))
+        };
+        let Some(node) = self.node(key) else { return Ok(Vec::new()) };
+        let Value::List(items) = &node.value else { return Err(wrong(&node.origin, &node.value)) };
+        let one = |item: &'a Node| match &item.value {
+            Value::Table(tree) => Ok(Self {
+                path: path.clone(),
+                origin: item.origin.clone(),
+                tree: Some(tree),
+                asked: RefCell::default(),
+            }),
+            other => Err(wrong(&item.origin, other)),
+        };
+        items.iter().map(one).collect()
+    }
+
+    /// An error about `key` of this section.
+    pub fn error(&self, key: &str, what: impl AsRef<str>) -> InputError {
+        let origin =
+            self.tree.and_then(|tree| tree.entries.get(key)).map_or(&self.origin, |node| &node.origin);
+        InputError::new(origin, format!("{}: {}", self.full(key), what.as_ref()))
+    }
+
+    /// Ends the reading: nothing may be left that was not asked for.
+    ///
+    /// # Errors
+    /// On the first key that nobody asked for.
+    pub fn finish(self) -> Result<(), InputError> {
+        let Some(tree) = self.tree else { return Ok(()) };
+        let mut asked = self.asked.into_inner();
+        asked.sort_unstable();
+        asked.dedup();
+        let Some((key, node)) = tree.entries.iter().find(|(key, _)| !asked.contains(&key.as_str())) else {
+            return Ok(());
+        };
+        let kind = if matches!(node.value, Value::Table(_)) { "section" } else { "key" };
+        let place = if self.path.is_empty() { String::new() } else { format!(" in [{}]", self.path) };
+        let suggestion = nearest(key, asked.iter().copied())
+            .map_or(String::new(), |name| format!(", did you mean {name:?}?"));
+        Err(InputError::new(&node.origin, format!("unknown {kind} {key:?}{place}{suggestion}"))
+            .allowed(asked.join(", ")))
+    }
+
+    fn full(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+}

@@ -1,0 +1,248 @@
+//! What is measured of a run: one table from which columns, JSON keys and figures' names follow.
+
+use tacit_link::wifi::{AirtimeUse, StationCounters};
+use tacit_proto::hack;
+use tacit_proto::tcp;
+use tacit_sim::Outcome;
+use tacit_sim::record::{BssOutcome, StationOutcome};
+
+/// One number per run; `None` where it has no meaning, such as airtime on a wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Column name; the unit is its end.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    measure: fn(&View<'_>) -> Option<f64>,
+}
+
+impl Metric {
+    /// Its value in a run.
+    pub fn of(&self, outcome: &Outcome) -> Option<f64> {
+        (self.measure)(&View::new(outcome)).filter(|value| value.is_finite())
+    }
+}
+
+/// An outcome with the sums that several metrics need.
+struct View<'a> {
+    outcome: &'a Outcome,
+    seconds: f64,
+    bss: Option<&'a BssOutcome>,
+    senders: Vec<&'a tcp::Counters>,
+    receivers: Vec<&'a tcp::Counters>,
+}
+
+impl<'a> View<'a> {
+    fn new(outcome: &'a Outcome) -> Self {
+        Self {
+            outcome,
+            seconds: outcome.measured.as_secs_f64(),
+            bss: outcome.bss.first(),
+            senders: outcome.flows.iter().filter_map(|flow| flow.sender.as_ref()).collect(),
+            receivers: outcome.flows.iter().filter_map(|flow| flow.receiver.as_ref()).collect(),
+        }
+    }
+
+    /// Sum over all stations of all channels.
+    fn on_air(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        self.bss.map(|_| stations.map(|station| count(&station.counters)).sum::<u64>() as f64)
+    }
+
+    fn per_second(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
+        Some(self.on_air(count)? / self.seconds)
+    }
+
+    fn share(
+        &self,
+        part: impl Fn(&StationCounters) -> u64,
+        whole: impl Fn(&StationCounters) -> u64,
+    ) -> Option<f64> {
+        Some(self.on_air(part)? / self.on_air(whole)?)
+    }
+
+    fn airtime(&self, what: AirtimeUse) -> Option<f64> {
+        let airtime = &self.bss?.airtime;
+        Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())
+    }
+
+    /// The station that sent most: the access point of downloads, the busiest client of uploads.
+    fn busiest(&self) -> Option<&'a StationOutcome> {
+        // Of equals the first: the access point.
+        self.bss?.stations.iter().rev().max_by_key(|station| station.counters.delivered_bytes)
+    }
+
+    /// Sum over all TCP/HACK drivers; `None` where nobody has one.
+    fn hack(&self, count: impl Fn(&hack::Counters) -> u64) -> Option<f64> {
+        let mut drivers =
+            self.outcome.bss.iter().flat_map(|bss| &bss.stations).filter_map(|station| station.hack);
+        let first = count(&drivers.next()?);
+        Some(drivers.fold(first, |sum, counters| sum + count(&counters)) as f64)
+    }
+
+    fn sent(&self, count: impl Fn(&tcp::Counters) -> u64) -> Option<f64> {
+        (!self.senders.is_empty())
+            .then(|| self.senders.iter().map(|counters| count(counters)).sum::<u64>() as f64)
+    }
+
+    fn received(&self, count: impl Fn(&tcp::Counters) -> u64) -> Option<f64> {
+        (!self.receivers.is_empty())
+            .then(|| self.receivers.iter().map(|counters| count(counters)).sum::<u64>() as f64)
+    }
+
+    /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
+    fn fairness(&self) -> Option<f64> {
+        let shares: Vec<f64> = self.outcome.flows.iter().map(|flow| flow.delivered.0 as f64).collect();
+        let sum: f64 = shares.iter().sum();
+        let squares: f64 = shares.iter().map(|share| share * share).sum();
+        Some(sum * sum / (shares.len() as f64 * squares))
+    }
+}
+
+const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>) -> Option<f64>) -> Metric {
+    Metric { name, summary, measure }
+}
+
+/// All metrics: the columns of `runs.parquet` after the ones that name the run.
+pub const ALL: &[Metric] = &[
+    metric("goodput_bps", "payload delivered in order, all flows", |view| Some(view.outcome.goodput_bps())),
+    metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
+    metric("tcp_acks_on_air_per_s", "pure TCP ACKs on the air, retransmissions included", |view| {
+        view.per_second(|air| air.tcp_acks_on_air)
+    }),
+    metric("tcp_ack_ppdus_per_s", "PPDUs of nothing but pure TCP ACKs", |view| {
+        view.per_second(|air| air.tcp_ack_ppdus)
+    }),
+    metric("accesses_per_s", "channel accesses, collisions counted once", |view| {
+        Some(view.bss?.accesses as f64 / view.seconds)
+    }),
+    metric("collisions_per_s", "accesses in which two or more stations sent at once", |view| {
+        Some(view.bss?.collisions as f64 / view.seconds)
+    }),
+    metric("retries_per_s", "MPDU transmissions that were retransmissions", |view| {
+        view.per_second(|air| air.retries)
+    }),
+    metric("retry_share", "retransmissions among MPDU transmissions", |view| {
+        view.share(|air| air.retries, |air| air.data_mpdus)
+    }),
+    metric("first_try_share", "MPDUs delivered on their first transmission among those delivered", |view| {
+        view.share(|air| air.delivered_first_try, |air| air.delivered_first_try + air.delivered_after_retry)
+    }),
+    metric("ampdu_mean", "MPDUs per PPDU of data, PPDUs of TCP ACKs apart", |view| {
+        view.share(
+            |air| air.data_mpdus.saturating_sub(air.tcp_acks_on_air),
+            |air| air.data_ppdus.saturating_sub(air.tcp_ack_ppdus),
+        )
+    }),
+    metric("ack_ampdu_mean", "TCP ACKs per PPDU of TCP ACKs", |view| {
+        view.share(|air| air.tcp_acks_on_air, |air| air.tcp_ack_ppdus)
+    }),
+    metric("queue_delay_p50_us", "median wait in the queue of the busiest station", |view| {
+        Some(view.busiest()?.queueing_delay_us.p50 as f64)
+    }),
+    metric("queue_delay_p95_us", "the same, 95th percentile", |view| {
+        Some(view.busiest()?.queueing_delay_us.p95 as f64)
+    }),
+    metric("queue_drops_per_s", "packets that Wi-Fi queues refused", |view| {
+        view.per_second(|air| air.dropped_by_queue)
+    }),
+    metric("mpdus_dropped_per_s", "MPDUs given up: retry limit or lifetime", |view| {
+        view.per_second(|air| air.dropped_mpdus)
+    }),
+    metric("missed_link_acks_per_s", "ACKs and Block Acks that did not come back", |view| {
+        view.per_second(|air| air.missed_link_acks)
+    }),
+    metric("augmented_link_acks_per_s", "link-layer ACKs that carried compressed TCP ACKs", |view| {
+        view.per_second(|air| air.augmented_link_acks)
+    }),
+    metric("augmented_within_aifs_share", "those of them lengthened by no more than AIFS", |view| {
+        view.share(|air| air.augmented_within_aifs, |air| air.augmented_link_acks)
+    }),
+    metric("appended_octets_per_s", "octets of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.per_second(|air| air.appended_octets)
+    }),
+    metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
+        view.hack(|hack| hack.native_acks)
+    }),
+    metric("compressed_acks", "pure TCP ACKs that rode on link-layer ACKs, each counted once", |view| {
+        view.hack(|hack| hack.compressed_acks)
+    }),
+    metric("compressed_octets_per_ack", "octets of each, without repetitions", |view| {
+        Some(view.hack(|hack| hack.compressed_octets)? / view.hack(|hack| hack.compressed_acks)?)
+    }),
+    metric(
+        "compression_ratio",
+        "octets they would have had as IP packets, over the octets they had",
+        |view| Some(view.hack(|hack| hack.uncompressed_octets)? / view.hack(|hack| hack.compressed_octets)?),
+    ),
+    metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
+        view.hack(|hack| hack.flushed_acks)
+    }),
+    metric("duplicate_frames", "frames of compressed ACKs dropped as duplicates", |view| {
+        view.hack(|hack| hack.duplicate_frames)
+    }),
+    metric("failed_frames", "frames of compressed ACKs that could not be decoded", |view| {
+        view.hack(|hack| hack.failed_frames)
+    }),
+    metric("tcp_retransmitted_share", "segments sent again among data segments sent, whole run", |view| {
+        Some(view.sent(|tcp| tcp.segments_retransmitted)? / view.sent(|tcp| tcp.data_segments_sent)?)
+    }),
+    metric("tcp_rtos", "retransmission timeouts, whole run", |view| view.sent(|tcp| tcp.timeouts)),
+    metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|tcp| tcp.fast_recoveries)),
+    metric("tcp_acks_sent", "pure ACKs that TCP receivers sent, whole run", |view| {
+        view.received(|tcp| tcp.acks_sent)
+    }),
+    metric("tcp_data_per_ack", "data segments received per ACK sent, whole run", |view| {
+        Some(view.received(|tcp| tcp.data_segments_received)? / view.received(|tcp| tcp.acks_sent)?)
+    }),
+    metric("wired_drops", "packets that wired queues refused, whole run", |view| {
+        Some(view.outcome.pipes.iter().map(|pipe| pipe.dropped).sum::<u64>() as f64)
+    }),
+    metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
+    metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {
+        view.airtime(AirtimeUse::TcpAck)
+    }),
+    metric("airtime_retransmission", "airtime of retransmissions", |view| {
+        view.airtime(AirtimeUse::Retransmission)
+    }),
+    metric("airtime_link_ack", "airtime of link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
+    metric("airtime_compressed_ack", "airtime of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.airtime(AirtimeUse::CompressedAck)
+    }),
+    metric("airtime_acquisition", "time spent winning the channel", |view| {
+        view.airtime(AirtimeUse::Acquisition)
+    }),
+    metric("airtime_collision", "airtime lost in collisions", |view| view.airtime(AirtimeUse::Collision)),
+    metric("airtime_beacon", "airtime of beacons", |view| view.airtime(AirtimeUse::Beacon)),
+    metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
+    metric("events", "events processed, whole run", |view| Some(view.outcome.events as f64)),
+];
+
+/// The metric that holds the share of `what`.
+pub fn airtime_name(what: AirtimeUse) -> String {
+    format!("airtime_{}", what.name())
+}
+
+/// The place of the metric called `name` in [`ALL`].
+pub fn position(name: &str) -> Option<usize> {
+    ALL.iter().position(|metric| metric.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_use_of_airtime_is_a_metric() {
+        for what in AirtimeUse::ALL {
+            assert!(position(&airtime_name(what)).is_some(), "{}", what.name());
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (i, metric) in ALL.iter().enumerate() {
+            assert_eq!(position(metric.name), Some(i));
+        }
+    }
+}

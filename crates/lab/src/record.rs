@@ -1,0 +1,132 @@
+//! A finished run as it is kept: flat, and without anything that is not in the files.
+
+use serde::{Deserialize, Serialize};
+use tacit_sim::Outcome;
+
+use crate::metric;
+
+/// Which run of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Label {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the scheme; empty for the scenario as written.
+    pub scheme: String,
+    /// Clients.
+    pub clients: u32,
+    /// Place on the sweep's axis, where it has one.
+    pub x: Option<f64>,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// A finished run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Hash of everything the run depends on; see [`crate::plan`].
+    pub id: String,
+    /// Which.
+    pub label: Label,
+    /// Hash of its event trace.
+    pub digest: String,
+    /// Length of the measured window in seconds.
+    pub measured_s: f64,
+    /// One per [`metric::ALL`].
+    pub metrics: Vec<Option<f64>>,
+    /// Its flows.
+    pub flows: Vec<FlowRecord>,
+    /// Its samples.
+    pub series: Vec<SampleRecord>,
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Number of the sending host.
+    pub source: u32,
+    /// Number of the receiving host.
+    pub sink: u32,
+    /// Payload bits per second in the measured window.
+    pub goodput_bps: f64,
+    /// Octets delivered in the whole run.
+    pub delivered_bytes: u64,
+    /// When the sink had everything, for flows of a fixed size.
+    pub completed_s: Option<f64>,
+    /// Segments the source sent again, for TCP.
+    pub retransmitted_segments: Option<u64>,
+    /// Retransmission timeouts of the source, for TCP.
+    pub rtos: Option<u64>,
+    /// Data segments the source sent, for TCP.
+    pub data_segments_sent: Option<u64>,
+    /// Pure ACKs the sink sent, for TCP.
+    pub acks_sent: Option<u64>,
+}
+
+/// One sample of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleRecord {
+    /// When, in seconds.
+    pub at_s: f64,
+    /// Number of the flow.
+    pub flow: u32,
+    /// Octets delivered since the start.
+    pub delivered_bytes: u64,
+    /// Congestion window in octets; 0 for UDP.
+    pub congestion_window_bytes: u64,
+    /// Smoothed round-trip time in microseconds; 0 for UDP.
+    pub smoothed_rtt_us: u64,
+}
+
+impl RunRecord {
+    /// What is kept of `outcome`.
+    pub fn new(id: String, label: Label, outcome: &Outcome) -> Self {
+        Self {
+            id,
+            label,
+            digest: digest_text(outcome.digest),
+            measured_s: outcome.measured.as_secs_f64(),
+            metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
+            flows: flow_records(outcome),
+            series: outcome
+                .series
+                .iter()
+                .map(|point| SampleRecord {
+                    at_s: point.at.as_nanos() as f64 / 1e9,
+                    flow: point.flow.0,
+                    delivered_bytes: point.delivered_total.0,
+                    congestion_window_bytes: point.congestion_window.0,
+                    smoothed_rtt_us: point.smoothed_rtt.as_micros(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The metric called `name`; `None` where there is none or it has no meaning in this run.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.get(metric::position(name)?).copied().flatten()
+    }
+}
+
+/// A digest as it is shown everywhere.
+pub fn digest_text(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+/// The flows of `outcome`.
+pub fn flow_records(outcome: &Outcome) -> Vec<FlowRecord> {
+    let record = |flow: &tacit_sim::record::FlowOutcome| FlowRecord {
+        flow: flow.flow.0,
+        source: flow.source.0,
+        sink: flow.sink.0,
+        goodput_bps: flow.goodput_bps(outcome.measured),
+        delivered_bytes: flow.delivered_total.0,
+        completed_s: flow.completed_at.map(|at| at.as_nanos() as f64 / 1e9),
+        retransmitted_segments: flow.sender.map(|tcp| tcp.segments_retransmitted),
+        rtos: flow.sender.map(|tcp| tcp.timeouts),
+        data_segments_sent: flow.sender.map(|tcp| tcp.data_segments_sent),
+        acks_sent: flow.receiver.map(|tcp| tcp.acks_sent),
+    };
+    outcome.flows.iter().map(record).collect()
+}

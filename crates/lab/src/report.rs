@@ -1,0 +1,340 @@
+//! A comparison as one HTML file that needs nothing else: no script, no font, no network.
+
+mod style;
+
+use std::path::{Path, PathBuf};
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use tacit_link::wifi::AirtimeUse;
+
+pub(crate) use style::PAGE as PAGE_STYLE;
+
+use crate::chart::{Bar, BarChart, Ink, Part, STYLE};
+use crate::compare::{Comparison, Row, airtime_label, gain, goodput};
+use crate::error::LabError;
+use crate::scheme::{self, Role, Scheme};
+use crate::store::{Store, write_whole};
+use crate::table::{count, number, number_or_dash, percent};
+
+/// The report's file in a directory of results.
+pub const FILE: &str = "index.html";
+
+/// Writes the report of `comparison` into `directory`; returns where.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write(comparison: &Comparison, directory: &Path) -> Result<PathBuf, LabError> {
+    let path = directory.join(FILE);
+    write_whole(&path, page(comparison).into_string().as_bytes())?;
+    Ok(path)
+}
+
+/// Draws the report of the results in `directory` again, without running anything.
+///
+/// # Errors
+/// Where there are no results, or the report cannot be written.
+pub fn redraw(directory: &Path) -> Result<(Comparison, PathBuf), LabError> {
+    let (provenance, records) = Store::existing(directory).read()?;
+    let comparison = Comparison::from_records(provenance, &records);
+    let path = write(&comparison, directory)?;
+    Ok((comparison, path))
+}
+
+fn page(comparison: &Comparison) -> Markup {
+    let title = format!("{}: acknowledgment schemes compared", comparison.scenario);
+    let has_air = comparison.rows.iter().any(|row| row.airtime.is_some());
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) (PreEscaped(PAGE_STYLE)) }
+            }
+            body {
+                header {
+                    p.kicker { "tacit compare" }
+                    h1 { (comparison.scenario) }
+                    p.lead { (comparison.provenance.description) }
+                    p.note { (setting(comparison)) }
+                }
+                main {
+                    (goodput_section(comparison))
+                    @if has_air { (airtime_section(comparison)) (delay_section(comparison)) }
+                    (table_section(comparison))
+                    (schemes_section(comparison))
+                    (provenance_section(comparison))
+                }
+            }
+        }
+    }
+}
+
+fn setting(comparison: &Comparison) -> String {
+    let seeds = comparison.rows.iter().map(|row| row.seeds).max().unwrap_or(0);
+    format!(
+        "{}, {} s measured in each, the same draws for every scheme. ± and whiskers: 95 % confidence interval.",
+        count(seeds as u64, "seed"),
+        number(comparison.measured_s, if comparison.measured_s < 10.0 { 1 } else { 0 })
+    )
+}
+
+/// One chart per client count, side by side where there is room.
+fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> BarChart) -> Markup {
+    html! {
+        div.panels {
+            @for clients in comparison.client_counts() {
+                @let rows: Vec<&Row> = comparison.rows_of(clients).collect();
+                figure {
+                    figcaption { (count(clients.into(), "client")) }
+                    (PreEscaped(chart(&rows).to_svg()))
+                }
+            }
+        }
+    }
+}
+
+/// The baseline, the bound and the candidates have a colour each.
+fn role_ink(row: &Row) -> Ink {
+    match scheme::ALL.iter().find(|scheme| scheme.name == row.scheme).map(|scheme| scheme.role) {
+        Some(Role::Baseline) => Ink::Series(1),
+        Some(Role::Bound) => Ink::Series(4),
+        _ => Ink::Series(0),
+    }
+}
+
+fn goodput_section(comparison: &Comparison) -> Markup {
+    // One axis for all panels, or they would not compare.
+    let end = comparison.rows.iter().map(|row| row.goodput_bps_mean + row.goodput_bps_ci95.unwrap_or(0.0));
+    let end = end.fold(0.0, f64::max) / 1e6;
+    let chart = |rows: &[&Row]| {
+        let bar = |row: &&Row| Bar {
+            name: row.scheme.clone(),
+            label: goodput(row),
+            parts: vec![Part { length: row.goodput_bps_mean / 1e6, ink: role_ink(row) }],
+            interval: row.goodput_bps_ci95.map(|ci| ci / 1e6),
+        };
+        let bound = Scheme::of_role(Role::Bound).name;
+        let limit = rows.iter().find(|row| row.scheme == bound).map(|row| row.goodput_bps_mean / 1e6);
+        BarChart {
+            alt: "Goodput per scheme".to_owned(),
+            axis: "goodput, Mb/s".to_owned(),
+            axis_end: Some(end),
+            bars: rows.iter().map(bar).collect(),
+            limit: limit.map(|at| (at, format!("{} bound", bound.to_uppercase()))),
+        }
+    };
+    html! {
+        section {
+            h2 { "Goodput" }
+            p { "Payload that reached the receiving applications in order, all flows together." }
+            (panels(comparison, chart))
+        }
+    }
+}
+
+/// Colours of the uses of airtime, in the order of `AirtimeUse::ALL`.
+const AIRTIME_INKS: [Ink; AirtimeUse::ALL.len()] = [
+    Ink::Series(0),
+    Ink::Series(1),
+    Ink::Series(2),
+    Ink::Series(3),
+    Ink::Series(8),
+    Ink::Series(4),
+    Ink::Series(5),
+    Ink::Series(6),
+    Ink::Series(7),
+];
+
+fn airtime_section(comparison: &Comparison) -> Markup {
+    let chart = |rows: &[&Row]| {
+        let bar = |row: &&Row| {
+            let shares = row.airtime.map_or([0.0; AirtimeUse::ALL.len()], |airtime| airtime.0);
+            let part = |(share, ink): (f64, Ink)| Part { length: share * 100.0, ink };
+            Bar {
+                name: row.scheme.clone(),
+                parts: shares.into_iter().zip(AIRTIME_INKS).map(part).collect(),
+                ..Bar::default()
+            }
+        };
+        BarChart {
+            alt: "Airtime by use, per scheme".to_owned(),
+            axis: "% of the time".to_owned(),
+            axis_end: Some(100.0),
+            bars: rows.iter().map(bar).collect(),
+            limit: None,
+        }
+    };
+    html! {
+        section {
+            h2 { "Where the time goes" }
+            p { "Every moment of the channel, booked once." }
+            ul.legend {
+                @for (what, ink) in AirtimeUse::ALL.into_iter().zip(AIRTIME_INKS) {
+                    li { span.swatch style=(format!("background:{}", ink.css())) {} (airtime_label(what)) }
+                }
+            }
+            (panels(comparison, chart))
+        }
+    }
+}
+
+fn delay_section(comparison: &Comparison) -> Markup {
+    let chart = |rows: &[&Row]| {
+        let bar = |row: &&Row| {
+            let (p50, p95) =
+                (row.queue_delay_p50_us.unwrap_or(0.0) / 1e3, row.queue_delay_p95_us.unwrap_or(0.0) / 1e3);
+            Bar {
+                name: row.scheme.clone(),
+                label: format!("{} / {}", number(p50, 1), number(p95, 1)),
+                parts: vec![
+                    Part { length: p50, ink: Ink::Series(0) },
+                    Part { length: p95 - p50, ink: Ink::Series(4) },
+                ],
+                interval: None,
+            }
+        };
+        BarChart {
+            alt: "Queueing delay per scheme".to_owned(),
+            axis: "wait before the first transmission, ms".to_owned(),
+            bars: rows.iter().map(bar).collect(),
+            ..BarChart::default()
+        }
+    };
+    html! {
+        section {
+            h2 { "Queueing delay" }
+            p { "In the queue of the station that sends most: the access point, for downloads." }
+            ul.legend {
+                li { span.swatch style=(format!("background:{}", Ink::Series(0).css())) {} "median" }
+                li { span.swatch style=(format!("background:{}", Ink::Series(4).css())) {} "up to the 95th percentile" }
+            }
+            (panels(comparison, chart))
+        }
+    }
+}
+
+fn table_section(comparison: &Comparison) -> Markup {
+    html! {
+        section {
+            h2 { "Numbers" }
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "clients" }
+                            th.name scope="col" { "scheme" }
+                            th scope="col" { "goodput" br; small { "Mb/s" } }
+                            th scope="col" { "gain" br; small { "over stock" } }
+                            th scope="col" { "share" br; small { "of UDP bound" } }
+                            th scope="col" { "TCP ACKs" br; small { "on air/s" } }
+                            th scope="col" { "collisions" br; small { "/s" } }
+                            th scope="col" { "retries" br; small { "of MPDUs" } }
+                            th scope="col" { "A-MPDU" br; small { "MPDUs" } }
+                            th scope="col" { "delay p50 / p95" br; small { "ms" } }
+                            th scope="col" { "sent again" br; small { "TCP segments" } }
+                            th scope="col" { "fairness" br; small { "Jain" } }
+                        }
+                    }
+                    tbody { @for row in &comparison.rows { (table_row(row)) } }
+                }
+            }
+        }
+    }
+}
+
+fn table_row(row: &Row) -> Markup {
+    let ms = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
+    html! {
+        tr {
+            td { (row.clients) }
+            th.name scope="row" { (row.scheme) }
+            td { (goodput(row)) }
+            td { (gain(row)) }
+            td { (percent(row.share_of_udp, 1)) }
+            td { (number_or_dash(row.tcp_acks_on_air_per_s, 0)) }
+            td { (number_or_dash(row.collisions_per_s, 1)) }
+            td { (percent(row.retry_share, 1)) }
+            td { (number_or_dash(row.ampdu_mean, 1)) }
+            td { (ms(row.queue_delay_p50_us)) " / " (ms(row.queue_delay_p95_us)) }
+            td { (percent(row.tcp_retransmitted_share, 2)) }
+            td { (number_or_dash(row.fairness, 3)) }
+        }
+    }
+}
+
+fn schemes_section(comparison: &Comparison) -> Markup {
+    let shown = |scheme: &&Scheme| comparison.rows.iter().any(|row| row.scheme == scheme.name);
+    html! {
+        section {
+            h2 { "Schemes" }
+            dl {
+                @for scheme in scheme::ALL.iter().filter(shown) {
+                    dt { (scheme.name) }
+                    dd { (scheme.summary) }
+                }
+            }
+        }
+    }
+}
+
+fn provenance_section(comparison: &Comparison) -> Markup {
+    let provenance = &comparison.provenance;
+    html! {
+        section {
+            h2 { "The same again" }
+            pre { (provenance.command) }
+            dl {
+                dt { "version" } dd { "tacit " (provenance.version) }
+                dt { "seeds" } dd { (provenance.seeds) }
+                dt { "digest" } dd { code { (provenance.digest) } }
+            }
+            p.note {
+                "Equal versions, scenarios and seeds give equal digests. The numbers of every run, flow and sample "
+                "are beside this file in runs.parquet, flows.parquet and series.parquet."
+            }
+            details {
+                summary { "The whole scenario" }
+                pre { (provenance.scenario_text.trim()) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{DEFAULT_SCENARIO, Options, compare};
+    use crate::sweep::Control;
+
+    #[test]
+    fn the_report_is_whole_and_redrawn_from_its_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            scenario: DEFAULT_SCENARIO.into(),
+            assignments: vec!["run.duration=300ms".into(), "run.measure-from=100ms".into()],
+            clients: vec![1, 2],
+            seeds: Some(2),
+            directory: Some(directory.path().to_owned()),
+            ..Options::default()
+        };
+        let comparison = compare(&options, Control::unattended()).unwrap();
+        let path = write(&comparison, directory.path()).unwrap();
+        let drawn = std::fs::read_to_string(&path).unwrap();
+        for scheme in scheme::ALL {
+            assert!(drawn.contains(scheme.name) && drawn.contains(scheme.summary), "{}", scheme.name);
+        }
+        assert!(drawn.contains("ap-queue = &quot;126 packets&quot;"));
+        assert!(drawn.contains(&comparison.provenance.digest));
+        // Self-contained: nothing is fetched.
+        for fetched in ["<script", "<link", "src=", "url(", "@import"] {
+            assert!(!drawn.contains(fetched), "{fetched}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        let (again, path) = redraw(directory.path()).unwrap();
+        assert_eq!(again, comparison);
+        assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
+    }
+}

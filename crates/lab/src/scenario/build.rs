@@ -1,0 +1,192 @@
+//! From a [`Scenario`] to the [`Setup`] of one run.
+
+use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_proto::packet::IpVersion;
+use tacit_proto::units::{Bytes, Duration, HostId, Instant};
+use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
+
+use super::{ClientOverride, Direction, Scenario, Transport, Wifi};
+use crate::error::InputError;
+
+const SERVER: HostId = HostId(0);
+/// The access point, or the only client where there is no Wi-Fi.
+const FAR_END: HostId = HostId(1);
+
+impl Scenario {
+    /// The run of this scenario with `clients` clients and the draws of `seed`.
+    ///
+    /// # Errors
+    /// Where a client starts after the end of the run.
+    pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
+        let mut hosts = vec!["server".to_owned()];
+        let mut bss = Vec::new();
+        if let Some(wifi) = &self.wifi {
+            hosts.push("ap".to_owned());
+            hosts.extend((1..=clients).map(|number| format!("client-{number}")));
+            bss.push(self.bss(wifi, clients));
+        } else {
+            hosts.push("client".to_owned());
+        }
+        let wired =
+            WiredSetup { a: SERVER, b: FAR_END, forward: self.wired.clone(), backward: self.wired.clone() };
+        let mut flows = Vec::new();
+        for index in 0..clients {
+            self.push_flows(index, &mut flows)?;
+        }
+        Ok(Setup {
+            hosts,
+            wired: vec![wired],
+            bss,
+            flows,
+            duration: self.run.duration,
+            measure_from: Instant::ZERO + self.run.measure_from,
+            seed,
+            wire: false,
+            sample_interval: self.run.sample_interval,
+        })
+    }
+
+    /// The host of client `index`: its own behind Wi-Fi, one for all at the end of a wire.
+    fn client_host(&self, index: u32) -> HostId {
+        if self.wifi.is_some() { HostId(2 + index) } else { FAR_END }
+    }
+
+    fn client_override(&self, index: u32) -> ClientOverride {
+        self.overrides.get(index as usize).cloned().unwrap_or_default()
+    }
+
+    fn bss(&self, wifi: &Wifi, clients: u32) -> BssSetup {
+        let station = |index| {
+            let client = self.client_override(index);
+            let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
+            StationConfig {
+                mode: client.mode.unwrap_or(wifi.mode),
+                control_mode: client.ack_mode.or(wifi.ack_mode),
+                downlink_loss: error.down,
+                uplink_loss: error.up,
+                link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
+                downlink_queue: client.ap_queue.unwrap_or(wifi.ap_queue),
+                uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
+            }
+        };
+        let config = BssConfig {
+            txop_limit: wifi.txop_limit,
+            ampdu_mpdus: wifi.ampdu_mpdus,
+            beacon_interval: wifi.beacons,
+            retry_limit: wifi.retry_limit,
+            lifetime: wifi.lifetime,
+            reorder_timeout: wifi.reorder_timeout,
+            link_ack_delay: wifi.link_ack_delay,
+            eifs: wifi.eifs,
+            capture: wifi.capture,
+            ..BssConfig::new(wifi.standard, (0..clients).map(station).collect())
+        };
+        let hack = self.hack.config().map_or_else(Vec::new, |config| {
+            let speaks = |index| self.client_override(index).hack.unwrap_or(true);
+            std::iter::once(Some(config))
+                .chain((0..clients).map(|index| speaks(index).then_some(config)))
+                .collect()
+        });
+        let clients = (0..clients).map(|index| self.client_host(index)).collect();
+        BssSetup { access_point: FAR_END, clients, config, hack }
+    }
+
+    fn push_flows(&self, index: u32, flows: &mut Vec<FlowSetup>) -> Result<(), InputError> {
+        let client = self.client_override(index);
+        let start = client.start.unwrap_or_else(|| self.stagger.saturating_mul(u64::from(index)));
+        self.check_start(index, start, client.stop)?;
+        let host = self.client_host(index);
+        let (down, up) = ((SERVER, host), (host, SERVER));
+        let ways = match self.traffic.direction {
+            Direction::Download => vec![down],
+            Direction::Upload => vec![up],
+            Direction::Both => vec![down, up],
+        };
+        flows.extend(ways.into_iter().map(|(source, sink)| FlowSetup {
+            source,
+            sink,
+            start: Instant::ZERO + start,
+            stop: client.stop.map(|stop| Instant::ZERO + stop),
+            traffic: self.flow_traffic(),
+        }));
+        Ok(())
+    }
+
+    fn check_start(&self, index: u32, start: Duration, stop: Option<Duration>) -> Result<(), InputError> {
+        let place = format!("{}: client {}", self.name, index + 1);
+        if start >= self.run.duration {
+            return Err(InputError::new(place, format!("starts at {start}, after the end of the run"))
+                .allowed(format!("starts before run.duration, {}", self.run.duration)));
+        }
+        match stop {
+            Some(stop) if stop <= start => {
+                Err(InputError::new(place, format!("stops at {stop}, not after its start at {start}"))
+                    .allowed("stop later than start"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn flow_traffic(&self) -> Traffic {
+        match self.traffic.transport {
+            Transport::Tcp => Traffic::Tcp { config: self.tcp, size: self.traffic.size },
+            Transport::Udp => {
+                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate: self.traffic.udp_rate }
+            }
+        }
+    }
+
+    /// Octets per datagram: as given, or what fills the MTU.
+    pub fn udp_payload(&self) -> Bytes {
+        self.traffic.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
+    }
+}
+
+/// Payload of the datagram whose IP packet is `mtu` long.
+fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
+    mtu - Bytes(u64::from(ip.header_len() + tacit_proto::udp::Datagram::HEADER_LEN))
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_link::Loss;
+    use tacit_proto::units::{BitRate, Ratio};
+
+    use super::*;
+
+    #[test]
+    fn the_topology_is_server_wire_access_point_clients() {
+        let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
+        let setup = scenario.setup(3, 7).unwrap();
+        assert_eq!(setup.hosts, ["server", "ap", "client-1", "client-2", "client-3"]);
+        assert_eq!((setup.wired[0].a, setup.wired[0].b), (HostId(0), HostId(1)));
+        assert_eq!(setup.bss[0].clients, [HostId(2), HostId(3), HostId(4)]);
+        assert_eq!(setup.flows[2].sink, HostId(4));
+        assert_eq!(setup.flows[2].start, Instant::ZERO + Duration::from_millis(200));
+        assert_eq!(setup.bss[0].config.stations[0].mode.rate(), BitRate::from_mbps(150));
+        assert_eq!(setup.seed, 7);
+    }
+
+    #[test]
+    fn without_wifi_the_clients_share_a_host() {
+        let setup = Scenario::load("wired-10", &[]).unwrap().setup(2, 1).unwrap();
+        assert_eq!(setup.hosts, ["server", "client"]);
+        assert!(setup.bss.is_empty());
+        assert_eq!(setup.flows.len(), 2);
+    }
+
+    #[test]
+    fn single_clients_differ_where_they_say_so() {
+        let text = "base = \"wlan-11n-150\"\n[[client]]\nrate = \"15Mbps\"\n[[client]]\nstart = \"3 s\"\n\
+                    mpdu-error = { down = \"2 %\" }\n";
+        let scenario = Scenario::parse("two.toml", text, &[]).unwrap();
+        assert_eq!(scenario.clients, 1);
+        let setup = scenario.setup(2, 1).unwrap();
+        let stations = &setup.bss[0].config.stations;
+        assert_eq!(stations[0].mode.rate(), BitRate::from_mbps(15));
+        assert_eq!(stations[1].mode.rate(), BitRate::from_mbps(150));
+        assert_eq!(stations[1].downlink_loss, Loss::Bernoulli(Ratio::from_fraction(0.02).unwrap()));
+        assert_eq!(stations[1].uplink_loss, Loss::None);
+        assert_eq!(setup.flows[1].start, Instant::ZERO + Duration::from_secs(3));
+    }
+}

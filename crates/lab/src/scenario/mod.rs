@@ -1,0 +1,341 @@
+//! Scenarios: what users write in TOML, and the [`Setup`](tacit_sim::Setup) it becomes.
+//!
+//! The topology is server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
+//! where there is no `[wifi]`. A scenario may name a `base` it differs from; tables merge.
+
+mod build;
+pub mod library;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::Path;
+
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wired::PipeConfig;
+use tacit_link::{Loss, QueueLimit};
+use tacit_proto::hack;
+use tacit_proto::tcp;
+use tacit_proto::units::{BitRate, Bytes, Duration};
+
+use crate::error::{InputError, LabError};
+use crate::input::{Node, Tree, Value, nearest};
+
+/// Most clients, of a scenario or a sweep.
+pub const MAX_CLIENTS: u32 = 1_000;
+/// Most seeds of a sweep.
+pub const MAX_SEEDS: u32 = 10_000;
+/// Deepest chain of bases.
+const MAX_BASES: usize = 16;
+/// Largest scenario file in octets.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A scenario, every number decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Name: as bundled, or the file's stem.
+    pub name: String,
+    /// One line about it.
+    pub description: String,
+    /// The whole of it as TOML, bases and `--set` merged in: what provenance records.
+    pub text: String,
+    /// When and how often.
+    pub run: RunPlan,
+    /// The wireless hop, if there is one.
+    pub wifi: Option<Wifi>,
+    /// TCP/HACK on that hop.
+    pub hack: HackPlan,
+    /// The wire, the same both ways.
+    pub wired: PipeConfig,
+    /// How many clients when nobody says otherwise.
+    pub clients: u32,
+    /// Client `i` starts `i` times this after the first.
+    pub stagger: Duration,
+    /// What single clients do differently, in their order.
+    pub overrides: Vec<ClientOverride>,
+    /// What flows.
+    pub traffic: TrafficPlan,
+    /// Both ends of each TCP connection.
+    pub tcp: tcp::Config,
+    /// What `compare` does when nobody says otherwise.
+    pub compare: ComparePlan,
+}
+
+/// `[run]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunPlan {
+    /// Length of a run.
+    pub duration: Duration,
+    /// Results count from here.
+    pub measure_from: Duration,
+    /// Runs with different draws in a comparison or sweep.
+    pub seeds: u32,
+    /// Distance of the samples in the series; `None` for no series.
+    pub sample_interval: Option<Duration>,
+}
+
+/// `[wifi]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wifi {
+    /// The amendment.
+    pub standard: Standard,
+    /// Data rate.
+    pub mode: Mode,
+    /// Rate of control responses; `None` follows the standard's rule.
+    pub ack_mode: Option<Mode>,
+    /// MPDU loss.
+    pub mpdu_error: MpduError,
+    /// Loss of ACKs and Block Acks.
+    pub link_ack_error: Loss,
+    /// Longest data PPDU.
+    pub txop_limit: Option<Duration>,
+    /// Most MPDUs in an A-MPDU.
+    pub ampdu_mpdus: Option<u32>,
+    /// Beacon interval.
+    pub beacons: Option<Duration>,
+    /// Retries before giving up.
+    pub retry_limit: u32,
+    /// Longest life of an MPDU.
+    pub lifetime: Duration,
+    /// Longest wait for a gap.
+    pub reorder_timeout: Duration,
+    /// Lateness of link-layer ACKs.
+    pub link_ack_delay: Duration,
+    /// EIFS after undecodable frames.
+    pub eifs: bool,
+    /// Receivers keep hold of the longest of several PPDUs that start together.
+    pub capture: bool,
+    /// Queue per station at the access point.
+    pub ap_queue: QueueLimit,
+    /// Queue at each station.
+    pub station_queue: QueueLimit,
+}
+
+/// `[hack]`: how TCP ACKs wait for link-layer ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HackPlan {
+    /// Which stations do; `None` leaves all of them stock.
+    pub variant: Option<HackVariant>,
+    /// How long the timer variant waits.
+    pub timer: Duration,
+    /// How the ACKs of a frame are coded.
+    pub coding: hack::Coding,
+    /// From the reception of data to compressed ACKs in the NIC.
+    pub turnaround: Duration,
+    /// Longest wait, whatever the variant.
+    pub hold_limit: Duration,
+}
+
+/// When an ACK waits (HACK paper section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HackVariant {
+    /// While the access point says that more data follows.
+    MoreData,
+    /// It is queued as a packet too; whichever goes first goes.
+    Opportunistic,
+    /// For a fixed time.
+    Timer,
+}
+
+impl HackPlan {
+    /// The drivers' configuration; `None` for stock ones.
+    pub fn config(&self) -> Option<hack::Config> {
+        let variant = match self.variant? {
+            HackVariant::MoreData => hack::Variant::MoreData,
+            HackVariant::Opportunistic => hack::Variant::Opportunistic,
+            HackVariant::Timer => hack::Variant::Timer(self.timer),
+        };
+        Some(hack::Config {
+            variant,
+            coding: self.coding,
+            turnaround: self.turnaround,
+            hold_limit: self.hold_limit,
+        })
+    }
+}
+
+/// Which data MPDUs are lost, apart from collisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MpduError {
+    /// From the access point.
+    pub down: Loss,
+    /// To the access point.
+    pub up: Loss,
+}
+
+/// `[[client]]`: what one client does differently.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientOverride {
+    /// Data rate.
+    pub mode: Option<Mode>,
+    /// Rate of control responses.
+    pub ack_mode: Option<Mode>,
+    /// MPDU loss.
+    pub mpdu_error: Option<MpduError>,
+    /// Loss of ACKs and Block Acks.
+    pub link_ack_error: Option<Loss>,
+    /// Whether it speaks TCP/HACK where others do.
+    pub hack: Option<bool>,
+    /// Queue at the access point.
+    pub ap_queue: Option<QueueLimit>,
+    /// Queue at the station.
+    pub station_queue: Option<QueueLimit>,
+    /// When its flows start.
+    pub start: Option<Duration>,
+    /// When its sources stop offering data.
+    pub stop: Option<Duration>,
+}
+
+/// Which way data flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Server to client.
+    Download,
+    /// Client to server.
+    Upload,
+    /// One flow each way per client.
+    Both,
+}
+
+/// The transport of a scenario run as written; schemes may change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP as `[tcp]` says.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// `[traffic]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficPlan {
+    /// Which way.
+    pub direction: Direction,
+    /// Over what.
+    pub transport: Transport,
+    /// Octets per TCP flow; `None` is bulk.
+    pub size: Option<Bytes>,
+    /// Payload rate per UDP flow; `None` saturates.
+    pub udp_rate: Option<BitRate>,
+    /// Octets per datagram; `None` fills the MTU.
+    pub udp_payload: Option<Bytes>,
+}
+
+/// `[compare]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparePlan {
+    /// Client counts.
+    pub clients: Vec<u32>,
+}
+
+/// The pipe of a scenario without `[wired]`: fast enough not to matter.
+const fn default_wire() -> PipeConfig {
+    PipeConfig {
+        rate: BitRate::from_mbps(1_000),
+        delay: Duration::from_millis(1),
+        queue: QueueLimit { packets: Some(1_000), bytes: None },
+        loss: Loss::None,
+    }
+}
+
+impl Scenario {
+    /// Loads a bundled scenario by name or any scenario by path, with `--set` assignments on top.
+    ///
+    /// # Errors
+    /// Where there is none, it cannot be read, or says something that is not allowed.
+    pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
+        let mut loaded = load_tree(name_or_path, 0)?;
+        for assignment in assignments {
+            loaded.tree.set(assignment)?;
+        }
+        Ok(read::scenario(loaded.name, &loaded.source, &loaded.tree)?)
+    }
+
+    /// Parses a scenario from its text; bases are bundled names.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn parse(source: &str, text: &str, assignments: &[String]) -> Result<Self, LabError> {
+        let mut tree = with_base(source, None, Tree::parse(source, text)?, 0)?;
+        for assignment in assignments {
+            tree.set(assignment)?;
+        }
+        Ok(read::scenario(stem(source), source, &tree)?)
+    }
+}
+
+struct Loaded {
+    name: String,
+    source: String,
+    tree: Tree,
+}
+
+fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, LabError> {
+    if let Some(bundled) = library::find(name_or_path) {
+        let tree = with_base(bundled.path, None, Tree::parse(bundled.path, bundled.text)?, depth)?;
+        return Ok(Loaded { name: bundled.name.to_owned(), source: bundled.path.to_owned(), tree });
+    }
+    let path = Path::new(name_or_path);
+    if !path.exists() {
+        return Err(no_such_scenario("scenario", name_or_path).into());
+    }
+    let text = read_limited(path)?;
+    let tree = with_base(name_or_path, path.parent(), Tree::parse(name_or_path, &text)?, depth)?;
+    Ok(Loaded { name: stem(name_or_path), source: name_or_path.to_owned(), tree })
+}
+
+/// Puts the tree on top of its `base`, which is a bundled name or a path next to the file.
+fn with_base(source: &str, directory: Option<&Path>, mut tree: Tree, depth: usize) -> Result<Tree, LabError> {
+    let Some(Node { origin, value }) = tree.entries.remove("base") else { return Ok(tree) };
+    let Value::Text(base) = value else {
+        return Err(InputError::new(origin, format!("base is {}", value.kind()))
+            .allowed("the name or path of a scenario, in quotes")
+            .into());
+    };
+    if depth >= MAX_BASES {
+        return Err(InputError::new(origin, format!("base {base:?}: more than {MAX_BASES} bases deep"))
+            .allowed("bases that do not go in circles")
+            .into());
+    }
+    let beside = directory.map(|directory| directory.join(&base)).filter(|path| path.is_file());
+    let found = beside.as_deref().and_then(Path::to_str).unwrap_or(&base);
+    if library::find(found).is_none() && !Path::new(found).is_file() {
+        return Err(no_such_scenario(&origin.to_string(), &base).into());
+    }
+    debug_assert_ne!(source, "", "a source has a name");
+    let mut merged = load_tree(found, depth + 1)?.tree;
+    merged.merge(tree);
+    Ok(merged)
+}
+
+fn no_such_scenario(place: &str, name: &str) -> InputError {
+    let hint =
+        nearest(name, library::names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+    let names = library::names().collect::<Vec<_>>().join(", ");
+    InputError::new(place, format!("no scenario or file {name:?}{hint}"))
+        .allowed(format!("{names}, or the path of a TOML file"))
+}
+
+fn read_limited(path: &Path) -> Result<String, LabError> {
+    let length = fs::metadata(path).map_err(LabError::io(path))?.len();
+    if length > MAX_FILE {
+        return Err(InputError::new(path.display(), format!("{length} octets are no scenario"))
+            .allowed(format!("files up to {MAX_FILE} octets"))
+            .into());
+    }
+    let octets = fs::read(path).map_err(LabError::io(path))?;
+    String::from_utf8(octets).map_err(|error| {
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        InputError::new(format!("{}:{}", path.display(), line + 1), "not TOML: not UTF-8")
+            .allowed("text in UTF-8")
+            .into()
+    })
+}
+
+fn stem(source: &str) -> String {
+    Path::new(source)
+        .file_stem()
+        .map_or_else(|| source.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}

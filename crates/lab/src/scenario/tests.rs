@@ -1,0 +1,95 @@
+//! What users are told when a scenario is wrong: one snapshot of every kind of mistake.
+
+use std::fmt::Write as _;
+
+use super::*;
+
+/// A mistake: what it is, the file, and `--set` assignments.
+const MISTAKES: &[(&str, &str, &[&str])] = &[
+    ("unknown key", "base = \"wlan-11n-150\"\n\n[wifi]\nrat = \"65Mbps\"\n", &[]),
+    ("unknown section", "base = \"wlan-11n-150\"\n[wfi]\n", &[]),
+    ("nothing like it", "base = \"wlan-11n-150\"\n[tcp]\nfrobnicate = 1\n", &[]),
+    ("wrong unit", "base = \"wlan-11n-150\"\n[wired]\ndelay = \"1 Mbps\"\n", &[]),
+    ("no unit", "base = \"wlan-11n-150\"\n[wired]\ndelay = 1\n", &[]),
+    ("wrong type", "base = \"wlan-11n-150\"\n[tcp]\nsack = \"yes\"\n", &[]),
+    ("section is a value", "wifi = 3\n", &[]),
+    ("out of range", "base = \"wlan-11n-150\"\n[clients]\ncount = 1001\n", &[]),
+    ("too long", "[run]\nduration = \"61 min\"\n", &[]),
+    ("nothing measured", "[run]\nduration = \"1 s\"\nmeasure-from = \"1 s\"\n", &[]),
+    ("zero rate", "[wired]\nrate = \"0Mbps\"\n", &[]),
+    ("no such rate", "[wifi]\nstandard = \"802.11a\"\nrate = \"55Mbps\"\n", &[]),
+    ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),
+    ("rate missing", "[wifi]\nstandard = \"802.11a\"\n", &[]),
+    ("share above one", "base = \"wlan-11n-150\"\n[wifi]\nmpdu-error = { down = \"101 %\" }\n", &[]),
+    ("queue in milliseconds", "base = \"wlan-11n-150\"\n[wifi]\nap-queue = \"5 ms\"\n", &[]),
+    ("packet too large for Wi-Fi", "base = \"wlan-11n-150\"\n[tcp]\nmtu = \"9000 B\"\n", &[]),
+    ("too small for IPv6", "[tcp]\nip = \"v6\"\nmtu = \"1000 B\"\n", &[]),
+    ("client without Wi-Fi", "[[client]]\nrate = \"54Mbps\"\n", &[]),
+    ("missing base", "base = \"wlan-11n-15\"\n", &[]),
+    ("base of the wrong type", "base = 3\n", &[]),
+    ("not TOML", "[run\nduration = \"1 s\"\n", &[]),
+    ("the same key twice", "[run]\nduration = \"1 s\"\nduration = \"2 s\"\n", &[]),
+    ("number too large", "[clients]\ncount = 99999999999999999999\n", &[]),
+    ("--set of an unknown key", "base = \"wlan-11n-150\"\n", &["tcp.ack-evry=4"]),
+    ("--set without a value", "base = \"wlan-11n-150\"\n", &["tcp.ack-every"]),
+    ("--set of the wrong type", "base = \"wlan-11n-150\"\n", &["tcp.ack-every=many"]),
+    ("--set through a value", "base = \"wlan-11n-150\"\n", &["wifi.rate.fast=true"]),
+];
+
+#[test]
+fn every_mistake_is_explained_in_one_line() {
+    let mut told = String::new();
+    for (mistake, text, assignments) in MISTAKES {
+        let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
+        let error = Scenario::parse("my.toml", text, &assignments).expect_err(mistake).to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        writeln!(told, "{mistake}\n    {error}").unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn every_bundled_scenario_loads_and_builds() {
+    for name in library::names() {
+        let scenario = Scenario::load(name, &[]).unwrap();
+        assert!(!scenario.description.is_empty(), "{name}");
+        for clients in &scenario.compare.clients {
+            scenario.setup(*clients, 1).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_recorded_text_gives_the_same_scenario() {
+    for name in library::names() {
+        let scenario = Scenario::load(name, &["clients.count=3".to_owned()]).unwrap();
+        let again = Scenario::parse(&format!("{name}.toml"), &scenario.text, &[]).unwrap();
+        assert_eq!(again, scenario);
+    }
+}
+
+#[test]
+fn bases_are_found_beside_the_file_and_do_not_go_in_circles() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    write("common.toml", "base = \"wlan-11a-54\"\n[clients]\ncount = 7\n");
+    write("mine.toml", "base = \"common.toml\"\n[wifi]\nrate = \"24Mbps\"\n");
+    write("circle.toml", "base = \"circle.toml\"\n");
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let scenario = Scenario::load(&path("mine.toml"), &[]).unwrap();
+    assert_eq!((scenario.name.as_str(), scenario.clients), ("mine", 7));
+    assert_eq!(scenario.wifi.unwrap().mode.rate(), BitRate::from_mbps(24));
+    let error = Scenario::load(&path("circle.toml"), &[]).unwrap_err().to_string();
+    assert!(error.contains("more than 16 bases deep"), "{error}");
+}
+
+#[test]
+fn files_that_are_no_text_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.toml");
+    fs::write(&path, b"a = 1\n\xff\n").unwrap();
+    let error = Scenario::load(path.to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(error.contains("x.toml:2: not TOML: not UTF-8"), "{error}");
+    fs::write(&path, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
+    assert!(Scenario::load(path.to_str().unwrap(), &[]).is_err());
+}

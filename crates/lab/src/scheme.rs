@@ -1,0 +1,186 @@
+//! Schemes: the named ways to acknowledge that a comparison puts side by side.
+//!
+//! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
+
+use tacit_proto::hack::Coding;
+
+use crate::error::InputError;
+use crate::input::nearest;
+use crate::scenario::{HackVariant, Scenario, Transport};
+
+/// A named change to a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheme {
+    /// What users write.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Part in a comparison.
+    pub role: Role,
+    apply: fn(&mut Scenario),
+}
+
+/// What a scheme is for in a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Gains are counted over it.
+    Baseline,
+    /// Shares are counted of it: no transport carries more.
+    Bound,
+    /// One to be judged.
+    Candidate,
+}
+
+/// All schemes, in the order tables show them.
+pub const ALL: &[Scheme] = &[
+    Scheme {
+        name: "stock",
+        summary: "TCP as the scenario has it, one ACK per 2 segments",
+        role: Role::Baseline,
+        apply: |scenario| acknowledge_every(scenario, 2),
+    },
+    Scheme {
+        name: "hack-more-data",
+        summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::PerAck),
+    },
+    Scheme {
+        name: "hack-batch",
+        summary: "the same, the ACKs of a frame coded together",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::Batch),
+    },
+    Scheme {
+        name: "hack-opportunistic",
+        summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::Opportunistic, Coding::PerAck),
+    },
+    Scheme {
+        name: "hack-timer",
+        summary: "TCP/HACK: ACKs wait for a fixed time",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::Timer, Coding::PerAck),
+    },
+    Scheme {
+        name: "tcp-l1",
+        summary: "stock with an ACK for each segment",
+        role: Role::Candidate,
+        apply: |scenario| acknowledge_every(scenario, 1),
+    },
+    Scheme {
+        name: "tcp-l4",
+        summary: "the same, one ACK per 4 segments",
+        role: Role::Candidate,
+        apply: |scenario| acknowledge_every(scenario, 4),
+    },
+    Scheme {
+        name: "tcp-l8",
+        summary: "the same, one ACK per 8 segments",
+        role: Role::Candidate,
+        apply: |scenario| acknowledge_every(scenario, 8),
+    },
+    Scheme {
+        name: "tcp-l16",
+        summary: "the same, one ACK per 16 segments",
+        role: Role::Candidate,
+        apply: |scenario| acknowledge_every(scenario, 16),
+    },
+    Scheme {
+        name: "udp",
+        summary: "saturating UDP: no ACKs at all, the upper bound",
+        role: Role::Bound,
+        apply: |scenario| {
+            scenario.traffic.transport = Transport::Udp;
+            scenario.traffic.udp_rate = None;
+            scenario.hack.variant = None;
+        },
+    },
+];
+
+fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
+    acknowledge_every(scenario, 2);
+    scenario.hack.variant = Some(variant);
+    scenario.hack.coding = coding;
+}
+
+fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
+    scenario.traffic.transport = Transport::Tcp;
+    scenario.tcp.ack_policy.every = segments;
+    scenario.hack.variant = None;
+}
+
+impl Scheme {
+    /// `scenario` under this scheme.
+    pub fn applied_to(&self, scenario: &Scenario) -> Scenario {
+        let mut changed = scenario.clone();
+        (self.apply)(&mut changed);
+        changed
+    }
+
+    /// The scheme of `role`; the table has one baseline and one bound.
+    pub fn of_role(role: Role) -> &'static Self {
+        ALL.iter().find(|scheme| scheme.role == role).expect("the table has every role")
+    }
+
+    /// The place of the scheme called `name` in the table; after all others where there is none.
+    pub fn position(name: &str) -> usize {
+        ALL.iter().position(|scheme| scheme.name == name).unwrap_or(ALL.len())
+    }
+}
+
+/// The schemes called `names`, without doubles; all of them for no names. `place` is for messages.
+///
+/// # Errors
+/// On a name that is not in the table.
+pub fn select(place: &str, names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
+    if names.is_empty() {
+        return Ok(ALL.iter().collect());
+    }
+    let mut chosen: Vec<&'static Scheme> = Vec::new();
+    for name in names {
+        let scheme = find(place, name)?;
+        if !chosen.iter().any(|known| known.name == scheme.name) {
+            chosen.push(scheme);
+        }
+    }
+    Ok(chosen)
+}
+
+/// The scheme called `name`. `place` is for messages.
+///
+/// # Errors
+/// On a name that is not in the table.
+pub fn find(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
+    let names = || ALL.iter().map(|scheme| scheme.name);
+    ALL.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
+        let hint = nearest(name, names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        InputError::new(place, format!("unknown scheme {name:?}{hint}"))
+            .allowed(names().collect::<Vec<_>>().join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_changes_only_its_own_knob() {
+        let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
+        assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario), scenario);
+        let thinned = find("", "tcp-l8").unwrap().applied_to(&scenario);
+        assert_eq!(thinned.tcp.ack_policy.every, 8);
+        assert_eq!(thinned.wifi, scenario.wifi);
+    }
+
+    #[test]
+    fn unknown_schemes_get_a_suggestion() {
+        let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
+             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, udp"
+        );
+    }
+}

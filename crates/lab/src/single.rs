@@ -1,0 +1,251 @@
+//! One run, as `tacit run` makes it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tacit_link::AirFrame;
+use tacit_link::wifi::AirtimeUse;
+use tacit_proto::Packet;
+use tacit_sim::capture::{AtomicFile, CaptureWriter};
+use tacit_sim::{Observer, Outcome, Setup};
+
+use crate::compare::AirtimeShares;
+use crate::error::{InputError, LabError};
+use crate::metric;
+use crate::record::{FlowRecord, digest_text, flow_records};
+use crate::scenario::{MAX_CLIENTS, Scenario};
+use crate::scheme;
+use crate::table::{TextTable, number, number_or_dash};
+
+/// What to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Scenario by name or path.
+    pub scenario: String,
+    /// `--set` assignments.
+    pub assignments: Vec<String>,
+    /// Scheme by name; `None` is the scenario as written.
+    pub scheme: Option<String>,
+    /// Clients; `None` means the scenario's.
+    pub clients: Option<u32>,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Encode and decode every packet on its way.
+    pub wire: bool,
+}
+
+/// The outcome of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Single {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the scheme; null for the scenario as written.
+    pub scheme: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// Seed.
+    pub seed: u64,
+    /// Hash of the event trace: equal for equal runs.
+    pub digest: String,
+    /// Payload delivered in order per second of the measured window, all flows, in bits.
+    pub goodput_bps: f64,
+    /// Length of the measured window in seconds.
+    pub measured_s: f64,
+    /// The flows.
+    pub flows: Vec<FlowRecord>,
+    /// Fractions of the channel's time; null without Wi-Fi.
+    pub airtime: Option<AirtimeShares>,
+    /// Every metric by name; null where it has no meaning.
+    pub metrics: Metrics,
+}
+
+/// Every metric of a run, in the order of [`metric::ALL`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metrics(Vec<Option<f64>>);
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (metric, value) in metric::ALL.iter().zip(&self.0) {
+            map.serialize_entry(metric.name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// A run that is ready to start.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Everything it depends on.
+    pub setup: Setup,
+    scenario: String,
+    scheme: Option<String>,
+    clients: u32,
+}
+
+/// Reads the scenario and builds the run.
+///
+/// # Errors
+/// On input that is not allowed.
+pub fn prepare(options: &Options) -> Result<Prepared, LabError> {
+    let mut scenario = Scenario::load(&options.scenario, &options.assignments)?;
+    if let Some(name) = &options.scheme {
+        scenario = scheme::find("--scheme", name)?.applied_to(&scenario);
+    }
+    let clients = options.clients.unwrap_or(scenario.clients);
+    if !(1..=MAX_CLIENTS).contains(&clients) {
+        return Err(InputError::new("--clients", format!("{clients} is out of range"))
+            .allowed(format!("1 to {MAX_CLIENTS}"))
+            .into());
+    }
+    let mut setup = scenario.setup(clients, options.seed)?;
+    setup.wire = options.wire;
+    Ok(Prepared { setup, scenario: scenario.name, scheme: options.scheme.clone(), clients })
+}
+
+impl Prepared {
+    /// Runs.
+    ///
+    /// # Errors
+    /// Where the run fails.
+    pub fn run(&self) -> Result<Single, LabError> {
+        let outcome = tacit_sim::run(&self.setup).map_err(|source| self.failed(source))?;
+        Ok(self.single(&outcome))
+    }
+
+    /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all.
+    ///
+    /// # Errors
+    /// Where the run fails, has no Wi-Fi, or the file cannot be written.
+    pub fn run_captured(&self, path: &Path) -> Result<Single, LabError> {
+        if self.setup.bss.is_empty() {
+            return Err(InputError::new("--pcap", format!("{} has no Wi-Fi to capture", self.scenario))
+                .allowed("scenarios with [wifi]")
+                .into());
+        }
+        let file = AtomicFile::create(path).map_err(LabError::io(path))?;
+        let writer = CaptureWriter::new(file).map_err(LabError::io(path))?;
+        let mut listener = Listener { writer, failed: None };
+        let outcome =
+            tacit_sim::run_observed(&self.setup, &mut listener).map_err(|source| self.failed(source))?;
+        let written = listener.failed.map_or(Ok(()), Err);
+        let finished = written.and_then(|()| listener.writer.finish()).and_then(AtomicFile::commit);
+        finished.map_err(LabError::io(path))?;
+        Ok(self.single(&outcome))
+    }
+
+    fn failed(&self, source: tacit_sim::RunError) -> LabError {
+        LabError::Run { run: format!("{}, seed {}", self.scenario, self.setup.seed), source }
+    }
+
+    fn single(&self, outcome: &Outcome) -> Single {
+        let metrics = Metrics(metric::ALL.iter().map(|metric| metric.of(outcome)).collect());
+        Single {
+            scenario: self.scenario.clone(),
+            scheme: self.scheme.clone(),
+            clients: self.clients,
+            seed: self.setup.seed,
+            digest: digest_text(outcome.digest),
+            goodput_bps: outcome.goodput_bps(),
+            measured_s: outcome.measured.as_secs_f64(),
+            flows: flow_records(outcome),
+            airtime: metrics.airtime(),
+            metrics,
+        }
+    }
+}
+
+/// Writes each frame it hears, until writing fails.
+struct Listener {
+    writer: CaptureWriter<AtomicFile>,
+    failed: Option<io::Error>,
+}
+
+impl Observer for Listener {
+    fn on_air(&mut self, _bss: usize, frame: &AirFrame<Packet>) {
+        if self.failed.is_none() {
+            self.failed = self.writer.write(frame).err();
+        }
+    }
+}
+
+impl Metrics {
+    fn get(&self, name: &str) -> Option<f64> {
+        self.0.get(metric::position(name)?).copied().flatten()
+    }
+
+    fn airtime(&self) -> Option<AirtimeShares> {
+        let mut shares = [0.0; AirtimeUse::ALL.len()];
+        for (share, what) in shares.iter_mut().zip(AirtimeUse::ALL) {
+            *share = self.get(&metric::airtime_name(what))?;
+        }
+        Some(AirtimeShares(shares))
+    }
+}
+
+impl Single {
+    /// As text: the flows, then every metric.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let scheme = self.scheme.as_deref().unwrap_or("as written");
+        let _ = writeln!(
+            text,
+            "{} ({scheme}), seed {}: {} Mb/s over {} s, digest {}\n",
+            self.scenario,
+            self.seed,
+            number(self.goodput_bps / 1e6, 2),
+            number(self.measured_s, 1),
+            self.digest
+        );
+        let mut flows = TextTable::new(&[
+            ["flow"],
+            ["from"],
+            ["to"],
+            ["Mb/s"],
+            ["segments"],
+            ["again"],
+            ["timeouts"],
+            ["ACKs"],
+        ]);
+        for flow in &self.flows {
+            let whole = |count: Option<u64>| number_or_dash(count.map(|count| count as f64), 0);
+            flows.push(vec![
+                flow.flow.to_string(),
+                flow.source.to_string(),
+                flow.sink.to_string(),
+                number(flow.goodput_bps / 1e6, 2),
+                whole(flow.data_segments_sent),
+                whole(flow.retransmitted_segments),
+                whole(flow.rtos),
+                whole(flow.acks_sent),
+            ]);
+        }
+        text.push_str(&flows.render());
+        text.push('\n');
+        let mut metrics = TextTable::new(&[["metric"], ["value"]]);
+        for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
+            metrics.push(vec![metric.name.to_owned(), number_or_dash(*value, 4)]);
+        }
+        text.push_str(&metrics.render());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_the_promised_keys() {
+        let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
+        let single = prepare(&options).unwrap().run().unwrap();
+        let json = serde_json::to_value(&single).unwrap();
+        for key in ["digest", "goodput_bps", "flows", "airtime"] {
+            assert!(json.get(key).is_some(), "{key}");
+        }
+        assert_eq!(json["airtime"].as_object().unwrap().len(), AirtimeUse::ALL.len());
+    }
+}

@@ -1,0 +1,223 @@
+//! Results on disk: one directory per sweep.
+//!
+//! ```text
+//! runs.parquet     one row per run: label, digest, every metric
+//! flows.parquet    one row per flow of each run
+//! series.parquet   one row per sample of each flow
+//! runs.jsonl       only while a sweep is unfinished: finished runs, one per line
+//! ```
+//!
+//! Each file is written under another name and renamed, so none is ever half there. The journal is
+//! appended to as runs finish; a line cut short by a crash is ignored. When the last run is in, the
+//! Parquet files are written and the journal goes.
+
+mod journal;
+mod sheet;
+mod tables;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use tacit_sim::capture::AtomicFile;
+
+pub use journal::Journal;
+
+use crate::error::LabError;
+use crate::record::RunRecord;
+
+const RUNS: &str = "runs.parquet";
+const FLOWS: &str = "flows.parquet";
+const SERIES: &str = "series.parquet";
+const JOURNAL: &str = "runs.jsonl";
+
+/// Where results come from; in the metadata of every Parquet file, each field as `tacit.<field>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What it is, in a line.
+    pub description: String,
+    /// Its whole TOML.
+    pub scenario_text: String,
+    /// The seeds.
+    pub seeds: String,
+    /// Version and commit of the program.
+    pub version: String,
+    /// The command that makes the same results.
+    pub command: String,
+    /// The schemes shown, with commas; runs of others are yardsticks only.
+    pub schemes: String,
+    /// Hash of all runs' digests, in order.
+    pub digest: String,
+}
+
+impl Provenance {
+    fn fields(&self) -> [(&'static str, &str); 8] {
+        [
+            ("tacit.scenario", &self.scenario),
+            ("tacit.description", &self.description),
+            ("tacit.scenario_text", &self.scenario_text),
+            ("tacit.seeds", &self.seeds),
+            ("tacit.version", &self.version),
+            ("tacit.command", &self.command),
+            ("tacit.schemes", &self.schemes),
+            ("tacit.digest", &self.digest),
+        ]
+    }
+
+    fn from_fields(get: impl Fn(&str) -> String) -> Self {
+        Self {
+            scenario: get("tacit.scenario"),
+            description: get("tacit.description"),
+            scenario_text: get("tacit.scenario_text"),
+            seeds: get("tacit.seeds"),
+            version: get("tacit.version"),
+            command: get("tacit.command"),
+            schemes: get("tacit.schemes"),
+            digest: get("tacit.digest"),
+        }
+    }
+}
+
+/// A directory of results.
+#[derive(Clone, Debug)]
+pub struct Store {
+    directory: PathBuf,
+}
+
+impl Store {
+    /// Opens `directory`, making it where it is not there.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn open(directory: &Path) -> Result<Self, LabError> {
+        fs::create_dir_all(directory).map_err(LabError::io(directory))?;
+        Ok(Self { directory: directory.to_owned() })
+    }
+
+    /// `directory` as it is, for reading.
+    pub fn existing(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Every finished run in it, sorted by id.
+    ///
+    /// # Errors
+    /// Where a file is there and cannot be read.
+    pub fn finished_runs(&self) -> Result<Vec<RunRecord>, LabError> {
+        let mut records = journal::read(&self.path(JOURNAL))?;
+        if self.path(RUNS).is_file() {
+            // Files of another version of the program hold nothing that could be reused.
+            records.extend(self.read().map_or_else(|_| Vec::new(), |(_, stored)| stored));
+        }
+        records.sort_by(|a, b| a.id.cmp(&b.id));
+        records.dedup_by(|a, b| a.id == b.id);
+        Ok(records)
+    }
+
+    /// The journal, ready to be appended to.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn journal(&self) -> Result<Journal, LabError> {
+        Journal::open(&self.path(JOURNAL))
+    }
+
+    /// Writes a finished sweep and ends its journal.
+    ///
+    /// # Errors
+    /// Where a file cannot be written.
+    pub fn write(&self, provenance: &Provenance, records: &[RunRecord]) -> Result<(), LabError> {
+        tables::runs(records).write(&self.path(RUNS), provenance)?;
+        tables::flows(records).write(&self.path(FLOWS), provenance)?;
+        tables::series(records).write(&self.path(SERIES), provenance)?;
+        remove_if_there(&self.path(JOURNAL))
+    }
+
+    /// Reads a finished sweep: where it came from, and its runs in order.
+    ///
+    /// # Errors
+    /// Where a file is missing or is not what this program writes.
+    pub fn read(&self) -> Result<(Provenance, Vec<RunRecord>), LabError> {
+        let (provenance, runs) = sheet::Sheet::read(&self.path(RUNS))?;
+        let (_, flows) = sheet::Sheet::read(&self.path(FLOWS))?;
+        let (_, series) = sheet::Sheet::read(&self.path(SERIES))?;
+        let records = tables::records(&runs, &flows, &series).map_err(LabError::store(&self.path(RUNS)))?;
+        Ok((provenance, records))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+/// Writes a file whole or not at all.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        fs::create_dir_all(directory).map_err(LabError::io(directory))?;
+    }
+    let written = AtomicFile::create(path).and_then(|mut file| {
+        file.write_all(content)?;
+        file.commit()
+    });
+    written.map_err(LabError::io(path))
+}
+
+fn remove_if_there(path: &Path) -> Result<(), LabError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LabError::io(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::sweep::{self, Control};
+    use crate::{Scenario, scheme};
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let mut plan = Plan::default();
+        let short = ["run.duration=2s".to_owned(), "run.measure-from=500ms".to_owned()];
+        for (name, x) in [("wlan-11n-150", Some(2.5)), ("wired-10", None)] {
+            let scenario = Scenario::load(name, &short).unwrap();
+            for scheme in scheme::ALL {
+                plan.push(&scenario, scheme, 2, x, 2).unwrap();
+            }
+        }
+        let records = sweep::run(&plan, None, Control::unattended()).unwrap();
+        let provenance =
+            Provenance {
+                scenario: "a".into(), scenario_text: "x = \"ü\"\n".into(), ..Provenance::default()
+            };
+        store.write(&provenance, &records).unwrap();
+        let (read_provenance, read_records) = store.read().unwrap();
+        assert_eq!(read_provenance, provenance);
+        assert_eq!(read_records, records);
+        let mut names: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort_unstable();
+        assert_eq!(names, [FLOWS, RUNS, SERIES]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_parquet_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(RUNS), "nonsense").unwrap();
+        let error = Store::open(directory.path()).unwrap().read().unwrap_err();
+        assert!(error.to_string().contains("runs.parquet"), "{error}");
+    }
+}

@@ -1,0 +1,43 @@
+//! What a NIC tells its driver.
+
+use tacit_proto::hack::{Heard, Response};
+
+use super::air::StationId;
+
+/// An interrupt, for stations whose driver asked for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interrupt<P> {
+    /// `station` received a PPDU from `from` and acknowledges it.
+    Received {
+        /// Who received.
+        station: StationId,
+        /// Who sent.
+        from: StationId,
+        /// What.
+        heard: Heard,
+        /// The More Data bit.
+        more_data: bool,
+        /// What the NIC did.
+        response: Response,
+    },
+    /// The acknowledgment that `station` got from `from` carried these octets.
+    Appended {
+        /// Whose transmission completed.
+        station: StationId,
+        /// Who acknowledged it.
+        from: StationId,
+        /// What rode along.
+        octets: Vec<u8>,
+    },
+    /// A pure TCP ACK that `station` sent to `to` as a packet has left the window, in order.
+    Settled {
+        /// Who sent.
+        station: StationId,
+        /// To whom.
+        to: StationId,
+        /// The packet.
+        payload: P,
+        /// Acknowledged, or given up.
+        delivered: bool,
+    },
+}

@@ -1,0 +1,463 @@
+//! The driver's part of TCP/HACK (paper sections 3.2 to 3.4): which ACKs wait for a link-layer ACK.
+
+use std::collections::VecDeque;
+
+use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, RETAINED_ACKS, Refusal};
+
+use super::nic::{Heard, Response};
+use crate::units::{Duration, Instant};
+
+/// A packet a driver can look into: a struct in the simulator, bytes on a live machine.
+pub trait AckPacket: Clone + PartialEq {
+    /// Appends the whole IP packet to `bytes`.
+    fn write_to(&self, bytes: &mut Vec<u8>);
+    /// The packet that `bytes` are; `None` when they are none.
+    fn read_from(bytes: &[u8]) -> Option<Self>;
+    /// True for a TCP segment that only acknowledges.
+    fn is_pure_ack(&self) -> bool;
+    /// The same for all packets of one direction of a connection, different for others.
+    fn flow_key(&self) -> u64;
+}
+
+/// When an ACK waits for a link-layer ACK (paper section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Always; after this long it goes as a packet after all.
+    Timer(Duration),
+    /// Never: it is queued as a packet too, and whichever goes first goes.
+    Opportunistic,
+    /// While the last PPDU from the peer said that more data follows.
+    MoreData,
+}
+
+/// Configuration of a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// When an ACK waits.
+    pub variant: Variant,
+    /// How the ACKs of a frame are coded.
+    pub coding: Coding,
+    /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
+    /// stack, compression, DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
+    pub turnaround: Duration,
+    /// Nothing waits longer than this. The paper has no such limit; it keeps a promise of more data
+    /// that is not kept (packets dropped for age) from ending in a retransmission timeout.
+    pub hold_limit: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            variant: Variant::MoreData,
+            coding: Coding::PerAck,
+            turnaround: Duration::from_micros(100),
+            // Below the smallest retransmission timeout in use, Linux's 200 ms.
+            hold_limit: Duration::from_millis(150),
+        }
+    }
+}
+
+/// What the driver wants done for, or with what came from, the peer numbered `.0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action<P> {
+    /// Queue the packet as it is.
+    Send(usize, P),
+    /// Hand the frame to the NIC.
+    Descriptor(usize, Vec<u8>),
+    /// Take back from the NIC what has not been sent.
+    ClearFresh(usize),
+    /// Let the NIC forget what was sent and not proven.
+    ClearRetained(usize),
+    /// Take these back from the transmit queue; they have gone another way.
+    Retract(usize, Vec<P>),
+    /// Pass the reconstituted ACK up.
+    Deliver(usize, P),
+}
+
+/// What a driver counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Pure ACKs queued as packets.
+    pub native_acks: u64,
+    /// Pure ACKs that rode on a link-layer ACK, each counted once.
+    pub compressed_acks: u64,
+    /// Octets of the frames those were in, each counted once.
+    pub compressed_octets: u64,
+    /// Octets those would have had as IP packets.
+    pub uncompressed_octets: u64,
+    /// Frames handed to the NIC.
+    pub frames: u64,
+    /// Pure ACKs the codec refused.
+    pub refused_acks: u64,
+    /// ACKs held and then queued as packets after all.
+    pub flushed_acks: u64,
+    /// Times an ACK had waited for the hold limit, or the timer.
+    pub hold_limits: u64,
+    /// Reconstituted ACKs passed up.
+    pub reconstituted_acks: u64,
+    /// Frames dropped as duplicates.
+    pub duplicate_frames: u64,
+    /// Frames that could not be decoded.
+    pub failed_frames: u64,
+}
+
+impl Counters {
+    /// `self - earlier`, field by field.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            native_acks: self.native_acks - earlier.native_acks,
+            compressed_acks: self.compressed_acks - earlier.compressed_acks,
+            compressed_octets: self.compressed_octets - earlier.compressed_octets,
+            uncompressed_octets: self.uncompressed_octets - earlier.uncompressed_octets,
+            frames: self.frames - earlier.frames,
+            refused_acks: self.refused_acks - earlier.refused_acks,
+            flushed_acks: self.flushed_acks - earlier.flushed_acks,
+            hold_limits: self.hold_limits - earlier.hold_limits,
+            reconstituted_acks: self.reconstituted_acks - earlier.reconstituted_acks,
+            duplicate_frames: self.duplicate_frames - earlier.duplicate_frames,
+            failed_frames: self.failed_frames - earlier.failed_frames,
+        }
+    }
+}
+
+/// State for one peer.
+#[derive(Debug)]
+struct Peer<P> {
+    compressor: Compressor,
+    decompressor: Decompressor,
+    /// The last PPDU said that more data follows.
+    more_data: bool,
+    /// In the frame being built.
+    building: Vec<P>,
+    /// In the NIC, not sent.
+    fresh: Vec<P>,
+    fresh_octets: u64,
+    /// When the frame being built will be in the NIC.
+    job_at: Option<Instant>,
+    /// When the oldest ACK that waits has waited for too long.
+    hold_until: Option<Instant>,
+    /// Pure ACKs in the transmit queue or in the air, by flow.
+    natives: Vec<(u64, u32)>,
+    /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
+    retained: Vec<u64>,
+    retained_acks: usize,
+}
+
+/// A driver at work. Peers are numbered as the NIC numbers them.
+#[derive(Debug)]
+pub struct Driver<P> {
+    config: Config,
+    peers: Vec<Peer<P>>,
+    actions: VecDeque<Action<P>>,
+    counters: Counters,
+    /// Scratch, kept for its capacity.
+    bytes: Vec<u8>,
+}
+
+impl<P: AckPacket> Driver<P> {
+    /// A driver for `peers` destinations.
+    pub fn new(config: Config, peers: usize) -> Self {
+        let peer = || Peer {
+            compressor: Compressor::new(config.coding, Limits::default()),
+            decompressor: Decompressor::new(Limits::default()),
+            more_data: false,
+            building: Vec::new(),
+            fresh: Vec::new(),
+            fresh_octets: 0,
+            job_at: None,
+            hold_until: None,
+            natives: Vec::new(),
+            retained: Vec::new(),
+            retained_acks: 0,
+        };
+        Self {
+            config,
+            peers: (0..peers).map(|_| peer()).collect(),
+            actions: VecDeque::new(),
+            counters: Counters::default(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The next thing to do. Drain it to `None` after any other call.
+    pub fn poll_action(&mut self) -> Option<Action<P>> {
+        self.actions.pop_front()
+    }
+
+    /// When [`Driver::handle_timeout`] wants to be called next; may change after any call.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.peers.iter().flat_map(|peer| [peer.job_at, peer.hold_until]).flatten().min()
+    }
+
+    /// The stack sends `packet` to `peer`.
+    pub fn handle_outgoing(&mut self, now: Instant, peer: usize, packet: P) {
+        if !packet.is_pure_ack() {
+            self.actions.push_back(Action::Send(peer, packet));
+            return;
+        }
+        let state = &mut self.peers[peer];
+        let held = state.building.len() + state.fresh.len();
+        let may_hold = match self.config.variant {
+            Variant::Timer(_) => state.natives_of(packet.flow_key()) == 0,
+            Variant::MoreData => state.more_data && state.natives_of(packet.flow_key()) == 0,
+            // Both ways at once, unless some are beyond recall.
+            Variant::Opportunistic => state.all_natives() as usize == held,
+        };
+        let taken = may_hold && self.hold(now, peer, &packet);
+        if taken && self.config.variant != Variant::Opportunistic {
+            return;
+        }
+        if !taken {
+            self.make_way(peer, packet.flow_key());
+        }
+        self.send_native(peer, packet);
+    }
+
+    /// The NIC acknowledged a PPDU from `peer`.
+    pub fn handle_received(&mut self, peer: usize, heard: Heard, more_data: bool, response: Response) {
+        let state = &mut self.peers[peer];
+        if response.proven {
+            state.retained.clear();
+            state.retained_acks = 0;
+        }
+        if response.fresh_frames > 0 {
+            let sent = std::mem::take(&mut state.fresh);
+            state.retained_acks += sent.len();
+            self.counters.compressed_acks += sent.len() as u64;
+            self.counters.compressed_octets += std::mem::take(&mut state.fresh_octets);
+            if state.building.is_empty() {
+                state.hold_until = None;
+            }
+            for packet in &sent {
+                if !state.retained.contains(&packet.flow_key()) {
+                    state.retained.push(packet.flow_key());
+                }
+                self.bytes.clear();
+                packet.write_to(&mut self.bytes);
+                self.counters.uncompressed_octets += self.bytes.len() as u64;
+            }
+            if self.config.variant == Variant::Opportunistic {
+                self.actions.push_back(Action::Retract(peer, sent));
+            }
+        }
+        if heard == Heard::BlockAckRequest {
+            return;
+        }
+        self.peers[peer].more_data = more_data;
+        if self.config.variant == Variant::MoreData && !more_data {
+            // Nothing will come to carry what waits: the race of section 3.3.1, or the end of a burst.
+            self.flush(peer);
+        }
+    }
+
+    /// An acknowledgment from `peer` carried `octets`.
+    pub fn handle_appended(&mut self, peer: usize, octets: &[u8]) {
+        let actions = &mut self.actions;
+        let report = self.peers[peer].decompressor.receive(octets, &mut |bytes| {
+            if let Some(packet) = P::read_from(bytes) {
+                actions.push_back(Action::Deliver(peer, packet));
+            }
+        });
+        self.counters.reconstituted_acks += report.acks as u64;
+        self.counters.duplicate_frames += report.duplicates as u64;
+        self.counters.failed_frames += report.failures() as u64;
+    }
+
+    /// `packet` arrived from `peer` as it is.
+    pub fn handle_incoming(&mut self, peer: usize, packet: &P) {
+        if packet.is_pure_ack() {
+            self.bytes.clear();
+            packet.write_to(&mut self.bytes);
+            self.peers[peer].decompressor.note_native(&self.bytes);
+        }
+    }
+
+    /// A pure ACK queued for `peer` has been acknowledged, or given up.
+    pub fn handle_settled(&mut self, peer: usize, packet: &P, delivered: bool) {
+        let state = &mut self.peers[peer];
+        state.native_gone(packet.flow_key());
+        self.bytes.clear();
+        packet.write_to(&mut self.bytes);
+        if delivered {
+            state.compressor.note_native(&self.bytes);
+        } else {
+            state.compressor.invalidate(&self.bytes);
+        }
+    }
+
+    /// Packets for `peer` have begun to be sent: what waits beside them must not go twice.
+    pub fn handle_drained(&mut self, peer: usize) {
+        if self.config.variant == Variant::Opportunistic {
+            self.forget_waiting(peer);
+            self.forget_retained(peer);
+        }
+    }
+
+    /// `packets` asked back by [`Action::Retract`] were still there.
+    pub fn handle_retracted(&mut self, peer: usize, packet: &P) {
+        self.peers[peer].native_gone(packet.flow_key());
+        self.counters.native_acks -= 1;
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for peer in 0..self.peers.len() {
+            if self.peers[peer].job_at.is_some_and(|at| at <= now) {
+                self.hand_over(peer);
+            }
+            if self.peers[peer].hold_until.is_some_and(|at| at <= now) {
+                self.counters.hold_limits += 1;
+                self.peers[peer].more_data = false;
+                self.flush(peer);
+            }
+        }
+    }
+
+    /// Adds an ACK to the frame being built; false when the codec refuses it.
+    fn hold(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
+        self.bytes.clear();
+        packet.write_to(&mut self.bytes);
+        let mut taken = Err(Refusal::FrameFull);
+        if self.peers[peer].unproven_acks() < RETAINED_ACKS {
+            taken = self.peers[peer].compressor.push(&self.bytes);
+            if taken == Err(Refusal::FrameFull) {
+                self.hand_over(peer);
+                self.bytes.clear();
+                packet.write_to(&mut self.bytes);
+                taken = self.peers[peer].compressor.push(&self.bytes);
+            }
+        }
+        if taken.is_err() {
+            self.counters.refused_acks += 1;
+            return false;
+        }
+        let state = &mut self.peers[peer];
+        state.building.push(packet.clone());
+        state.job_at.get_or_insert(now + self.config.turnaround);
+        let limit = match self.config.variant {
+            Variant::Timer(delay) => delay,
+            Variant::Opportunistic | Variant::MoreData => self.config.hold_limit,
+        };
+        state.hold_until.get_or_insert(now + limit);
+        true
+    }
+
+    /// Compression and DMA are done: the frame lies in the NIC.
+    fn hand_over(&mut self, peer: usize) {
+        let state = &mut self.peers[peer];
+        state.job_at = None;
+        let mut frame = Vec::new();
+        if state.compressor.finish_frame(&mut frame) == 0 {
+            return;
+        }
+        state.fresh.append(&mut state.building);
+        state.fresh_octets += frame.len() as u64;
+        self.counters.frames += 1;
+        self.actions.push_back(Action::Descriptor(peer, frame));
+    }
+
+    /// Sends what waits as packets, in order.
+    fn flush(&mut self, peer: usize) {
+        let variant = self.config.variant;
+        let waiting = self.forget_waiting(peer);
+        if variant == Variant::Opportunistic {
+            // They are in the transmit queue already.
+            return;
+        }
+        self.counters.flushed_acks += waiting.len() as u64;
+        for packet in waiting {
+            self.send_native(peer, packet);
+        }
+    }
+
+    /// Takes back everything that waits; its contexts must be made anew by packets.
+    fn forget_waiting(&mut self, peer: usize) -> Vec<P> {
+        let state = &mut self.peers[peer];
+        state.job_at = None;
+        state.hold_until = None;
+        let mut waiting = std::mem::take(&mut state.fresh);
+        waiting.append(&mut state.building);
+        state.fresh_octets = 0;
+        if waiting.is_empty() {
+            return waiting;
+        }
+        self.bytes.clear();
+        state.compressor.finish_frame(&mut self.bytes);
+        for packet in &waiting {
+            self.bytes.clear();
+            packet.write_to(&mut self.bytes);
+            state.compressor.invalidate(&self.bytes);
+        }
+        self.actions.push_back(Action::ClearFresh(peer));
+        waiting
+    }
+
+    /// Gives up on what was sent and not proven; contexts must be made anew by packets.
+    fn forget_retained(&mut self, peer: usize) {
+        let state = &mut self.peers[peer];
+        if state.retained.is_empty() {
+            return;
+        }
+        state.retained.clear();
+        state.retained_acks = 0;
+        state.compressor.invalidate_all();
+        self.actions.push_back(Action::ClearRetained(peer));
+    }
+
+    /// Before an ACK of `flow` goes as a packet: nothing older of that flow may come after it.
+    fn make_way(&mut self, peer: usize, flow: u64) {
+        let state = &self.peers[peer];
+        if state.fresh.iter().chain(&state.building).any(|packet| packet.flow_key() == flow) {
+            self.flush(peer);
+        }
+    }
+
+    fn send_native(&mut self, peer: usize, packet: P) {
+        let flow = packet.flow_key();
+        if self.config.variant != Variant::Opportunistic && self.peers[peer].retained.contains(&flow) {
+            // Figure 7: cumulative ACKs cover what may have been lost. Flows that shared those frames
+            // cannot know what the peer has, and start anew too.
+            self.forget_retained(peer);
+            self.flush(peer);
+        }
+        self.peers[peer].native_queued(flow);
+        self.counters.native_acks += 1;
+        self.actions.push_back(Action::Send(peer, packet));
+    }
+}
+
+impl<P> Peer<P> {
+    /// ACKs given to the codec that the peer is not known to have.
+    fn unproven_acks(&self) -> usize {
+        self.retained_acks + self.fresh.len() + self.building.len()
+    }
+
+    fn natives_of(&self, flow: u64) -> u32 {
+        self.natives.iter().find(|(key, _)| *key == flow).map_or(0, |(_, count)| *count)
+    }
+
+    fn all_natives(&self) -> u32 {
+        self.natives.iter().map(|(_, count)| count).sum()
+    }
+
+    fn native_queued(&mut self, flow: u64) {
+        match self.natives.iter_mut().find(|(key, _)| *key == flow) {
+            Some((_, count)) => *count += 1,
+            None => self.natives.push((flow, 1)),
+        }
+    }
+
+    fn native_gone(&mut self, flow: u64) {
+        let Some(at) = self.natives.iter().position(|(key, _)| *key == flow) else { return };
+        self.natives[at].1 -= 1;
+        if self.natives[at].1 == 0 {
+            self.natives.swap_remove(at);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The NIC's part of TCP/HACK (paper section 3.3.1): bytes it does not understand, per destination.
+
+/// What a NIC heard and is about to acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// One MPDU outside an A-MPDU, with this MAC sequence number.
+    Single {
+        /// MAC sequence number.
+        sequence: u16,
+    },
+    /// An A-MPDU of which at least one MPDU arrived.
+    Ampdu,
+    /// A Block Ack Request.
+    BlockAckRequest,
+}
+
+/// What the NIC did when it acknowledged: part of the receive interrupt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The peer has what was appended before: it is forgotten.
+    pub proven: bool,
+    /// Frames sent for the first time.
+    pub fresh_frames: u32,
+    /// Octets appended, repeated ones included.
+    pub appended_octets: u32,
+}
+
+/// Frames of compressed ACKs for one destination.
+#[derive(Clone, Debug, Default)]
+struct Peer {
+    /// Sent, and not yet known to have arrived.
+    retained: Vec<u8>,
+    /// Handed over by the driver, not yet sent.
+    fresh: Vec<u8>,
+    fresh_frames: u32,
+    /// MAC sequence number of the single MPDU acknowledged last; `None` after a Block Ack.
+    last_single: Option<u16>,
+}
+
+/// The table of descriptors.
+#[derive(Clone, Debug, Default)]
+pub struct Nic {
+    peers: Vec<Peer>,
+}
+
+impl Nic {
+    /// A NIC with `peers` destinations, numbered from 0.
+    pub fn new(peers: usize) -> Self {
+        Self { peers: vec![Peer::default(); peers] }
+    }
+
+    /// The driver hands over a frame for `peer`: ready from now on.
+    pub fn add(&mut self, peer: usize, frame: &[u8]) {
+        let peer = &mut self.peers[peer];
+        peer.fresh.extend_from_slice(frame);
+        peer.fresh_frames += 1;
+    }
+
+    /// The driver takes back what has not been sent.
+    pub fn clear_fresh(&mut self, peer: usize) {
+        let peer = &mut self.peers[peer];
+        peer.fresh.clear();
+        peer.fresh_frames = 0;
+    }
+
+    /// The driver gives up on what was sent and not proven (paper figure 7).
+    pub fn clear_retained(&mut self, peer: usize) {
+        self.peers[peer].retained.clear();
+    }
+
+    /// One SIFS after a PPDU from `peer`: decides what was proven by it, and appends what is not
+    /// proven and what is new to `appended`.
+    ///
+    /// Proof (paper section 3.4): with A-MPDUs any later A-MPDU, for a transmitter without the Block
+    /// Ack would have sent a request; with single MPDUs one of another sequence number. Not with the
+    /// SYNC bit, by which the transmitter says that it moved on without (figure 8).
+    pub fn respond(&mut self, peer: usize, heard: Heard, sync: bool, appended: &mut Vec<u8>) -> Response {
+        let peer = &mut self.peers[peer];
+        let moved_on = match heard {
+            Heard::Single { sequence } => peer.last_single != Some(sequence),
+            Heard::Ampdu => true,
+            Heard::BlockAckRequest => false,
+        };
+        peer.last_single = match heard {
+            Heard::Single { sequence } => Some(sequence),
+            Heard::Ampdu | Heard::BlockAckRequest => None,
+        };
+        let proven = moved_on && !sync;
+        if proven {
+            peer.retained.clear();
+        }
+        let fresh_frames = peer.fresh_frames;
+        peer.retained.append(&mut peer.fresh);
+        peer.fresh_frames = 0;
+        appended.extend_from_slice(&peer.retained);
+        Response { proven, fresh_frames, appended_octets: peer.retained.len() as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn respond(nic: &mut Nic, heard: Heard, sync: bool) -> (Vec<u8>, Response) {
+        let mut appended = Vec::new();
+        let response = nic.respond(0, heard, sync, &mut appended);
+        (appended, response)
+    }
+
+    #[test]
+    fn frames_repeat_until_proven_with_block_acks() {
+        let mut nic = Nic::new(1);
+        nic.add(0, b"ab");
+        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"ab");
+        nic.add(0, b"c");
+        // Figure 5a, 6: a request proves nothing.
+        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"abc");
+        // Figure 8: SYNC says that it did not arrive.
+        assert_eq!(respond(&mut nic, Heard::Ampdu, true).0, b"abc");
+        nic.add(0, b"d");
+        let (appended, response) = respond(&mut nic, Heard::Ampdu, false);
+        assert_eq!((appended.as_slice(), response.proven, response.fresh_frames), (&b"d"[..], true, 1));
+    }
+
+    #[test]
+    fn frames_repeat_until_proven_with_single_acks() {
+        let mut nic = Nic::new(1);
+        nic.add(0, b"a");
+        assert_eq!(respond(&mut nic, Heard::Single { sequence: 7 }, false).0, b"a");
+        // Figure 5b: the same MPDU again means that the ACK was lost.
+        assert_eq!(respond(&mut nic, Heard::Single { sequence: 7 }, false).0, b"a");
+        assert_eq!(respond(&mut nic, Heard::Single { sequence: 8 }, false).0, b"");
+    }
+
+    #[test]
+    fn the_driver_takes_back() {
+        let mut nic = Nic::new(2);
+        nic.add(0, b"a");
+        respond(&mut nic, Heard::Ampdu, false);
+        nic.add(0, b"b");
+        nic.clear_fresh(0);
+        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"a");
+        nic.clear_retained(0);
+        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false), (Vec::new(), Response::default()));
+    }
+}

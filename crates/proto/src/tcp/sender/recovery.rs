@@ -1,0 +1,116 @@
+//! Detecting loss and recovering from it (RFC 5681, 6298, 6582, 6675).
+
+use super::{MAX_RETRIES, Phase, Sender};
+use crate::tcp::congestion::AckSample;
+use crate::tcp::counters::Counters;
+use crate::tcp::position::Position;
+use crate::tcp::sack::DUP_THRESH;
+
+impl Sender {
+    /// Moves between phases and lets the window grow.
+    pub(super) fn react(
+        &mut self,
+        flight: u64,
+        ack: Position,
+        sample: Option<AckSample>,
+        counters: &mut Counters,
+    ) {
+        match self.phase {
+            Phase::Recovery(point) if ack >= point => self.finish_recovery(),
+            Phase::Recovery(_) => {
+                if let Some(sample) = sample
+                    && !self.use_sack
+                {
+                    self.on_partial_ack(sample.acked);
+                }
+                return;
+            }
+            Phase::Timeout(point) => {
+                if let Some(sample) = sample {
+                    self.congestion.on_ack(&sample);
+                }
+                if ack >= point {
+                    self.phase = Phase::Open;
+                    self.recover = ack;
+                }
+            }
+            Phase::Open => {
+                if let Some(sample) = sample {
+                    self.inferred = 0;
+                    self.congestion.on_ack(&sample);
+                }
+            }
+        }
+        if self.phase == Phase::Open && self.should_recover() {
+            self.enter_recovery(flight, counters);
+        }
+    }
+
+    /// Three duplicate ACKs, or the first segment found lost (RFC 6675 section 5 steps (1), (2)).
+    fn should_recover(&mut self) -> bool {
+        if self.board.next_lost().is_some() {
+            return true;
+        }
+        // Without SACK the duplicates may be echoes of our own needless retransmissions (RFC 6582
+        // section 3.2 step 1).
+        let believable = self.use_sack || self.snd_una > self.recover;
+        self.dup_acks >= DUP_THRESH && believable && !self.board.is_empty()
+    }
+
+    /// RFC 6675 section 5 step (4).
+    fn enter_recovery(&mut self, flight: u64, counters: &mut Counters) {
+        self.phase = Phase::Recovery(self.snd_nxt);
+        self.congestion.on_loss(flight);
+        self.board.mark_first_lost();
+        if !self.use_sack {
+            // "plus 3*SMSS": the segments that sent the duplicates (RFC 5681 section 3.2 step 3).
+            self.inferred = u64::from(DUP_THRESH * self.mss).min(self.board.pipe());
+        }
+        self.resend_first = true;
+        self.rescue_after = self.snd_una;
+        counters.fast_recoveries += 1;
+    }
+
+    fn finish_recovery(&mut self) {
+        self.phase = Phase::Open;
+        self.recover = self.snd_una;
+        self.resend_first = false;
+        self.inferred = 0;
+        if !self.use_sack {
+            // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
+            // (RFC 6582 section 3.2 step 3).
+            let mss = u64::from(self.mss);
+            self.congestion.limit(self.flight().max(mss) + mss);
+        }
+    }
+
+    /// NewReno: a partial ACK names the next lost segment. Of what it covers, all but one segment had
+    /// been inferred to have left the network already.
+    fn on_partial_ack(&mut self, acked: u64) {
+        self.inferred = self.inferred.saturating_sub(acked.saturating_sub(u64::from(self.mss)));
+        self.board.mark_first_lost();
+        self.inferred = self.inferred.min(self.board.pipe());
+        self.resend_first = true;
+    }
+
+    /// The retransmission timer expired. False when the connection should be given up.
+    pub fn on_retransmit_timeout(&mut self, counters: &mut Counters) -> bool {
+        if self.board.is_empty() {
+            return true;
+        }
+        self.retries += 1;
+        if self.retries > MAX_RETRIES {
+            return false;
+        }
+        counters.timeouts += 1;
+        self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
+        self.rtt.back_off();
+        self.board.mark_all_lost();
+        self.phase = Phase::Timeout(self.snd_nxt);
+        self.recover = self.snd_nxt;
+        self.dup_acks = 0;
+        self.inferred = 0;
+        self.resend_first = true;
+        true
+    }
+}

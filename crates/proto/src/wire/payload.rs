@@ -1,0 +1,89 @@
+//! What payload octets are: a pattern that follows from flow, direction and place, so that a receiver
+//! can tell every octet that is not where it belongs.
+
+use super::{DecodeError, EncodeError};
+use crate::packet::{Packet, Transport};
+use crate::tcp::{Flags, Segment};
+use crate::udp::Datagram;
+
+/// One direction of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    key: u64,
+}
+
+impl Stream {
+    /// The stream `packet` belongs to.
+    pub fn of(packet: &Packet) -> Self {
+        let hosts = u64::from(packet.source.0) << 32 | u64::from(packet.destination.0);
+        Self { key: scramble(scramble(hosts) ^ u64::from(packet.flow.0)) }
+    }
+
+    /// The octet with sequence number `place`.
+    pub fn octet(self, place: u32) -> u8 {
+        self.word(place / 8)[(place % 8) as usize]
+    }
+
+    /// The octets `8 * index ..` up to the next eight.
+    fn word(self, index: u32) -> [u8; 8] {
+        scramble(self.key.wrapping_add(u64::from(index))).to_le_bytes()
+    }
+
+    /// The `len` octets from `place` on, which wraps as sequence numbers do.
+    fn octets(self, place: u32, len: u32) -> impl Iterator<Item = u8> {
+        // Words first, for speed: one scramble makes eight octets.
+        let skip = place % 8;
+        let words = (skip + len).div_ceil(8);
+        (0..words)
+            .flat_map(move |word| self.word((place / 8).wrapping_add(word) & (u32::MAX >> 3)))
+            .skip(skip as usize)
+            .take(len as usize)
+    }
+
+    /// The payload of `segment`. A SYN takes the place before its payload.
+    pub(super) fn tcp(self, segment: &Segment) -> Vec<u8> {
+        self.octets(first_place(segment), segment.payload_len).collect()
+    }
+
+    /// The payload of `datagram`: its number, then a pattern of its own.
+    pub(super) fn udp(self, datagram: Datagram) -> Result<Vec<u8>, EncodeError> {
+        let rest = datagram
+            .payload_len
+            .checked_sub(Datagram::MIN_PAYLOAD)
+            .ok_or(EncodeError::ShortDatagram(datagram.payload_len))?;
+        let mut content = Vec::with_capacity(datagram.payload_len as usize);
+        content.extend_from_slice(&datagram.number.to_be_bytes());
+        content.extend(self.of_datagram(datagram.number).octets(0, rest));
+        Ok(content)
+    }
+
+    fn of_datagram(self, number: u64) -> Self {
+        Self { key: scramble(self.key ^ number) }
+    }
+
+    /// Compares `content` with what it should be.
+    pub(super) fn verify(self, transport: &Transport, content: &[u8]) -> Result<(), DecodeError> {
+        let (stream, place, from) = match transport {
+            Transport::Tcp(segment) => (self, first_place(segment), 0),
+            Transport::Udp(datagram) => (self.of_datagram(datagram.number), 0, Datagram::MIN_PAYLOAD),
+        };
+        let content = &content[from as usize..];
+        let expected = stream.octets(place, content.len() as u32);
+        match expected.zip(content).position(|(expected, octet)| expected != *octet) {
+            Some(at) => Err(DecodeError::Payload(from + at as u32)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn first_place(segment: &Segment) -> u32 {
+    (segment.seq + u32::from(segment.flags.contains(Flags::SYN))).0
+}
+
+/// The mixing steps of SplitMix64: every bit of the result depends on every bit of `value`.
+fn scramble(value: u64) -> u64 {
+    let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,130 @@
+//! The option area of a pure ACK as the codec sees it.
+
+use crate::header::Options;
+
+/// Octets of `NOP NOP TS`.
+const TIMESTAMPS_LEN: usize = 12;
+
+/// One block of a SACK option: left and right edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Block {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// Up to four SACK blocks in the order of the option.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sack {
+    blocks: [Block; 4],
+    len: u8,
+}
+
+impl Sack {
+    #[inline]
+    pub fn as_slice(&self) -> &[Block] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Appends a block; `None` when there are four already.
+    #[inline]
+    pub fn push(&mut self, block: Block) -> Option<()> {
+        *self.blocks.get_mut(usize::from(self.len))? = block;
+        self.len += 1;
+        Some(())
+    }
+
+    /// The blocks that an acknowledgment of everything before `ack` leaves: what the next ACK is expected to repeat.
+    #[inline]
+    pub fn beyond(&self, ack: u32) -> Self {
+        let mut rest = Self::default();
+        for block in self.as_slice() {
+            if (block.end.wrapping_sub(ack) as i32) > 0 {
+                rest.blocks[usize::from(rest.len)] = *block;
+                rest.len += 1;
+            }
+        }
+        rest
+    }
+}
+
+/// TSval and TSecr.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timestamps {
+    pub value: u32,
+    pub echo: u32,
+}
+
+/// What an option area says, if it is laid out as the common stacks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Area {
+    /// `[NOP NOP TS] [NOP NOP SACK]`, each part present or not, nothing else.
+    Plain { timestamps: Option<Timestamps>, sack: Sack },
+    /// Anything else, kept as it came.
+    Raw(Options),
+}
+
+impl Area {
+    #[inline]
+    pub fn parse(options: &Options) -> Self {
+        Self::parse_plain(options.as_bytes()).unwrap_or(Self::Raw(*options))
+    }
+
+    #[inline]
+    fn parse_plain(octets: &[u8]) -> Option<Self> {
+        let word = |at: usize| {
+            let octets = octets.get(at..at + 4)?;
+            Some(u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]))
+        };
+        let mut timestamps = None;
+        let mut at = 0;
+        if octets.starts_with(&[1, 1, 8, 10]) {
+            timestamps = Some(Timestamps { value: word(4)?, echo: word(8)? });
+            at = TIMESTAMPS_LEN;
+        }
+        let mut sack = Sack::default();
+        if at < octets.len() {
+            let blocks = (octets.len() - at - 4) / 8;
+            if octets[at..at + 4] != [1, 1, 5, 2 + 8 * blocks as u8] || octets.len() != at + 4 + 8 * blocks {
+                return None;
+            }
+            for block in 0..blocks {
+                let at = at + 4 + 8 * block;
+                sack.push(Block { start: word(at)?, end: word(at + 4)? })?;
+            }
+            // A SACK option without blocks would be lost.
+            if blocks == 0 {
+                return None;
+            }
+        }
+        Some(Self::Plain { timestamps, sack })
+    }
+
+    /// The area in octets; `None` when it does not fit 40.
+    #[inline]
+    pub fn emit(&self) -> Option<Options> {
+        let (timestamps, sack) = match self {
+            Self::Raw(options) => return Some(*options),
+            Self::Plain { timestamps, sack } => (timestamps, sack.as_slice()),
+        };
+        let mut octets = [1; crate::header::MAX_OPTIONS_LEN];
+        let mut at = 0;
+        if let Some(timestamps) = timestamps {
+            octets[2..4].copy_from_slice(&[8, 10]);
+            octets[4..8].copy_from_slice(&timestamps.value.to_be_bytes());
+            octets[8..12].copy_from_slice(&timestamps.echo.to_be_bytes());
+            at = TIMESTAMPS_LEN;
+        }
+        if !sack.is_empty() {
+            let len = 2 + 8 * sack.len();
+            octets.get_mut(at + 2..at + 4)?.copy_from_slice(&[5, len as u8]);
+            at += 4;
+            for block in sack {
+                let edges = octets.get_mut(at..at + 8)?;
+                edges[..4].copy_from_slice(&block.start.to_be_bytes());
+                edges[4..].copy_from_slice(&block.end.to_be_bytes());
+                at += 8;
+            }
+        }
+        Options::new(&octets[..at])
+    }
+}

@@ -1,0 +1,313 @@
+//! The end that sends ACKs.
+
+use alloc::vec::Vec;
+
+use super::batch::{Model, Place};
+use super::context::Context;
+use super::flow::Flow;
+use super::frame::{Frame, Kind};
+use super::range::Encoder;
+use super::{Coding, Limits, Refusal, native_check, per_ack, pure_ack};
+use crate::crc::CRC8;
+use crate::header::{Header, MAX_HEADER_LEN};
+
+/// A context unused while so many ACKs passed gives its CID to another flow.
+const IDLE_ACKS: u64 = 512;
+
+/// Incarnations whose checks a new one must not share.
+const REMEMBERED_CHECKS: usize = 4;
+
+/// What the compressor keeps of the flow that owns a CID.
+#[derive(Clone, Debug)]
+struct Slot {
+    flow: Flow,
+    cid: u8,
+    /// False until the peer has a native ACK, and again after the driver gave up frames.
+    live: bool,
+    /// The check to send with the next frame: it is the first of an incarnation.
+    begins: Option<u16>,
+    /// The checks of the latest incarnations that sent a frame.
+    recent: [Option<u16>; REMEMBERED_CHECKS],
+    context: Context,
+    model: Model,
+    /// ACKs of this flow in the frame being built.
+    pending: usize,
+    last_use: u64,
+}
+
+/// An ACK of the frame being built.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    slot: usize,
+    header: Header,
+    /// Where the packet starts in the store; it is as long as its header.
+    start: usize,
+}
+
+/// Compresses pure ACKs towards one peer. See the [module](super) for the rules.
+#[derive(Clone, Debug)]
+pub struct Compressor {
+    coding: Coding,
+    limits: Limits,
+    slots: Vec<Slot>,
+    /// The next MSN of every CID: never reset, so that old frames stay old.
+    msn: [u8; 256],
+    pending: Vec<Pending>,
+    /// The pending packets one after another: what the checks run over.
+    store: Vec<u8>,
+    body: Vec<u8>,
+    clock: u64,
+}
+
+impl Compressor {
+    /// A compressor without contexts. `limits` are clamped to their ranges.
+    pub fn new(coding: Coding, limits: Limits) -> Self {
+        let limits = limits.clamped();
+        Self {
+            coding,
+            limits,
+            slots: Vec::new(),
+            msn: [0; 256],
+            pending: Vec::with_capacity(limits.frame_acks),
+            store: Vec::with_capacity(limits.frame_acks * MAX_HEADER_LEN),
+            body: Vec::with_capacity(256),
+            clock: 0,
+        }
+    }
+
+    /// A native pure ACK reached the peer (the link layer acknowledged it): its flow may be compressed from here on.
+    ///
+    /// `packet` is the whole IP packet; anything but a good pure ACK is ignored, so a driver may pass every packet.
+    /// ACKs of the flow that are in the frame being built stay in it.
+    pub fn note_native(&mut self, packet: &[u8]) {
+        let Ok(header) = pure_ack(packet) else { return };
+        self.clock += 1;
+        let flow = Flow::of(&header);
+        let check = native_check(&header);
+        let Some(at) = self.find(&flow).or_else(|| self.claim(flow, &header)) else { return };
+        let slot = &mut self.slots[at];
+        // A peer could not tell the new incarnation from the one that started from the same check.
+        if slot.recent.contains(&Some(check)) {
+            return;
+        }
+        slot.live = true;
+        slot.begins = Some(check);
+        slot.context = Context::new(&header);
+        slot.model = Model::NEW;
+        slot.last_use = self.clock;
+    }
+
+    /// True when the flow of this packet has a context, so that [`Compressor::push`] may succeed.
+    pub fn has_context(&self, packet: &[u8]) -> bool {
+        Header::parse(packet)
+            .is_ok_and(|header| self.find(&Flow::of(&header)).is_some_and(|at| self.slots[at].live))
+    }
+
+    /// Adds a pure ACK, a whole IP packet, to the frame being built.
+    ///
+    /// # Errors
+    ///
+    /// What has to go natively is refused and changes nothing; see [`Refusal`].
+    pub fn push(&mut self, packet: &[u8]) -> Result<(), Refusal> {
+        let header = pure_ack(packet)?;
+        let flow = Flow::of(&header);
+        let Some(at) = self.find(&flow).filter(|&at| self.slots[at].live) else {
+            let cid = flow.cid();
+            let taken = self.slots.iter().any(|slot| slot.cid == cid && slot.live && slot.flow != flow);
+            return Err(if taken { Refusal::CidTaken } else { Refusal::NoContext });
+        };
+        if self.pending.len() >= self.limits.frame_acks {
+            return Err(Refusal::FrameFull);
+        }
+        self.clock += 1;
+        let slot = &mut self.slots[at];
+        slot.pending += 1;
+        slot.last_use = self.clock;
+        self.pending.push(Pending { slot: at, header, start: self.store.len() });
+        self.store.extend_from_slice(packet);
+        Ok(())
+    }
+
+    /// ACKs in the frame being built.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Ends the frame being built and appends its octets to `out`; returns how many ACKs it holds, 0 when nothing was
+    /// appended.
+    ///
+    /// ACKs of several flows become several frames in a row, in the order the flows first came.
+    pub fn finish_frame(&mut self, out: &mut Vec<u8>) -> usize {
+        let mut acks = 0;
+        for i in 0..self.pending.len() {
+            let at = self.pending[i].slot;
+            let pending = core::mem::take(&mut self.slots[at].pending);
+            if pending > 0 {
+                self.encode(at, i, pending, out);
+                acks += pending;
+            }
+        }
+        self.clear_pending();
+        acks
+    }
+
+    /// Forgets the context of this packet's flow, and the flow's ACKs in the frame being built: to be called when
+    /// frames that the peer may not have got are given up. The flow goes natively until [`Compressor::note_native`].
+    pub fn invalidate(&mut self, packet_of_flow: &[u8]) {
+        let flow = Header::parse(packet_of_flow).map(|header| Flow::of(&header));
+        if let Some(at) = flow.ok().and_then(|flow| self.find(&flow)) {
+            self.slots[at].live = false;
+            self.slots[at].pending = 0;
+            self.pending.retain(|ack| ack.slot != at);
+            self.compact_store();
+        }
+    }
+
+    /// Closes the gaps that packets no longer pending left in the store.
+    fn compact_store(&mut self) {
+        let mut end = 0;
+        for ack in &mut self.pending {
+            let len = ack.header.len();
+            self.store.copy_within(ack.start..ack.start + len, end);
+            ack.start = end;
+            end += len;
+        }
+        self.store.truncate(end);
+    }
+
+    /// [`Compressor::invalidate`] for every flow.
+    pub fn invalidate_all(&mut self) {
+        for slot in &mut self.slots {
+            slot.live = false;
+            slot.pending = 0;
+        }
+        self.clear_pending();
+    }
+
+    fn clear_pending(&mut self) {
+        self.pending.clear();
+        self.store.clear();
+    }
+
+    fn find(&self, flow: &Flow) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.flow == *flow)
+    }
+
+    /// A slot for a new flow: that of its CID if the owner is gone, else a free one, else the longest unused.
+    fn claim(&mut self, flow: Flow, header: &Header) -> Option<usize> {
+        let cid = flow.cid();
+        let context = Context::new(header);
+        let mut fresh = Slot {
+            flow,
+            cid,
+            live: false,
+            begins: None,
+            recent: [None; REMEMBERED_CHECKS],
+            context,
+            model: Model::NEW,
+            pending: 0,
+            last_use: self.clock,
+        };
+        let (at, owner) = match self.slots.iter().position(|slot| slot.cid == cid) {
+            Some(at) => (at, Some(&self.slots[at])),
+            None if self.slots.len() < self.limits.contexts => {
+                self.slots.push(fresh);
+                return Some(self.slots.len() - 1);
+            }
+            None => {
+                let idle = self.slots.iter().enumerate().filter(|(_, slot)| slot.pending == 0);
+                (idle.min_by_key(|(_, slot)| slot.last_use)?.0, None)
+            }
+        };
+        if let Some(owner) = owner {
+            let idle = self.clock - owner.last_use > IDLE_ACKS;
+            if owner.pending > 0 || (owner.live && !idle) {
+                return None;
+            }
+            fresh.recent = owner.recent;
+        }
+        self.slots[at] = fresh;
+        Some(at)
+    }
+
+    /// Appends the frame of one slot: its `count` ACKs, the first of which is `pending[from]`.
+    fn encode(&mut self, at: usize, from: usize, count: usize, out: &mut Vec<u8>) {
+        let slot = &mut self.slots[at];
+        let store = &self.store;
+        let acks = self.pending[from..]
+            .iter()
+            .filter(|ack| ack.slot == at)
+            .map(|ack| (&ack.header, &store[ack.start..ack.start + ack.header.len()]));
+        let msn = self.msn[usize::from(slot.cid)];
+        self.msn[usize::from(slot.cid)] = msn.wrapping_add(count as u8);
+        self.body.clear();
+        let (kind, check) =
+            if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].header, count) {
+                slot.encode_per_ack(acks, msn, &mut self.body)
+            } else {
+                slot.encode_batch(acks, count, &mut self.body)
+            };
+        let begins = slot.begins.take();
+        if begins.is_some() {
+            slot.recent.rotate_right(1);
+            slot.recent[0] = begins;
+        }
+        let native = begins.unwrap_or(0);
+        Frame { kind, cid: slot.cid, msn, check, native, body: &self.body }.emit(out);
+    }
+}
+
+impl Slot {
+    /// True when the head of a frame says all of it: one ACK, hardly a surprise. No run can be shorter.
+    fn fits_head(&self, header: &Header, count: usize) -> bool {
+        count == 1
+            && self.begins.is_none()
+            && per_ack::head(&self.context, &self.context.diff(header)).is_some()
+    }
+
+    fn encode_per_ack<'a>(
+        &mut self,
+        acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
+        msn: u8,
+        body: &mut Vec<u8>,
+    ) -> (Kind, u8) {
+        let mut check = CRC8.start();
+        let mut kind = if self.begins.is_some() { Kind::LongInit } else { Kind::Long };
+        for (i, (header, octets)) in acks.enumerate() {
+            check = CRC8.update(check, octets);
+            let delta = self.context.diff(header);
+            let in_head =
+                if i == 0 && kind == Kind::Long { per_ack::head(&self.context, &delta) } else { None };
+            match in_head {
+                Some(short) => kind = short,
+                None => {
+                    let mark = (i > 0).then(|| per_ack::mark(msn.wrapping_add(i as u8), octets));
+                    per_ack::write(body, &self.context, &delta, mark);
+                }
+            }
+            self.context.advance(&delta, header);
+        }
+        (kind, check)
+    }
+
+    fn encode_batch<'a>(
+        &mut self,
+        acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
+        count: usize,
+        body: &mut Vec<u8>,
+    ) -> (Kind, u8) {
+        let mut check = CRC8.start();
+        let kind = if self.begins.is_some() { Kind::BatchInit } else { Kind::Batch };
+        let mut coder = Encoder::new(body);
+        for (index, (header, octets)) in acks.enumerate() {
+            check = CRC8.update(check, octets);
+            let delta = self.context.diff(header);
+            let is_last = self.model.last(&mut coder, index, index + 1 == count);
+            // What an encoder is given is always something.
+            let _ = self.model.ack(&mut coder, &self.context, Place { index, is_last }, &delta);
+            self.context.advance(&delta, header);
+        }
+        coder.finish();
+        (kind, check)
+    }
+}

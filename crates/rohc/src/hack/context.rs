@@ -1,0 +1,496 @@
+//! What both ends know of a flow, what they expect of its next ACK, and how that ACK differs ([`Delta`]).
+//!
+//! **The written rule.** A context is a function of the native ACK that began it and of the ACKs coded since, in
+//! order; nothing else enters it. [`Context::new`] says how it begins, [`Context::advance`] how it goes on, and both
+//! ends run these very lines.
+
+use super::area::{Area, Block, Sack, Timestamps};
+use crate::header::{Header, Ip};
+
+/// First guess of the step between acknowledgment numbers: the segment size over Ethernet with timestamps
+/// (1500 octets less the headers); learnt otherwise after one or two ACKs.
+const FIRST_UNIT_V4: u32 = 1448;
+const FIRST_UNIT_V6: u32 = 1428;
+/// Segment sizes below this are taken for the odd last segment of a write, not for a step.
+const SMALLEST_UNIT: u32 = 128;
+
+/// How the IPv4 identification is expected to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IdRule {
+    /// One more than before, in network order.
+    Next,
+    /// One more than before, octets swapped.
+    NextSwapped,
+    /// Unchanged (zero, as a rule).
+    Same,
+}
+
+impl IdRule {
+    const ALL: [Self; 3] = [Self::Next, Self::NextSwapped, Self::Same];
+
+    #[inline]
+    fn expect(self, id: u16) -> u16 {
+        match self {
+            Self::Next => id.wrapping_add(1),
+            Self::NextSwapped => id.swap_bytes().wrapping_add(1).swap_bytes(),
+            Self::Same => id,
+        }
+    }
+}
+
+/// How far the acknowledgment number moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// So many times the context's unit.
+    Units(u32),
+    /// So many octets, not a multiple of the unit.
+    Octets(u32),
+}
+
+/// One SACK block beside what the context expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockDelta {
+    /// The expected block of this index, its end moved by so much.
+    Kept { index: u8, advance: u32 },
+    /// A new block: octets from the acknowledgment number to its start, and its length.
+    New { offset: u32, length: u32 },
+}
+
+impl BlockDelta {
+    const EMPTY: Self = Self::New { offset: 0, length: 0 };
+}
+
+/// The blocks of a SACK option that are not simply those the context expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SackDelta {
+    pub blocks: [BlockDelta; 4],
+    pub len: u8,
+}
+
+impl Default for SackDelta {
+    fn default() -> Self {
+        Self { blocks: [BlockDelta::EMPTY; 4], len: 0 }
+    }
+}
+
+/// A new layout of the option area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Plain, with timestamps or without; SACK blocks are told apart from this.
+    Plain { timestamps: bool },
+    /// The whole area.
+    Raw(crate::header::Options),
+}
+
+/// Which fields of [`Rare`] changed.
+pub(super) mod rare {
+    pub const TOS: u8 = 1;
+    pub const TTL: u8 = 2;
+    pub const FLAGS: u8 = 4;
+    pub const RESERVED: u8 = 8;
+    pub const URGENT: u8 = 0x10;
+    pub const DONT_FRAGMENT: u8 = 0x20;
+    pub const FLOW_LABEL: u8 = 0x40;
+    pub const ALL: u8 = 0x7f;
+}
+
+/// Fields that hardly ever change: their new values, those in `mask` alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rare {
+    pub mask: u8,
+    /// DSCP and ECN.
+    pub tos: u8,
+    pub ttl: u8,
+    pub flags: u8,
+    pub reserved: u8,
+    pub urgent: u16,
+    pub flow_label: u32,
+}
+
+impl Rare {
+    #[inline]
+    fn of(header: &Header) -> Self {
+        Self {
+            mask: 0,
+            tos: header.dscp << 2 | header.ip_ecn,
+            ttl: header.ttl,
+            flags: header.flags,
+            reserved: header.reserved,
+            urgent: header.urgent,
+            flow_label: match header.ip {
+                Ip::V4 { .. } => 0,
+                Ip::V6 { flow_label, .. } => flow_label,
+            },
+        }
+    }
+
+    /// The values of `self`, with the mask of those that are not in `before`.
+    #[inline]
+    fn beside(mut self, before: &Self) -> Self {
+        let bit = |changed: bool, bit: u8| if changed { bit } else { 0 };
+        self.mask = bit(self.tos != before.tos, rare::TOS)
+            | bit(self.ttl != before.ttl, rare::TTL)
+            | bit(self.flags != before.flags, rare::FLAGS)
+            | bit(self.reserved != before.reserved, rare::RESERVED)
+            | bit(self.urgent != before.urgent, rare::URGENT)
+            | bit(self.flow_label != before.flow_label, rare::FLOW_LABEL);
+        self
+    }
+
+    fn apply(&self, header: &mut Header) {
+        if self.mask & rare::TOS != 0 {
+            header.dscp = self.tos >> 2;
+            header.ip_ecn = self.tos & 3;
+        }
+        if self.mask & rare::TTL != 0 {
+            header.ttl = self.ttl;
+        }
+        if self.mask & rare::FLAGS != 0 {
+            header.flags = self.flags;
+        }
+        if self.mask & rare::RESERVED != 0 {
+            header.reserved = self.reserved & 0xf;
+        }
+        if self.mask & rare::URGENT != 0 {
+            header.urgent = self.urgent;
+        }
+        match &mut header.ip {
+            Ip::V4 { dont_fragment, .. } => *dont_fragment ^= self.mask & rare::DONT_FRAGMENT != 0,
+            Ip::V6 { flow_label, .. } => {
+                if self.mask & rare::FLOW_LABEL != 0 {
+                    *flow_label = self.flow_label & 0xf_ffff;
+                }
+            }
+        }
+    }
+}
+
+/// How an ACK differs from what the context expects; all zero when it does not. Differences are modulo the width of
+/// their field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Delta {
+    pub step: Step,
+    /// Timestamps against the previous ones.
+    pub value: u32,
+    pub echo: u32,
+    /// Window against the previous one.
+    pub window: u16,
+    /// IPv4 identification against the expected one.
+    pub ip_id: u16,
+    /// Sequence number against the previous one.
+    pub seq: u32,
+    pub sack: Option<SackDelta>,
+    pub layout: Option<Layout>,
+    pub rare: Rare,
+}
+
+impl Delta {
+    /// An ACK exactly as expected that acknowledges nothing new.
+    pub const NONE: Self = Self {
+        step: Step::Units(0),
+        value: 0,
+        echo: 0,
+        window: 0,
+        ip_id: 0,
+        seq: 0,
+        sack: None,
+        layout: None,
+        rare: Rare { mask: 0, tos: 0, ttl: 0, flags: 0, reserved: 0, urgent: 0, flow_label: 0 },
+    };
+
+    /// True when nothing but acknowledgment number, timestamps and window differs.
+    #[inline]
+    pub const fn is_plain(&self) -> bool {
+        self.ip_id == 0
+            && self.seq == 0
+            && self.sack.is_none()
+            && self.layout.is_none()
+            && self.rare.mask == 0
+    }
+}
+
+/// State of one flow at one end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Context {
+    /// The latest ACK.
+    header: Header,
+    /// The latest timestamps, kept while an ACK carries none.
+    timestamps: Timestamps,
+    sack: Sack,
+    has_timestamps: bool,
+    is_raw: bool,
+    unit: u32,
+    /// The latest step that was no multiple of the unit.
+    odd_step: u32,
+    /// Steps in units: the expected one, and the latest.
+    steps: u32,
+    last_steps: u32,
+    /// The latest change of the window that was one.
+    window_step: u16,
+    id_rule: IdRule,
+}
+
+impl Context {
+    /// The context that a native ACK begins.
+    pub fn new(native: &Header) -> Self {
+        let mut context = Self {
+            header: *native,
+            timestamps: Timestamps::default(),
+            sack: Sack::default(),
+            has_timestamps: false,
+            is_raw: false,
+            unit: match native.ip {
+                Ip::V4 { .. } => FIRST_UNIT_V4,
+                Ip::V6 { .. } => FIRST_UNIT_V6,
+            },
+            odd_step: 0,
+            steps: 2,
+            last_steps: 2,
+            window_step: 0,
+            id_rule: if native.ip_id() == 0 { IdRule::Same } else { IdRule::Next },
+        };
+        context.take_area(&Area::parse(&native.options));
+        context
+    }
+
+    /// The expected step in units.
+    #[inline]
+    pub const fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// The latest change of the window that was one.
+    #[inline]
+    pub const fn window_step(&self) -> u16 {
+        self.window_step
+    }
+
+    /// The SACK blocks expected beside this step.
+    fn expected_sack(&self, ack: u32) -> Sack {
+        self.sack.beyond(ack)
+    }
+
+    /// How `header` differs from what is expected. The TCP checksum is not looked at: the caller verified it.
+    pub fn diff(&self, header: &Header) -> Delta {
+        let last = &self.header;
+        let moved = header.ack.wrapping_sub(last.ack);
+        let mut delta = Delta {
+            step: if moved.is_multiple_of(self.unit) {
+                Step::Units(moved / self.unit)
+            } else {
+                Step::Octets(moved)
+            },
+            window: header.window.wrapping_sub(last.window),
+            seq: header.seq.wrapping_sub(last.seq),
+            rare: Rare::of(header).beside(&Rare::of(last)),
+            ..Delta::NONE
+        };
+        if let (Ip::V4 { id, dont_fragment, .. }, Ip::V4 { id: last_id, dont_fragment: last_flag, .. }) =
+            (header.ip, last.ip)
+        {
+            delta.ip_id = id.wrapping_sub(self.id_rule.expect(last_id));
+            if dont_fragment != last_flag {
+                delta.rare.mask |= rare::DONT_FRAGMENT;
+            }
+        }
+        if header.options != last.options {
+            self.diff_area(&mut delta, header);
+        } else if !self.sack.as_slice().is_empty() {
+            self.diff_sack(&mut delta, header.ack, &self.sack);
+        }
+        delta
+    }
+
+    fn diff_area(&self, delta: &mut Delta, header: &Header) {
+        match Area::parse(&header.options) {
+            Area::Raw(options) => delta.layout = Some(Layout::Raw(options)),
+            Area::Plain { timestamps, sack } => {
+                if self.is_raw || timestamps.is_some() != self.has_timestamps {
+                    delta.layout = Some(Layout::Plain { timestamps: timestamps.is_some() });
+                }
+                if let Some(timestamps) = timestamps {
+                    delta.value = timestamps.value.wrapping_sub(self.timestamps.value);
+                    delta.echo = timestamps.echo.wrapping_sub(self.timestamps.echo);
+                }
+                self.diff_sack(delta, header.ack, &sack);
+            }
+        }
+    }
+
+    fn diff_sack(&self, delta: &mut Delta, ack: u32, sack: &Sack) {
+        let expected = self.expected_sack(ack);
+        if *sack == expected {
+            return;
+        }
+        let mut coded = SackDelta { len: sack.as_slice().len() as u8, ..SackDelta::default() };
+        for (coded, block) in coded.blocks.iter_mut().zip(sack.as_slice()) {
+            *coded = match expected.as_slice().iter().position(|e| e.start == block.start) {
+                Some(index) => BlockDelta::Kept {
+                    index: index as u8,
+                    advance: block.end.wrapping_sub(expected.as_slice()[index].end),
+                },
+                None => BlockDelta::New {
+                    offset: block.start.wrapping_sub(ack),
+                    length: block.end.wrapping_sub(block.start),
+                },
+            };
+        }
+        delta.sack = Some(coded);
+    }
+
+    /// The header that differs by `delta`, with its TCP checksum computed; `None` when there is no such pure ACK.
+    pub fn apply(&self, delta: &Delta) -> Option<Header> {
+        let mut header = self.header;
+        header.ack = header.ack.wrapping_add(match delta.step {
+            Step::Units(steps) => steps.checked_mul(self.unit)?,
+            Step::Octets(octets) => octets,
+        });
+        header.window = header.window.wrapping_add(delta.window);
+        header.seq = header.seq.wrapping_add(delta.seq);
+        if let Ip::V4 { id, .. } = &mut header.ip {
+            *id = self.id_rule.expect(*id).wrapping_add(delta.ip_id);
+        }
+        delta.rare.apply(&mut header);
+        let quiet = delta.layout.is_none() && delta.sack.is_none();
+        let still = delta.value == 0 && delta.echo == 0 && self.sack.as_slice().is_empty();
+        if !(quiet && (still || self.is_raw)) {
+            header.options = self.apply_area(delta, header.ack)?.emit()?;
+        }
+        if !header.is_pure_ack() {
+            return None;
+        }
+        header.checksum = header.tcp_checksum(&[]);
+        Some(header)
+    }
+
+    fn apply_area(&self, delta: &Delta, ack: u32) -> Option<Area> {
+        let with_timestamps = match delta.layout {
+            Some(Layout::Raw(options)) => return Some(Area::Raw(options)),
+            Some(Layout::Plain { timestamps }) => timestamps,
+            None if self.is_raw => return None,
+            None => self.has_timestamps,
+        };
+        let timestamps = with_timestamps.then_some(Timestamps {
+            value: self.timestamps.value.wrapping_add(delta.value),
+            echo: self.timestamps.echo.wrapping_add(delta.echo),
+        });
+        let expected = self.expected_sack(ack);
+        let Some(coded) = &delta.sack else {
+            return Some(Area::Plain { timestamps, sack: expected });
+        };
+        let mut sack = Sack::default();
+        for block in coded.blocks.get(..usize::from(coded.len))? {
+            sack.push(match *block {
+                BlockDelta::Kept { index, advance } => {
+                    let kept = expected.as_slice().get(usize::from(index))?;
+                    Block { start: kept.start, end: kept.end.wrapping_add(advance) }
+                }
+                BlockDelta::New { offset, length } => {
+                    let start = ack.wrapping_add(offset);
+                    Block { start, end: start.wrapping_add(length) }
+                }
+            })?;
+        }
+        Some(Area::Plain { timestamps, sack })
+    }
+
+    /// Goes on to `header`, which differed by `delta`.
+    pub fn advance(&mut self, delta: &Delta, header: &Header) {
+        match delta.step {
+            Step::Units(steps) => {
+                // Two equal steps in a row are the habit; one odd step does not break it.
+                if steps == self.last_steps {
+                    self.steps = steps;
+                }
+                self.last_steps = steps;
+            }
+            Step::Octets(octets) => self.learn_unit(octets),
+        }
+        if delta.window != 0 {
+            self.window_step = delta.window;
+        }
+        if delta.ip_id != 0 {
+            let (before, now) = (self.header.ip_id(), header.ip_id());
+            if let Some(rule) = IdRule::ALL.into_iter().find(|rule| rule.expect(before) == now) {
+                self.id_rule = rule;
+            }
+        }
+        if header.options != self.header.options {
+            self.take_area(&Area::parse(&header.options));
+        }
+        self.header = *header;
+    }
+
+    /// The unit becomes the greatest common divisor of itself, or else of the previous odd step, and this odd step.
+    fn learn_unit(&mut self, octets: u32) {
+        let candidates = [self.unit, self.odd_step];
+        if let Some(unit) =
+            candidates.map(|known| gcd(known, octets)).into_iter().find(|&u| u >= SMALLEST_UNIT)
+            && unit <= u32::from(u16::MAX)
+        {
+            self.unit = unit;
+        }
+        self.odd_step = octets;
+    }
+
+    fn take_area(&mut self, area: &Area) {
+        self.is_raw = matches!(area, Area::Raw(_));
+        self.sack = Sack::default();
+        self.has_timestamps = false;
+        if let Area::Plain { timestamps, sack } = area {
+            self.sack = *sack;
+            self.has_timestamps = timestamps.is_some();
+            self.timestamps = timestamps.unwrap_or(self.timestamps);
+        }
+    }
+
+    /// A number of octets as one figure: twice the units, or one more than twice the octets.
+    #[inline]
+    pub fn scale(&self, octets: u32) -> u64 {
+        if octets.is_multiple_of(self.unit) {
+            u64::from(octets / self.unit) << 1
+        } else {
+            u64::from(octets) << 1 | 1
+        }
+    }
+
+    /// The octets that [`Context::scale`] made `figure` of; `None` when they do not fit 32 bits.
+    #[inline]
+    pub fn unscale(&self, figure: u64) -> Option<u32> {
+        let number = u32::try_from(figure >> 1).ok()?;
+        if figure & 1 == 0 { number.checked_mul(self.unit) } else { Some(number) }
+    }
+}
+
+const fn gcd(a: u32, b: u32) -> u32 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// A step as one figure, as [`Context::scale`] does for octets.
+pub(super) fn step_figure(step: Step) -> u64 {
+    match step {
+        Step::Units(steps) => u64::from(steps) << 1,
+        Step::Octets(octets) => u64::from(octets) << 1 | 1,
+    }
+}
+
+/// The step of a figure; `None` when it does not fit 32 bits.
+pub(super) fn figure_step(figure: u64) -> Option<Step> {
+    let number = u32::try_from(figure >> 1).ok()?;
+    Some(if figure & 1 == 0 { Step::Units(number) } else { Step::Octets(number) })
+}
+
+/// Signed 16-bit differences as small figures: 0, -1, 1, -2, ...
+pub(super) const fn zigzag(difference: u16) -> u16 {
+    let signed = difference as i16;
+    ((signed << 1) ^ (signed >> 15)) as u16
+}
+
+/// The difference that [`zigzag`] made `figure` of.
+pub(super) const fn unzigzag(figure: u16) -> u16 {
+    (figure >> 1) ^ (figure & 1).wrapping_neg()
+}

@@ -1,0 +1,372 @@
+//! The end that forwards ACKs.
+
+use alloc::vec::Vec;
+
+use super::batch::{Model, Place};
+use super::context::{Context, Delta};
+use super::flow::Flow;
+use super::frame::{Frame, Kind};
+use super::octets::Reader;
+use super::range::Decoder;
+use super::{Limits, MAX_FRAME_ACKS, native_check, per_ack, pure_ack};
+use crate::crc::CRC8;
+use crate::header::{Header, MAX_HEADER_LEN};
+use crate::lsb::Lsb;
+
+/// How an 8-bit MSN is read beside the highest one seen: up to 128 behind it, up to 127 ahead: wherever one stray
+/// frame put the highest one, the next one is still read right.
+const MSN: Lsb = Lsb::new(8, 128);
+
+/// Native ACKs of a flow that may begin its next incarnation.
+const CANDIDATES: usize = 4;
+
+/// What became of the frames of one LL ACK, in frames unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// All that were found.
+    pub frames: usize,
+    /// ACKs delivered.
+    pub acks: usize,
+    /// Frames that came before.
+    pub duplicates: usize,
+    /// Lengths that lie, unknown kinds, fields that no pure ACK has. What follows a lying length is not looked at.
+    pub malformed: usize,
+    /// No flow with that CID is in use.
+    pub no_context: usize,
+    /// Frames before this one are missing.
+    pub gap: usize,
+    /// First frames of an incarnation whose native ACK is unknown or superseded.
+    pub stale: usize,
+    /// Frames whose headers do not have the CRC sent with them.
+    pub check: usize,
+}
+
+impl Report {
+    /// Frames that were neither delivered nor duplicates.
+    pub const fn failures(&self) -> usize {
+        self.malformed + self.no_context + self.gap + self.stale + self.check
+    }
+}
+
+/// Why a frame was not delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dropped {
+    Duplicate,
+    Malformed,
+    NoContext,
+    Gap,
+    Stale,
+    Check,
+}
+
+/// A native ACK that came.
+#[derive(Clone, Copy, Debug)]
+struct Native {
+    check: u16,
+    header: Header,
+}
+
+/// The present incarnation of a flow.
+#[derive(Clone, Debug)]
+struct Incarnation {
+    /// Check of the native ACK it started from.
+    started: u16,
+    /// MSN of the next frame; like `seen` counted on beyond 8 bits.
+    next: u32,
+    /// How far the compressor has come, as far as its frames told. When it runs away from `next` (frames were lost
+    /// that should not have been), an MSN that comes round again is a later one, not the next.
+    seen: u32,
+    context: Context,
+    model: Model,
+}
+
+impl Incarnation {
+    /// The incarnation that this native ACK begins, before its first frame.
+    fn new(native: &Native, msn: u8) -> Self {
+        let next = u32::from(msn);
+        let context = Context::new(&native.header);
+        Self { started: native.check, next, seen: next, context, model: Model::NEW }
+    }
+
+    /// How far this MSN is ahead of the next one; negative: how far behind. What it tells about the compressor is
+    /// noted.
+    fn age(&mut self, msn: u8) -> i32 {
+        let msn = MSN.decode(self.seen, msn.into());
+        if msn.wrapping_sub(self.seen) as i32 > 0 {
+            self.seen = msn;
+        }
+        msn.wrapping_sub(self.next) as i32
+    }
+
+    /// Decodes a frame whose turn it is and moves on behind it, or stays as it was.
+    fn decode(&mut self, frame: &Frame<'_>, output: &mut Output) -> Result<(), Dropped> {
+        output.clear();
+        let mut context = self.context;
+        if frame.kind.is_batch() {
+            let mut model = self.model;
+            output.decode_batch(frame, &mut context, &mut model)?;
+            output.check(frame)?;
+            self.model = model;
+        } else {
+            output.decode_per_ack(frame, &mut context)?;
+            output.check(frame)?;
+        }
+        self.context = context;
+        self.next = self.next.wrapping_add(output.lengths.len() as u32);
+        self.seen = self.next;
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    flow: Flow,
+    cid: u8,
+    /// The newest first; all are newer than the one the incarnation started from.
+    candidates: [Option<Native>; CANDIDATES],
+    incarnation: Option<Incarnation>,
+    last_use: u64,
+}
+
+/// Reconstitutes the ACKs of one peer. See the [module](super) for the rules.
+#[derive(Clone, Debug)]
+pub struct Decompressor {
+    slots: Vec<Slot>,
+    limits: Limits,
+    output: Output,
+    clock: u64,
+}
+
+impl Decompressor {
+    /// A decompressor without contexts. `limits` are clamped to their ranges; `contexts` no smaller than the
+    /// compressor's.
+    pub fn new(limits: Limits) -> Self {
+        let limits = limits.clamped();
+        Self {
+            slots: Vec::new(),
+            limits,
+            output: Output {
+                octets: Vec::with_capacity(MAX_FRAME_ACKS * MAX_HEADER_LEN),
+                lengths: Vec::with_capacity(MAX_FRAME_ACKS),
+            },
+            clock: 0,
+        }
+    }
+
+    /// A native pure ACK came from the peer: compressed ones may follow it.
+    ///
+    /// `packet` is the whole IP packet; anything but a good pure ACK is ignored, so a driver may pass every packet.
+    pub fn note_native(&mut self, packet: &[u8]) {
+        let Ok(header) = pure_ack(packet) else { return };
+        self.clock += 1;
+        let native = Native { check: native_check(&header), header };
+        let at = self.claim(Flow::of(&header));
+        let slot = &mut self.slots[at];
+        slot.last_use = self.clock;
+        if slot.incarnation.as_ref().is_some_and(|incarnation| incarnation.started == native.check) {
+            return;
+        }
+        // The newest goes first; one that is there already moves up.
+        let known = slot.candidates.iter().position(|c| c.is_some_and(|c| c.check == native.check));
+        slot.candidates[..=known.unwrap_or(CANDIDATES - 1)].rotate_right(1);
+        slot.candidates[0] = Some(native);
+    }
+
+    /// Decodes the frames that came with one LL ACK, calling `deliver` with each new ACK: a whole IP packet, its
+    /// checksums computed.
+    ///
+    /// A frame is delivered whole or not at all, and changes a context only if it is delivered.
+    pub fn receive(&mut self, bytes: &[u8], deliver: &mut dyn FnMut(&[u8])) -> Report {
+        let mut report = Report::default();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            report.frames += 1;
+            let outcome = match Frame::split(rest) {
+                None => {
+                    report.malformed += 1;
+                    return report;
+                }
+                Some((frame, behind)) => {
+                    rest = behind;
+                    frame.ok_or(Dropped::Malformed).and_then(|frame| self.receive_frame(&frame))
+                }
+            };
+            match outcome {
+                Ok(()) => report.acks += self.output.deliver(deliver),
+                Err(Dropped::Duplicate) => report.duplicates += 1,
+                Err(Dropped::Malformed) => report.malformed += 1,
+                Err(Dropped::NoContext) => report.no_context += 1,
+                Err(Dropped::Gap) => report.gap += 1,
+                Err(Dropped::Stale) => report.stale += 1,
+                Err(Dropped::Check) => report.check += 1,
+            }
+        }
+        report
+    }
+
+    /// Leaves the frame's ACKs in the output, or every context as it was.
+    fn receive_frame(&mut self, frame: &Frame<'_>) -> Result<(), Dropped> {
+        self.clock += 1;
+        if frame.kind.is_init() {
+            return self.receive_first(frame);
+        }
+        let at = self.current(frame.cid).ok_or(Dropped::NoContext)?;
+        let slot = &mut self.slots[at];
+        let Some(incarnation) = &mut slot.incarnation else { return Err(Dropped::NoContext) };
+        // The MSN decides before anything of the context is read.
+        match incarnation.age(frame.msn) {
+            ..0 => return Err(Dropped::Duplicate),
+            0 => {}
+            _ => return Err(Dropped::Gap),
+        }
+        incarnation.decode(frame, &mut self.output)?;
+        slot.last_use = self.clock;
+        Ok(())
+    }
+
+    /// A frame that begins an incarnation: decoded against the native ACK it names.
+    fn receive_first(&mut self, frame: &Frame<'_>) -> Result<(), Dropped> {
+        let named =
+            |slot: &Slot| slot.candidates.iter().position(|c| c.is_some_and(|c| c.check == frame.native));
+        let found = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| slot.cid == frame.cid)
+            .find_map(|(at, slot)| Some((at, named(slot)?)));
+        let Some((at, candidate)) = found else {
+            return Err(self.why_not_first(frame));
+        };
+        let Some(native) = self.slots[at].candidates[candidate] else { return Err(Dropped::Stale) };
+        let mut incarnation = Incarnation::new(&native, frame.msn);
+        incarnation.decode(frame, &mut self.output)?;
+        // The compressor gives a CID to one flow at a time.
+        for slot in self.slots.iter_mut().filter(|slot| slot.cid == frame.cid) {
+            slot.incarnation = None;
+        }
+        let slot = &mut self.slots[at];
+        slot.incarnation = Some(incarnation);
+        slot.candidates[candidate..].fill(None);
+        slot.last_use = self.clock;
+        Ok(())
+    }
+
+    /// Why a first frame that names no candidate is dropped.
+    fn why_not_first(&mut self, frame: &Frame<'_>) -> Dropped {
+        let Some(at) = self.current(frame.cid) else {
+            let known = self.slots.iter().any(|slot| slot.cid == frame.cid);
+            return if known { Dropped::Stale } else { Dropped::NoContext };
+        };
+        let age = self.slots[at].incarnation.as_mut().map_or(0, |incarnation| incarnation.age(frame.msn));
+        if age < 0 { Dropped::Duplicate } else { Dropped::Stale }
+    }
+
+    /// The slot whose flow uses this CID at present.
+    fn current(&self, cid: u8) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.cid == cid && slot.incarnation.is_some())
+    }
+
+    /// The slot of this flow: its own, a free one, or the longest unused.
+    fn claim(&mut self, flow: Flow) -> usize {
+        if let Some(at) = self.slots.iter().position(|slot| slot.flow == flow) {
+            return at;
+        }
+        let fresh = Slot {
+            flow,
+            cid: flow.cid(),
+            candidates: [None; CANDIDATES],
+            incarnation: None,
+            last_use: self.clock,
+        };
+        if self.slots.len() < self.limits.contexts {
+            self.slots.push(fresh);
+            return self.slots.len() - 1;
+        }
+        let oldest = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.last_use);
+        let at = oldest.map_or(0, |(at, _)| at);
+        self.slots[at] = fresh;
+        at
+    }
+}
+
+/// The ACKs of the frame at hand.
+#[derive(Clone, Debug)]
+struct Output {
+    /// Their headers one after another.
+    octets: Vec<u8>,
+    /// The length of each.
+    lengths: Vec<u8>,
+}
+
+impl Output {
+    fn clear(&mut self) {
+        self.octets.clear();
+        self.lengths.clear();
+    }
+
+    fn deliver(&self, deliver: &mut dyn FnMut(&[u8])) -> usize {
+        let mut rest = self.octets.as_slice();
+        for &length in &self.lengths {
+            let (packet, behind) = rest.split_at(usize::from(length));
+            deliver(packet);
+            rest = behind;
+        }
+        self.lengths.len()
+    }
+
+    fn check(&self, frame: &Frame<'_>) -> Result<(), Dropped> {
+        if CRC8.check(&self.octets) == frame.check { Ok(()) } else { Err(Dropped::Check) }
+    }
+
+    fn decode_batch(
+        &mut self,
+        frame: &Frame<'_>,
+        context: &mut Context,
+        model: &mut Model,
+    ) -> Result<(), Dropped> {
+        let mut coder = Decoder::new(frame.body);
+        for index in 0..MAX_FRAME_ACKS {
+            let is_last = model.last(&mut coder, index, false);
+            let place = Place { index, is_last };
+            let delta = model.ack(&mut coder, context, place, &Delta::NONE).ok_or(Dropped::Malformed)?;
+            self.push(context, &delta)?;
+            if is_last {
+                return Ok(());
+            }
+        }
+        Err(Dropped::Malformed)
+    }
+
+    fn decode_per_ack(&mut self, frame: &Frame<'_>, context: &mut Context) -> Result<(), Dropped> {
+        let mut reader = Reader::new(frame.body);
+        if let Kind::Short { pair } = frame.kind {
+            let delta = per_ack::from_head(context, pair);
+            self.push(context, &delta)?;
+        }
+        while !reader.rest().is_empty() || self.lengths.is_empty() {
+            if self.lengths.len() == MAX_FRAME_ACKS {
+                return Err(Dropped::Malformed);
+            }
+            let first = self.lengths.is_empty();
+            let (delta, mark) = per_ack::read(&mut reader, context, first).ok_or(Dropped::Malformed)?;
+            let start = self.octets.len();
+            let msn = frame.msn.wrapping_add(self.lengths.len() as u8);
+            self.push(context, &delta)?;
+            if mark.is_some_and(|mark| mark != per_ack::mark(msn, &self.octets[start..])) {
+                return Err(Dropped::Check);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the header that differs by `delta` and moves the context there.
+    fn push(&mut self, context: &mut Context, delta: &Delta) -> Result<(), Dropped> {
+        let header = context.apply(delta).ok_or(Dropped::Malformed)?;
+        let start = self.octets.len();
+        self.octets.resize(start + header.len(), 0);
+        let length = header.emit(&mut self.octets[start..]).ok_or(Dropped::Malformed)?;
+        self.lengths.push(length as u8);
+        context.advance(delta, &header);
+        Ok(())
+    }
+}

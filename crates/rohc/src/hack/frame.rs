@@ -1,0 +1,133 @@
+//! The fixed part of a frame.
+//!
+//! ```text
+//!   0 1 2 3   4 5 6 7
+//! +---------+---------+
+//! | length  |  kind   |  octets behind the check; 15: a varint of (length - 15) follows the check
+//! +---------+---------+
+//! |        CID        |
+//! +-------------------+
+//! |        MSN        |  of the first ACK in it
+//! +-------------------+
+//! |       CRC-8       |  over the whole headers of all its ACKs
+//! +-------------------+
+//! |  [more length]    |  1-2 octets
+//! +-------------------+
+//! | [native's CRC-16] |  kinds that begin an incarnation
+//! +-------------------+
+//! |        ACKs       |
+//! +-------------------+
+//! ```
+
+use alloc::vec::Vec;
+
+use super::octets::{Octets, Reader, Writer};
+
+/// Octets of the part every frame has.
+const FIXED_LEN: usize = 4;
+/// Length nibble of a frame with more length behind the check.
+const MORE: u8 = 15;
+
+/// What the low nibble of the first octet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// ACK by ACK; the first one has the expected step and timestamps that rose by `pair / 3` and `pair % 3`.
+    Short { pair: u8 },
+    /// ACK by ACK; the first one as the octets say.
+    Long,
+    /// The same, and the first of an incarnation.
+    LongInit,
+    /// Range coded.
+    Batch,
+    /// The same, and the first of an incarnation.
+    BatchInit,
+}
+
+impl Kind {
+    const fn to_nibble(self) -> u8 {
+        match self {
+            Self::Short { pair } => pair,
+            Self::Long => 9,
+            Self::LongInit => 10,
+            Self::Batch => 11,
+            Self::BatchInit => 12,
+        }
+    }
+
+    const fn from_nibble(nibble: u8) -> Option<Self> {
+        Some(match nibble {
+            0..9 => Self::Short { pair: nibble },
+            9 => Self::Long,
+            10 => Self::LongInit,
+            11 => Self::Batch,
+            12 => Self::BatchInit,
+            _ => return None,
+        })
+    }
+
+    /// True for the range-coded kinds.
+    pub const fn is_batch(self) -> bool {
+        matches!(self, Self::Batch | Self::BatchInit)
+    }
+
+    /// True for the kinds that carry the check of the native ACK they start from.
+    pub const fn is_init(self) -> bool {
+        matches!(self, Self::LongInit | Self::BatchInit)
+    }
+}
+
+/// One frame, taken apart as far as that needs no context.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    pub kind: Kind,
+    pub cid: u8,
+    pub msn: u8,
+    pub check: u8,
+    /// CRC-16 of the native ACK this incarnation starts from; 0 for other kinds.
+    pub native: u16,
+    pub body: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Splits the first frame off `octets`.
+    ///
+    /// The frame itself is `None` when it has an unknown kind; the octets behind it are still found. Returns `None`
+    /// when they are not: the length runs past the end.
+    pub fn split(octets: &'a [u8]) -> Option<(Option<Self>, &'a [u8])> {
+        let (fixed, rest) = octets.split_first_chunk::<FIXED_LEN>()?;
+        let mut reader = Reader::new(rest);
+        let mut length = usize::from(fixed[0] >> 4);
+        if length == usize::from(MORE) {
+            length += usize::try_from(reader.varint(0)?).ok()?;
+        }
+        let rest = reader.rest();
+        let (body, rest) = (rest.get(..length)?, &rest[length..]);
+        Some((Self::read(*fixed, body), rest))
+    }
+
+    fn read(fixed: [u8; FIXED_LEN], body: &'a [u8]) -> Option<Self> {
+        let kind = Kind::from_nibble(fixed[0] & 0xf)?;
+        let [_, cid, msn, check] = fixed;
+        let (native, body) = if kind.is_init() {
+            let (native, body) = body.split_first_chunk::<2>()?;
+            (u16::from_be_bytes(*native), body)
+        } else {
+            (0, body)
+        };
+        Some(Self { kind, cid, msn, check, native, body })
+    }
+
+    /// Appends the frame.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let length = self.body.len() + if self.kind.is_init() { 2 } else { 0 };
+        let nibble = length.min(usize::from(MORE)) as u8;
+        out.extend_from_slice(&[nibble << 4 | self.kind.to_nibble(), self.cid, self.msn, self.check]);
+        if nibble == MORE {
+            Writer::new(out).varint((length - usize::from(MORE)) as u64);
+        }
+        if self.kind.is_init() {
+            out.extend_from_slice(&self.native.to_be_bytes());
+        }
+        out.extend_from_slice(self.body);
+    }
+}

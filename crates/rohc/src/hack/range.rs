@@ -1,0 +1,251 @@
+//! Adaptive binary range coder: every yes-or-no of a batch costs what it tells, often far less than a bit.
+//!
+//! One description of the fields serves both directions: it is written against [`BitCoder`], which the encoder and
+//! the decoder both are. An encoder writes the bit it is given; a decoder ignores it and returns the one it reads.
+
+use alloc::vec::Vec;
+
+/// Below this the range is widened by another octet.
+const RENORMALISE: u32 = 1 << 24;
+
+/// Probability of a 1, 12 bits, and in the low four bits how often it was adapted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chance(u16);
+
+/// A new estimate follows what it sees at once, an old one slowly: the divisor as a shift, by age.
+const RATE: [u8; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5];
+const AGE_MASK: u16 = 0xf;
+
+impl Chance {
+    /// Nothing is known.
+    pub const EVEN: Self = Self(0x8000);
+    /// A 1 is the exception: one in thirty-two.
+    pub const RARE: Self = Self(0x0800 | 3);
+    /// A 1 is less common: one in four.
+    pub const SELDOM: Self = Self(0x4000 | 1);
+    /// A 1 is more common: seven in eight.
+    pub const OFTEN: Self = Self(0xe000 | 2);
+
+    /// In 65536ths, never certain.
+    #[inline]
+    fn value(self) -> u32 {
+        u32::from(self.0 & !AGE_MASK).clamp(48, 0x1_0000 - 48)
+    }
+
+    #[inline]
+    fn adapt(&mut self, bit: bool) {
+        let age = self.0 & AGE_MASK;
+        let rate = RATE[usize::from(age)];
+        let value = self.0 & !AGE_MASK;
+        let value = if bit { value + ((0xfff0 - value) >> rate) } else { value - (value >> rate) };
+        self.0 = (value & !AGE_MASK) | (age + 1).min(AGE_MASK);
+    }
+}
+
+/// Either direction of the coder.
+pub(super) trait BitCoder {
+    /// Codes one bit with the estimate `chance`, and adapts it.
+    fn bit(&mut self, chance: &mut Chance, bit: bool) -> bool;
+
+    /// Codes the low `bits` (0..=32) of `value` at face value.
+    fn plain(&mut self, bits: u32, value: u32) -> u32;
+}
+
+/// Appends coded bits to a buffer.
+pub(super) struct Encoder<'a> {
+    out: &'a mut Vec<u8>,
+    /// Where this coder's octets begin: a carry never runs further back.
+    start: usize,
+    low: u32,
+    range: u32,
+}
+
+impl<'a> Encoder<'a> {
+    /// A coder whose octets start at the end of `out`.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        let start = out.len();
+        Self { out, start, low: 0, range: u32::MAX }
+    }
+
+    /// Adds to the number written so far.
+    #[inline]
+    fn add(&mut self, amount: u32) {
+        let (low, carry) = self.low.overflowing_add(amount);
+        self.low = low;
+        if carry {
+            self.carry();
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self) {
+        for octet in self.out[self.start..].iter_mut().rev() {
+            *octet = octet.wrapping_add(1);
+            if *octet != 0 {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn renormalise(&mut self) {
+        while self.range < RENORMALISE {
+            self.out.push((self.low >> 24) as u8);
+            self.low <<= 8;
+            self.range <<= 8;
+        }
+    }
+
+    /// Ends the code with as few octets as tell it from every other; the decoder reads zeros behind the end.
+    pub fn finish(mut self) {
+        for octets in 0..=4 {
+            let tail = u32::MAX.checked_shr(8 * octets).unwrap_or(0);
+            let padding = (self.low.wrapping_neg()) & tail;
+            if padding < self.range {
+                self.add(padding);
+                self.out.extend_from_slice(&self.low.to_be_bytes()[..octets as usize]);
+                break;
+            }
+        }
+        while self.out.len() > self.start && self.out.last() == Some(&0) {
+            self.out.pop();
+        }
+    }
+}
+
+impl BitCoder for Encoder<'_> {
+    #[inline]
+    fn bit(&mut self, chance: &mut Chance, bit: bool) -> bool {
+        let bound = ((u64::from(self.range) * u64::from(chance.value())) >> 16) as u32;
+        if bit {
+            self.range = bound;
+        } else {
+            self.add(bound);
+            self.range -= bound;
+        }
+        chance.adapt(bit);
+        self.renormalise();
+        bit
+    }
+
+    #[inline]
+    fn plain(&mut self, bits: u32, value: u32) -> u32 {
+        for at in (0..bits).rev() {
+            self.range >>= 1;
+            if value >> at & 1 != 0 {
+                self.add(self.range);
+            }
+            self.renormalise();
+        }
+        value
+    }
+}
+
+/// Reads coded bits; any octets at all decode to something.
+pub(super) struct Decoder<'a> {
+    octets: core::slice::Iter<'a, u8>,
+    code: u32,
+    range: u32,
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder of exactly these octets.
+    pub fn new(octets: &'a [u8]) -> Self {
+        let mut decoder = Self { octets: octets.iter(), code: 0, range: u32::MAX };
+        for _ in 0..4 {
+            decoder.shift();
+        }
+        decoder
+    }
+
+    #[inline]
+    fn shift(&mut self) {
+        self.code = self.code << 8 | u32::from(self.octets.next().copied().unwrap_or(0));
+    }
+
+    #[inline]
+    fn renormalise(&mut self) {
+        while self.range < RENORMALISE {
+            self.shift();
+            self.range <<= 8;
+        }
+    }
+}
+
+impl BitCoder for Decoder<'_> {
+    #[inline]
+    fn bit(&mut self, chance: &mut Chance, _: bool) -> bool {
+        let bound = ((u64::from(self.range) * u64::from(chance.value())) >> 16) as u32;
+        let bit = self.code < bound;
+        if bit {
+            self.range = bound;
+        } else {
+            self.code -= bound;
+            self.range -= bound;
+        }
+        chance.adapt(bit);
+        self.renormalise();
+        bit
+    }
+
+    #[inline]
+    fn plain(&mut self, bits: u32, _: u32) -> u32 {
+        let mut value = 0;
+        for _ in 0..bits {
+            self.range >>= 1;
+            let bit = self.code >= self.range;
+            if bit {
+                self.code -= self.range;
+            }
+            value = value << 1 | u32::from(bit);
+            self.renormalise();
+        }
+        value
+    }
+}
+
+/// Longest number in bits: a 32-bit value and the marks beside it.
+const NUMBER_BITS: usize = 35;
+/// Numbers of up to so many bits are learnt whole.
+const LEARNT_BITS: u32 = 5;
+
+/// Estimates for a number whose size varies widely: its length in bits by unary decisions, then what is below its
+/// leading one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    longer: [Chance; NUMBER_BITS],
+    below: [Chance; 1 << LEARNT_BITS],
+}
+
+impl Number {
+    /// Nothing is known.
+    pub const NEW: Self =
+        Self { longer: [Chance::SELDOM; NUMBER_BITS], below: [Chance::EVEN; 1 << LEARNT_BITS] };
+
+    /// Codes `value` < 2^34.
+    pub fn code<C: BitCoder>(&mut self, coder: &mut C, value: u64) -> u64 {
+        // Zero has no leading one, hence the shift by one.
+        let shifted = value + 1;
+        let given = 64 - shifted.leading_zeros();
+        let mut length = 1;
+        while length < NUMBER_BITS as u32 && coder.bit(&mut self.longer[length as usize], given > length) {
+            length += 1;
+        }
+        let mut decoded = 1u64;
+        if length <= LEARNT_BITS {
+            for at in (0..length - 1).rev() {
+                let bit =
+                    coder.bit(&mut self.below[decoded as usize | 1 << (length - 1)], shifted >> at & 1 != 0);
+                decoded = decoded << 1 | u64::from(bit);
+            }
+        } else {
+            let rest = length - 1;
+            let high = rest.saturating_sub(32);
+            let low = rest - high;
+            for (bits, below) in [(high, shifted >> low), (low, shifted)] {
+                decoded = decoded << bits | u64::from(coder.plain(bits, (below & ((1 << bits) - 1)) as u32));
+            }
+        }
+        decoded - 1
+    }
+}

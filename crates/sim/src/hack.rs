@@ -1,0 +1,223 @@
+//! The drivers of stations that speak TCP/HACK, and the check that they never tell a lie.
+
+use std::collections::VecDeque;
+
+use tacit_link::wifi::{Bss, Interrupt, StationId};
+use tacit_proto::Packet;
+use tacit_proto::hack::{Action, Config, Counters, Driver};
+use tacit_proto::units::Instant;
+
+/// ACKs remembered per link to check reconstituted ones against.
+const REMEMBERED: usize = 8_192;
+
+/// The drivers of one channel; `None` for stock stations.
+#[derive(Debug)]
+pub(crate) struct HackStations {
+    stations: Vec<Option<HackStation>>,
+}
+
+#[derive(Debug)]
+struct HackStation {
+    driver: Driver<Packet>,
+    /// Which peers speak it too: learnt at association.
+    capable: Vec<bool>,
+    /// Pure ACKs given to the driver for each peer, oldest first.
+    given: Vec<VecDeque<Packet>>,
+    before: Counters,
+}
+
+/// What the world has to do.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Pass a reconstituted ACK up at `station`.
+    Deliver { station: StationId, packet: Packet },
+    /// An ACK was reconstituted that nobody sent.
+    Wrong { station: StationId, packet: Packet },
+}
+
+impl HackStations {
+    /// Drivers for the stations of a channel that have a configuration, the access point first.
+    pub fn new(configs: &[Option<Config>], channel: &mut Bss<Packet>) -> Self {
+        let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
+        let stations = configs.iter().zip(0..).map(|(config, id)| {
+            let id = StationId(id);
+            let capable = if id == StationId::AP { capable[1..].to_vec() } else { vec![capable[0]] };
+            config.map(|config| {
+                channel.enable_hack(id);
+                HackStation {
+                    driver: Driver::new(config, capable.len()),
+                    given: vec![VecDeque::new(); capable.len()],
+                    capable,
+                    before: Counters::default(),
+                }
+            })
+        });
+        Self { stations: stations.collect() }
+    }
+
+    fn get(&mut self, station: StationId) -> Option<&mut HackStation> {
+        self.stations.get_mut(station.index())?.as_mut()
+    }
+
+    /// When the driver of `station` wants its timeout.
+    pub fn poll_timeout(&self, station: StationId) -> Option<Instant> {
+        self.stations.get(station.index())?.as_ref()?.driver.poll_timeout()
+    }
+
+    /// Does what is due at `station`.
+    pub fn handle_timeout(&mut self, now: Instant, station: StationId) {
+        if let Some(hack) = self.get(station) {
+            hack.driver.handle_timeout(now);
+        }
+    }
+
+    /// `from` sends `packet` to `to`; gives it back when no driver takes it.
+    pub fn outgoing(
+        &mut self,
+        now: Instant,
+        from: StationId,
+        to: StationId,
+        packet: Packet,
+    ) -> Option<Packet> {
+        let peer = peer_index(from, to);
+        let Some(hack) = self.get(from).filter(|hack| hack.capable[peer]) else { return Some(packet) };
+        if packet.is_pure_ack() {
+            let given = &mut hack.given[peer];
+            if given.len() == REMEMBERED {
+                given.pop_front();
+            }
+            given.push_back(packet);
+        }
+        hack.driver.handle_outgoing(now, peer, packet);
+        None
+    }
+
+    /// `packet` arrived at `station` from `from`.
+    pub fn incoming(&mut self, station: StationId, from: StationId, packet: &Packet) {
+        if let Some(hack) = self.get(station) {
+            hack.driver.handle_incoming(peer_index(station, from), packet);
+        }
+    }
+
+    /// Packets of `from` for `to` have begun to be sent.
+    pub fn drained(&mut self, from: StationId, to: StationId) {
+        if let Some(hack) = self.get(from) {
+            hack.driver.handle_drained(peer_index(from, to));
+        }
+    }
+
+    /// Tells the driver it concerns; returns its station.
+    pub fn interrupt(&mut self, interrupt: &Interrupt<Packet>) -> StationId {
+        match interrupt {
+            Interrupt::Received { station, from, heard, more_data, response } => {
+                if let Some(hack) = self.get(*station) {
+                    hack.driver.handle_received(peer_index(*station, *from), *heard, *more_data, *response);
+                }
+                *station
+            }
+            Interrupt::Appended { station, from, octets } => {
+                if let Some(hack) = self.get(*station) {
+                    hack.driver.handle_appended(peer_index(*station, *from), octets);
+                }
+                *station
+            }
+            Interrupt::Settled { station, to, payload, delivered } => {
+                if let Some(hack) = self.get(*station) {
+                    hack.driver.handle_settled(peer_index(*station, *to), payload, *delivered);
+                }
+                *station
+            }
+        }
+    }
+
+    /// Carries out what the driver of `station` wants on the channel; returns what is left for the
+    /// world, `None` when all is done.
+    pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<Packet>) -> Option<Outcome> {
+        loop {
+            let hack = self.get(station)?;
+            match hack.driver.poll_action()? {
+                Action::Send(peer, packet) => {
+                    if !channel.enqueue(now, station, peer_id(station, peer), packet) && packet.is_pure_ack()
+                    {
+                        hack.driver.handle_settled(peer, &packet, false);
+                    }
+                }
+                Action::Descriptor(peer, frame) => {
+                    if let Some((nic, peer)) = channel.nic(station, peer_id(station, peer)) {
+                        nic.add(peer, &frame);
+                    }
+                }
+                Action::ClearFresh(peer) => {
+                    if let Some((nic, peer)) = channel.nic(station, peer_id(station, peer)) {
+                        nic.clear_fresh(peer);
+                    }
+                }
+                Action::ClearRetained(peer) => {
+                    if let Some((nic, peer)) = channel.nic(station, peer_id(station, peer)) {
+                        nic.clear_retained(peer);
+                    }
+                }
+                Action::Retract(peer, packets) => {
+                    let mut gone = Vec::new();
+                    channel.retract(station, peer_id(station, peer), |packet| {
+                        let unwanted = packets.contains(packet);
+                        if unwanted {
+                            gone.push(*packet);
+                        }
+                        unwanted
+                    });
+                    gone.iter().for_each(|packet| hack.driver.handle_retracted(peer, packet));
+                }
+                Action::Deliver(peer, packet) => {
+                    return Some(self.check(station, peer_id(station, peer), packet));
+                }
+            }
+        }
+    }
+
+    /// A reconstituted ACK must be one that the sender's driver was given, in the order of its flow and
+    /// once.
+    fn check(&mut self, station: StationId, from: StationId, packet: Packet) -> Outcome {
+        let Some(sender) = self.get(from) else { return Outcome::Wrong { station, packet } };
+        let given = &mut sender.given[peer_index(from, station)];
+        match given.iter().position(|ack| *ack == packet) {
+            Some(at) => {
+                let mut position = 0;
+                given.retain(|ack| {
+                    position += 1;
+                    position > at + 1 || ack.flow != packet.flow
+                });
+                Outcome::Deliver { station, packet }
+            }
+            None => Outcome::Wrong { station, packet },
+        }
+    }
+
+    /// Measuring starts.
+    pub fn start_measuring(&mut self) {
+        for hack in self.stations.iter_mut().flatten() {
+            hack.before = hack.driver.counters();
+        }
+    }
+
+    /// Counters of `station` since measuring started; `None` for a stock one.
+    pub fn counters(&self, station: StationId) -> Option<Counters> {
+        let hack = self.stations.get(station.index())?.as_ref()?;
+        Some(hack.driver.counters().since(&hack.before))
+    }
+
+    /// Frames that could not be decoded, since the start, at all stations.
+    pub fn failed_frames(&self) -> u64 {
+        self.stations.iter().flatten().map(|hack| hack.driver.counters().failed_frames).sum()
+    }
+}
+
+/// How the driver of `station` numbers `peer`: as its NIC does.
+fn peer_index(station: StationId, peer: StationId) -> usize {
+    if station == StationId::AP { peer.index() - 1 } else { 0 }
+}
+
+/// The station that the driver of `station` calls `peer`.
+fn peer_id(station: StationId, peer: usize) -> StationId {
+    if station == StationId::AP { StationId(peer as u16 + 1) } else { StationId::AP }
+}

@@ -1,0 +1,33 @@
+//! The hot path allocates nothing per packet.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod common;
+
+use std::alloc::System;
+
+use common::{bulk, wlan};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tacit_link::wifi::phy::Standard;
+use tacit_proto::tcp;
+use tacit_proto::units::Duration;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+#[test]
+fn a_longer_run_allocates_no_more() {
+    let allocations = |seconds: u64| {
+        let mut setup = wlan(Standard::N, 150, 2, &bulk(tcp::Config::default()));
+        setup.duration = Duration::from_secs(seconds);
+        let region = Region::new(ALLOCATOR);
+        tacit_sim::run(&setup).unwrap();
+        let change = region.change();
+        change.allocations + change.reallocations
+    };
+    let (short, long) = (allocations(4), allocations(14));
+    // Ten seconds are about 150,000 packets. What grows are a queue's capacity once in a while and
+    // the histogram of queueing delays.
+    let growth = long.saturating_sub(short);
+    println!("{short} allocations in 4 s, {growth} more in the next 10 s");
+    assert!(growth < 200, "{growth} allocations in ten seconds");
+}
