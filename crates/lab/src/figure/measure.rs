@@ -36,6 +36,8 @@ pub struct Measure {
     operation: Operation,
     of: String,
     over: Option<String>,
+    /// Where on the other curve, if not at the same x.
+    over_x: Option<f64>,
     column: Option<String>,
     /// Ends of the range of x, inclusive.
     from: f64,
@@ -71,12 +73,16 @@ impl Measure {
                 (section.or("x-from", f64::NEG_INFINITY, finite)?, section.or("x-to", f64::INFINITY, finite)?)
             }
         };
+        let over_x = section.optional("over-x", finite)?;
+        if over_x.is_some() && over.is_none() {
+            return Err(section.error("over-x", "says where on the curve that over names"));
+        }
         let column = section.optional("column", text)?;
         // Known keys, whether they were looked at or not.
         section.node("x-from");
         section.node("x-to");
         section.finish()?;
-        Ok(Self { operation, of, over, column, from, to })
+        Ok(Self { operation, of, over, over_x, column, from, to })
     }
 
     /// Names of curves it refers to.
@@ -104,7 +110,8 @@ impl Measure {
         let mut values = Vec::new();
         for (x, columns) in points {
             let a = columns.get(column).copied().flatten()?;
-            let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(*x, *other)));
+            let at = self.over_x.unwrap_or(*x);
+            let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(at, *other)));
             let b = match twin {
                 Some(point) => point?.1.get(column).copied().flatten()?,
                 None => 0.0,
