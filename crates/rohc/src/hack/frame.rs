@@ -65,6 +65,11 @@ impl Kind {
         })
     }
 
+    /// True for the range-coded kinds.
+    pub const fn is_batch(self) -> bool {
+        matches!(self, Self::Batch | Self::BatchInit)
+    }
+
     /// True for the kinds that carry the check of the native ACK they start from.
     pub const fn is_init(self) -> bool {
         matches!(self, Self::LongInit | Self::BatchInit)
