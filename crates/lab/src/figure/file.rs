@@ -1,6 +1,7 @@
 //! A figure file, read.
 
-use super::measure::{Measure, finite};
+use super::measure::{self, finite};
+use super::timeline::{self, Timeline};
 use crate::error::InputError;
 use crate::input::{Mismatch, Section, Tree, Value, flag, integer, numbers, one_of, ratio, text, texts};
 use crate::metric;
@@ -28,6 +29,7 @@ pub(super) enum Source {
     /// A figure of [`crate::theory`].
     Theory(String),
     Sweep(Box<Sweep>),
+    Timeline(Box<Timeline>),
 }
 
 /// Simulations: one curve per scheme over one axis.
@@ -69,6 +71,13 @@ pub(super) struct Claim {
     pub deviation: Option<String>,
 }
 
+/// What a claim measures: one kind for curves, one for time lines.
+#[derive(Clone, Debug)]
+pub(super) enum Measure {
+    Curves(measure::Measure),
+    Timeline(timeline::Measure),
+}
+
 /// On which sides of the paper's value the tolerance counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
@@ -96,14 +105,17 @@ impl Figure {
         let tree = Tree::parse(source, toml)?;
         let root = Section::root(source, &tree);
         let plot = root.section("plot")?;
+        let kind = read_source(&root)?;
+        let claims = root.sections("claim")?.into_iter().map(|claim| read_claim(claim, &kind));
+        let claims = claims.collect::<Result<_, _>>()?;
         let figure = Self {
             id: id.to_owned(),
             title: root.required("title", text)?,
             paper: root.required("paper", text)?,
-            source: read_source(&root)?,
+            source: kind,
             log_x: plot.or("log-x", false, flag)?,
             log_y: plot.or("log-y", false, flag)?,
-            claims: root.sections("claim")?.into_iter().map(read_claim).collect::<Result<_, _>>()?,
+            claims,
         };
         plot.finish()?;
         figure.check_names(&root)?;
@@ -115,14 +127,15 @@ impl Figure {
     fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
         let Source::Sweep(sweep) = &self.source else { return Ok(()) };
         for claim in &self.claims {
+            let Measure::Curves(measure) = &claim.measure else { continue };
             if let Some(name) =
-                claim.measure.curves().find(|name| !sweep.schemes.iter().any(|scheme| scheme.name == *name))
+                measure.curves().find(|name| !sweep.schemes.iter().any(|scheme| scheme.name == *name))
             {
                 return Err(
                     root.error("claim", format!("{:?} measures {name:?}, which is not swept", claim.text))
                 );
             }
-            if let Some(name) = claim.measure.column() {
+            if let Some(name) = measure.column() {
                 column(&Value::Text(name.to_owned())).map_err(|mismatch| {
                     root.error("claim", format!("{:?}: {}", claim.text, mismatch.what))
                         .allowed(mismatch.allowed)
@@ -134,16 +147,18 @@ impl Figure {
 }
 
 fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
-    let (theory, sweep) = (root.section("theory")?, root.section("sweep")?);
-    match (theory.is_present(), sweep.is_present()) {
-        (true, false) => {
+    let (theory, sweep, timeline) =
+        (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
+    match (theory.is_present(), sweep.is_present(), timeline.is_present()) {
+        (true, false, false) => {
             let known = crate::theory::IDS.map(|id| (id, id));
             let figure = theory.required("figure", one_of(&known))?;
             theory.finish()?;
             Ok(Source::Theory(figure.to_owned()))
         }
-        (false, true) => read_sweep(sweep).map(|sweep| Source::Sweep(Box::new(sweep))),
-        _ => Err(root.error("theory", "exactly one of [theory] and [sweep] is needed")),
+        (false, true, false) => read_sweep(sweep).map(|sweep| Source::Sweep(Box::new(sweep))),
+        (false, false, true) => Timeline::read(timeline).map(|timeline| Source::Timeline(Box::new(timeline))),
+        _ => Err(root.error("theory", "exactly one of [theory], [sweep] and [timeline] is needed")),
     }
 }
 
@@ -203,14 +218,19 @@ pub(super) fn resolve_column(name: &str) -> Option<(usize, f64)> {
     metric::position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
 }
 
-fn read_claim(section: Section<'_>) -> Result<Claim, InputError> {
+fn read_claim(section: Section<'_>, source: &Source) -> Result<Claim, InputError> {
     let paper = section.required("paper", finite)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
+    let measure = section.section("measure")?;
+    let measure = match source {
+        Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
+        Source::Theory(_) | Source::Sweep(_) => Measure::Curves(measure::Measure::read(measure)?),
+    };
     let claim = Claim {
         text: section.required("text", text)?,
         paper,
         unit: section.or("unit", String::new(), text)?,
-        measure: Measure::read(section.section("measure")?)?,
+        measure,
         tolerance: section.required("tolerance", |value| tolerance(value, paper))?,
         bound: section.or("bound", Bound::Both, one_of(&bounds))?,
         deviation: section.optional("deviation", text)?,
