@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tacit_sim::RunError;
 
-use crate::audit::AuditError;
+use crate::capture::CaptureError;
 
 /// A scenario, figure file or argument that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +51,9 @@ pub enum LabError {
     /// Something the user wrote.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A capture that cannot be audited.
+    /// A capture that cannot be used.
     #[error(transparent)]
-    Audit(#[from] AuditError),
+    Capture(#[from] CaptureError),
     /// A file or directory that cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
