@@ -70,6 +70,14 @@ pub enum LabError {
         /// What is wrong with it.
         what: String,
     },
+    /// A packet did not come back from the codec as it went in: a defect of this program.
+    #[error("{place}: {what}; no file was written")]
+    RoundTrip {
+        /// File and packet.
+        place: String,
+        /// What came instead.
+        what: String,
+    },
     /// A run failed.
     #[error("{run}: {source}")]
     Run {

@@ -17,6 +17,7 @@ pub mod metric;
 pub mod plan;
 pub mod record;
 pub mod report;
+pub mod rohc;
 pub mod scenario;
 pub mod scheme;
 pub mod single;
