@@ -26,6 +26,7 @@ enum Sent {
 }
 
 pub(super) struct HackPair {
+    coding: Coding,
     compressor: Compressor,
     decompressor: Decompressor,
     last_nanos: Option<i128>,
@@ -49,6 +50,7 @@ pub(super) struct HackPair {
 impl HackPair {
     pub fn new(coding: Coding) -> Self {
         Self {
+            coding,
             compressor: Compressor::new(coding, LIMITS),
             decompressor: Decompressor::new(LIMITS),
             last_nanos: None,
@@ -63,24 +65,6 @@ impl HackPair {
         }
     }
 
-    fn clear(&mut self, chunk: &Chunk) {
-        self.sent.clear();
-        self.frames.clear();
-        self.natives.clear();
-        self.acks.clear();
-        self.back.clear();
-        self.ends.clear();
-        self.delivered.clear();
-        self.cid_taken = 0;
-        // Nothing below has to grow while the time is taken.
-        self.sent.reserve(chunk.places.len());
-        self.frames.reserve(chunk.octets.len());
-        self.acks.reserve(chunk.places.len());
-        self.back.reserve(chunk.octets.len());
-        self.ends.reserve(chunk.places.len());
-        self.delivered.reserve(chunk.places.len());
-    }
-
     fn finish_frame(&mut self) {
         let start = self.frames.len();
         let count = self.compressor.finish_frame(&mut self.frames);
@@ -92,8 +76,30 @@ impl HackPair {
 }
 
 impl Pair for HackPair {
+    fn renew(&mut self) {
+        self.compressor = Compressor::new(self.coding, LIMITS);
+        self.decompressor = Decompressor::new(LIMITS);
+        self.last_nanos = None;
+    }
+
+    fn prepare(&mut self, chunk: &Chunk) {
+        self.sent.clear();
+        self.frames.clear();
+        self.natives.clear();
+        self.acks.clear();
+        self.back.clear();
+        self.ends.clear();
+        self.delivered.clear();
+        self.cid_taken = 0;
+        self.sent.reserve(chunk.places.len());
+        self.frames.reserve(chunk.octets.len());
+        self.acks.reserve(chunk.places.len());
+        self.back.reserve(chunk.octets.len());
+        self.ends.reserve(chunk.places.len());
+        self.delivered.reserve(chunk.places.len());
+    }
+
     fn compress(&mut self, chunk: &Chunk) {
-        self.clear(chunk);
         for (at, place) in chunk.places.iter().enumerate() {
             let gap = place.at_nanos.zip(self.last_nanos).map_or(0, |(now, last)| now - last);
             if gap > GAP_NANOS || self.compressor.pending() == FRAME_ACKS {

@@ -45,7 +45,12 @@ impl StrictPair {
 }
 
 impl Pair for StrictPair {
-    fn compress(&mut self, chunk: &Chunk) {
+    fn renew(&mut self) {
+        self.compressor = Compressor::new(Config::default());
+        self.decompressor = Decompressor::new(DecompressorConfig::default());
+    }
+
+    fn prepare(&mut self, chunk: &Chunk) {
         self.rohc.resize(chunk.octets.len() + (chunk.places.len() + 1) * GROWTH, 0);
         self.back.resize(chunk.octets.len(), 0);
         self.made.clear();
@@ -53,6 +58,9 @@ impl Pair for StrictPair {
         self.done.clear();
         self.done.reserve(chunk.places.len());
         self.refused = 0;
+    }
+
+    fn compress(&mut self, chunk: &Chunk) {
         let mut start = 0;
         for (at, place) in chunk.places.iter().enumerate() {
             match self.compressor.compress(chunk.packet(place), &mut self.rohc[start..]) {
