@@ -190,3 +190,34 @@ fn check_frame<'a>(
     }
     counts.failures += missing.len() as u64;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IPv4 packet as far as it matters here.
+    fn packet(port: u8, number: u8) -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        (packet[0], packet[21], packet[30]) = (0x45, port, number);
+        packet
+    }
+
+    fn checked(sent: &[Vec<u8>], back: &[Vec<u8>]) -> (u64, u64) {
+        let mut counts = Counts::default();
+        check_frame(sent.iter().map(Vec::as_slice), back.iter().map(Vec::as_slice), &mut counts);
+        assert_eq!((counts.packets, counts.header_bytes), (sent.len() as u64, 40 * sent.len() as u64));
+        (counts.failures, counts.wrong)
+    }
+
+    #[test]
+    fn what_is_missing_and_what_is_wrong_is_told_apart() {
+        let sent = [packet(1, 1), packet(2, 1), packet(1, 2)];
+        let by_flow = [packet(1, 1), packet(1, 2), packet(2, 1)];
+        assert_eq!(checked(&sent, &by_flow), (0, 0));
+        assert_eq!(checked(&sent, &by_flow[..2]), (1, 0));
+        assert_eq!(checked(&sent, &[]), (3, 0));
+        assert_eq!(checked(&sent, &[packet(1, 2), packet(1, 1), packet(2, 1)]), (0, 2));
+        assert_eq!(checked(&sent, &[packet(1, 1), packet(3, 1)]), (2, 1));
+        assert_eq!(checked(&sent, &[packet(1, 1), packet(1, 2), packet(2, 1), packet(2, 1)]), (0, 1));
+    }
+}

@@ -146,6 +146,16 @@ pub struct Stats {
 /// # Errors
 /// Where the capture cannot be read to its end or holds nothing for this codec.
 pub fn stats(path: &Path, codec: Codec, clock: &dyn Fn() -> Duration) -> Result<Stats, LabError> {
+    in_chunks(path, codec, clock, CHUNK)
+}
+
+/// The same, with at most so many octets of packets held at a time, and the packet that goes beyond.
+pub(super) fn in_chunks(
+    path: &Path,
+    codec: Codec,
+    clock: &dyn Fn() -> Duration,
+    limit: usize,
+) -> Result<Stats, LabError> {
     let mut run = Run { clock, counts: Counts::default(), times: Vec::new() };
     let mut packets = Packets::open(path, codec.wanted())?;
     let mut chunk = Chunk::default();
@@ -153,7 +163,7 @@ pub fn stats(path: &Path, codec: Codec, clock: &dyn Fn() -> Duration) -> Result<
     let mut pair = codec.pair();
     let mut chunks = 0;
     loop {
-        let is_more = packets.fill(&mut chunk, CHUNK)?;
+        let is_more = packets.fill(&mut chunk, limit)?;
         note_flows(&mut flows, &chunk);
         run.once(pair.as_mut(), &chunk);
         chunks += 1;

@@ -104,6 +104,22 @@ fn frames_end_at_gaps_and_after_21_acks() {
 }
 
 #[test]
+fn a_capture_in_parts_gives_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    // Every ACK a frame of its own, so that the ends of parts are ends of frames, too.
+    let packets: Vec<_> =
+        (0..100).map(|i| (i * 2_000, octets(&ack(4_000 + i as u16 % 2, i / 2), &[]), 0)).collect();
+    let path = capture(directory.path(), &packets);
+    for codec in [Codec::Strict, Codec::Hack, Codec::HackBatch] {
+        let whole = stats(&path, codec, &|| Duration::ZERO).unwrap();
+        for limit in [1, 1_000, 5_199, 5_200, 5_201] {
+            let parts = stats::in_chunks(&path, codec, &|| Duration::ZERO, limit).unwrap();
+            assert_eq!(Stats { passes: whole.passes, ..parts }, whole, "{codec:?} {limit}");
+        }
+    }
+}
+
+#[test]
 fn flows_share_frames() {
     let directory = tempfile::tempdir().unwrap();
     let ports = [4_000, 4_001, 4_002];
