@@ -70,6 +70,17 @@ impl Kind {
         matches!(self, Self::Batch | Self::BatchInit)
     }
 
+    /// What people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Short { .. } => "short",
+            Self::Long => "long",
+            Self::LongInit => "long-init",
+            Self::Batch => "batch",
+            Self::BatchInit => "batch-init",
+        }
+    }
+
     /// True for the kinds that carry the check of the native ACK they start from.
     pub const fn is_init(self) -> bool {
         matches!(self, Self::LongInit | Self::BatchInit)

@@ -177,6 +177,17 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
+/// The kinds of the frames in `octets`, for statistics: `short`, `long` and `long-init` are coded ACK by ACK, `batch`
+/// and `batch-init` as one run; `-init` frames are the first since a native ACK. Ends where no frame can be found.
+pub fn frame_kinds(octets: &[u8]) -> impl Iterator<Item = &'static str> {
+    let mut rest = octets;
+    core::iter::from_fn(move || {
+        let (frame, behind) = frame::Frame::split(rest)?;
+        rest = behind;
+        frame.map(|frame| frame.kind.name())
+    })
+}
+
 /// The pure ACK that is all of `packet`.
 #[inline]
 fn pure_ack(packet: &[u8]) -> Result<crate::header::Header, Refusal> {
