@@ -1,6 +1,7 @@
 //! What is measured of a run: one table from which columns, JSON keys and figures' names follow.
 
 use tacit_link::wifi::{AirtimeUse, StationCounters};
+use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_sim::Outcome;
 use tacit_sim::record::{BssOutcome, StationOutcome};
@@ -69,6 +70,14 @@ impl<'a> View<'a> {
     fn busiest(&self) -> Option<&'a StationOutcome> {
         // Of equals the first: the access point.
         self.bss?.stations.iter().rev().max_by_key(|station| station.counters.delivered_bytes)
+    }
+
+    /// Sum over all TCP/HACK drivers; `None` where nobody has one.
+    fn hack(&self, count: impl Fn(&hack::Counters) -> u64) -> Option<f64> {
+        let mut drivers =
+            self.outcome.bss.iter().flat_map(|bss| &bss.stations).filter_map(|station| station.hack);
+        let first = count(&drivers.next()?);
+        Some(drivers.fold(first, |sum, counters| sum + count(&counters)) as f64)
     }
 
     fn sent(&self, count: impl Fn(&tcp::Counters) -> u64) -> Option<f64> {
@@ -151,6 +160,29 @@ pub const ALL: &[Metric] = &[
     }),
     metric("appended_octets_per_s", "octets of compressed TCP ACKs on link-layer ACKs", |view| {
         view.per_second(|air| air.appended_octets)
+    }),
+    metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
+        view.hack(|hack| hack.native_acks)
+    }),
+    metric("compressed_acks", "pure TCP ACKs that rode on link-layer ACKs, each counted once", |view| {
+        view.hack(|hack| hack.compressed_acks)
+    }),
+    metric("compressed_octets_per_ack", "octets of each, without repetitions", |view| {
+        Some(view.hack(|hack| hack.compressed_octets)? / view.hack(|hack| hack.compressed_acks)?)
+    }),
+    metric(
+        "compression_ratio",
+        "octets they would have had as IP packets, over the octets they had",
+        |view| Some(view.hack(|hack| hack.uncompressed_octets)? / view.hack(|hack| hack.compressed_octets)?),
+    ),
+    metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
+        view.hack(|hack| hack.flushed_acks)
+    }),
+    metric("duplicate_frames", "frames of compressed ACKs dropped as duplicates", |view| {
+        view.hack(|hack| hack.duplicate_frames)
+    }),
+    metric("failed_frames", "frames of compressed ACKs that could not be decoded", |view| {
+        view.hack(|hack| hack.failed_frames)
     }),
     metric("tcp_retransmitted_share", "segments sent again among data segments sent, whole run", |view| {
         Some(view.sent(|tcp| tcp.segments_retransmitted)? / view.sent(|tcp| tcp.data_segments_sent)?)

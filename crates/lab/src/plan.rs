@@ -49,16 +49,17 @@ impl Plan {
             let setup = changed.setup(clients, seed)?;
             let label =
                 Label { scenario: scenario.name.clone(), scheme: scheme.name.to_owned(), clients, x, seed };
-            self.runs.push(PlannedRun { id: content_id(&setup), label, setup });
+            self.runs.push(PlannedRun { id: content_id(&label, &setup), label, setup });
         }
         Ok(())
     }
 }
 
-/// The id of the run of `setup` by this program.
-pub fn content_id(setup: &Setup) -> String {
+/// The id of the run of `setup` by this program. The label is part of it: two schemes may come to the
+/// same setup, and their rows are still two.
+pub fn content_id(label: &Label, setup: &Setup) -> String {
     let mut hash = Fnv128::new();
-    let _ = write!(hash, "{}\n{setup:?}", build_identity());
+    let _ = write!(hash, "{}\n{label:?}\n{setup:?}", build_identity());
     format!("{:032x}", hash.state)
 }
 

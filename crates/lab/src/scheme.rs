@@ -2,9 +2,11 @@
 //!
 //! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
 
+use tacit_proto::hack::Coding;
+
 use crate::error::InputError;
 use crate::input::nearest;
-use crate::scenario::{Scenario, Transport};
+use crate::scenario::{HackVariant, Scenario, Transport};
 
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +40,32 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| acknowledge_every(scenario, 2),
     },
     Scheme {
+        name: "hack-more-data",
+        summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::PerAck),
+    },
+    Scheme {
+        name: "hack-batch",
+        summary: "the same, the ACKs of a frame coded together",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::Batch),
+    },
+    Scheme {
+        name: "hack-opportunistic",
+        summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::Opportunistic, Coding::PerAck),
+    },
+    Scheme {
+        name: "hack-timer",
+        summary: "TCP/HACK: ACKs wait for a fixed time",
+        role: Role::Candidate,
+        apply: |scenario| hack(scenario, HackVariant::Timer, Coding::PerAck),
+    },
+    Scheme {
         name: "tcp-l1",
-        summary: "the same, an ACK for each segment",
+        summary: "stock with an ACK for each segment",
         role: Role::Candidate,
         apply: |scenario| acknowledge_every(scenario, 1),
     },
@@ -68,13 +94,21 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| {
             scenario.traffic.transport = Transport::Udp;
             scenario.traffic.udp_rate = None;
+            scenario.hack.variant = None;
         },
     },
 ];
 
+fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
+    acknowledge_every(scenario, 2);
+    scenario.hack.variant = Some(variant);
+    scenario.hack.coding = coding;
+}
+
 fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
     scenario.traffic.transport = Transport::Tcp;
     scenario.tcp.ack_policy.every = segments;
+    scenario.hack.variant = None;
 }
 
 impl Scheme {
@@ -146,7 +180,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
-             allowed: stock, tcp-l1, tcp-l4, tcp-l8, tcp-l16, udp"
+             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, udp"
         );
     }
 }

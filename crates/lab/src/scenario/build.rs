@@ -81,8 +81,14 @@ impl Scenario {
             capture: wifi.capture,
             ..BssConfig::new(wifi.standard, (0..clients).map(station).collect())
         };
+        let hack = self.hack.config().map_or_else(Vec::new, |config| {
+            let speaks = |index| self.client_override(index).hack.unwrap_or(true);
+            std::iter::once(Some(config))
+                .chain((0..clients).map(|index| speaks(index).then_some(config)))
+                .collect()
+        });
         let clients = (0..clients).map(|index| self.client_host(index)).collect();
-        BssSetup { access_point: FAR_END, clients, config, hack: Vec::new() }
+        BssSetup { access_point: FAR_END, clients, config, hack }
     }
 
     fn push_flows(&self, index: u32, flows: &mut Vec<FlowSetup>) -> Result<(), InputError> {

@@ -15,6 +15,7 @@ use std::path::Path;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueLimit};
+use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -43,6 +44,8 @@ pub struct Scenario {
     pub run: RunPlan,
     /// The wireless hop, if there is one.
     pub wifi: Option<Wifi>,
+    /// TCP/HACK on that hop.
+    pub hack: HackPlan,
     /// The wire, the same both ways.
     pub wired: PipeConfig,
     /// How many clients when nobody says otherwise.
@@ -109,6 +112,49 @@ pub struct Wifi {
     pub station_queue: QueueLimit,
 }
 
+/// `[hack]`: how TCP ACKs wait for link-layer ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HackPlan {
+    /// Which stations do; `None` leaves all of them stock.
+    pub variant: Option<HackVariant>,
+    /// How long the timer variant waits.
+    pub timer: Duration,
+    /// How the ACKs of a frame are coded.
+    pub coding: hack::Coding,
+    /// From the reception of data to compressed ACKs in the NIC.
+    pub turnaround: Duration,
+    /// Longest wait, whatever the variant.
+    pub hold_limit: Duration,
+}
+
+/// When an ACK waits (HACK paper section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HackVariant {
+    /// While the access point says that more data follows.
+    MoreData,
+    /// It is queued as a packet too; whichever goes first goes.
+    Opportunistic,
+    /// For a fixed time.
+    Timer,
+}
+
+impl HackPlan {
+    /// The drivers' configuration; `None` for stock ones.
+    pub fn config(&self) -> Option<hack::Config> {
+        let variant = match self.variant? {
+            HackVariant::MoreData => hack::Variant::MoreData,
+            HackVariant::Opportunistic => hack::Variant::Opportunistic,
+            HackVariant::Timer => hack::Variant::Timer(self.timer),
+        };
+        Some(hack::Config {
+            variant,
+            coding: self.coding,
+            turnaround: self.turnaround,
+            hold_limit: self.hold_limit,
+        })
+    }
+}
+
 /// Which data MPDUs are lost, apart from collisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpduError {
@@ -129,6 +175,8 @@ pub struct ClientOverride {
     pub mpdu_error: Option<MpduError>,
     /// Loss of ACKs and Block Acks.
     pub link_ack_error: Option<Loss>,
+    /// Whether it speaks TCP/HACK where others do.
+    pub hack: Option<bool>,
     /// Queue at the access point.
     pub ap_queue: Option<QueueLimit>,
     /// Queue at the station.

@@ -3,13 +3,14 @@
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueLimit, wifi};
+use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion, SlowStart};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::{
-    ClientOverride, ComparePlan, Direction, MAX_CLIENTS, MAX_SEEDS, MpduError, RunPlan, Scenario,
-    TrafficPlan, Transport, Wifi, default_wire,
+    ClientOverride, ComparePlan, Direction, HackPlan, HackVariant, MAX_CLIENTS, MAX_SEEDS, MpduError,
+    RunPlan, Scenario, TrafficPlan, Transport, Wifi, default_wire,
 };
 use crate::error::InputError;
 use crate::input::{
@@ -62,6 +63,7 @@ pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenar
         description: root.or("description", String::new(), text)?,
         text: tree.to_toml(),
         run: run_section(root.section("run")?)?,
+        hack: hack_section(root.section("hack")?, wifi.is_some())?,
         wired: wired_section(root.section("wired")?)?,
         clients: clients.or("count", default_count, integer(1..=MAX_CLIENTS))?,
         stagger: clients.or("stagger", Duration::ZERO, span)?,
@@ -191,6 +193,33 @@ fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputError> {
     Ok(Some(parsed))
 }
 
+fn hack_section(section: Section<'_>, has_wifi: bool) -> Result<HackPlan, InputError> {
+    if section.is_present() && !has_wifi {
+        return Err(section.error("variant", "there is no [wifi]").allowed("[hack] beside [wifi]"));
+    }
+    let variants = [
+        ("stock", None),
+        ("more-data", Some(HackVariant::MoreData)),
+        ("opportunistic", Some(HackVariant::Opportunistic)),
+        ("timer", Some(HackVariant::Timer)),
+    ];
+    let codings = [("per-ack", hack::Coding::PerAck), ("batch", hack::Coding::Batch)];
+    let usual = hack::Config::default();
+    let wait = || within(Duration::from_micros(1)..=Duration::from_secs(1), duration);
+    let plan = HackPlan {
+        variant: section.or("variant", None, one_of(&variants))?,
+        timer: section.or("timer", DEFAULT_HACK_TIMER, wait())?,
+        coding: section.or("coding", usual.coding, one_of(&codings))?,
+        turnaround: section.or("turnaround", usual.turnaround, wait())?,
+        hold_limit: section.or("hold-limit", usual.hold_limit, wait())?,
+    };
+    section.finish()?;
+    Ok(plan)
+}
+
+/// The paper finds no good value (section 3.2); this is a few full A-MPDUs at 150 Mb/s.
+const DEFAULT_HACK_TIMER: Duration = Duration::from_millis(20);
+
 /// Linux's default interface queue length.
 const DEFAULT_QUEUE: QueueLimit = QueueLimit { packets: Some(1_000), bytes: None };
 
@@ -226,6 +255,7 @@ fn client_overrides(root: &Section<'_>, wifi: Option<&Wifi>) -> Result<Vec<Clien
                 client.ack_mode = section.or("ack-rate", None, ack_mode)?;
                 client.mpdu_error = mpdu_error(&section)?;
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
+                client.hack = section.optional("hack", flag)?;
                 client.ap_queue = section.optional("ap-queue", queue_limit)?;
                 client.station_queue = section.optional("station-queue", queue_limit)?;
             }
