@@ -1,8 +1,10 @@
 //! A figure file, read.
 
-use super::measure::{Measure, finite};
+use super::measure::Measure;
 use crate::error::InputError;
-use crate::input::{Mismatch, Section, Tree, Value, flag, integer, numbers, one_of, ratio, text, texts};
+use crate::input::{
+    Mismatch, Section, Tree, Value, flag, integer, number, numbers, one_of, ratio, text, texts,
+};
 use crate::metric;
 use crate::scenario::{MAX_CLIENTS, MAX_SEEDS};
 use crate::scheme::{self, Scheme};
@@ -16,18 +18,12 @@ pub struct Figure {
     pub title: String,
     /// Where it comes from.
     pub paper: String,
-    pub(super) source: Source,
+    /// A figure of [`crate::theory`].
+    pub(super) theory: Option<String>,
+    pub(super) sweep: Option<Box<Sweep>>,
     pub(super) log_x: bool,
     pub(super) log_y: bool,
     pub(super) claims: Vec<Claim>,
-}
-
-/// Where the curves come from.
-#[derive(Clone, Debug)]
-pub(super) enum Source {
-    /// A figure of [`crate::theory`].
-    Theory(String),
-    Sweep(Box<Sweep>),
 }
 
 /// Simulations: one curve per scheme over one axis.
@@ -37,12 +33,63 @@ pub(super) struct Sweep {
     pub assignments: Vec<String>,
     pub schemes: Vec<&'static Scheme>,
     pub axis: Axis,
+    /// A second axis: at each x the value that gives most of `column` counts.
+    pub best_of: Option<BestOf>,
     pub column: String,
     pub x_label: String,
     pub y_label: String,
     pub seeds: Option<u32>,
-    pub quick_seeds: Option<u32>,
-    pub quick_assignments: Vec<String>,
+    quick: Quick,
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Debug)]
+struct Quick {
+    seeds: Option<u32>,
+    assignments: Vec<String>,
+    x: Option<Vec<f64>>,
+    best_of: Option<Vec<f64>>,
+}
+
+/// The axis that is searched for the best at each x.
+#[derive(Clone, Debug)]
+pub(super) struct BestOf {
+    pub axis: Axis,
+    /// Of these schemes each value is a curve of its own, beside the best.
+    pub curves: Vec<&'static Scheme>,
+}
+
+impl BestOf {
+    /// Name of the curve of a scheme at one value.
+    pub fn curve_name(&self, scheme: &Scheme, value: f64) -> String {
+        format!("{} {value}{}", scheme.name, self.axis.unit)
+    }
+}
+
+impl Sweep {
+    /// The sweep as `--quick` runs it.
+    pub fn quick(&self) -> Self {
+        let mut quick = self.clone();
+        quick.seeds = self.quick.seeds.or(self.seeds);
+        quick.assignments.extend(self.quick.assignments.iter().cloned());
+        if let Some(x) = &self.quick.x {
+            quick.axis.values.clone_from(x);
+        }
+        if let (Some(values), Some(best_of)) = (&self.quick.best_of, &mut quick.best_of) {
+            best_of.axis.values.clone_from(values);
+        }
+        quick
+    }
+
+    fn curve_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.schemes.iter().map(|scheme| scheme.name.to_owned()).collect();
+        if let Some(best_of) = &self.best_of {
+            for scheme in &best_of.curves {
+                names.extend(best_of.axis.values.iter().map(|value| best_of.curve_name(scheme, *value)));
+            }
+        }
+        names
+    }
 }
 
 /// What varies along x.
@@ -53,6 +100,13 @@ pub(super) struct Axis {
     pub values: Vec<f64>,
     /// Follows the value in an assignment.
     pub unit: String,
+}
+
+impl Axis {
+    /// What puts a scenario at `value`.
+    pub fn assignment(&self, value: f64) -> String {
+        format!("{}={value}{}", self.key, self.unit)
+    }
 }
 
 /// The axis key that stands for the number of clients.
@@ -96,11 +150,13 @@ impl Figure {
         let tree = Tree::parse(source, toml)?;
         let root = Section::root(source, &tree);
         let plot = root.section("plot")?;
+        let (theory, sweep) = read_source(&root)?;
         let figure = Self {
             id: id.to_owned(),
             title: root.required("title", text)?,
             paper: root.required("paper", text)?,
-            source: read_source(&root)?,
+            theory,
+            sweep,
             log_x: plot.or("log-x", false, flag)?,
             log_y: plot.or("log-y", false, flag)?,
             claims: root.sections("claim")?.into_iter().map(read_claim).collect::<Result<_, _>>()?,
@@ -113,11 +169,13 @@ impl Figure {
 
     /// Claims may only speak of curves and columns that the sweep makes.
     fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
-        let Source::Sweep(sweep) = &self.source else { return Ok(()) };
+        let Some(sweep) = &self.sweep else { return Ok(()) };
+        let mut names = sweep.curve_names();
+        if let Some(theory) = self.theory.as_deref().and_then(|id| crate::theory::figure(id).ok()) {
+            names.extend(theory.series.into_iter().map(|series| series.name));
+        }
         for claim in &self.claims {
-            if let Some(name) =
-                claim.measure.curves().find(|name| !sweep.schemes.iter().any(|scheme| scheme.name == *name))
-            {
+            if let Some(name) = claim.measure.curves().find(|name| !names.iter().any(|known| known == name)) {
                 return Err(
                     root.error("claim", format!("{:?} measures {name:?}, which is not swept", claim.text))
                 );
@@ -133,18 +191,49 @@ impl Figure {
     }
 }
 
+/// What `[theory]` and `[sweep]` say; at least one does.
+type Source = (Option<String>, Option<Box<Sweep>>);
+
 fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
     let (theory, sweep) = (root.section("theory")?, root.section("sweep")?);
-    match (theory.is_present(), sweep.is_present()) {
-        (true, false) => {
-            let known = crate::theory::IDS.map(|id| (id, id));
-            let figure = theory.required("figure", one_of(&known))?;
-            theory.finish()?;
-            Ok(Source::Theory(figure.to_owned()))
-        }
-        (false, true) => read_sweep(sweep).map(|sweep| Source::Sweep(Box::new(sweep))),
-        _ => Err(root.error("theory", "exactly one of [theory] and [sweep] is needed")),
+    if !theory.is_present() && !sweep.is_present() {
+        return Err(root.error("theory", "at least one of [theory] and [sweep] is needed"));
     }
+    let mut source = (None, None);
+    if theory.is_present() {
+        let known = crate::theory::IDS.map(|id| (id, id));
+        source.0 = Some(theory.required("figure", one_of(&known))?.to_owned());
+        theory.finish()?;
+    }
+    if sweep.is_present() {
+        source.1 = Some(Box::new(read_sweep(sweep)?));
+    }
+    Ok(source)
+}
+
+/// The values of `key` that `section` lists.
+fn read_axis(section: &Section<'_>, key: String) -> Result<Axis, InputError> {
+    Ok(Axis {
+        key,
+        values: section.required("values", numbers)?,
+        unit: section.or("unit", String::new(), text)?,
+    })
+}
+
+fn read_best_of(section: Section<'_>) -> Result<Option<BestOf>, InputError> {
+    if !section.is_present() {
+        return Ok(None);
+    }
+    let axis = read_axis(&section, section.required("key", text)?)?;
+    if axis.values.is_empty() || axis.key == CLIENTS {
+        return Err(section.error("values", "the best of nothing").allowed("values of a scenario key"));
+    }
+    let names = section.or("curves", Vec::new(), texts)?;
+    let curves = if names.is_empty() { Ok(Vec::new()) } else { scheme::select("", &names) };
+    let curves = curves
+        .map_err(|error| section.error("curves", error.what).allowed(error.allowed.unwrap_or_default()))?;
+    section.finish()?;
+    Ok(Some(BestOf { axis, curves }))
 }
 
 fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
@@ -152,11 +241,7 @@ fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
     let schemes = scheme::select("", &names)
         .map_err(|error| section.error("schemes", error.what).allowed(error.allowed.unwrap_or_default()))?;
     let x = section.section("x")?;
-    let axis = Axis {
-        key: x.or("key", CLIENTS.to_owned(), text)?,
-        values: x.required("values", numbers)?,
-        unit: x.or("unit", String::new(), text)?,
-    };
+    let axis = read_axis(&x, x.or("key", CLIENTS.to_owned(), text)?)?;
     let whole =
         |value: &f64| value.fract().abs() < f64::EPSILON && (1.0..=f64::from(MAX_CLIENTS)).contains(value);
     if axis.key == CLIENTS && !axis.values.iter().all(whole) {
@@ -167,17 +252,30 @@ fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
     x.finish()?;
     let quick = section.section("quick")?;
     let seeds = integer(1..=MAX_SEEDS);
+    let best_of = read_best_of(section.section("best-of")?)?;
+    if let Some(scheme) = best_of
+        .iter()
+        .flat_map(|best_of| &best_of.curves)
+        .find(|scheme| !schemes.iter().any(|swept| swept.name == scheme.name))
+    {
+        return Err(section.error("best-of", format!("curves of {:?}, which is not swept", scheme.name)));
+    }
     let sweep = Sweep {
         scenario: section.required("scenario", text)?,
         assignments: section.or("set", Vec::new(), texts)?,
         schemes,
         x_label: section.or("x-label", axis.key.clone(), text)?,
         axis,
+        best_of,
         column: section.or("column", "goodput_mbps".to_owned(), column)?,
         y_label: section.or("y-label", "goodput (Mb/s)".to_owned(), text)?,
         seeds: section.optional("seeds", &seeds)?,
-        quick_seeds: quick.optional("seeds", &seeds)?,
-        quick_assignments: quick.or("set", Vec::new(), texts)?,
+        quick: Quick {
+            seeds: quick.optional("seeds", &seeds)?,
+            assignments: quick.or("set", Vec::new(), texts)?,
+            x: quick.optional("x", numbers)?,
+            best_of: quick.optional("best-of", numbers)?,
+        },
     };
     quick.finish()?;
     section.finish()?;
@@ -204,7 +302,7 @@ pub(super) fn resolve_column(name: &str) -> Option<(usize, f64)> {
 }
 
 fn read_claim(section: Section<'_>) -> Result<Claim, InputError> {
-    let paper = section.required("paper", finite)?;
+    let paper = section.required("paper", number)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
     let claim = Claim {
         text: section.required("text", text)?,
@@ -223,7 +321,7 @@ fn read_claim(section: Section<'_>) -> Result<Claim, InputError> {
 fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
     match value {
         Value::Text(_) => ratio(value).map(|share| share.as_fraction() * paper.abs()),
-        other => finite(other).map_err(|_| {
+        other => number(other).map_err(|_| {
             Mismatch::new(
                 format!("{other} is no tolerance"),
                 "\"2 %\" of the paper's value, or a number in its unit",
