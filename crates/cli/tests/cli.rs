@@ -144,10 +144,25 @@ fn theory_and_figures_speak_json() {
         }
     }
     let listed = json(&mut tacit(directory.path(), &["figure", "--list", "--json"]));
-    let all = json(&mut tacit(directory.path(), &["figure", "--all", "--quick", "--json", "--report", "f"]));
-    assert_eq!(all.as_array().unwrap().len(), listed.as_array().unwrap().len());
+    let several = ["figure", "tack/fig8", "hack/fig1b", "--json", "--report", "f"];
+    let outcomes = json(&mut tacit(directory.path(), &several));
+    assert_eq!((&outcomes[0]["id"], &outcomes[1]["id"]), (&"tack/fig8".into(), &"hack/fig1b".into()));
+    assert!(listed.as_array().unwrap().iter().any(|figure| figure["id"] == "tack/fig8"));
     assert!(directory.path().join("f/index.html").is_file());
-    assert!(directory.path().join("f/hack-fig1a.svg").is_file());
+    assert!(directory.path().join("f/hack-fig1b.svg").is_file());
+}
+
+#[test]
+fn the_exit_code_tells_whether_a_claim_failed() {
+    let directory = empty();
+    let output =
+        tacit(directory.path(), &["figure", "--all", "--quick", "--json", "--no-report"]).output().unwrap();
+    let outcomes: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let claims =
+        || outcomes.as_array().unwrap().iter().flat_map(|figure| figure["claims"].as_array().unwrap());
+    let failed = claims().any(|claim| claim["pass"] == false && claim["deviation"].is_null());
+    assert!(claims().count() >= 20);
+    assert_eq!(output.status.code(), Some(i32::from(failed)));
 }
 
 #[test]

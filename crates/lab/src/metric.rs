@@ -197,6 +197,9 @@ pub const ALL: &[Metric] = &[
     }),
     metric("tcp_rtos", "retransmission timeouts, whole run", |view| view.sent(|tcp| tcp.timeouts)),
     metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|tcp| tcp.fast_recoveries)),
+    metric("tcp_acks_sent", "pure ACKs that TCP receivers sent, whole run", |view| {
+        view.received(|tcp| tcp.acks_sent)
+    }),
     metric("tcp_data_per_ack", "data segments received per ACK sent, whole run", |view| {
         Some(view.received(|tcp| tcp.data_segments_received)? / view.received(|tcp| tcp.acks_sent)?)
     }),

@@ -3,6 +3,7 @@
 //! Everybody has something to send to the access point all the time. The model assumes that frames
 //! are never given up and that after a collision everybody waits as long as after a success, so the
 //! channel is set up that way: no retry limit, no EIFS.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};

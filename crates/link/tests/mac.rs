@@ -1,4 +1,5 @@
 //! What a channel does, frame by frame: each test is a script of losses and the frames that follow.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};

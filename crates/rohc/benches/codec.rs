@@ -1,5 +1,5 @@
 //! Nanoseconds per packet each way, beside a copy of the header as a number that depends less on the machine.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -2,12 +2,17 @@
 //!
 //! All are reflected (least significant bit first). The three ROHC checks start with all ones and have no final
 //! exclusive-or. Eight octets are taken per step, because one octet at a time costs a table look-up's latency each.
+//!
+//! The check over a whole header is shorter still: both x^3 + x + 1 and the CRC-7 polynomial divide x^56 - 1, so octets
+//! seven places apart weigh the same. All octets are first folded on seven, which takes one exclusive-or per word.
 
 /// A reflected CRC of at most eight bits: look-up tables for eight octets at a time.
 pub struct Crc {
     /// `tables[n][octet]`: the remainder of `octet` followed by `n` zero octets.
     tables: [[u8; 256]; 8],
     initial: u8,
+    /// The polynomial divides x^56 - 1.
+    folds: bool,
 }
 
 impl Crc {
@@ -38,7 +43,7 @@ impl Crc {
             }
             zeros += 1;
         }
-        Self { tables, initial: (0xffu16 >> (8 - width)) as u8 }
+        Self { tables, initial: (0xffu16 >> (8 - width)) as u8, folds: width < 8 }
     }
 
     /// The state before the first octet.
@@ -72,8 +77,36 @@ impl Crc {
     /// The check over `octets`.
     #[inline]
     pub fn check(&self, octets: &[u8]) -> u8 {
+        if self.folds && octets.len() >= 8 {
+            return self.remainder(fold(self.initial, octets));
+        }
         self.update(self.initial, octets)
     }
+
+    /// The remainder of seven octets, the first of them lowest in `word`.
+    #[inline]
+    fn remainder(&self, word: u64) -> u8 {
+        let octets = word.to_le_bytes();
+        (0..7).fold(0, |state, at| state ^ self.tables[6 - at][usize::from(octets[at])])
+    }
+}
+
+/// Seven octets that have the same remainder as the eight or more in `octets` with this initial state.
+#[inline]
+fn fold(initial: u8, octets: &[u8]) -> u64 {
+    const SEVEN: u64 = u64::MAX >> 8;
+    let head = octets.len() % 7;
+    let first = octets.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
+    let first = first & !(SEVEN << (8 * head)) & SEVEN ^ u64::from(initial);
+    // Places count from the end, so the head takes the last of the seven; an empty one holds only the initial state.
+    let mut folded = if head == 0 { first } else { first << (8 * (7 - head)) };
+    let mut rest = &octets[head..];
+    while let Some(chunk) = rest.first_chunk::<8>() {
+        folded ^= u64::from_le_bytes(*chunk) & SEVEN;
+        rest = &rest[7..];
+    }
+    let last = octets.last_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
+    folded ^ last >> 8
 }
 
 /// CRC-3: 1 + x + x^3.

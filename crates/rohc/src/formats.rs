@@ -15,8 +15,16 @@ pub(crate) enum Field {
     SeqScaled,
     Ack,
     AckScaled,
-    Window,
     Msn,
+    TsValue,
+    TsEcho,
+    AckResidue,
+    SeqResidue,
+    PayloadLen,
+    /// Changes whenever SACK edges do (compressor only).
+    SackId,
+    // From here on what changes seldom.
+    Window,
     Ttl,
     EcnUsed,
     Behavior,
@@ -24,19 +32,15 @@ pub(crate) enum Field {
     Stride,
     UrgentPointer,
     Dscp,
-    AckResidue,
-    SeqResidue,
-    PayloadLen,
     /// IP ECN (2 bits), TCP reserved flags (4), CWR and ECE (2), as in the irregular chain.
     EcnBits,
-    TsValue,
-    TsEcho,
     /// Changes whenever the order or presence of options does (compressor only).
     ListId,
-    /// Changes whenever SACK edges do (compressor only).
-    SackId,
     /// Changes whenever the contents of generic options do (compressor only).
     GenericId,
+    /// Fills up to a whole number of vectors.
+    #[allow(dead_code)]
+    Spare,
     // Said anew by every packet.
     Psh,
     Rsf,
@@ -56,6 +60,8 @@ pub(crate) enum Field {
     TtlIndicator,
 }
 
+/// The first of the kept fields that change seldom.
+pub(crate) const SELDOM: usize = Window as usize;
 /// Fields that the context keeps.
 pub(crate) const KEPT: usize = Psh as usize;
 const FIELDS: usize = TtlIndicator as usize + 1;

@@ -148,14 +148,26 @@ impl Header {
     /// header states (link padding) are ignored.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_either::<true>(packet).map(|(header, _)| header)
+    }
+
+    /// Like [`Header::parse`], but leaves the option area where it is: the header returned has none.
+    #[inline(always)]
+    pub(crate) fn parse_apart(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        Self::parse_either::<false>(packet)
+    }
+
+    #[inline(always)]
+    fn parse_either<const OPTIONS: bool>(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         match packet.first().ok_or(ParseError::Truncated)? >> 4 {
-            4 => Self::parse_v4(packet),
-            6 => Self::parse_v6(packet),
+            4 => Self::parse_v4::<OPTIONS>(packet),
+            6 => Self::parse_v6::<OPTIONS>(packet),
             _ => Err(ParseError::Version),
         }
     }
 
-    fn parse_v4(packet: &[u8]) -> Result<Self, ParseError> {
+    #[inline(always)]
+    fn parse_v4<const OPTIONS: bool>(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ip, rest) = packet.split_first_chunk::<IPV4_LEN>().ok_or(ParseError::Truncated)?;
         if ip[0] != 0x45 || ip[9] != PROTOCOL_TCP {
             return Err(ParseError::NotPlainTcp);
@@ -176,10 +188,11 @@ impl Header {
             id: be16(ip, 4),
             dont_fragment: ip[6] & 0x40 != 0,
         };
-        Self::parse_tcp(ip, tos, ttl, rest, ip_payload_len)
+        Self::parse_tcp::<OPTIONS>(ip, tos, ttl, rest, ip_payload_len)
     }
 
-    fn parse_v6(packet: &[u8]) -> Result<Self, ParseError> {
+    #[inline(always)]
+    fn parse_v6<const OPTIONS: bool>(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ip, rest) = packet.split_first_chunk::<IPV6_LEN>().ok_or(ParseError::Truncated)?;
         if ip[6] != PROTOCOL_TCP {
             return Err(ParseError::NotPlainTcp);
@@ -192,11 +205,17 @@ impl Header {
         source.copy_from_slice(&ip[8..24]);
         destination.copy_from_slice(&ip[24..40]);
         let ip = Ip::V6 { source, destination, flow_label: word & 0xf_ffff };
-        Self::parse_tcp(ip, (word >> 20) as u8, ttl, rest, ip_payload_len)
+        Self::parse_tcp::<OPTIONS>(ip, (word >> 20) as u8, ttl, rest, ip_payload_len)
     }
 
-    #[inline]
-    fn parse_tcp(ip: Ip, tos: u8, ttl: u8, rest: &[u8], ip_payload_len: usize) -> Result<Self, ParseError> {
+    #[inline(always)]
+    fn parse_tcp<const OPTIONS: bool>(
+        ip: Ip,
+        tos: u8,
+        ttl: u8,
+        rest: &[u8],
+        ip_payload_len: usize,
+    ) -> Result<(Self, &[u8]), ParseError> {
         let segment = rest.get(..ip_payload_len).ok_or(ParseError::Truncated)?;
         let (tcp, rest) = segment.split_first_chunk::<TCP_LEN>().ok_or(ParseError::Length)?;
         let options_len = usize::from(tcp[12] >> 4)
@@ -204,7 +223,7 @@ impl Header {
             .and_then(|len| len.checked_sub(TCP_LEN))
             .ok_or(ParseError::Length)?;
         let options = rest.get(..options_len).ok_or(ParseError::Length)?;
-        Ok(Self {
+        let header = Self {
             ip,
             dscp: tos >> 2,
             ip_ecn: tos & 3,
@@ -218,9 +237,10 @@ impl Header {
             window: be16(tcp, 14),
             checksum: be16(tcp, 16),
             urgent: be16(tcp, 18),
-            options: Options::new(options).ok_or(ParseError::Length)?,
+            options: if OPTIONS { Options::new(options).ok_or(ParseError::Length)? } else { Options::NONE },
             payload_len: (rest.len() - options_len) as u16,
-        })
+        };
+        Ok((header, options))
     }
 
     /// Octets of the IP and TCP headers together: at most [`MAX_HEADER_LEN`].
@@ -283,7 +303,7 @@ impl Header {
         tcp[14..16].copy_from_slice(&self.window.to_be_bytes());
         tcp[16..18].copy_from_slice(&self.checksum.to_be_bytes());
         tcp[18..20].copy_from_slice(&self.urgent.to_be_bytes());
-        options.copy_from_slice(self.options.as_bytes());
+        copy_words(self.options.as_bytes(), options);
         Some(len)
     }
 
@@ -364,8 +384,27 @@ impl Options {
             return None;
         }
         let mut bytes = [0; MAX_OPTIONS_LEN];
-        bytes[..octets.len()].copy_from_slice(octets);
+        copy_words(octets, &mut bytes);
         Some(Self { len: octets.len() as u8, bytes })
+    }
+
+    /// Lets `fill` write the area and return its length; false unless that is a multiple of four.
+    #[inline]
+    pub(crate) fn refill(&mut self, fill: impl FnOnce(&mut [u8; MAX_OPTIONS_LEN]) -> Option<usize>) -> bool {
+        let Some(len) = fill(&mut self.bytes) else { return false };
+        // What lies behind the area is zero, for headers are compared as a whole.
+        let old = usize::from(self.len);
+        if old > len {
+            self.bytes[len..old].fill(0);
+        }
+        self.len = len as u8;
+        len.is_multiple_of(4)
+    }
+
+    /// Iterates over the options of an area.
+    #[inline]
+    pub(crate) const fn iter_over(octets: &[u8]) -> OptionIter<'_> {
+        OptionIter { rest: octets }
     }
 
     /// The octets as they stand in the packet.
@@ -480,6 +519,14 @@ impl<'a> Iterator for OptionIter<'a> {
             (8, 8) => TcpOption::Timestamps { value: be32(data, 0), echo: be32(data, 4) },
             _ => TcpOption::Other { kind, data },
         })
+    }
+}
+
+/// Copies whole words: an option area is short, and a call to memcpy is not.
+#[inline]
+fn copy_words(from: &[u8], to: &mut [u8]) {
+    for (to, from) in to.chunks_exact_mut(4).zip(from.chunks_exact(4)) {
+        to.copy_from_slice(from);
     }
 }
 

@@ -44,7 +44,7 @@ impl Generic {
 
     /// generic_list_item, in either direction.
     pub(crate) fn code(&mut self, coder: &mut impl Coder) -> Result<(), Short> {
-        let mut length = u8::from(self.fixed) << 7 | self.len + 2;
+        let mut length = u8::from(self.fixed) << 7 | (self.len + 2);
         coder.u8(&mut self.kind)?;
         coder.u8(&mut length)?;
         let len = (length & 0x7f).checked_sub(2).ok_or(Short)?;

@@ -43,13 +43,13 @@ pub(crate) fn observe(header: &Header, values: &mut Values) {
 #[inline]
 pub(crate) fn scale(values: &mut Values) {
     let (ack, stride) = (values[Field::Ack], values[Field::Stride]);
-    if stride != 0 {
-        values[Field::AckScaled] = ack / stride;
+    if let Some(scaled) = ack.checked_div(stride) {
+        values[Field::AckScaled] = scaled;
         values[Field::AckResidue] = ack % stride;
     }
     let (seq, len) = (values[Field::Seq], values[Field::PayloadLen]);
-    if len != 0 {
-        values[Field::SeqScaled] = seq / len;
+    if let Some(scaled) = seq.checked_div(len) {
+        values[Field::SeqScaled] = scaled;
         values[Field::SeqResidue] = seq % len;
     }
 }

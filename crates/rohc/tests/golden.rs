@@ -1,4 +1,5 @@
 //! Packets of an independent RFC 6846 compressor return to the captures they were made from.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The hot path allocates nothing per packet.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 

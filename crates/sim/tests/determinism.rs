@@ -1,4 +1,5 @@
 //! Equal setups give equal runs; what is not touched does not change.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! The four recoveries of the HACK paper, section 3.4, figures 5 to 8: each test scripts the loss a
 //! figure draws and reads the frames that follow.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 

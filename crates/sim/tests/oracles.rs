@@ -1,4 +1,5 @@
 //! Runs whose result is known without running them.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 

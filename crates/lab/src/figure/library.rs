@@ -26,9 +26,45 @@ pub const ALL: &[Bundled] = bundled![
     "hack/fig1a",
     "hack/fig1b",
     "hack/slides-utilization",
+    "hack/fig9",
+    "hack/fig9-two-clients",
+    "hack/table1",
+    "hack/table2",
+    "hack/crosscheck",
+    "hack/fig10",
+    "hack/fig11",
+    "hack/fig12",
+    "hack/aifs",
+    "hack/upload",
+    "hack/wan",
     "tack/fig8",
     "validation/ns3-11a",
     "validation/ns3-11n",
     "validation/ns3-11n-capture",
     "validation/ns3-11n-queue",
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed_and_says_what_is_allowed() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../figures");
+        let mut files = Vec::new();
+        for paper in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap()) {
+            let name = paper.file_name().into_string().unwrap();
+            for file in fs::read_dir(paper.path()).unwrap() {
+                let file = file.unwrap().file_name().into_string().unwrap();
+                files.push(format!("{name}/{}", file.trim_end_matches(".toml")));
+            }
+        }
+        files.sort_unstable();
+        let mut listed: Vec<&str> = ALL.iter().map(|bundled| bundled.id).collect();
+        listed.sort_unstable();
+        assert_eq!(files, listed);
+        assert_eq!(crate::figure::all().unwrap().len(), ALL.len());
+    }
+}

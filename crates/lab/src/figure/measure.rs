@@ -44,6 +44,8 @@ pub struct Measure {
     operation: Operation,
     of: String,
     over: Option<String>,
+    /// Where on the other curve, if not at the same x.
+    over_x: Option<f64>,
     column: Option<String>,
     /// Ends of the range of x, inclusive.
     from: f64,
@@ -80,6 +82,10 @@ impl Measure {
                 (section.or("x-from", f64::NEG_INFINITY, number)?, section.or("x-to", f64::INFINITY, number)?)
             }
         };
+        let over_x = section.optional("over-x", number)?;
+        if over_x.is_some() && over.is_none() {
+            return Err(section.error("over-x", "says where on the curve that over names"));
+        }
         let column = section.optional("column", text)?;
         let reductions = [("mean", Reduction::Mean), ("least", Reduction::Least), ("most", Reduction::Most)];
         let reduction = section.or("take", Reduction::Mean, one_of(&reductions))?;
@@ -87,7 +93,7 @@ impl Measure {
         section.node("x-from");
         section.node("x-to");
         section.finish()?;
-        Ok(Self { operation, of, over, column, from, to, reduction })
+        Ok(Self { operation, of, over, over_x, column, from, to, reduction })
     }
 
     /// Names of curves it refers to.
@@ -115,7 +121,8 @@ impl Measure {
         let mut values = Vec::new();
         for (x, columns) in points {
             let a = columns.get(column).copied().flatten()?;
-            let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(*x, *other)));
+            let at = self.over_x.unwrap_or(*x);
+            let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(at, *other)));
             let b = match twin {
                 Some(point) => point?.1.get(column).copied().flatten()?,
                 None => 0.0,

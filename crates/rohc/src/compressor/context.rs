@@ -23,7 +23,9 @@ const _: () = assert!(ECN_STABLE > MAX_REPEAT);
 pub(crate) struct Context {
     pub(crate) history: History,
     pub(crate) table: Table,
-    pub(crate) msn: u16,
+    /// MSN of the last packet. A whole word, because it is stored and loaded with every packet and a load wider than
+    /// the store before it would stall.
+    msn: u32,
     stride: StrideFinder,
     flow_label: u32,
     behavior: u32,
@@ -58,7 +60,7 @@ impl Context {
         Self {
             history: History::EMPTY,
             table: Table::EMPTY,
-            msn,
+            msn: u32::from(msn),
             stride: StrideFinder::EMPTY,
             flow_label: 0,
             behavior: behavior::RANDOM,
@@ -67,7 +69,7 @@ impl Context {
             ecn_used: false,
             last_ecn: 0,
             ecn_stable: 0,
-            ir_left: config.repeat(),
+            ir_left: config.repetitions(),
             dyn_left: 0,
             since_ir: 0,
             since_dyn: 0,
@@ -76,15 +78,19 @@ impl Context {
         }
     }
 
+    pub(crate) const fn msn(&self) -> u16 {
+        self.msn as u16
+    }
+
     /// The dynamic part must be sent again, and the static part too if `is_static`.
     pub(crate) fn restart(&mut self, is_static: bool, config: &Config) {
         self.history.clear();
         self.table.doubt();
-        self.run_start = self.msn.wrapping_add(1);
+        self.run_start = self.msn().wrapping_add(1);
         if is_static {
-            self.ir_left = config.repeat();
+            self.ir_left = config.repetitions();
         } else {
-            self.dyn_left = config.repeat();
+            self.dyn_left = config.repetitions();
         }
     }
 
@@ -96,7 +102,7 @@ impl Context {
 
     /// The peer decompressed the packet with this MSN.
     pub(crate) fn confirm(&mut self, msn: u16) {
-        let age = self.msn.wrapping_sub(msn) as i16;
+        let age = self.msn().wrapping_sub(msn) as i16;
         if age < 0 {
             return;
         }
@@ -113,25 +119,26 @@ impl Context {
     pub(crate) fn compress(
         &mut self,
         header: &mut Header,
+        options: &[u8],
         packet: &[u8],
         cid: u16,
         config: &Config,
         writer: &mut Writer<'_>,
     ) -> Result<FormatKind, Fault> {
-        let mut values = match self.history.entries().first() {
+        let mut values = match self.history.latest() {
             Some(latest) => Values::inherit(latest),
             None => Values::inherit(&[0; KEPT]),
         };
         self.learn(header, config);
-        let msn = self.msn.wrapping_add(1);
-        values[Field::Msn] = u32::from(msn);
+        let msn = (self.msn + 1) & 0xffff;
+        values[Field::Msn] = msn;
         values[Field::Behavior] = self.behavior;
         values[Field::Stride] = self.stride.get();
         values[Field::EcnUsed] = u32::from(self.ecn_used);
         observe(header, &mut values);
-        self.table.observe(&header.options, &mut values)?;
+        self.table.observe(options, &mut values, &self.history)?;
         let plan = self.plan(&mut values, config);
-        let head = header.len();
+        let head = packet.len() - usize::from(header.payload_len);
         match plan.format {
             Some(format) => {
                 self.write_co(
@@ -149,10 +156,10 @@ impl Context {
         }
         writer.put(&packet[head..])?;
         if let Some(bring) = plan.bring {
-            self.table.count_sent(bring);
+            self.table.count_sent(bring, config.repetitions());
         }
         self.msn = msn;
-        self.history.push(values.kept(), config.repeat());
+        self.history.push(values.kept(), config.repetitions());
         Ok(self.count(&plan))
     }
 
@@ -256,7 +263,7 @@ impl Context {
         let changed = self.history.changed(values.kept());
         let timestamps_fit = self.table.timestamps_fit(values, &self.history);
         let list = changed & bit(Field::ListId) != 0 || !timestamps_fit;
-        let bring = list.then(|| self.table.must_bring(config.repeat(), timestamps_fit));
+        let bring = list.then(|| self.table.must_bring(config.repetitions(), timestamps_fit));
         values[Field::ListPresent] = u32::from(list);
         let format = self.smallest(changed, values);
         Plan { format: Some(format), is_static, bring }

@@ -1,33 +1,46 @@
 //! The references a decompressor may hold: all fields of the last packets sent (W-LSB, RFC 6846 section 5.2.1.1).
 
-use crate::formats::{Field, KEPT, Kept, Mask, Slot};
+use crate::formats::{Field, KEPT, Kept, Mask, SELDOM, Slot};
 use crate::lsb::Lsb;
 
 /// The most packets a change may be repeated in.
 pub const MAX_REPEAT: u8 = 8;
 
-/// The last packets sent, at most `width` of them; the peer has one of them as its reference. The first is the latest.
+/// The last packets sent; the peer has one of them as its reference.
 pub(crate) struct History {
     entries: [Kept; MAX_REPEAT as usize],
     len: usize,
+    latest: usize,
 }
 
 impl History {
-    pub(crate) const EMPTY: Self = Self { entries: [[0; KEPT]; MAX_REPEAT as usize], len: 0 };
+    pub(crate) const EMPTY: Self = Self { entries: [[0; KEPT]; MAX_REPEAT as usize], len: 0, latest: 0 };
 
+    /// In no particular order.
     #[inline]
     pub(crate) fn entries(&self) -> &[Kept] {
         &self.entries[..self.len]
     }
 
-    /// Records a packet that was sent.
+    /// The last packet sent.
+    #[inline]
+    pub(crate) fn latest(&self) -> Option<&Kept> {
+        self.entries().get(self.latest)
+    }
+
+    /// Records a packet that was sent and forgets all but the last `width`, the same in every call.
     #[inline]
     pub(crate) fn push(&mut self, kept: &Kept, width: u8) {
         let width = usize::from(width.clamp(1, MAX_REPEAT));
-        let keep = self.len.min(width - 1);
-        self.entries.copy_within(..keep, 1);
-        self.entries[0] = *kept;
-        self.len = keep + 1;
+        let mut at = self.latest + 1;
+        if self.len < width {
+            at = self.len;
+            self.len += 1;
+        } else if at >= self.len {
+            at = 0;
+        }
+        self.entries[at] = *kept;
+        self.latest = at;
     }
 
     /// The peer may hold anything.
@@ -37,10 +50,16 @@ impl History {
 
     /// The peer has decompressed the packet with this MSN: what was sent earlier is no reference any more.
     pub(crate) fn confirm(&mut self, msn: u16) {
-        let at = self.entries().iter().position(|kept| kept[Field::Msn as usize] == u32::from(msn));
-        if let Some(at) = at {
-            self.len = at + 1;
+        let age = |kept: &Kept| (kept[Field::Msn as usize] as u16).wrapping_sub(msn) as i16;
+        if !self.entries().iter().any(|kept| age(kept) == 0) {
+            return;
         }
+        let entries = &mut self.entries[..self.len];
+        entries.sort_unstable_by_key(age);
+        let gone = entries.partition_point(|kept| age(kept) < 0);
+        entries.rotate_left(gone);
+        self.len -= gone;
+        self.latest = self.len - 1;
     }
 
     /// The fields in which some possible reference differs from `kept`; every field if there is no reference.
@@ -55,10 +74,11 @@ impl History {
                 differences[at] |= entry[at] ^ kept[at];
             }
         }
-        differences
-            .iter()
-            .enumerate()
-            .fold(0, |mask, (at, &difference)| mask | Mask::from(difference != 0) << at)
+        let bits = |from: usize, to: usize| {
+            (from..to).fold(0, |mask: Mask, at| mask | Mask::from(differences[at] != 0) << at)
+        };
+        let seldom = differences[SELDOM..].iter().fold(0, |any, difference| any | difference);
+        bits(0, SELDOM) | if seldom == 0 { 0 } else { bits(SELDOM, KEPT) }
     }
 
     /// True when every possible reference has this value.

@@ -7,6 +7,9 @@ use crate::items::{Generic, Generics, ITEMS, MAX_LIST, Sack, TS_FORMS, index, wr
 use crate::lsb::Lsb;
 use crate::wire::{Short, Writer};
 
+/// The last form's interval holds those of the others.
+const TS_WIDEST: Lsb = TS_FORMS[TS_FORMS.len() - 1].2;
+
 /// The options of one packet as indexes into the item table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Order {
@@ -80,8 +83,12 @@ impl Table {
 
     /// Enters the options of a packet; the identifiers in `values` tell whether anything is new.
     #[inline]
-    pub(crate) fn observe(&mut self, options: &Options, values: &mut Values) -> Result<(), Unlistable> {
-        let octets = options.as_bytes();
+    pub(crate) fn observe(
+        &mut self,
+        octets: &[u8],
+        values: &mut Values,
+        history: &History,
+    ) -> Result<(), Unlistable> {
         // What nearly every segment of a modern host carries: NOP, NOP, timestamps.
         if let [1, 1, 8, 10, ts @ ..] = octets
             && let Ok(ts) = <&[u8; 8]>::try_from(ts)
@@ -90,7 +97,7 @@ impl Table {
             values[Field::TsValue] = u32::from_be_bytes([ts[0], ts[1], ts[2], ts[3]]);
             values[Field::TsEcho] = u32::from_be_bytes([ts[4], ts[5], ts[6], ts[7]]);
         } else {
-            self.observe_each(options, values)?;
+            self.observe_each(octets, values, history)?;
         }
         values[Field::ListId] = self.list_id;
         values[Field::SackId] = self.sack_id;
@@ -98,10 +105,15 @@ impl Table {
         Ok(())
     }
 
-    fn observe_each(&mut self, options: &Options, values: &mut Values) -> Result<(), Unlistable> {
+    fn observe_each(
+        &mut self,
+        octets: &[u8],
+        values: &mut Values,
+        history: &History,
+    ) -> Result<(), Unlistable> {
         let mut order = Order::EMPTY;
         let mut used = 0u16;
-        let mut rest = options.iter();
+        let mut rest = Options::iter_over(octets);
         while let (octets, Some(option)) = (rest.as_bytes(), rest.next()) {
             let octets = &octets[..octets.len() - rest.as_bytes().len()];
             let at = match self.reserved_index(&option, used, values)? {
@@ -112,10 +124,28 @@ impl Table {
             order.push(at)?;
         }
         if order != self.order {
+            self.drop_doubtful(used, history);
             self.order = order;
             self.list_id += 1;
         }
         Ok(())
+    }
+
+    /// An option that leaves the list is no longer repeated: unless the peer surely has its latest contents, it comes
+    /// back as a whole.
+    fn drop_doubtful(&mut self, stays: u16, history: &History) {
+        let sure = |field| history.latest().is_some_and(|latest| history.all(field, latest[field as usize]));
+        for &at in self.order.list() {
+            let known = match at {
+                index::TIMESTAMPS => sure(Field::TsValue) && sure(Field::TsEcho),
+                index::SACK => sure(Field::SackId),
+                index::GENERIC.. => sure(Field::GenericId),
+                _ => true,
+            };
+            if stays & 1 << at == 0 && !known {
+                self.sent[usize::from(at)] = 0;
+            }
+        }
     }
 
     /// Enters an option that has an index of its own; `None` for others and for a second one of a kind.
@@ -203,13 +233,13 @@ impl Table {
         bring
     }
 
-    /// True when timestamps occur and are too far from what the peer may have for any irregular form.
+    /// False when timestamps occur and are too far from what the peer may have for any irregular form.
     #[inline]
     pub(crate) fn timestamps_fit(&self, values: &Values, history: &History) -> bool {
         !self.order.list().contains(&index::TIMESTAMPS)
             || [Field::TsValue, Field::TsEcho]
                 .iter()
-                .all(|&field| timestamp_form(field, values[field], history).is_some())
+                .all(|&field| history.fits(field, TS_WIDEST, values[field]))
     }
 
     /// Writes the list and the items of `bring`.
@@ -229,14 +259,14 @@ impl Table {
         Ok(())
     }
 
-    /// Counts the items of a list that went out.
-    pub(crate) fn count_sent(&mut self, bring: u16) {
-        let mut counted = 0;
-        for &at in self.order.list() {
-            if bring & !counted & 1 << at != 0 {
-                counted |= 1 << at;
-                let sent = &mut self.sent[usize::from(at)];
+    /// Counts the items of a list that went out. Only packets in a row count: of scattered ones all may be lost.
+    pub(crate) fn count_sent(&mut self, bring: u16, repeat: u8) {
+        let in_order = self.order.list().iter().fold(0u16, |mask, &at| mask | 1 << at);
+        for (at, sent) in self.sent.iter_mut().enumerate() {
+            if bring & in_order & 1 << at != 0 {
                 *sent = sent.saturating_add(1);
+            } else if *sent < repeat {
+                *sent = 0;
             }
         }
     }

@@ -21,10 +21,13 @@ pub(crate) struct StrideFinder {
     hits: u16,
     misses: u8,
     last_ack: u32,
+    /// A step that the candidate divides, or 0.
+    divided: u32,
 }
 
 impl StrideFinder {
-    pub(crate) const EMPTY: Self = Self { stride: 0, candidate: 0, hits: 0, misses: 0, last_ack: 0 };
+    pub(crate) const EMPTY: Self =
+        Self { stride: 0, candidate: 0, hits: 0, misses: 0, last_ack: 0, divided: 0 };
 
     /// The stride to use, 0 while none is known.
     #[inline]
@@ -40,11 +43,15 @@ impl StrideFinder {
         if step == 0 || step >= MAX_STEP {
             return;
         }
-        if self.candidate != 0 && step.is_multiple_of(self.candidate) {
+        // Equal steps are the rule, and a division is dear.
+        let divides = step == self.divided || (self.candidate != 0 && step.is_multiple_of(self.candidate));
+        if divides {
+            self.divided = step;
             self.hits = self.hits.saturating_add(1);
             self.misses = 0;
         } else {
             self.revise(step);
+            self.divided = 0;
         }
         if self.candidate != self.stride {
             self.adopt();

@@ -131,15 +131,22 @@ impl Items {
         Ok(())
     }
 
-    /// The option area; `None` if it would be longer than 40 octets or no multiple of four.
-    pub(crate) fn build(&self, generics: &Generics, values: &Values) -> Option<Options> {
-        let mut area = [0; MAX_OPTIONS_LEN];
-        let mut writer = Writer::new(&mut area);
-        for &at in self.list() {
-            self.write_option(at, generics, values, &mut writer).ok()?;
-        }
-        let len = writer.len;
-        Options::new(&area[..len])
+    /// Writes the option area; false if it would be longer than 40 octets or no multiple of four.
+    #[inline]
+    pub(crate) fn build(&self, generics: &Generics, values: &Values, options: &mut Options) -> bool {
+        options.refill(|area| {
+            if self.list() == [index::NOP, index::NOP, index::TIMESTAMPS] {
+                area[..4].copy_from_slice(&[1, 1, 8, 10]);
+                area[4..8].copy_from_slice(&values[Field::TsValue].to_be_bytes());
+                area[8..12].copy_from_slice(&values[Field::TsEcho].to_be_bytes());
+                return Some(12);
+            }
+            let mut writer = Writer::new(area);
+            for &at in self.list() {
+                self.write_option(at, generics, values, &mut writer).ok()?;
+            }
+            Some(writer.len)
+        })
     }
 
     #[inline]

@@ -38,7 +38,9 @@ impl Decompressor {
                 .read_irregular(brought, &mut reader, &mut self.scratch, &mut values)
                 .map_err(Fault::from)?;
         }
-        header.options = items.build(&self.scratch, &values).ok_or(DecompressErrorKind::Malformed)?;
+        if !items.build(&self.scratch, &values, &mut header.options) {
+            return Err(DecompressErrorKind::Malformed);
+        }
         let payload = reader.rest;
         check_crc8(packet, crc_at, packet.len() - payload.len())?;
         verify(&header, payload, crc7)?;

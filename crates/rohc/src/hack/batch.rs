@@ -66,10 +66,10 @@ pub(super) struct Place {
 impl Model {
     /// The table both ends begin with.
     pub const NEW: Self = Self {
-        last: [Chance::EVEN; POSITIONS],
-        step_expected: [Chance::EVEN; 8],
+        last: [Chance::SELDOM; POSITIONS],
+        step_expected: [Chance::OFTEN; 8],
         step: [Number::NEW; 2],
-        timestamps: [Chance::EVEN; 4],
+        timestamps: [Chance::SELDOM, Chance::SELDOM, Chance::OFTEN, Chance::OFTEN],
         value: [Number::NEW; 2],
         echo: [Number::NEW; 3],
         window: [Chance::RARE; 4],

@@ -14,11 +14,11 @@ use crate::header::{Header, MAX_HEADER_LEN};
 /// A context unused while so many ACKs passed gives its CID to another flow.
 const IDLE_ACKS: u64 = 512;
 
-/// Native ACKs whose checks a new incarnation must not share.
+/// Incarnations whose checks a new one must not share.
 const REMEMBERED_CHECKS: usize = 4;
 
 /// What the compressor keeps of the flow that owns a CID.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     flow: Flow,
     cid: u8,
@@ -26,6 +26,7 @@ struct Slot {
     live: bool,
     /// The check to send with the next frame: it is the first of an incarnation.
     begins: Option<u16>,
+    /// The checks of the latest incarnations that sent a frame.
     recent: [Option<u16>; REMEMBERED_CHECKS],
     context: Context,
     model: Model,
@@ -34,16 +35,26 @@ struct Slot {
     last_use: u64,
 }
 
+/// An ACK of the frame being built.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    slot: usize,
+    header: Header,
+    /// Where the packet starts in the store; it is as long as its header.
+    start: usize,
+}
+
 /// Compresses pure ACKs towards one peer. See the [module](super) for the rules.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Compressor {
     coding: Coding,
     limits: Limits,
     slots: Vec<Slot>,
     /// The next MSN of every CID: never reset, so that old frames stay old.
     msn: [u8; 256],
-    /// ACKs of the frame being built, and their slots.
-    pending: Vec<(usize, Header)>,
+    pending: Vec<Pending>,
+    /// The pending packets one after another: what the checks run over.
+    store: Vec<u8>,
     body: Vec<u8>,
     clock: u64,
 }
@@ -58,6 +69,7 @@ impl Compressor {
             slots: Vec::with_capacity(limits.contexts),
             msn: [0; 256],
             pending: Vec::with_capacity(limits.frame_acks),
+            store: Vec::with_capacity(limits.frame_acks * MAX_HEADER_LEN),
             body: Vec::with_capacity(256),
             clock: 0,
         }
@@ -78,8 +90,6 @@ impl Compressor {
         if slot.recent.contains(&Some(check)) {
             return;
         }
-        slot.recent.rotate_right(1);
-        slot.recent[0] = Some(check);
         slot.live = true;
         slot.begins = Some(check);
         slot.context = Context::new(&header);
@@ -113,7 +123,8 @@ impl Compressor {
         let slot = &mut self.slots[at];
         slot.pending += 1;
         slot.last_use = self.clock;
-        self.pending.push((at, header));
+        self.pending.push(Pending { slot: at, header, start: self.store.len() });
+        self.store.extend_from_slice(packet);
         Ok(())
     }
 
@@ -129,14 +140,14 @@ impl Compressor {
     pub fn finish_frame(&mut self, out: &mut Vec<u8>) -> usize {
         let mut acks = 0;
         for i in 0..self.pending.len() {
-            let at = self.pending[i].0;
+            let at = self.pending[i].slot;
             let pending = core::mem::take(&mut self.slots[at].pending);
             if pending > 0 {
                 self.encode(at, i, pending, out);
                 acks += pending;
             }
         }
-        self.pending.clear();
+        self.clear_pending();
         acks
     }
 
@@ -147,8 +158,21 @@ impl Compressor {
         if let Some(at) = flow.ok().and_then(|flow| self.find(&flow)) {
             self.slots[at].live = false;
             self.slots[at].pending = 0;
-            self.pending.retain(|&(slot, _)| slot != at);
+            self.pending.retain(|ack| ack.slot != at);
+            self.compact_store();
         }
+    }
+
+    /// Closes the gaps that packets no longer pending left in the store.
+    fn compact_store(&mut self) {
+        let mut end = 0;
+        for ack in &mut self.pending {
+            let len = ack.header.len();
+            self.store.copy_within(ack.start..ack.start + len, end);
+            ack.start = end;
+            end += len;
+        }
+        self.store.truncate(end);
     }
 
     /// [`Compressor::invalidate`] for every flow.
@@ -157,7 +181,12 @@ impl Compressor {
             slot.live = false;
             slot.pending = 0;
         }
+        self.clear_pending();
+    }
+
+    fn clear_pending(&mut self) {
         self.pending.clear();
+        self.store.clear();
     }
 
     fn find(&self, flow: &Flow) -> Option<usize> {
@@ -204,16 +233,26 @@ impl Compressor {
     /// Appends the frame of one slot: its `count` ACKs, the first of which is `pending[from]`.
     fn encode(&mut self, at: usize, from: usize, count: usize, out: &mut Vec<u8>) {
         let slot = &mut self.slots[at];
-        let acks = self.pending[from..].iter().filter(|(slot, _)| *slot == at).map(|(_, header)| header);
+        let store = &self.store;
+        let acks = self.pending[from..]
+            .iter()
+            .filter(|ack| ack.slot == at)
+            .map(|ack| (&ack.header, &store[ack.start..ack.start + ack.header.len()]));
         let msn = self.msn[usize::from(slot.cid)];
         self.msn[usize::from(slot.cid)] = msn.wrapping_add(count as u8);
         self.body.clear();
-        let (kind, check) = if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].1, count) {
-            slot.encode_per_ack(acks, msn, &mut self.body)
-        } else {
-            slot.encode_batch(acks, count, &mut self.body)
-        };
-        let native = slot.begins.take().unwrap_or(0);
+        let (kind, check) =
+            if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].header, count) {
+                slot.encode_per_ack(acks, msn, &mut self.body)
+            } else {
+                slot.encode_batch(acks, count, &mut self.body)
+            };
+        let begins = slot.begins.take();
+        if begins.is_some() {
+            slot.recent.rotate_right(1);
+            slot.recent[0] = begins;
+        }
+        let native = begins.unwrap_or(0);
         Frame { kind, cid: slot.cid, msn, check, native, body: &self.body }.emit(out);
     }
 }
@@ -228,15 +267,13 @@ impl Slot {
 
     fn encode_per_ack<'a>(
         &mut self,
-        acks: impl Iterator<Item = &'a Header>,
+        acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
         msn: u8,
         body: &mut Vec<u8>,
     ) -> (Kind, u8) {
         let mut check = CRC8.start();
         let mut kind = if self.begins.is_some() { Kind::LongInit } else { Kind::Long };
-        let mut octets = [0; MAX_HEADER_LEN];
-        for (i, header) in acks.enumerate() {
-            let octets = emitted(header, &mut octets);
+        for (i, (header, octets)) in acks.enumerate() {
             check = CRC8.update(check, octets);
             let delta = self.context.diff(header);
             let in_head =
@@ -255,16 +292,15 @@ impl Slot {
 
     fn encode_batch<'a>(
         &mut self,
-        acks: impl Iterator<Item = &'a Header>,
+        acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
         count: usize,
         body: &mut Vec<u8>,
     ) -> (Kind, u8) {
         let mut check = CRC8.start();
         let kind = if self.begins.is_some() { Kind::BatchInit } else { Kind::Batch };
         let mut coder = Encoder::new(body);
-        let mut octets = [0; MAX_HEADER_LEN];
-        for (index, header) in acks.enumerate() {
-            check = CRC8.update(check, emitted(header, &mut octets));
+        for (index, (header, octets)) in acks.enumerate() {
+            check = CRC8.update(check, octets);
             let delta = self.context.diff(header);
             let is_last = self.model.last(&mut coder, index, index + 1 == count);
             // What an encoder is given is always something.
@@ -274,11 +310,4 @@ impl Slot {
         coder.finish();
         (kind, check)
     }
-}
-
-/// The header's octets.
-#[inline]
-fn emitted<'a>(header: &Header, octets: &'a mut [u8; MAX_HEADER_LEN]) -> &'a [u8] {
-    let len = header.emit(octets).unwrap_or(0);
-    &octets[..len]
 }

@@ -13,8 +13,9 @@ use crate::crc::CRC8;
 use crate::header::{Header, MAX_HEADER_LEN};
 use crate::lsb::Lsb;
 
-/// How an 8-bit MSN is read: up to 127 behind the expected one is old, up to 128 ahead is a gap.
-const MSN: Lsb = Lsb::new(8, 127);
+/// How an 8-bit MSN is read beside the highest one seen: up to 128 behind it, up to 127 ahead: wherever one stray
+/// frame put the highest one, the next one is still read right.
+const MSN: Lsb = Lsb::new(8, 128);
 
 /// Native ACKs of a flow that may begin its next incarnation.
 const CANDIDATES: usize = 2;
@@ -73,16 +74,42 @@ struct State {
 }
 
 /// The present incarnation of a flow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Incarnation {
     /// Check of the native ACK it started from.
     started: u16,
-    /// MSN of the next frame.
-    next: u8,
+    /// MSN of the next frame; like `seen` counted on beyond 8 bits.
+    next: u32,
+    /// How far the compressor has come, as far as its frames told. When it runs away from `next` (frames were lost
+    /// that should not have been), an MSN that comes round again is a later one, not the next.
+    seen: u32,
     state: State,
 }
 
-#[derive(Debug)]
+impl Incarnation {
+    fn new(started: u16, frame: &Frame<'_>, acks: usize, state: State) -> Self {
+        let next = u32::from(frame.msn) + acks as u32;
+        Self { started, next, seen: next, state }
+    }
+
+    /// How far this MSN is ahead of the next one; negative: how far behind. What it tells about the compressor is
+    /// noted.
+    fn age(&mut self, msn: u8) -> i32 {
+        let msn = MSN.decode(self.seen, msn.into());
+        if msn.wrapping_sub(self.seen) as i32 > 0 {
+            self.seen = msn;
+        }
+        msn.wrapping_sub(self.next) as i32
+    }
+
+    fn advance(&mut self, acks: usize, state: State) {
+        self.next = self.next.wrapping_add(acks as u32);
+        self.seen = self.next;
+        self.state = state;
+    }
+}
+
+#[derive(Clone, Debug)]
 struct Slot {
     flow: Flow,
     cid: u8,
@@ -93,7 +120,7 @@ struct Slot {
 }
 
 /// Reconstitutes the ACKs of one peer. See the [module](super) for the rules.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decompressor {
     slots: Vec<Slot>,
     limits: Limits,
@@ -188,15 +215,14 @@ impl Decompressor {
         let slot = &mut self.slots[at];
         let Some(incarnation) = &mut slot.incarnation else { return Err(Dropped::NoContext) };
         // The MSN decides before anything of the context is read.
-        match age(incarnation.next, frame.msn) {
+        match incarnation.age(frame.msn) {
             ..0 => return Err(Dropped::Duplicate),
             0 => {}
             _ => return Err(Dropped::Gap),
         }
         let mut state = incarnation.state;
         decode(&mut state, frame, &mut self.octets, &mut self.lengths)?;
-        incarnation.state = state;
-        incarnation.next = frame.msn.wrapping_add(self.lengths.len() as u8);
+        incarnation.advance(self.lengths.len(), state);
         slot.last_use = self.clock;
         Ok(())
     }
@@ -221,24 +247,21 @@ impl Decompressor {
         for slot in self.slots.iter_mut().filter(|slot| slot.cid == frame.cid) {
             slot.incarnation = None;
         }
-        let next = frame.msn.wrapping_add(self.lengths.len() as u8);
         let slot = &mut self.slots[at];
-        slot.incarnation = Some(Incarnation { started: native.check, next, state });
+        slot.incarnation = Some(Incarnation::new(native.check, frame, self.lengths.len(), state));
         slot.candidates[candidate..].fill(None);
         slot.last_use = self.clock;
         Ok(())
     }
 
     /// Why a first frame that names no candidate is dropped.
-    fn why_not_first(&self, frame: &Frame<'_>) -> Dropped {
+    fn why_not_first(&mut self, frame: &Frame<'_>) -> Dropped {
         let Some(at) = self.current(frame.cid) else {
             let known = self.slots.iter().any(|slot| slot.cid == frame.cid);
             return if known { Dropped::Stale } else { Dropped::NoContext };
         };
-        match &self.slots[at].incarnation {
-            Some(incarnation) if age(incarnation.next, frame.msn) < 0 => Dropped::Duplicate,
-            _ => Dropped::Stale,
-        }
+        let age = self.slots[at].incarnation.as_mut().map_or(0, |incarnation| incarnation.age(frame.msn));
+        if age < 0 { Dropped::Duplicate } else { Dropped::Stale }
     }
 
     /// The slot whose flow uses this CID at present.
@@ -267,12 +290,6 @@ impl Decompressor {
         self.slots[at] = fresh;
         at
     }
-}
-
-/// How far `msn` is ahead of the expected one; negative: how far behind.
-fn age(next: u8, msn: u8) -> i32 {
-    let next = u32::from(next);
-    MSN.decode(next, msn.into()).wrapping_sub(next) as i32
 }
 
 /// Decodes the ACKs of a frame into `octets` and `lengths`, moving `state` along.

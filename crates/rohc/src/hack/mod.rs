@@ -22,11 +22,13 @@
 //!
 //! - Within an incarnation a frame is decoded only when its MSN is exactly the next one. The compressor counts
 //!   the MSN per CID and never resets it, so a frame of an earlier incarnation, or of another flow with this CID, is
-//!   behind, never next, as long as frames are not kept while 128 further ACKs are sent ([`RETAINED_ACKS`]).
+//!   behind, never next, as long as frames are not kept while 128 further ACKs are sent ([`RETAINED_ACKS`]). An
+//!   MSN is read as lsb(8, 128) beside the highest one seen, not the last one accepted: should the ends ever run
+//!   apart, an MSN that comes round again is still no match.
 //! - The first frame of an incarnation says so and carries the CRC-16 of the native ACK it starts from. It
 //!   is decoded only against a native ACK with that check which came later than the one the present incarnation
 //!   started from, so neither a repetition nor a stale first frame passes. The compressor does not start
-//!   from a native ACK whose check one of the latest four had.
+//!   from a native ACK whose check one of its latest four incarnations had.
 //! - A native ACK that only the decompressor knows of (the link's acknowledgment of it was lost) changes nothing:
 //!   the present incarnation goes on until a first frame ends it.
 //!
@@ -35,7 +37,7 @@
 //! has. The LL ACK's own 32-bit FCS and the MSN stand before it. Sixteen bits would cost a quarter of a short frame.
 //! Against somebody who forges frames no CRC helps: link-layer ACKs are not encrypted.
 //!
-//! A frame that fails changes nothing. The next native ACK that both ends see starts afresh.
+//! A frame that fails leaves every context as it was. The next native ACK that both ends see starts afresh.
 
 mod area;
 mod batch;

@@ -19,8 +19,12 @@ const AGE_MASK: u16 = 0xf;
 impl Chance {
     /// Nothing is known.
     pub const EVEN: Self = Self(0x8000);
-    /// A 1 is the exception.
-    pub const RARE: Self = Self(0x0800 | 4);
+    /// A 1 is the exception: one in thirty-two.
+    pub const RARE: Self = Self(0x0800 | 3);
+    /// A 1 is less common: one in four.
+    pub const SELDOM: Self = Self(0x4000 | 1);
+    /// A 1 is more common: seven in eight.
+    pub const OFTEN: Self = Self(0xe000 | 2);
 
     /// In 65536ths, never certain.
     #[inline]
@@ -216,7 +220,7 @@ pub(super) struct Number {
 impl Number {
     /// Nothing is known.
     pub const NEW: Self =
-        Self { longer: [Chance::EVEN; NUMBER_BITS], below: [Chance::EVEN; 1 << LEARNT_BITS] };
+        Self { longer: [Chance::SELDOM; NUMBER_BITS], below: [Chance::EVEN; 1 << LEARNT_BITS] };
 
     /// Codes `value` < 2^34.
     pub fn code<C: BitCoder>(&mut self, coder: &mut C, value: u64) -> u64 {

@@ -1,5 +1,5 @@
 //! What the integration tests share: the captures and a reader for them.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::PathBuf;
 

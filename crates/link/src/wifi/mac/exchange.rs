@@ -172,7 +172,7 @@ impl<P: Payload> Bss<P> {
         };
         let delivered = &mut self.delivered;
         recipient.request(exchange.end, start, &mut |payload| {
-            delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload })
+            delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload });
         });
         self.record(exchange, mode, Outcome::Received, Frame::BlockAckReq { start });
         true

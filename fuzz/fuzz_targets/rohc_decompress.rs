@@ -1,0 +1,35 @@
+//! ROHC packets and feedback from outside: no panic, no output beyond the room given.
+//!
+//! The first octet chooses the kind of CID and the room; then come packets, the length of each before it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, mut rest)) = data.split_first() else { return };
+    let cids = if choice & 1 == 0 { CidSpace::Small { max: 15 } } else { CidSpace::Large { max: 200 } };
+    let verify_tcp_checksum = choice & 2 != 0;
+    let config = DecompressorConfig { cids, feedback: true, verify_tcp_checksum, ..DecompressorConfig::default() };
+    let mut decompressor = Decompressor::new(config);
+    let mut compressor = Compressor::new(Config { cids, ..Config::default() });
+    let mut out = [0; 1500];
+    let room = out.len() - usize::from(choice >> 2) * 20;
+    while let Some((&len, more)) = rest.split_first() {
+        let (packet, more) = more.split_at(more.len().min(usize::from(len)));
+        rest = more;
+        compressor.feedback(packet);
+        let answer = match decompressor.decompress(packet, &mut out[..room]) {
+            Ok(done) => {
+                assert!(done.len <= room);
+                // What comes out is a packet that a compressor takes in, unless its options cannot be listed.
+                let _ = compressor.compress(&out[..done.len], &mut [0; 2000]);
+                done.feedback
+            }
+            Err(error) => error.feedback,
+        };
+        if let Some(feedback) = answer {
+            assert_eq!(compressor.feedback(feedback.as_bytes()), 0);
+        }
+    }
+});
