@@ -1,4 +1,5 @@
 //! Noise on the air: what it does to goodput, and that TCP/HACK stands it.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 
