@@ -25,6 +25,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Say what the acknowledgments in a capture cost, and what each scheme would make of them
     Audit(AuditArgs),
+    /// Compress TCP/IP headers in captures, both ways, and say what that takes
+    Rohc(RohcArgs),
     /// Run a scenario once
     Run(RunArgs),
     /// Draw the report of a directory of results again, without running anything
@@ -109,6 +111,59 @@ pub struct AuditArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `rohc`.
+#[derive(Debug, Args)]
+pub struct RohcArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: RohcCommand,
+}
+
+/// What `rohc` does.
+#[derive(Debug, Subcommand)]
+pub enum RohcCommand {
+    /// Run a capture through a codec and back, check every octet, count and measure
+    Stats {
+        /// A pcap or pcapng file
+        capture: PathBuf,
+        /// strict (RFC 6846), hack (TCP/HACK, ACK by ACK) or hack-batch (the ACKs of a frame as one run)
+        #[arg(long, value_name = "CODEC", default_value = "strict")]
+        codec: String,
+        /// Print JSON instead of tables
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compress the TCP packets of a capture into a file of RFC 6846 packets
+    Compress {
+        /// A pcap or pcapng file
+        capture: PathBuf,
+        /// The file to write: each ROHC packet behind its length, 16 bits, little-endian
+        out: PathBuf,
+        /// In how many packets each change is said, 1 to 8
+        #[arg(long, value_name = "N", default_value_t = 2)]
+        repeat: u8,
+        /// How contexts are numbered: small (up to 16) or large (up to 16384)
+        #[arg(long, value_name = "SPACE", default_value = "small")]
+        cid: String,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Decompress such a file into a capture: pcap, raw IP
+    Decompress {
+        /// A file of ROHC packets, each behind its length, 16 bits, little-endian
+        rohc: PathBuf,
+        /// The pcap file to write
+        out: PathBuf,
+        /// How contexts are numbered: small (up to 16) or large (up to 16384)
+        #[arg(long, value_name = "SPACE", default_value = "small")]
+        cid: String,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Arguments that name a wireless hop.

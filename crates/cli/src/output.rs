@@ -54,7 +54,8 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
     note(&format!("tacit: {failure}"));
     ExitCode::from(match failure {
         Failure::Lab(error) => match error {
-            LabError::Run { source: tacit_lab::RunError::Invariant { .. }, .. } => FAILED,
+            LabError::Run { source: tacit_lab::RunError::Invariant { .. }, .. }
+            | LabError::RoundTrip { .. } => FAILED,
             LabError::Interrupted { .. } => INTERRUPTED,
             _ => BAD_INPUT,
         },

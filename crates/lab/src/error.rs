@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tacit_sim::RunError;
 
-use crate::audit::AuditError;
+use crate::capture::CaptureError;
 
 /// A scenario, figure file or argument that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +51,9 @@ pub enum LabError {
     /// Something the user wrote.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A capture that cannot be audited.
+    /// A capture that cannot be used.
     #[error(transparent)]
-    Audit(#[from] AuditError),
+    Capture(#[from] CaptureError),
     /// A file or directory that cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
@@ -68,6 +68,14 @@ pub enum LabError {
         /// Which.
         path: PathBuf,
         /// What is wrong with it.
+        what: String,
+    },
+    /// A packet did not come back from the codec as it went in: a defect of this program.
+    #[error("{place}: {what}; no file was written")]
+    RoundTrip {
+        /// File and packet.
+        place: String,
+        /// What came instead.
         what: String,
     },
     /// A run failed.

@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod bench;
+pub mod capture;
 pub mod chart;
 pub mod compare;
 pub mod error;
@@ -16,6 +17,7 @@ pub mod metric;
 pub mod plan;
 pub mod record;
 pub mod report;
+pub mod rohc;
 pub mod scenario;
 pub mod scheme;
 pub mod single;

@@ -68,6 +68,27 @@ impl CidSpace {
     }
 }
 
+/// One context on a channel.
+#[derive(Clone, Copy)]
+pub(crate) struct Cid {
+    pub(crate) space: CidSpace,
+    pub(crate) number: u16,
+}
+
+impl Cid {
+    /// See [`CidSpace::write_before`].
+    #[inline]
+    pub(crate) fn write_before(self, writer: &mut Writer<'_>) -> Result<(), Short> {
+        self.space.write_before(self.number, writer)
+    }
+
+    /// See [`CidSpace::write_after`].
+    #[inline]
+    pub(crate) fn write_after(self, writer: &mut Writer<'_>) -> Result<(), Short> {
+        self.space.write_after(self.number, writer)
+    }
+}
+
 /// A self-describing variable-length value of one or two octets.
 pub(crate) fn write_large(cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
     if cid < 128 { writer.put(&[cid as u8]) } else { writer.put(&(0x8000 | cid).to_be_bytes()) }

@@ -10,17 +10,18 @@ use crate::lsb::Lsb;
 #[repr(usize)]
 pub(crate) enum Field {
     // Kept in the context: what a packet that says nothing about them inherits.
-    IpIdOffset,
     Seq,
-    SeqScaled,
     Ack,
+    AckResidue,
+    SeqResidue,
+    PayloadLen,
+    // From here on what is sent or looked at in its own way.
+    IpIdOffset,
+    SeqScaled,
     AckScaled,
     Msn,
     TsValue,
     TsEcho,
-    AckResidue,
-    SeqResidue,
-    PayloadLen,
     /// Changes whenever SACK edges do (compressor only).
     SackId,
     // From here on what changes seldom.
@@ -60,6 +61,8 @@ pub(crate) enum Field {
     TtlIndicator,
 }
 
+/// The first of the kept fields for which it does not matter whether they changed.
+pub(crate) const ALWAYS: usize = IpIdOffset as usize;
 /// The first of the kept fields that change seldom.
 pub(crate) const SELDOM: usize = Window as usize;
 /// Fields that the context keeps.

@@ -115,6 +115,19 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// The first `len` octets of a big-endian word.
+    #[inline]
+    pub(crate) fn put_word(&mut self, word: u64, len: usize) -> Result<(), Short> {
+        let octets = word.to_be_bytes();
+        // With room for all eight, a copy of fixed length will do; what is too much is overwritten or never looked at.
+        if let Some(room) = self.out.get_mut(self.len..).and_then(|room| room.first_chunk_mut()) {
+            *room = octets;
+            self.len += len;
+            return Ok(());
+        }
+        self.put(&octets[..len])
+    }
+
     /// What has been written so far.
     #[inline]
     pub(crate) fn written(&mut self) -> &mut [u8] {

@@ -1,6 +1,8 @@
 //! Loss, repetition, stale frames, re-initialisation and CID collisions, as the driver and the air make them (paper
 //! section 3.4) and worse: nothing wrong is delivered, and the next native ACK that both ends see sets things right.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a panic")]
+
 mod hack_support;
 
 use std::collections::HashMap;

@@ -1,5 +1,7 @@
 //! Whatever a legal receiver sends comes back bit for bit.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a panic")]
+
 mod hack_support;
 
 use hack_support::packets::{Change, Receiver, change};
@@ -168,5 +170,38 @@ fn a_flow_forgotten_takes_only_its_own_acks_along() {
         assert_eq!(report, Report { frames: 2, acks: kept.len(), ..Report::default() });
         kept.sort_by_key(|ack| ack[21]);
         assert_eq!(got, kept, "flow by flow, in order within each");
+    }
+}
+
+/// The format, octet by octet: a first frame, the next one, and one with a SACK block.
+#[test]
+fn the_octets_on_the_air_stay_what_they_are() {
+    let golden = [
+        (
+            Coding::PerAck,
+            "7a9d002b40e524250d2417 439d03f92526242d f99d069702a410110402a43811110404a44710110406",
+        ),
+        (Coding::Batch, "5c9d002b40e562c8f1 2b9d03f96779 7b9d069725a8bb756422c0"),
+    ];
+    for (coding, expected) in golden {
+        let mut receiver = Receiver::new(false, 40000, 1);
+        let (mut compressor, _) = both_ends(coding);
+        compressor.note_native(&receiver.packet());
+        let mut all = String::new();
+        let mut out = Vec::new();
+        for round in 0..3u16 {
+            for i in 0..3 {
+                receiver.apply(&Change::Usual { units: 2, value: 1, echo: i & 1, window: 0 });
+                if round == 2 {
+                    receiver.apply(&Change::Sack(vec![(4, i as u16 + 1, 0)]));
+                }
+                compressor.push(&receiver.packet()).unwrap();
+            }
+            out.clear();
+            compressor.finish_frame(&mut out);
+            all += &out.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+            all += " ";
+        }
+        assert_eq!(all.trim(), expected, "{coding:?}");
     }
 }

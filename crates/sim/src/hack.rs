@@ -43,7 +43,7 @@ impl HackStations {
             let id = StationId(id);
             let capable = if id == StationId::AP { capable[1..].to_vec() } else { vec![capable[0]] };
             config.map(|config| {
-                channel.enable_hack(id);
+                channel.enable_hack(id, config.appended_limit);
                 HackStation {
                     driver: Driver::new(config, capable.len()),
                     given: vec![VecDeque::new(); capable.len()],

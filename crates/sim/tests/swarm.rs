@@ -56,6 +56,7 @@ fn hack_config(draw: &mut Stream) -> hack::Config {
         ),
         coding: pick(draw, &[Coding::PerAck, Coding::Batch]),
         turnaround: Duration::from_micros(pick(draw, &[1, 100, 1_000, 5_000])),
+        appended_limit: pick(draw, &[None, None, Some(129), Some(16)]),
         ..hack::Config::default()
     }
 }

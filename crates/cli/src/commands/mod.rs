@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod figure;
 mod report;
+mod rohc;
 mod run;
 mod scenarios;
 mod theory;
@@ -23,6 +24,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
         Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Audit(args)) => audit::run(&args),
+        Some(Command::Rohc(args)) => rohc::run(args),
         Some(Command::Run(args)) => run::run(args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Figure(args)) => figure::run(args),

@@ -4,9 +4,7 @@
 //! connection, and says with [`theory`](crate::theory) what those ACKs would cost on a Wi-Fi hop.
 //! Captures are hostile input: memory is bounded, and whatever was read before a fault still counts.
 
-mod container;
 mod flow;
-mod link;
 mod predict;
 mod summary;
 mod tcp;
@@ -16,71 +14,16 @@ pub use predict::{Prediction, RatioSource, Scheme};
 pub use summary::{FlowSummary, Summary};
 pub use text::to_text;
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 use serde::Serialize;
 
-use container::{Container, Fault};
+use crate::capture::container::{Container, Fault, Record};
+use crate::capture::link::{Heard, IpBytes, Verdict, ip_packets};
+use crate::capture::{CaptureError, open, open_reader};
 use flow::FlowTable;
-use link::{Heard, IpBytes, SUPPORTED, Verdict, ip_packets};
 use tcp::{NotTcp, Tcp};
-
-/// Why there is no audit at all.
-#[derive(Debug, thiserror::Error)]
-pub enum AuditError {
-    /// The file cannot be opened.
-    #[error("{name}: cannot open: {source}")]
-    Open {
-        /// The file.
-        name: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Reading fails before any packet.
-    #[error("{name}: cannot read at byte {offset}: {source}")]
-    Read {
-        /// The file.
-        name: String,
-        /// Octets read until then.
-        offset: u64,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Nothing in it.
-    #[error("{name}: is empty; a pcap or pcapng file is needed")]
-    Empty {
-        /// The file.
-        name: String,
-    },
-    /// Some other kind of file.
-    #[error("{name}: is neither pcap nor pcapng: {found}")]
-    NotACapture {
-        /// The file.
-        name: String,
-        /// What stands there instead.
-        found: String,
-    },
-    /// A fault before any packet.
-    #[error("{name}: no packet can be read: at byte {offset} {problem}")]
-    Corrupt {
-        /// The file.
-        name: String,
-        /// Octets read until then.
-        offset: u64,
-        /// What is wrong.
-        problem: String,
-    },
-    /// No packet is of a link type that is understood.
-    #[error("{name}: link type {link_type} is not understood; these are: {SUPPORTED}")]
-    LinkType {
-        /// The file.
-        name: String,
-        /// The first one met.
-        link_type: u16,
-    },
-}
 
 /// A capture, counted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -148,24 +91,20 @@ impl Report {
 /// Audits the capture at `path`.
 ///
 /// # Errors
-/// [`AuditError`] where not a single packet can be read; later faults are warnings in the result.
-pub fn audit_file(path: &Path) -> Result<Audit, AuditError> {
-    let name = path.display().to_string();
-    match File::open(path) {
-        Ok(file) => audit_reader(file, &name),
-        Err(source) => Err(AuditError::Open { name, source }),
-    }
+/// [`CaptureError`] where not a single packet can be read; later faults are warnings in the result.
+pub fn audit_file(path: &Path) -> Result<Audit, CaptureError> {
+    count(open(path)?, &path.display().to_string())
 }
 
 /// Audits the capture that `reader` gives; `name` is for messages.
 ///
 /// # Errors
 /// As [`audit_file`].
-pub fn audit_reader(reader: impl Read, name: &str) -> Result<Audit, AuditError> {
-    let mut container = match Container::new(BufReader::with_capacity(64 * 1024, reader)) {
-        Ok(container) => container,
-        Err(fault) => return Err(first_fault(fault, name, None)),
-    };
+pub fn audit_reader(reader: impl Read, name: &str) -> Result<Audit, CaptureError> {
+    count(open_reader(reader, name)?, name)
+}
+
+fn count(mut container: Container<impl Read>, name: &str) -> Result<Audit, CaptureError> {
     let mut counting = Counting::default();
     let mut bytes = Vec::new();
     loop {
@@ -174,7 +113,7 @@ pub fn audit_reader(reader: impl Read, name: &str) -> Result<Audit, AuditError> 
             Ok(Some(record)) => counting.packet(&record, &bytes),
             Ok(None) => break,
             Err(fault) if counting.packets == 0 => {
-                return Err(first_fault(fault, name, Some(container.offset())));
+                return Err(CaptureError::before_any_packet(fault, name, container.offset()));
             }
             Err(fault) => {
                 counting.stopped_at(&fault, before);
@@ -183,27 +122,14 @@ pub fn audit_reader(reader: impl Read, name: &str) -> Result<Audit, AuditError> 
         }
         // A pcap file has one link type: no use reading on.
         if let (Some(link_type), "pcap") = (counting.unknown_link_type, container.format_name()) {
-            return Err(AuditError::LinkType { name: name.into(), link_type });
+            return Err(CaptureError::LinkType { name: name.into(), link_type });
         }
     }
     match counting.unknown_link_type {
         Some(link_type) if counting.skipped.link_type == counting.packets => {
-            Err(AuditError::LinkType { name: name.into(), link_type })
+            Err(CaptureError::LinkType { name: name.into(), link_type })
         }
         _ => Ok(counting.finish(name, container.format_name())),
-    }
-}
-
-/// A fault before any packet; without `offset` in the file header.
-fn first_fault(fault: Fault, name: &str, offset: Option<u64>) -> AuditError {
-    let name = name.to_owned();
-    let offset = offset.unwrap_or(0);
-    match fault {
-        Fault::Io(source) => AuditError::Read { name, offset, source },
-        Fault::Empty => AuditError::Empty { name },
-        Fault::NotACapture(found) => AuditError::NotACapture { name, found },
-        Fault::Truncated => AuditError::Corrupt { name, offset, problem: "the file ends".into() },
-        Fault::Corrupt(problem) => AuditError::Corrupt { name, offset, problem },
     }
 }
 
@@ -220,7 +146,7 @@ struct Counting {
 }
 
 impl Counting {
-    fn packet(&mut self, record: &container::Record, bytes: &[u8]) {
+    fn packet(&mut self, record: &Record, bytes: &[u8]) {
         self.packets += 1;
         self.untimed += u64::from(record.at_nanos.is_none());
         let mut ip_packet = |ip: IpBytes<'_>| match Tcp::parse(&ip) {
@@ -251,12 +177,7 @@ impl Counting {
     }
 
     fn stopped_at(&mut self, fault: &Fault, offset: u64) {
-        let what = match fault {
-            Fault::Truncated => "the file ends inside it".to_owned(),
-            Fault::Io(error) => format!("reading failed: {error}"),
-            Fault::Corrupt(problem) | Fault::NotACapture(problem) => problem.clone(),
-            Fault::Empty => "nothing follows".to_owned(),
-        };
+        let what = fault.describe();
         self.stopped = Some(format!(
             "reading stopped at packet {} (byte {offset}): {what}; the {} packets before it are counted",
             self.packets + 1,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::link::IpBytes;
+use crate::capture::link::IpBytes;
 
 /// Why there is no TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 mod bars;
 mod lines;
+pub mod timeline;
 
 pub use bars::{Bar, BarChart, Part};
 pub use lines::{Line, LineChart};

@@ -1,6 +1,7 @@
 //! A figure file, read.
 
-use super::measure::Measure;
+use super::measure;
+use super::timeline::{self, Timeline};
 use crate::error::InputError;
 use crate::input::{
     Mismatch, Section, Tree, Value, flag, integer, number, numbers, one_of, ratio, text, texts,
@@ -19,11 +20,19 @@ pub struct Figure {
     /// Where it comes from.
     pub paper: String,
     /// A figure of [`crate::theory`].
-    pub(super) theory: Option<String>,
-    pub(super) sweep: Option<Box<Sweep>>,
+    pub(super) source: Source,
     pub(super) log_x: bool,
     pub(super) log_y: bool,
     pub(super) claims: Vec<Claim>,
+}
+
+/// Where a figure comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// Curves: a figure of [`crate::theory`], a sweep, or both; at least one is there.
+    Curves { theory: Option<String>, sweep: Option<Box<Sweep>> },
+    /// The frames around an event of one run.
+    Timeline(Box<Timeline>),
 }
 
 /// Simulations: one curve per scheme over one axis.
@@ -123,6 +132,13 @@ pub(super) struct Claim {
     pub deviation: Option<String>,
 }
 
+/// What a claim measures: one kind for curves, one for time lines.
+#[derive(Clone, Debug)]
+pub(super) enum Measure {
+    Curves(measure::Measure),
+    Timeline(timeline::Measure),
+}
+
 /// On which sides of the paper's value the tolerance counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
@@ -150,16 +166,17 @@ impl Figure {
         let tree = Tree::parse(source, toml)?;
         let root = Section::root(source, &tree);
         let plot = root.section("plot")?;
-        let (theory, sweep) = read_source(&root)?;
+        let kind = read_source(&root)?;
+        let claims = root.sections("claim")?.into_iter().map(|claim| read_claim(claim, &kind));
+        let claims = claims.collect::<Result<_, _>>()?;
         let figure = Self {
             id: id.to_owned(),
             title: root.required("title", text)?,
             paper: root.required("paper", text)?,
-            theory,
-            sweep,
+            source: kind,
             log_x: plot.or("log-x", false, flag)?,
             log_y: plot.or("log-y", false, flag)?,
-            claims: root.sections("claim")?.into_iter().map(read_claim).collect::<Result<_, _>>()?,
+            claims,
         };
         plot.finish()?;
         figure.check_names(&root)?;
@@ -169,18 +186,19 @@ impl Figure {
 
     /// Claims may only speak of curves and columns that the sweep makes.
     fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
-        let Some(sweep) = &self.sweep else { return Ok(()) };
+        let Source::Curves { theory, sweep: Some(sweep) } = &self.source else { return Ok(()) };
         let mut names = sweep.curve_names();
-        if let Some(theory) = self.theory.as_deref().and_then(|id| crate::theory::figure(id).ok()) {
+        if let Some(theory) = theory.as_deref().and_then(|id| crate::theory::figure(id).ok()) {
             names.extend(theory.series.into_iter().map(|series| series.name));
         }
         for claim in &self.claims {
-            if let Some(name) = claim.measure.curves().find(|name| !names.iter().any(|known| known == name)) {
+            let Measure::Curves(measure) = &claim.measure else { continue };
+            if let Some(name) = measure.curves().find(|name| !names.iter().any(|known| known == name)) {
                 return Err(
                     root.error("claim", format!("{:?} measures {name:?}, which is not swept", claim.text))
                 );
             }
-            if let Some(name) = claim.measure.column() {
+            if let Some(name) = measure.column() {
                 column(&Value::Text(name.to_owned())).map_err(|mismatch| {
                     root.error("claim", format!("{:?}: {}", claim.text, mismatch.what))
                         .allowed(mismatch.allowed)
@@ -191,24 +209,26 @@ impl Figure {
     }
 }
 
-/// What `[theory]` and `[sweep]` say; at least one does.
-type Source = (Option<String>, Option<Box<Sweep>>);
-
 fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
-    let (theory, sweep) = (root.section("theory")?, root.section("sweep")?);
-    if !theory.is_present() && !sweep.is_present() {
-        return Err(root.error("theory", "at least one of [theory] and [sweep] is needed"));
+    let (theory, sweep, timeline) =
+        (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
+    let curves = theory.is_present() || sweep.is_present();
+    if curves == timeline.is_present() {
+        return Err(root.error("theory", "[theory] or [sweep] or both are needed, or [timeline] alone"));
     }
-    let mut source = (None, None);
+    if timeline.is_present() {
+        return Ok(Source::Timeline(Box::new(Timeline::read(timeline)?)));
+    }
+    let (mut figure, mut swept) = (None, None);
     if theory.is_present() {
         let known = crate::theory::IDS.map(|id| (id, id));
-        source.0 = Some(theory.required("figure", one_of(&known))?.to_owned());
+        figure = Some(theory.required("figure", one_of(&known))?.to_owned());
         theory.finish()?;
     }
     if sweep.is_present() {
-        source.1 = Some(Box::new(read_sweep(sweep)?));
+        swept = Some(Box::new(read_sweep(sweep)?));
     }
-    Ok(source)
+    Ok(Source::Curves { theory: figure, sweep: swept })
 }
 
 /// The values of `key` that `section` lists.
@@ -301,14 +321,19 @@ pub(super) fn resolve_column(name: &str) -> Option<(usize, f64)> {
     metric::position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
 }
 
-fn read_claim(section: Section<'_>) -> Result<Claim, InputError> {
+fn read_claim(section: Section<'_>, source: &Source) -> Result<Claim, InputError> {
     let paper = section.required("paper", number)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
+    let measure = section.section("measure")?;
+    let measure = match source {
+        Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
+        Source::Curves { .. } => Measure::Curves(measure::Measure::read(measure)?),
+    };
     let claim = Claim {
         text: section.required("text", text)?,
         paper,
         unit: section.or("unit", String::new(), text)?,
-        measure: Measure::read(section.section("measure")?)?,
+        measure,
         tolerance: section.required("tolerance", |value| tolerance(value, paper))?,
         bound: section.or("bound", Bound::Both, one_of(&bounds))?,
         deviation: section.optional("deviation", text)?,

@@ -20,6 +20,14 @@
 //!                                      # the best of these at each x; optionally each on its own too
 //! quick = { seeds = 1, set = ["run.duration=6 s"], x = [1], best-of = [150] }  # what --quick changes
 //!
+//! [timeline]                           # or: the frames around an event of one run
+//! scenario = "wlan-11n-150"            # and `set` as for a sweep
+//! scheme = "hack-more-data"
+//! seed = 1                             # 1 unless said otherwise, as are clients
+//! at = { frame = "block-ack", lost = "whole", after = "100 ms" }      # the first of these
+//! before = 2                           # PPDUs shown before it
+//! frames = 8                           # PPDUs shown in all
+//!
 //! [plot]                               # both optional
 //! log-x = true
 //! log-y = true
@@ -44,12 +52,23 @@
 //! at one `x`, or averaged over the points from `x-from` to `x-to` (either may be left out), of the
 //! plotted column or another `column`. Gains and ratios are taken point by point, then averaged;
 //! `take = "least"` or `"most"` takes the smallest or largest instead of the mean.
+//!
+//! A claim about a time line measures either
+//!
+//! - `{ count = FRAME, … }`: how many of the PPDUs shown are such; or
+//! - `{ metric = M }`: a metric of the run.
+//!
+//! `frame` and `count` name `data`, `tcp-ack`, `ack`, `block-ack`, `block-ack-request` or `beacon`;
+//! beside them may stand, of the PPDU, `from` (`ap` or `client`), `lost` (`none`, `part` or `whole`),
+//! `sync`, `more-data`, `retry` (some MPDU is one), `appended` (compressed TCP ACKs ride on it),
+//! `again` (and begin with those that its sender appended before), and `after` (it starts no earlier).
 
 mod file;
 mod library;
 mod measure;
 mod page;
 mod run;
+mod timeline;
 
 use std::path::PathBuf;
 

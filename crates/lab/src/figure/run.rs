@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file::{CLIENTS, Figure, Sweep, resolve_column};
+use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep, resolve_column};
 use super::measure::{Curve, Curves, same};
+use super::timeline::Timeline;
 use super::{ClaimOutcome, Outcome, page};
 use crate::chart::{Line, LineChart, standalone};
 use crate::compare::quoted;
@@ -42,12 +43,17 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
     let mut outcomes = Vec::new();
     let mut pictures = Vec::new();
     for figure in figures {
-        let theory = figure.theory.as_deref().map(from_theory);
-        let drawn = match &figure.sweep {
-            Some(sweep) => with_theory(from_sweep(figure, sweep, options, control)?, theory),
-            None => theory.expect("the figure file was checked: it has one or the other"),
+        let (svg, claims) = match &figure.source {
+            Source::Curves { theory, sweep } => {
+                let theory = theory.as_deref().map(from_theory);
+                let drawn = match sweep {
+                    Some(sweep) => with_theory(from_sweep(figure, sweep, options, control)?, theory),
+                    None => theory.expect("the figure file was checked: it has one or the other"),
+                };
+                from_curves(figure, &drawn)
+            }
+            Source::Timeline(timeline) => from_timeline(figure, timeline)?,
         };
-        let svg = picture(figure, &drawn);
         let path =
             options.directory.as_deref().map(|directory| directory.join(file_name(&figure.id, ".svg")));
         if let Some(path) = &path {
@@ -58,7 +64,7 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
             id: figure.id.clone(),
             title: figure.title.clone(),
             paper: figure.paper.clone(),
-            claims: claims(figure, &drawn.curves),
+            claims,
             svg: path,
         });
     }
@@ -72,9 +78,30 @@ fn file_name(id: &str, end: &str) -> String {
     format!("{}{end}", id.replace('/', "-"))
 }
 
-fn claims(figure: &Figure, curves: &Curves) -> Vec<ClaimOutcome> {
-    let outcome = |claim: &super::file::Claim| {
-        let measured = claim.measure.of(curves);
+/// Picture and claims.
+type Judged = (String, Vec<ClaimOutcome>);
+
+fn from_curves(figure: &Figure, drawn: &Drawn) -> Judged {
+    let measure = |measure: &Measure| match measure {
+        Measure::Curves(measure) => measure.of(&drawn.curves),
+        Measure::Timeline(_) => None,
+    };
+    (picture(figure, drawn), claims(figure, measure))
+}
+
+fn from_timeline(figure: &Figure, timeline: &Timeline) -> Result<Judged, LabError> {
+    let shown = timeline.run(&figure.id)?;
+    let measure = |measure: &Measure| match measure {
+        Measure::Curves(_) => None,
+        Measure::Timeline(measure) => measure.of(&shown),
+    };
+    let picture = shown.picture(&format!("{}: {}", figure.id, figure.title));
+    Ok((picture, claims(figure, measure)))
+}
+
+fn claims(figure: &Figure, measure: impl Fn(&Measure) -> Option<f64>) -> Vec<ClaimOutcome> {
+    let outcome = |claim: &Claim| {
+        let measured = measure(&claim.measure);
         ClaimOutcome {
             text: claim.text.clone(),
             paper: claim.paper,
@@ -201,9 +228,13 @@ fn provenance(
 /// One curve per scheme, averaged over seeds; the plotted column first, then every one a claim needs.
 /// With a second axis it is the envelope: at each x all columns of the value that gives most of the
 /// first.
-fn curves(figure: &Figure, sweep: &Sweep, seeds: u32, records: &[RunRecord]) -> Curves {
+fn curves<'a>(figure: &'a Figure, sweep: &Sweep, seeds: u32, records: &[RunRecord]) -> Curves {
     let mut columns = vec![sweep.column.clone()];
-    for column in figure.claims.iter().filter_map(|claim| claim.measure.column()) {
+    let of_claim = |claim: &'a Claim| match &claim.measure {
+        Measure::Curves(measure) => measure.column(),
+        Measure::Timeline(_) => None,
+    };
+    for column in figure.claims.iter().filter_map(of_claim) {
         if !columns.iter().any(|known| known == column) {
             columns.push(column.to_owned());
         }
@@ -339,7 +370,16 @@ tolerance = 0
         let figure = Figure::parse("test/envelope", "envelope.toml", ENVELOPE).unwrap();
         let drawn = |quick| {
             let options = Options { quick, directory: None };
-            from_sweep(&figure, figure.sweep.as_ref().unwrap(), &options, Control::unattended()).unwrap()
+            from_sweep(
+                &figure,
+                match &figure.source {
+                    Source::Curves { sweep: Some(sweep), .. } => sweep,
+                    _ => panic!("a sweep"),
+                },
+                &options,
+                Control::unattended(),
+            )
+            .unwrap()
         };
         let goodput = |drawn: &Drawn, name: &str| -> Vec<f64> {
             let curve = drawn.curves.curves.iter().find(|curve| curve.name == name).unwrap();

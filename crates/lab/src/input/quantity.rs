@@ -186,7 +186,8 @@ pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
     Ok(limit)
 }
 
-/// What a pipe loses: a share, or the numbers of the packets, counted from 0.
+/// What a link loses: a share, or the numbers of the packets, counted from 0, singly or as
+/// `"FIRST to LAST"`.
 ///
 /// # Errors
 /// Unless one of these.
@@ -195,19 +196,30 @@ pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
         return ratio(value)
             .map(|share| if share == Ratio::ZERO { Loss::None } else { Loss::Bernoulli(share) });
     };
-    let number = |item: &super::Node| match item.value {
-        Value::Integer(number) => u64::try_from(number).ok(),
+    let numbers = |item: &super::Node| match &item.value {
+        Value::Integer(number) => u64::try_from(*number).ok().map(|number| number..=number),
+        Value::Text(text) => packet_range(text),
         _ => None,
     };
-    let mut packets = items.iter().map(number).collect::<Option<Vec<_>>>().ok_or_else(|| {
+    let ranges = items.iter().map(numbers).collect::<Option<Vec<_>>>().ok_or_else(|| {
         Mismatch::new(
             format!("{value} is not a list of packets"),
-            "\"1 %\", or packet numbers such as [3, 17]",
+            "\"1 %\", or packet numbers such as [3, 17, \"20 to 29\"]",
         )
     })?;
+    let mut packets: Vec<u64> = ranges.into_iter().flatten().collect();
     packets.sort_unstable();
     packets.dedup();
     Ok(Loss::Scripted(packets))
+}
+
+/// Most packets in one range of a script.
+const MAX_SCRIPTED: u64 = 1_000_000;
+
+fn packet_range(text: &str) -> Option<RangeInclusive<u64>> {
+    let (first, last) = text.split_once(" to ")?;
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first <= last && last - first < MAX_SCRIPTED).then_some(first..=last)
 }
 
 /// True or false.
@@ -337,6 +349,19 @@ mod tests {
         assert_eq!(decibels(&of("-3.5 dB")).unwrap(), Decibels::from_millis(-3_500));
         assert!((level_dbm(&of("16dBm")).unwrap() - 16.0).abs() < 1e-9);
         assert!((metres(&of("0.5 km")).unwrap() - 500.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn losses_are_shares_or_scripts() {
+        let script = |text: &str| {
+            let tree = crate::input::Tree::parse("test", &format!("loss = {text}")).unwrap();
+            loss(&tree.entries["loss"].value)
+        };
+        assert_eq!(script("\"0 %\"").unwrap(), Loss::None);
+        assert_eq!(script("[7, \"2 to 4\", 3]").unwrap(), Loss::Scripted(vec![2, 3, 4, 7]));
+        for wrong in ["[\"4 to 2\"]", "[-1]", "[\"1 - 3\"]", "[\"0 to 99999999\"]"] {
+            assert!(script(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

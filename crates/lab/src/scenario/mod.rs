@@ -132,6 +132,8 @@ pub struct HackPlan {
     pub turnaround: Duration,
     /// Longest wait, whatever the variant.
     pub hold_limit: Duration,
+    /// Most octets appended to one link-layer ACK.
+    pub appended_limit: Option<u32>,
 }
 
 /// When an ACK waits (HACK paper section 3.2).
@@ -158,6 +160,7 @@ impl HackPlan {
             coding: self.coding,
             turnaround: self.turnaround,
             hold_limit: self.hold_limit,
+            appended_limit: self.appended_limit,
         })
     }
 }

@@ -214,9 +214,15 @@ fn hack_section(section: Section<'_>, has_wifi: bool) -> Result<HackPlan, InputE
         coding: section.or("coding", usual.coding, one_of(&codings))?,
         turnaround: section.or("turnaround", usual.turnaround, wait())?,
         hold_limit: section.or("hold-limit", usual.hold_limit, wait())?,
+        appended_limit: section.or("appended-limit", usual.appended_limit, or_none(octets))?,
     };
     section.finish()?;
     Ok(plan)
+}
+
+/// A small number of octets.
+fn octets(value: &Value) -> Result<u32, Mismatch> {
+    within(Bytes(16)..=Bytes(65_535), byte_count)(value).map(|bytes| bytes.0 as u32)
 }
 
 /// The paper finds no good value (section 3.2); this is a few full A-MPDUs at 150 Mb/s.

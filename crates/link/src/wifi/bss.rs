@@ -188,10 +188,14 @@ impl<P: Payload> Bss<P> {
     }
 
     /// Gives `station` a NIC that lets frames of compressed ACKs ride on its acknowledgments, and
-    /// reports to [`Bss::poll_interrupt`].
-    pub fn enable_hack(&mut self, station: StationId) {
+    /// reports to [`Bss::poll_interrupt`]; each carries at most `appended_limit` octets, if given.
+    pub fn enable_hack(&mut self, station: StationId, appended_limit: Option<u32>) {
         let station = &mut self.stations[station.index()];
-        station.hook = AckHook::Hack(Nic::new(station.peers.len()));
+        let mut nic = Nic::new(station.peers.len());
+        if let Some(octets) = appended_limit {
+            nic.limit_appended(octets as usize);
+        }
+        station.hook = AckHook::Hack(nic);
         for peer in &mut station.peers {
             peer.originator.report_acks();
         }

@@ -40,6 +40,9 @@ pub struct Config {
     /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
     /// stack, compression, DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
     pub turnaround: Duration,
+    /// Most octets appended to one link-layer ACK; what does not fit rides on the next. `None` appends
+    /// everything, as the paper's simulator does (section 3.3.2, footnote 7).
+    pub appended_limit: Option<u32>,
     /// Nothing waits longer than this. The paper has no such limit; it keeps a promise of more data
     /// that is not kept (packets dropped for age) from ending in a retransmission timeout.
     pub hold_limit: Duration,
@@ -53,6 +56,7 @@ impl Default for Config {
             turnaround: Duration::from_micros(100),
             // Below the smallest retransmission timeout in use, Linux's 200 ms.
             hold_limit: Duration::from_millis(150),
+            appended_limit: None,
         }
     }
 }
@@ -130,9 +134,10 @@ struct Peer<P> {
     more_data: bool,
     /// In the frame being built.
     building: Vec<P>,
-    /// In the NIC, not sent.
-    fresh: Vec<P>,
-    fresh_octets: u64,
+    /// Frames on their way to the NIC.
+    finished: Vec<(Vec<P>, Vec<u8>)>,
+    /// In the NIC, not sent: frame by frame, with the octets of each.
+    fresh: VecDeque<(Vec<P>, usize)>,
     /// When the frame being built will be in the NIC.
     job_at: Option<Instant>,
     /// When the oldest ACK that waits has waited for too long.
@@ -159,12 +164,12 @@ impl<P: AckPacket> Driver<P> {
     /// A driver for `peers` destinations.
     pub fn new(config: Config, peers: usize) -> Self {
         let peer = || Peer {
-            compressor: Compressor::new(config.coding, Limits::default()),
+            compressor: Compressor::new(config.coding, frame_limits(config.appended_limit)),
             decompressor: Decompressor::new(Limits::default()),
             more_data: false,
             building: Vec::new(),
-            fresh: Vec::new(),
-            fresh_octets: 0,
+            finished: Vec::new(),
+            fresh: VecDeque::new(),
             job_at: None,
             hold_until: None,
             natives: Vec::new(),
@@ -202,7 +207,7 @@ impl<P: AckPacket> Driver<P> {
             return;
         }
         let state = &mut self.peers[peer];
-        let held = state.building.len() + state.fresh.len();
+        let held = state.held();
         let may_hold = match self.config.variant {
             Variant::Timer(_) => state.natives_of(packet.flow_key()) == 0,
             Variant::MoreData => state.more_data && state.natives_of(packet.flow_key()) == 0,
@@ -227,11 +232,16 @@ impl<P: AckPacket> Driver<P> {
             state.retained_acks = 0;
         }
         if response.fresh_frames > 0 {
-            let sent = std::mem::take(&mut state.fresh);
+            let mut sent = Vec::new();
+            for (packets, octets) in
+                state.fresh.drain(..(response.fresh_frames as usize).min(state.fresh.len()))
+            {
+                sent.extend(packets);
+                self.counters.compressed_octets += octets as u64;
+            }
             state.retained_acks += sent.len();
             self.counters.compressed_acks += sent.len() as u64;
-            self.counters.compressed_octets += std::mem::take(&mut state.fresh_octets);
-            if state.building.is_empty() {
+            if state.held() == 0 {
                 state.hold_until = None;
             }
             for packet in &sent {
@@ -327,9 +337,7 @@ impl<P: AckPacket> Driver<P> {
         if self.peers[peer].unproven_acks() < RETAINED_ACKS {
             taken = self.peers[peer].compressor.push(&self.bytes);
             if taken == Err(Refusal::FrameFull) {
-                self.hand_over(peer);
-                self.bytes.clear();
-                packet.write_to(&mut self.bytes);
+                self.peers[peer].finish_frame();
                 taken = self.peers[peer].compressor.push(&self.bytes);
             }
         }
@@ -352,14 +360,12 @@ impl<P: AckPacket> Driver<P> {
     fn hand_over(&mut self, peer: usize) {
         let state = &mut self.peers[peer];
         state.job_at = None;
-        let mut frame = Vec::new();
-        if state.compressor.finish_frame(&mut frame) == 0 {
-            return;
+        state.finish_frame();
+        for (packets, frame) in state.finished.drain(..) {
+            state.fresh.push_back((packets, frame.len()));
+            self.counters.frames += 1;
+            self.actions.push_back(Action::Descriptor(peer, frame));
         }
-        state.fresh.append(&mut state.building);
-        state.fresh_octets += frame.len() as u64;
-        self.counters.frames += 1;
-        self.actions.push_back(Action::Descriptor(peer, frame));
     }
 
     /// Sends what waits as packets, in order.
@@ -381,9 +387,9 @@ impl<P: AckPacket> Driver<P> {
         let state = &mut self.peers[peer];
         state.job_at = None;
         state.hold_until = None;
-        let mut waiting = std::mem::take(&mut state.fresh);
+        let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|(packets, _)| packets).collect();
+        waiting.extend(state.finished.drain(..).flat_map(|(packets, _)| packets));
         waiting.append(&mut state.building);
-        state.fresh_octets = 0;
         if waiting.is_empty() {
             return waiting;
         }
@@ -413,7 +419,9 @@ impl<P: AckPacket> Driver<P> {
     /// Before an ACK of `flow` goes as a packet: nothing older of that flow may come after it.
     fn make_way(&mut self, peer: usize, flow: u64) {
         let state = &self.peers[peer];
-        if state.fresh.iter().chain(&state.building).any(|packet| packet.flow_key() == flow) {
+        let in_nic = state.fresh.iter().flat_map(|(packets, _)| packets);
+        let on_their_way = state.finished.iter().flat_map(|(packets, _)| packets);
+        if in_nic.chain(on_their_way).chain(&state.building).any(|packet| packet.flow_key() == flow) {
             self.flush(peer);
         }
     }
@@ -432,10 +440,33 @@ impl<P: AckPacket> Driver<P> {
     }
 }
 
+/// Frames small enough that one of them fits under `appended_limit` unless its ACKs are unusual: an
+/// ACK with news in every field takes up to about 12 octets.
+fn frame_limits(appended_limit: Option<u32>) -> Limits {
+    let usual = Limits::default();
+    let fitting = appended_limit.map_or(usual.frame_acks, |octets| octets as usize / 12);
+    Limits { frame_acks: fitting.clamp(1, usual.frame_acks), ..usual }
+}
+
 impl<P> Peer<P> {
     /// ACKs given to the codec that the peer is not known to have.
     fn unproven_acks(&self) -> usize {
-        self.retained_acks + self.fresh.len() + self.building.len()
+        self.retained_acks + self.held()
+    }
+
+    /// ACKs that wait for an acknowledgment to ride on.
+    fn held(&self) -> usize {
+        let in_nic = self.fresh.iter().map(|(packets, _)| packets.len()).sum::<usize>();
+        let on_their_way = self.finished.iter().map(|(packets, _)| packets.len()).sum::<usize>();
+        self.building.len() + on_their_way + in_nic
+    }
+
+    /// Ends the frame being built; it reaches the NIC when the job is done.
+    fn finish_frame(&mut self) {
+        let mut frame = Vec::new();
+        if self.compressor.finish_frame(&mut frame) > 0 {
+            self.finished.push((std::mem::take(&mut self.building), frame));
+        }
     }
 
     fn natives_of(&self, flow: u64) -> u32 {

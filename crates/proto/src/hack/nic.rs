@@ -1,5 +1,7 @@
 //! The NIC's part of TCP/HACK (paper section 3.3.1): bytes it does not understand, per destination.
 
+use std::collections::VecDeque;
+
 /// What a NIC heard and is about to acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
@@ -30,9 +32,9 @@ pub struct Response {
 struct Peer {
     /// Sent, and not yet known to have arrived.
     retained: Vec<u8>,
-    /// Handed over by the driver, not yet sent.
+    /// Handed over by the driver, not yet sent, and the length of each frame in it.
     fresh: Vec<u8>,
-    fresh_frames: u32,
+    fresh_lens: VecDeque<usize>,
     /// MAC sequence number of the single MPDU acknowledged last; `None` after a Block Ack.
     last_single: Option<u16>,
 }
@@ -41,26 +43,34 @@ struct Peer {
 #[derive(Clone, Debug, Default)]
 pub struct Nic {
     peers: Vec<Peer>,
+    /// Most octets appended to one acknowledgment, if there is a limit.
+    limit: Option<usize>,
 }
 
 impl Nic {
     /// A NIC with `peers` destinations, numbered from 0.
     pub fn new(peers: usize) -> Self {
-        Self { peers: vec![Peer::default(); peers] }
+        Self { peers: vec![Peer::default(); peers], limit: None }
+    }
+
+    /// Splits what waits over several acknowledgments, so that none carries more than `octets` (paper
+    /// section 3.3.2, footnote 7: no longer than AIFS protects); a single frame above that goes alone.
+    pub fn limit_appended(&mut self, octets: usize) {
+        self.limit = Some(octets);
     }
 
     /// The driver hands over a frame for `peer`: ready from now on.
     pub fn add(&mut self, peer: usize, frame: &[u8]) {
         let peer = &mut self.peers[peer];
         peer.fresh.extend_from_slice(frame);
-        peer.fresh_frames += 1;
+        peer.fresh_lens.push_back(frame.len());
     }
 
     /// The driver takes back what has not been sent.
     pub fn clear_fresh(&mut self, peer: usize) {
         let peer = &mut self.peers[peer];
         peer.fresh.clear();
-        peer.fresh_frames = 0;
+        peer.fresh_lens.clear();
     }
 
     /// The driver gives up on what was sent and not proven (paper figure 7).
@@ -89,9 +99,18 @@ impl Nic {
         if proven {
             peer.retained.clear();
         }
-        let fresh_frames = peer.fresh_frames;
-        peer.retained.append(&mut peer.fresh);
-        peer.fresh_frames = 0;
+        let mut fresh_frames = 0;
+        let mut octets = 0;
+        while let Some(len) = peer.fresh_lens.front() {
+            let total = peer.retained.len() + octets + len;
+            if total > *len && self.limit.is_some_and(|limit| total > limit) {
+                break;
+            }
+            octets += len;
+            fresh_frames += 1;
+            peer.fresh_lens.pop_front();
+        }
+        peer.retained.extend(peer.fresh.drain(..octets));
         appended.extend_from_slice(&peer.retained);
         Response { proven, fresh_frames, appended_octets: peer.retained.len() as u32 }
     }
@@ -130,6 +149,21 @@ mod tests {
         // Figure 5b: the same MPDU again means that the ACK was lost.
         assert_eq!(respond(&mut nic, Heard::Single { sequence: 7 }, false).0, b"a");
         assert_eq!(respond(&mut nic, Heard::Single { sequence: 8 }, false).0, b"");
+    }
+
+    #[test]
+    fn what_does_not_fit_waits_for_the_next_acknowledgment() {
+        let mut nic = Nic::new(1);
+        nic.limit_appended(4);
+        for frame in [&b"abc"[..], b"d", b"efghij", b"k"] {
+            nic.add(0, frame);
+        }
+        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"abcd");
+        // Nothing proved that those arrived: they ride again, alone.
+        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"abcd");
+        let (appended, response) = respond(&mut nic, Heard::Ampdu, false);
+        assert_eq!((appended.as_slice(), response.fresh_frames), (&b"efghij"[..], 1), "too long, but alone");
+        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"k");
     }
 
     #[test]

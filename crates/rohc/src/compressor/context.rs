@@ -4,10 +4,10 @@ use crate::chains::{
     IP_ID_SHORT, VARIABLE_LENGTH, behavior, common_tail, dynamic_chain, ecn_bits, irregular_chain,
     static_chain,
 };
-use crate::cid::CidSpace;
+use crate::cid::Cid;
 use crate::compressor::Config;
 use crate::compressor::history::{History, MAX_REPEAT};
-use crate::compressor::options::{Table, Unlistable};
+use crate::compressor::options::{Table, TimestampForms, Unlistable};
 use crate::compressor::stride::StrideFinder;
 use crate::crc::{CRC3, CRC7, CRC8};
 use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Mask, RND, SEQ, Values, bit};
@@ -53,6 +53,8 @@ struct Plan {
     is_static: bool,
     /// Indexes whose items the list brings; no list if `None`.
     bring: Option<u16>,
+    /// Of no meaning when the list brings the timestamps.
+    timestamps: TimestampForms,
 }
 
 impl Context {
@@ -139,22 +141,19 @@ impl Context {
         self.table.observe(options, &mut values, &self.history)?;
         let plan = self.plan(&mut values, config);
         let head = packet.len() - usize::from(header.payload_len);
+        let cid = Cid { space: config.cids, number: cid };
         match plan.format {
             Some(format) => {
-                self.write_co(
-                    format,
-                    plan.bring,
-                    header,
-                    &packet[..head],
-                    &mut values,
-                    config.cids,
-                    cid,
-                    writer,
-                )?;
+                let octets = &packet[..head];
+                values[Field::Crc] =
+                    u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
+                self.write_co(format, &plan, header, &mut values, cid, writer)?;
             }
-            None => self.write_ir(plan.is_static, header, &mut values, config.cids, cid, writer)?,
+            None => self.write_ir(plan.is_static, header, &mut values, cid, writer)?,
         }
-        writer.put(&packet[head..])?;
+        if header.payload_len != 0 {
+            writer.put(&packet[head..])?;
+        }
         if let Some(bring) = plan.bring {
             self.table.count_sent(bring, config.repetitions());
         }
@@ -258,15 +257,15 @@ impl Context {
         }
         let is_static = self.ir_left > 0;
         if is_static || self.dyn_left > 0 || values[Field::Rsf] > 3 {
-            return Plan { format: None, is_static, bring: Some(u16::MAX) };
+            return Plan { format: None, is_static, bring: Some(u16::MAX), timestamps: [0; 2] };
         }
         let changed = self.history.changed(values.kept());
-        let timestamps_fit = self.table.timestamps_fit(values, &self.history);
-        let list = changed & bit(Field::ListId) != 0 || !timestamps_fit;
-        let bring = list.then(|| self.table.must_bring(config.repetitions(), timestamps_fit));
+        let forms = self.table.timestamp_forms(values, &self.history);
+        let list = changed & bit(Field::ListId) != 0 || forms.is_none();
+        let bring = list.then(|| self.table.must_bring(config.repetitions(), forms.is_some()));
         values[Field::ListPresent] = u32::from(list);
         let format = self.smallest(changed, values);
-        Plan { format: Some(format), is_static, bring }
+        Plan { format: Some(format), is_static, bring, timestamps: forms.unwrap_or_default() }
     }
 
     /// Formats come the shortest first, so the first that serves is the one, unless co_common is shorter still.
@@ -353,33 +352,29 @@ impl Context {
         octets
     }
 
-    #[allow(clippy::too_many_arguments)]
     #[inline]
     fn write_co(
         &mut self,
         format: &'static Format,
-        bring: Option<u16>,
+        plan: &Plan,
         header: &mut Header,
-        octets: &[u8],
         values: &mut Values,
-        cids: CidSpace,
-        cid: u16,
+        cid: Cid,
         writer: &mut Writer<'_>,
     ) -> Result<(), Short> {
-        values[Field::Crc] = u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
-        let word = (format.pack(values) << (64 - format.len * 8)).to_be_bytes();
-        cids.write_before(cid, writer)?;
-        writer.put(&word[..1])?;
-        cids.write_after(cid, writer)?;
-        writer.put(&word[1..format.len])?;
+        let word = format.pack(values) << (64 - format.len * 8);
+        cid.write_before(writer)?;
+        writer.put_word(word, 1)?;
+        cid.write_after(writer)?;
+        writer.put_word(word << 8, format.len - 1)?;
         if format.kind == FormatKind::CoCommon {
             common_tail(writer, values, &[0; KEPT])?;
         }
-        if let Some(bring) = bring {
+        if let Some(bring) = plan.bring {
             self.table.write_list(bring, values, writer)?;
         }
         irregular_chain(writer, header, values)?;
-        self.table.write_irregular(bring.unwrap_or(0), values, &self.history, writer)
+        self.table.write_irregular(plan.bring.unwrap_or(0), plan.timestamps, values, &self.history, writer)
     }
 
     fn write_ir(
@@ -387,13 +382,12 @@ impl Context {
         is_static: bool,
         header: &mut Header,
         values: &mut Values,
-        cids: CidSpace,
-        cid: u16,
+        cid: Cid,
         writer: &mut Writer<'_>,
     ) -> Result<(), Short> {
-        cids.write_before(cid, writer)?;
+        cid.write_before(writer)?;
         writer.put(&[if is_static { 0xfd } else { 0xf8 }])?;
-        cids.write_after(cid, writer)?;
+        cid.write_after(writer)?;
         writer.put(&[PROFILE_TCP, 0])?;
         let crc_at = writer.len - 1;
         if is_static {

@@ -1,6 +1,6 @@
 //! The references a decompressor may hold: all fields of the last packets sent (W-LSB, RFC 6846 section 5.2.1.1).
 
-use crate::formats::{Field, KEPT, Kept, Mask, SELDOM, Slot};
+use crate::formats::{ALWAYS, Field, KEPT, Kept, Mask, SELDOM, Slot};
 use crate::lsb::Lsb;
 
 /// The most packets a change may be repeated in.
@@ -62,7 +62,8 @@ impl History {
         self.latest = self.len - 1;
     }
 
-    /// The fields in which some possible reference differs from `kept`; every field if there is no reference.
+    /// The fields in which some possible reference differs from `kept`; every field if there is no reference. Says
+    /// nothing about the fields from [`ALWAYS`] to [`SELDOM`], which are sent whether they changed or not.
     #[inline]
     pub(crate) fn changed(&self, kept: &Kept) -> Mask {
         if self.len == 0 {
@@ -78,7 +79,7 @@ impl History {
             (from..to).fold(0, |mask: Mask, at| mask | Mask::from(differences[at] != 0) << at)
         };
         let seldom = differences[SELDOM..].iter().fold(0, |any, difference| any | difference);
-        bits(0, SELDOM) | if seldom == 0 { 0 } else { bits(SELDOM, KEPT) }
+        bits(0, ALWAYS) | if seldom == 0 { 0 } else { bits(SELDOM, KEPT) }
     }
 
     /// True when every possible reference has this value.

@@ -97,8 +97,13 @@ struct FlowKey {
 }
 
 impl FlowKey {
-    fn octets(&self) -> &[u8] {
-        &self.octets[..self.len]
+    /// True when these are the octets of `key`, which has at least twelve.
+    #[inline]
+    fn is(&self, key: &[u8]) -> bool {
+        // The first twelve apart: that is all of IPv4, and a comparison of fixed length.
+        key.len() == self.len
+            && key.first_chunk::<12>() == self.octets.first_chunk::<12>()
+            && (self.len == 12 || key[12..] == self.octets[12..self.len])
     }
 }
 
@@ -171,7 +176,7 @@ impl Compressor {
     #[inline]
     fn find(&mut self, key: &[u8]) -> usize {
         self.clock += 1;
-        let same = self.slots.get(self.latest).is_some_and(|slot| slot.key.octets() == key);
+        let same = self.slots.get(self.latest).is_some_and(|slot| slot.key.is(key));
         if !same {
             self.latest = self.find_other(key);
         }

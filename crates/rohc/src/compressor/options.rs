@@ -4,11 +4,11 @@ use crate::compressor::History;
 use crate::formats::{Field, Values};
 use crate::header::{Options, TcpOption};
 use crate::items::{Generic, Generics, ITEMS, MAX_LIST, Sack, TS_FORMS, index, write_list_head};
-use crate::lsb::Lsb;
 use crate::wire::{Short, Writer};
 
-/// The last form's interval holds those of the others.
-const TS_WIDEST: Lsb = TS_FORMS[TS_FORMS.len() - 1].2;
+/// Indexes into [`TS_FORMS`] for the fields of [`TIMESTAMPS`].
+pub(crate) type TimestampForms = [usize; 2];
+const TIMESTAMPS: [Field; 2] = [Field::TsValue, Field::TsEcho];
 
 /// The options of one packet as indexes into the item table.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,7 @@ pub(crate) struct Unlistable;
 /// The item table: contents, and in how many packets each item was sent since it last changed.
 pub(crate) struct Table {
     order: Order,
+    has_timestamps: bool,
     sent: [u8; ITEMS],
     mss: u16,
     window_scale: u8,
@@ -54,6 +55,7 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) const EMPTY: Self = Self {
         order: Order::EMPTY,
+        has_timestamps: false,
         sent: [0; ITEMS],
         mss: 0,
         window_scale: 0,
@@ -126,6 +128,7 @@ impl Table {
         if order != self.order {
             self.drop_doubtful(used, history);
             self.order = order;
+            self.has_timestamps = order.list().contains(&index::TIMESTAMPS);
             self.list_id += 1;
         }
         Ok(())
@@ -233,13 +236,14 @@ impl Table {
         bring
     }
 
-    /// False when timestamps occur and are too far from what the peer may have for any irregular form.
+    /// The forms for the irregular items of TSval and TSecr; `None` when they are too far from what the peer may have.
     #[inline]
-    pub(crate) fn timestamps_fit(&self, values: &Values, history: &History) -> bool {
-        !self.order.list().contains(&index::TIMESTAMPS)
-            || [Field::TsValue, Field::TsEcho]
-                .iter()
-                .all(|&field| history.fits(field, TS_WIDEST, values[field]))
+    pub(crate) fn timestamp_forms(&self, values: &Values, history: &History) -> Option<TimestampForms> {
+        if !self.has_timestamps {
+            return Some([0; 2]);
+        }
+        let [value, echo] = TIMESTAMPS.map(|field| timestamp_form(field, values[field], history));
+        Some([value?, echo?])
     }
 
     /// Writes the list and the items of `bring`.
@@ -291,6 +295,7 @@ impl Table {
     pub(crate) fn write_irregular(
         &self,
         brought: u16,
+        forms: TimestampForms,
         values: &Values,
         history: &History,
         writer: &mut Writer<'_>,
@@ -301,10 +306,10 @@ impl Table {
             }
             match at {
                 index::TIMESTAMPS => {
-                    for field in [Field::TsValue, Field::TsEcho] {
-                        let (octets, prefix, lsb) =
-                            timestamp_form(field, values[field], history).ok_or(Short)?;
-                        put_low(octets, prefix | lsb.encode(values[field]), writer)?;
+                    for (field, form) in TIMESTAMPS.into_iter().zip(forms) {
+                        let (octets, prefix, lsb) = TS_FORMS[form];
+                        let word = u64::from(prefix | lsb.encode(values[field]));
+                        writer.put_word(word << (64 - octets * 8), octets)?;
                     }
                 }
                 index::SACK if history.all(Field::SackId, self.sack_id) => writer.put(&[0])?,
@@ -328,20 +333,8 @@ fn replace<T: PartialEq>(slot: &mut T, value: T) -> bool {
     changed
 }
 
-/// The shortest form of a timestamp that is right for every reference.
+/// The shortest form of a timestamp that is right for every reference, as an index into [`TS_FORMS`].
 #[inline]
-fn timestamp_form(field: Field, value: u32, history: &History) -> Option<(usize, u32, Lsb)> {
-    TS_FORMS.iter().copied().find(|&(_, _, lsb)| history.fits(field, lsb, value))
-}
-
-/// The low one to four octets of a word.
-#[inline]
-fn put_low(octets: usize, word: u32, writer: &mut Writer<'_>) -> Result<(), Short> {
-    let word = word.to_be_bytes();
-    match octets {
-        1 => writer.put(&word[3..]),
-        2 => writer.put(&word[2..]),
-        3 => writer.put(&word[1..]),
-        _ => writer.put(&word),
-    }
+fn timestamp_form(field: Field, value: u32, history: &History) -> Option<usize> {
+    TS_FORMS.iter().position(|&(_, _, lsb)| history.fits(field, lsb, value))
 }

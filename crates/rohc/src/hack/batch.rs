@@ -133,7 +133,6 @@ impl Model {
             return Some(expected);
         }
         let number = &mut self.step[usize::from(!alone_or_inner)];
-        // Units are the rule: their mark goes to the far end, where the number's length tells it.
         figure_step(number.code(c, step_figure(given)))
     }
 

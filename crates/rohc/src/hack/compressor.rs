@@ -66,7 +66,7 @@ impl Compressor {
         Self {
             coding,
             limits,
-            slots: Vec::with_capacity(limits.contexts),
+            slots: Vec::new(),
             msn: [0; 256],
             pending: Vec::with_capacity(limits.frame_acks),
             store: Vec::with_capacity(limits.frame_acks * MAX_HEADER_LEN),

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::batch::{Model, Place};
-use super::context::Context;
+use super::context::{Context, Delta};
 use super::flow::Flow;
 use super::frame::{Frame, Kind};
 use super::octets::Reader;
@@ -18,7 +18,7 @@ use crate::lsb::Lsb;
 const MSN: Lsb = Lsb::new(8, 128);
 
 /// Native ACKs of a flow that may begin its next incarnation.
-const CANDIDATES: usize = 2;
+const CANDIDATES: usize = 4;
 
 /// What became of the frames of one LL ACK, in frames unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,13 +66,6 @@ struct Native {
     header: Header,
 }
 
-/// State that a frame reads and, if it is good, replaces.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    context: Context,
-    model: Model,
-}
-
 /// The present incarnation of a flow.
 #[derive(Clone, Debug)]
 struct Incarnation {
@@ -83,13 +76,16 @@ struct Incarnation {
     /// How far the compressor has come, as far as its frames told. When it runs away from `next` (frames were lost
     /// that should not have been), an MSN that comes round again is a later one, not the next.
     seen: u32,
-    state: State,
+    context: Context,
+    model: Model,
 }
 
 impl Incarnation {
-    fn new(started: u16, frame: &Frame<'_>, acks: usize, state: State) -> Self {
-        let next = u32::from(frame.msn) + acks as u32;
-        Self { started, next, seen: next, state }
+    /// The incarnation that this native ACK begins, before its first frame.
+    fn new(native: &Native, msn: u8) -> Self {
+        let next = u32::from(msn);
+        let context = Context::new(&native.header);
+        Self { started: native.check, next, seen: next, context, model: Model::NEW }
     }
 
     /// How far this MSN is ahead of the next one; negative: how far behind. What it tells about the compressor is
@@ -102,10 +98,23 @@ impl Incarnation {
         msn.wrapping_sub(self.next) as i32
     }
 
-    fn advance(&mut self, acks: usize, state: State) {
-        self.next = self.next.wrapping_add(acks as u32);
+    /// Decodes a frame whose turn it is and moves on behind it, or stays as it was.
+    fn decode(&mut self, frame: &Frame<'_>, output: &mut Output) -> Result<(), Dropped> {
+        output.clear();
+        let mut context = self.context;
+        if frame.kind.is_batch() {
+            let mut model = self.model;
+            output.decode_batch(frame, &mut context, &mut model)?;
+            output.check(frame)?;
+            self.model = model;
+        } else {
+            output.decode_per_ack(frame, &mut context)?;
+            output.check(frame)?;
+        }
+        self.context = context;
+        self.next = self.next.wrapping_add(output.lengths.len() as u32);
         self.seen = self.next;
-        self.state = state;
+        Ok(())
     }
 }
 
@@ -124,9 +133,7 @@ struct Slot {
 pub struct Decompressor {
     slots: Vec<Slot>,
     limits: Limits,
-    /// Headers of the frame at hand, one after another, and the length of each.
-    octets: Vec<u8>,
-    lengths: Vec<u8>,
+    output: Output,
     clock: u64,
 }
 
@@ -136,10 +143,12 @@ impl Decompressor {
     pub fn new(limits: Limits) -> Self {
         let limits = limits.clamped();
         Self {
-            slots: Vec::with_capacity(limits.contexts),
+            slots: Vec::new(),
             limits,
-            octets: Vec::with_capacity(MAX_FRAME_ACKS * MAX_HEADER_LEN),
-            lengths: Vec::with_capacity(MAX_FRAME_ACKS),
+            output: Output {
+                octets: Vec::with_capacity(MAX_FRAME_ACKS * MAX_HEADER_LEN),
+                lengths: Vec::with_capacity(MAX_FRAME_ACKS),
+            },
             clock: 0,
         }
     }
@@ -183,7 +192,7 @@ impl Decompressor {
                 }
             };
             match outcome {
-                Ok(()) => report.acks += self.deliver(deliver),
+                Ok(()) => report.acks += self.output.deliver(deliver),
                 Err(Dropped::Duplicate) => report.duplicates += 1,
                 Err(Dropped::Malformed) => report.malformed += 1,
                 Err(Dropped::NoContext) => report.no_context += 1,
@@ -195,17 +204,7 @@ impl Decompressor {
         report
     }
 
-    fn deliver(&self, deliver: &mut dyn FnMut(&[u8])) -> usize {
-        let mut rest = self.octets.as_slice();
-        for &length in &self.lengths {
-            let (packet, behind) = rest.split_at(usize::from(length));
-            deliver(packet);
-            rest = behind;
-        }
-        self.lengths.len()
-    }
-
-    /// Leaves the frame's ACKs in `octets`, or every context as it was.
+    /// Leaves the frame's ACKs in the output, or every context as it was.
     fn receive_frame(&mut self, frame: &Frame<'_>) -> Result<(), Dropped> {
         self.clock += 1;
         if frame.kind.is_init() {
@@ -220,9 +219,7 @@ impl Decompressor {
             0 => {}
             _ => return Err(Dropped::Gap),
         }
-        let mut state = incarnation.state;
-        decode(&mut state, frame, &mut self.octets, &mut self.lengths)?;
-        incarnation.advance(self.lengths.len(), state);
+        incarnation.decode(frame, &mut self.output)?;
         slot.last_use = self.clock;
         Ok(())
     }
@@ -241,14 +238,14 @@ impl Decompressor {
             return Err(self.why_not_first(frame));
         };
         let Some(native) = self.slots[at].candidates[candidate] else { return Err(Dropped::Stale) };
-        let mut state = State { context: Context::new(&native.header), model: Model::NEW };
-        decode(&mut state, frame, &mut self.octets, &mut self.lengths)?;
+        let mut incarnation = Incarnation::new(&native, frame.msn);
+        incarnation.decode(frame, &mut self.output)?;
         // The compressor gives a CID to one flow at a time.
         for slot in self.slots.iter_mut().filter(|slot| slot.cid == frame.cid) {
             slot.incarnation = None;
         }
         let slot = &mut self.slots[at];
-        slot.incarnation = Some(Incarnation::new(native.check, frame, self.lengths.len(), state));
+        slot.incarnation = Some(incarnation);
         slot.candidates[candidate..].fill(None);
         slot.last_use = self.clock;
         Ok(())
@@ -292,88 +289,84 @@ impl Decompressor {
     }
 }
 
-/// Decodes the ACKs of a frame into `octets` and `lengths`, moving `state` along.
-fn decode(
-    state: &mut State,
-    frame: &Frame<'_>,
-    octets: &mut Vec<u8>,
-    lengths: &mut Vec<u8>,
-) -> Result<(), Dropped> {
-    octets.clear();
-    lengths.clear();
-    let result = match frame.kind {
-        Kind::Batch | Kind::BatchInit => decode_batch(state, frame, octets, lengths),
-        Kind::Short { .. } | Kind::Long | Kind::LongInit => decode_per_ack(state, frame, octets, lengths),
-    };
-    let result =
-        result.and_then(|()| if CRC8.check(octets) == frame.check { Ok(()) } else { Err(Dropped::Check) });
-    if result.is_err() {
-        octets.clear();
-        lengths.clear();
-    }
-    result
+/// The ACKs of the frame at hand.
+#[derive(Clone, Debug)]
+struct Output {
+    /// Their headers one after another.
+    octets: Vec<u8>,
+    /// The length of each.
+    lengths: Vec<u8>,
 }
 
-fn decode_batch(
-    state: &mut State,
-    frame: &Frame<'_>,
-    octets: &mut Vec<u8>,
-    lengths: &mut Vec<u8>,
-) -> Result<(), Dropped> {
-    let mut coder = Decoder::new(frame.body);
-    for index in 0..MAX_FRAME_ACKS {
-        let is_last = state.model.last(&mut coder, index, false);
-        let delta = state
-            .model
-            .ack(&mut coder, &state.context, Place { index, is_last }, &super::context::Delta::NONE)
-            .ok_or(Dropped::Malformed)?;
-        next_header(state, &delta, octets, lengths)?;
-        if is_last {
-            return Ok(());
-        }
+impl Output {
+    fn clear(&mut self) {
+        self.octets.clear();
+        self.lengths.clear();
     }
-    Err(Dropped::Malformed)
-}
 
-fn decode_per_ack(
-    state: &mut State,
-    frame: &Frame<'_>,
-    octets: &mut Vec<u8>,
-    lengths: &mut Vec<u8>,
-) -> Result<(), Dropped> {
-    let mut reader = Reader::new(frame.body);
-    if let Kind::Short { pair } = frame.kind {
-        let delta = per_ack::from_head(&state.context, pair);
-        next_header(state, &delta, octets, lengths)?;
-    }
-    while !reader.rest().is_empty() || lengths.is_empty() {
-        if lengths.len() == MAX_FRAME_ACKS {
-            return Err(Dropped::Malformed);
+    fn deliver(&self, deliver: &mut dyn FnMut(&[u8])) -> usize {
+        let mut rest = self.octets.as_slice();
+        for &length in &self.lengths {
+            let (packet, behind) = rest.split_at(usize::from(length));
+            deliver(packet);
+            rest = behind;
         }
-        let first = lengths.is_empty();
-        let (delta, mark) = per_ack::read(&mut reader, &state.context, first).ok_or(Dropped::Malformed)?;
-        let start = octets.len();
-        let msn = frame.msn.wrapping_add(lengths.len() as u8);
-        next_header(state, &delta, octets, lengths)?;
-        if mark.is_some_and(|mark| mark != per_ack::mark(msn, &octets[start..])) {
-            return Err(Dropped::Check);
-        }
+        self.lengths.len()
     }
-    Ok(())
-}
 
-/// Appends the header that differs by `delta` and moves the context there.
-fn next_header(
-    state: &mut State,
-    delta: &super::context::Delta,
-    octets: &mut Vec<u8>,
-    lengths: &mut Vec<u8>,
-) -> Result<(), Dropped> {
-    let header = state.context.apply(delta).ok_or(Dropped::Malformed)?;
-    let mut buffer = [0; MAX_HEADER_LEN];
-    let len = header.emit(&mut buffer).ok_or(Dropped::Malformed)?;
-    octets.extend_from_slice(&buffer[..len]);
-    lengths.push(len as u8);
-    state.context.advance(delta, &header);
-    Ok(())
+    fn check(&self, frame: &Frame<'_>) -> Result<(), Dropped> {
+        if CRC8.check(&self.octets) == frame.check { Ok(()) } else { Err(Dropped::Check) }
+    }
+
+    fn decode_batch(
+        &mut self,
+        frame: &Frame<'_>,
+        context: &mut Context,
+        model: &mut Model,
+    ) -> Result<(), Dropped> {
+        let mut coder = Decoder::new(frame.body);
+        for index in 0..MAX_FRAME_ACKS {
+            let is_last = model.last(&mut coder, index, false);
+            let place = Place { index, is_last };
+            let delta = model.ack(&mut coder, context, place, &Delta::NONE).ok_or(Dropped::Malformed)?;
+            self.push(context, &delta)?;
+            if is_last {
+                return Ok(());
+            }
+        }
+        Err(Dropped::Malformed)
+    }
+
+    fn decode_per_ack(&mut self, frame: &Frame<'_>, context: &mut Context) -> Result<(), Dropped> {
+        let mut reader = Reader::new(frame.body);
+        if let Kind::Short { pair } = frame.kind {
+            let delta = per_ack::from_head(context, pair);
+            self.push(context, &delta)?;
+        }
+        while !reader.rest().is_empty() || self.lengths.is_empty() {
+            if self.lengths.len() == MAX_FRAME_ACKS {
+                return Err(Dropped::Malformed);
+            }
+            let first = self.lengths.is_empty();
+            let (delta, mark) = per_ack::read(&mut reader, context, first).ok_or(Dropped::Malformed)?;
+            let start = self.octets.len();
+            let msn = frame.msn.wrapping_add(self.lengths.len() as u8);
+            self.push(context, &delta)?;
+            if mark.is_some_and(|mark| mark != per_ack::mark(msn, &self.octets[start..])) {
+                return Err(Dropped::Check);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the header that differs by `delta` and moves the context there.
+    fn push(&mut self, context: &mut Context, delta: &Delta) -> Result<(), Dropped> {
+        let header = context.apply(delta).ok_or(Dropped::Malformed)?;
+        let start = self.octets.len();
+        self.octets.resize(start + header.len(), 0);
+        let length = header.emit(&mut self.octets[start..]).ok_or(Dropped::Malformed)?;
+        self.lengths.push(length as u8);
+        context.advance(delta, &header);
+        Ok(())
+    }
 }

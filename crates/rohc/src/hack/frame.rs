@@ -65,6 +65,22 @@ impl Kind {
         })
     }
 
+    /// True for the range-coded kinds.
+    pub const fn is_batch(self) -> bool {
+        matches!(self, Self::Batch | Self::BatchInit)
+    }
+
+    /// What people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Short { .. } => "short",
+            Self::Long => "long",
+            Self::LongInit => "long-init",
+            Self::Batch => "batch",
+            Self::BatchInit => "batch-init",
+        }
+    }
+
     /// True for the kinds that carry the check of the native ACK they start from.
     pub const fn is_init(self) -> bool {
         matches!(self, Self::LongInit | Self::BatchInit)

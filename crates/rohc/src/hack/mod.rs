@@ -39,6 +39,54 @@
 //!
 //! A frame that fails leaves every context as it was. The next native ACK that both ends see starts afresh.
 
+//! # What the driver owes
+//!
+//! - [`Compressor::note_native`] for native ACKs that the link acknowledged, and only those that the peer's
+//!   codec sees before any later frame.
+//! - Frames in the order they were made, the retained ones first, none left out while a later one is sent.
+//! - [`Compressor::invalidate`] when it gives up frames that may not have arrived; then the flow goes natively.
+//! - No frame repeated after [`RETAINED_ACKS`] further ACKs were compressed.
+//!
+//! Breaking these costs ACKs until the next native one, nothing else.
+//!
+//! # Example
+//!
+//! ```
+//! use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits};
+//!
+//! # let packet = |id: u8, ack: u32| {
+//! #     use tacit_rohc::header::{Header, Ip, Options, flags};
+//! #     let mut header = Header {
+//! #         ip: Ip::V4 { source: [10, 0, 0, 2], destination: [10, 0, 0, 1], id: id.into(), dont_fragment: true },
+//! #         dscp: 0, ip_ecn: 0, ttl: 64, source_port: 4000, destination_port: 80, seq: 1, ack, reserved: 0,
+//! #         flags: flags::ACK, window: 500, checksum: 0, urgent: 0, options: Options::NONE, payload_len: 0,
+//! #     };
+//! #     header.checksum = header.tcp_checksum(&[]);
+//! #     let mut octets = vec![0; header.len()];
+//! #     header.emit(&mut octets);
+//! #     octets
+//! # };
+//! // Three pure ACKs of 40 octets; the first goes natively.
+//! let acks = [packet(1, 1), packet(2, 2897), packet(3, 5793)];
+//! let mut client = Compressor::new(Coding::Batch, Limits::default());
+//! let mut ap = Decompressor::new(Limits::default());
+//! client.note_native(&acks[0]);
+//! ap.note_native(&acks[0]);
+//!
+//! // The others ride in a link-layer ACK, which is sent twice because the first is thought lost.
+//! for ack in &acks[1..] {
+//!     client.push(ack)?;
+//! }
+//! let mut appended = Vec::new();
+//! assert_eq!(client.finish_frame(&mut appended), 2);
+//! assert!(appended.len() <= 8);
+//! let mut forwarded = Vec::new();
+//! ap.receive(&appended, &mut |packet| forwarded.push(packet.to_vec()));
+//! assert_eq!(forwarded, acks[1..]);
+//! assert_eq!(ap.receive(&appended, &mut |_| unreachable!()).duplicates, 1);
+//! # Ok::<(), tacit_rohc::hack::Refusal>(())
+//! ```
+
 mod area;
 mod batch;
 mod compressor;
@@ -128,6 +176,17 @@ impl fmt::Display for Refusal {
 }
 
 impl core::error::Error for Refusal {}
+
+/// The kinds of the frames in `octets`, for statistics: `short`, `long` and `long-init` are coded ACK by ACK, `batch`
+/// and `batch-init` as one run; `-init` frames are the first since a native ACK. Ends where no frame can be found.
+pub fn frame_kinds(octets: &[u8]) -> impl Iterator<Item = &'static str> {
+    let mut rest = octets;
+    core::iter::from_fn(move || {
+        let (frame, behind) = frame::Frame::split(rest)?;
+        rest = behind;
+        frame.map(|frame| frame.kind.name())
+    })
+}
 
 /// The pure ACK that is all of `packet`.
 #[inline]

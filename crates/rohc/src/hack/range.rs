@@ -13,7 +13,7 @@ const RENORMALISE: u32 = 1 << 24;
 pub(super) struct Chance(u16);
 
 /// A new estimate follows what it sees at once, an old one slowly: the divisor as a shift, by age.
-const RATE: [u8; 16] = [2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5];
+const RATE: [u8; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5];
 const AGE_MASK: u16 = 0xf;
 
 impl Chance {

@@ -313,10 +313,14 @@ impl<P: Payload> Originator<P> {
                 MpduState::Waiting
             };
         }
+        // Behind one that was given up the recipient still holds what it has; until it hears where the
+        // window starts, nobody knows that it was passed up.
+        let mut passed_up = true;
         while self.window.front().is_some_and(Mpdu::is_settled) {
             let Some(mpdu) = self.window.pop_front() else { break };
+            passed_up &= mpdu.state == MpduState::Delivered;
             if self.reports_acks && mpdu.payload.class() == PayloadClass::Ack {
-                self.settled_acks.push_back((mpdu.payload, mpdu.state == MpduState::Delivered));
+                self.settled_acks.push_back((mpdu.payload, passed_up));
             }
         }
         debug_assert!(self.window.len() <= usize::from(SEQUENCE_MODULUS / 2));

@@ -5,7 +5,8 @@
 
 use std::io::{self, Read};
 
-/// Octets of a packet that are kept; what is longer is skipped over. No header reaches this far.
+/// Octets of a packet that are kept unless told otherwise; the rest is skipped over. No header reaches
+/// this far.
 const KEEP: usize = 16 * 1024;
 /// Longest captured packet that is believed: the largest snap length of libpcap.
 const LONGEST_PACKET: u32 = 262_144;
@@ -26,7 +27,7 @@ const OPTION_TSOFFSET: u16 = 14;
 
 /// Why reading stopped before the end.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The reader failed.
     Io(io::Error),
     /// The file ends inside something.
@@ -39,9 +40,21 @@ pub(super) enum Fault {
     Empty,
 }
 
+impl Fault {
+    /// What is wrong, where a packet should begin.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Truncated => "the file ends inside it".to_owned(),
+            Self::Io(error) => format!("reading failed: {error}"),
+            Self::Corrupt(problem) | Self::NotACapture(problem) => problem.clone(),
+            Self::Empty => "nothing follows".to_owned(),
+        }
+    }
+}
+
 /// One captured packet; its bytes are in the caller's buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// Link type of its interface.
     pub link_type: u16,
     /// Interface number within the file.
@@ -108,7 +121,7 @@ enum Format {
 }
 
 /// A capture being read.
-pub(super) struct Container<R> {
+pub(crate) struct Container<R> {
     reader: Counted<R>,
     format: Format,
     /// Interfaces of earlier sections, so that numbers differ between sections.
@@ -118,7 +131,7 @@ pub(super) struct Container<R> {
 impl<R: Read> Container<R> {
     /// Reads the file header.
     pub fn new(reader: R) -> Result<Self, Fault> {
-        let mut reader = Counted { inner: reader, offset: 0 };
+        let mut reader = Counted { inner: reader, offset: 0, keep: KEEP };
         let mut magic = [0; 4];
         match reader.fill(&mut magic)? {
             0 => return Err(Fault::Empty),
@@ -147,6 +160,11 @@ impl<R: Read> Container<R> {
         Ok(Self { reader, format, earlier_interfaces: 0 })
     }
 
+    /// Keeps so many octets of a packet from here on, instead of the 16 KiB in which every header fits.
+    pub fn keep(&mut self, octets: usize) {
+        self.reader.keep = octets;
+    }
+
     /// Octets read so far.
     pub fn offset(&self) -> u64 {
         self.reader.offset
@@ -160,7 +178,7 @@ impl<R: Read> Container<R> {
         }
     }
 
-    /// The next packet, its octets (at most 16 KiB of them) in `bytes`; `None` at the end.
+    /// The next packet, its octets, as far as they are kept, in `bytes`; `None` at the end.
     pub fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Record>, Fault> {
         match &self.format {
             Format::Pcap { order, nanoseconds, link_type } => {
@@ -389,6 +407,7 @@ fn describe_magic(magic: [u8; 4]) -> String {
 struct Counted<R> {
     inner: R,
     offset: u64,
+    keep: usize,
 }
 
 impl<R: Read> Counted<R> {
@@ -443,7 +462,7 @@ impl<R: Read> Counted<R> {
                 "a packet says that {captured} octets of it were captured; at most {LONGEST_PACKET} can be"
             )));
         }
-        bytes.resize((captured as usize).min(KEEP), 0);
+        bytes.resize((captured as usize).min(self.keep), 0);
         self.exact(bytes)?;
         self.skip(u64::from(captured) - bytes.len() as u64)
     }

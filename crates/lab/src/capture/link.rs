@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// Its IP packets, if any, were handed out.
     Read,
     /// Encrypted 802.11 data.
@@ -22,12 +22,12 @@ pub(super) enum Verdict {
 }
 
 /// Link types that [`ip_packets`] reads, for messages.
-pub(super) const SUPPORTED: &str = "Ethernet (1), BSD loopback (0, 108), raw IP (12, 14, 101, 228, 229), \
+pub(crate) const SUPPORTED: &str = "Ethernet (1), BSD loopback (0, 108), raw IP (12, 14, 101, 228, 229), \
      802.11 (105), 802.11 with radiotap (127), Linux cooked v1 (113) and v2 (276)";
 
 /// An IP packet as far as it was captured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IpBytes<'a> {
+pub(crate) struct IpBytes<'a> {
     /// From the IP version on; link padding may follow the packet.
     pub bytes: &'a [u8],
     /// Octets from the IP version to the end of the frame, captured or not.
@@ -73,7 +73,7 @@ type Stream = ([u8; 12], u8);
 /// 802.11 frames heard, to tell retransmissions from first copies as a receiver does
 /// (802.11-2020 clause 10.3.2.14).
 #[derive(Default)]
-pub(super) struct Heard {
+pub(crate) struct Heard {
     /// The last sequence numbers of each stream, each at its value modulo the length. Only looked up,
     /// never iterated.
     numbers: HashMap<Stream, [u16; 64]>,
@@ -97,7 +97,7 @@ impl Heard {
 }
 
 /// Hands every IP packet in `frame` to `sink`; more than one only out of an A-MSDU.
-pub(super) fn ip_packets<'a>(
+pub(crate) fn ip_packets<'a>(
     link_type: u16,
     frame: &'a [u8],
     original_len: u32,

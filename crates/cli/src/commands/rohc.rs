@@ -1,0 +1,54 @@
+//! `tacit rohc`.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use tacit_lab::LabError;
+use tacit_lab::rohc::{Channel, Codec, Converted, compress, decompress, stats};
+
+use crate::args::{RohcArgs, RohcCommand};
+use crate::output::{FAILED, Failure, note, print, print_json};
+
+pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
+    match args.command {
+        RohcCommand::Stats { capture, codec, json } => {
+            let codec = Codec::parse(&codec).map_err(LabError::from)?;
+            let start = now();
+            let stats = stats(&capture, codec, &|| now().duration_since(start))?;
+            if json {
+                print_json(&stats)?;
+            } else {
+                print(&stats.to_text())?;
+            }
+            if stats.wrong > 0 {
+                note(&format!("tacit: {}: {} packets came back wrong", stats.name, stats.wrong));
+                return Ok(ExitCode::from(FAILED));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        RohcCommand::Compress { capture, out, repeat, cid, json } => {
+            let channel = Channel::parse(&cid, repeat).map_err(LabError::from)?;
+            converted(&compress(&capture, &out, channel)?, json)
+        }
+        RohcCommand::Decompress { rohc, out, cid, json } => {
+            // How often changes were said is not for the decompressor to know.
+            let channel = Channel::parse(&cid, 1).map_err(LabError::from)?;
+            converted(&decompress(&rohc, &out, channel)?, json)
+        }
+    }
+}
+
+fn converted(converted: &Converted, json: bool) -> Result<ExitCode, Failure> {
+    if json {
+        print_json(converted)?;
+    } else {
+        print(&converted.to_text())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The edge of the program: what a packet costs is measured here and nowhere below.
+#[expect(clippy::disallowed_methods, reason = "the time a codec takes is its result")]
+fn now() -> Instant {
+    Instant::now()
+}

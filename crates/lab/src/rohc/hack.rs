@@ -1,0 +1,223 @@
+//! Both ends of the HACK variant, side by side.
+//!
+//! All pure ACKs of a capture are taken for those of one station. A frame, which is what one link-layer
+//! ACK would carry, ends where a gap of more than 1 ms follows or after 21 ACKs: what 42 subframes of an
+//! A-MPDU bring forth. The first ACK of each flow goes natively: it makes the context. The end of a chunk
+//! ends a frame, too.
+
+use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS, Refusal, frame_kinds};
+
+use super::packets::{Chunk, flow_octets};
+use super::stats::{Counts, Pair};
+
+/// A longer gap ends a frame.
+const GAP_NANOS: i128 = 1_000_000;
+/// So many ACKs end a frame.
+const FRAME_ACKS: usize = 21;
+/// Every CID there is.
+const LIMITS: Limits = Limits { contexts: 256, frame_acks: MAX_FRAME_ACKS };
+
+/// What went to the other end, in order.
+enum Sent {
+    /// An ACK as it is, so many octets long.
+    Native(usize),
+    /// A frame: its octets, and its ACKs among [`HackPair::acks`].
+    Frame { octets: (usize, usize), acks: (usize, usize) },
+}
+
+pub(super) struct HackPair {
+    coding: Coding,
+    compressor: Compressor,
+    decompressor: Decompressor,
+    last_nanos: Option<i128>,
+    sent: Vec<Sent>,
+    /// Frames, one after another.
+    frames: Vec<u8>,
+    /// Natively sent packets, one after another, for the decompressor.
+    natives: Vec<u8>,
+    /// Places of the ACKs in frames.
+    acks: Vec<usize>,
+    /// What came back, one after another.
+    back: Vec<u8>,
+    /// Where each ACK ends in `back`.
+    ends: Vec<usize>,
+    /// How many ACKs had come back after each frame.
+    delivered: Vec<usize>,
+    /// Of the native packets those whose CID another flow has.
+    cid_taken: u64,
+}
+
+impl HackPair {
+    pub fn new(coding: Coding) -> Self {
+        Self {
+            coding,
+            compressor: Compressor::new(coding, LIMITS),
+            decompressor: Decompressor::new(LIMITS),
+            last_nanos: None,
+            sent: Vec::new(),
+            frames: Vec::new(),
+            natives: Vec::new(),
+            acks: Vec::new(),
+            back: Vec::new(),
+            ends: Vec::new(),
+            delivered: Vec::new(),
+            cid_taken: 0,
+        }
+    }
+
+    fn finish_frame(&mut self) {
+        let start = self.frames.len();
+        let count = self.compressor.finish_frame(&mut self.frames);
+        if count > 0 {
+            let acks = (self.acks.len() - count, self.acks.len());
+            self.sent.push(Sent::Frame { octets: (start, self.frames.len()), acks });
+        }
+    }
+}
+
+impl Pair for HackPair {
+    fn renew(&mut self) {
+        self.compressor = Compressor::new(self.coding, LIMITS);
+        self.decompressor = Decompressor::new(LIMITS);
+        self.last_nanos = None;
+    }
+
+    fn prepare(&mut self, chunk: &Chunk) {
+        self.sent.clear();
+        self.frames.clear();
+        self.natives.clear();
+        self.acks.clear();
+        self.back.clear();
+        self.ends.clear();
+        self.delivered.clear();
+        self.cid_taken = 0;
+        self.sent.reserve(chunk.places.len());
+        self.frames.reserve(chunk.octets.len());
+        self.acks.reserve(chunk.places.len());
+        self.back.reserve(chunk.octets.len());
+        self.ends.reserve(chunk.places.len());
+        self.delivered.reserve(chunk.places.len());
+    }
+
+    fn compress(&mut self, chunk: &Chunk) {
+        for (at, place) in chunk.places.iter().enumerate() {
+            let gap = place.at_nanos.zip(self.last_nanos).map_or(0, |(now, last)| now - last);
+            if gap > GAP_NANOS || self.compressor.pending() == FRAME_ACKS {
+                self.finish_frame();
+            }
+            self.last_nanos = place.at_nanos;
+            let packet = chunk.packet(place);
+            match self.compressor.push(packet) {
+                Ok(()) => self.acks.push(at),
+                // No context yet, or another flow has its CID: the other end sees this one as it is.
+                Err(refusal) => {
+                    self.cid_taken += u64::from(refusal == Refusal::CidTaken);
+                    self.compressor.note_native(packet);
+                    self.natives.extend_from_slice(packet);
+                    self.sent.push(Sent::Native(packet.len()));
+                }
+            }
+        }
+        self.finish_frame();
+    }
+
+    fn decompress(&mut self) {
+        let mut natives = self.natives.as_slice();
+        for sent in &self.sent {
+            match sent {
+                Sent::Native(len) => {
+                    let (packet, rest) = natives.split_at(*len);
+                    natives = rest;
+                    self.decompressor.note_native(packet);
+                }
+                Sent::Frame { octets: (start, end), .. } => {
+                    let (back, ends) = (&mut self.back, &mut self.ends);
+                    self.decompressor.receive(&self.frames[*start..*end], &mut |packet| {
+                        back.extend_from_slice(packet);
+                        ends.push(back.len());
+                    });
+                    self.delivered.push(self.ends.len());
+                }
+            }
+        }
+    }
+
+    fn check(&self, chunk: &Chunk, counts: &mut Counts) {
+        counts.cid_taken += self.cid_taken;
+        let mut delivered = self.delivered.iter();
+        let mut from = 0;
+        for sent in &self.sent {
+            let Sent::Frame { octets, acks } = sent else {
+                counts.native += 1;
+                continue;
+            };
+            let octets = &self.frames[octets.0..octets.1];
+            counts.frames += 1;
+            counts.compressed_bytes += octets.len() as u64;
+            for kind in frame_kinds(octets) {
+                *counts.formats.entry(kind).or_default() += 1;
+            }
+            let to = delivered.next().copied().unwrap_or(from);
+            let back = (from..to).map(|at| {
+                let start = if at == 0 { 0 } else { self.ends[at - 1] };
+                &self.back[start..self.ends[at]]
+            });
+            let sent = self.acks[acks.0..acks.1].iter().map(|&at| chunk.packet(&chunk.places[at]));
+            check_frame(sent, back, counts);
+            from = to;
+        }
+    }
+}
+
+/// Compares what a frame brought with what was put into it. The flows of a frame come one after the
+/// other, each in the order it was sent.
+fn check_frame<'a>(
+    sent: impl Iterator<Item = &'a [u8]>,
+    back: impl Iterator<Item = &'a [u8]>,
+    counts: &mut Counts,
+) {
+    let mut missing: Vec<&[u8]> = sent.collect();
+    for packet in &missing {
+        counts.packets += 1;
+        counts.header_bytes += packet.len() as u64;
+    }
+    for packet in back {
+        let flow = flow_octets(packet);
+        match missing.iter().position(|sent| flow_octets(sent) == flow) {
+            Some(next) => counts.wrong += u64::from(missing.remove(next) != packet),
+            None => counts.wrong += 1,
+        }
+    }
+    counts.failures += missing.len() as u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IPv4 packet as far as it matters here.
+    fn packet(port: u8, number: u8) -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        (packet[0], packet[21], packet[30]) = (0x45, port, number);
+        packet
+    }
+
+    fn checked(sent: &[Vec<u8>], back: &[Vec<u8>]) -> (u64, u64) {
+        let mut counts = Counts::default();
+        check_frame(sent.iter().map(Vec::as_slice), back.iter().map(Vec::as_slice), &mut counts);
+        assert_eq!((counts.packets, counts.header_bytes), (sent.len() as u64, 40 * sent.len() as u64));
+        (counts.failures, counts.wrong)
+    }
+
+    #[test]
+    fn what_is_missing_and_what_is_wrong_is_told_apart() {
+        let sent = [packet(1, 1), packet(2, 1), packet(1, 2)];
+        let by_flow = [packet(1, 1), packet(1, 2), packet(2, 1)];
+        assert_eq!(checked(&sent, &by_flow), (0, 0));
+        assert_eq!(checked(&sent, &by_flow[..2]), (1, 0));
+        assert_eq!(checked(&sent, &[]), (3, 0));
+        assert_eq!(checked(&sent, &[packet(1, 2), packet(1, 1), packet(2, 1)]), (0, 2));
+        assert_eq!(checked(&sent, &[packet(1, 1), packet(3, 1)]), (2, 1));
+        assert_eq!(checked(&sent, &[packet(1, 1), packet(1, 2), packet(2, 1), packet(2, 1)]), (0, 1));
+    }
+}

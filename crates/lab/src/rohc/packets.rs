@@ -1,0 +1,296 @@
+//! The packets of a capture that a codec can take, a chunk at a time.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde::Serialize;
+use tacit_rohc::header::{Header, MAX_HEADER_LEN, ParseError};
+
+use crate::capture::container::Container;
+use crate::capture::link::{Heard, IpBytes, Verdict, ip_packets};
+use crate::capture::{CaptureError, open};
+
+/// Octets kept of a captured frame: the longest IP packet, and a link header of any kind.
+const LONGEST_FRAME: usize = 65_535 + 1_024;
+
+/// Packets of a capture that no codec sees, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Frames without a readable IP packet, or retransmissions of one on the air.
+    pub not_ip: u64,
+    /// Neither IPv4 without options nor IPv6 without extension headers, or no TCP inside.
+    pub not_plain_tcp: u64,
+    /// IP fragments.
+    pub fragments: u64,
+    /// Not captured as far as is needed: the headers, or for a file the whole packet.
+    pub cut: u64,
+    /// Wrong IPv4 header checksum, or lengths that contradict each other.
+    pub malformed: u64,
+    /// TCP, but no pure ACKs, where the codec takes only those.
+    pub not_pure_acks: u64,
+    /// Options that no compressed list can say.
+    pub options: u64,
+}
+
+impl LeftOut {
+    /// How many and why, for people; reasons that did not occur are not mentioned.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        [
+            (self.not_ip, "without IP"),
+            (self.not_plain_tcp, "not plain TCP/IP"),
+            (self.fragments, "fragments"),
+            (self.cut, "not captured whole"),
+            (self.malformed, "malformed"),
+            (self.not_pure_acks, "not pure ACKs"),
+            (self.options, "with options that cannot be coded"),
+        ]
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect()
+    }
+}
+
+/// Which packets are wanted, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Every TCP packet that was captured whole, as it is.
+    Exact,
+    /// Every TCP packet: payload that was not captured is zeros, wrong TCP checksums are set right.
+    Tcp,
+    /// Pure ACKs, wrong TCP checksums set right.
+    PureAcks,
+}
+
+/// Where a packet is in its chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub start: usize,
+    pub len: usize,
+    pub payload_len: usize,
+    pub at_nanos: Option<i128>,
+    /// Number in the capture, from 1.
+    pub number: u64,
+}
+
+/// Packets held in memory, one after another.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub octets: Vec<u8>,
+    pub places: Vec<Place>,
+}
+
+impl Chunk {
+    pub fn packet(&self, place: &Place) -> &[u8] {
+        &self.octets[place.start..place.start + place.len]
+    }
+
+    fn clear(&mut self) {
+        self.octets.clear();
+        self.places.clear();
+    }
+}
+
+/// What was done to packets, and which were left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub left_out: LeftOut,
+    pub checksums_set_right: u64,
+    pub payloads_filled: u64,
+}
+
+/// A capture being read.
+pub(super) struct Packets {
+    container: Container<BufReader<File>>,
+    name: String,
+    wanted: Wanted,
+    heard: Heard,
+    frame: Vec<u8>,
+    number: u64,
+    unknown_link_type: Option<u16>,
+    understood: bool,
+    pub tally: Tally,
+}
+
+impl Packets {
+    pub fn open(path: &Path, wanted: Wanted) -> Result<Self, CaptureError> {
+        let mut container = open(path)?;
+        container.keep(LONGEST_FRAME);
+        Ok(Self {
+            container,
+            name: path.display().to_string(),
+            wanted,
+            heard: Heard::default(),
+            frame: Vec::new(),
+            number: 0,
+            unknown_link_type: None,
+            understood: false,
+            tally: Tally::default(),
+        })
+    }
+
+    /// Puts the next packets into `chunk`, up to `limit` octets and the packet that goes beyond; false at the
+    /// end of the capture.
+    pub fn fill(&mut self, chunk: &mut Chunk, limit: usize) -> Result<bool, CaptureError> {
+        chunk.clear();
+        while chunk.octets.len() < limit {
+            let offset = self.container.offset();
+            match self.container.next(&mut self.frame) {
+                Ok(Some(record)) => {
+                    self.number += 1;
+                    self.frame(chunk, record.link_type, record.original_len, record.at_nanos);
+                }
+                Ok(None) => return self.at_end().map(|()| false),
+                Err(fault) if self.number == 0 => {
+                    let offset = self.container.offset();
+                    return Err(CaptureError::before_any_packet(fault, &self.name, offset));
+                }
+                Err(fault) => {
+                    let (name, packet) = (self.name.clone(), self.number + 1);
+                    return Err(CaptureError::Broken { name, packet, offset, problem: fault.describe() });
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn at_end(&self) -> Result<(), CaptureError> {
+        match self.unknown_link_type {
+            Some(link_type) if !self.understood => {
+                Err(CaptureError::LinkType { name: self.name.clone(), link_type })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn frame(&mut self, chunk: &mut Chunk, link_type: u16, original_len: u32, at_nanos: Option<i128>) {
+        let (tally, wanted, number) = (&mut self.tally, self.wanted, self.number);
+        let mut sink = |ip: IpBytes<'_>| {
+            if let Err(reason) = admit(&ip, wanted, chunk, tally, (number, at_nanos)) {
+                *reason.counter(&mut tally.left_out) += 1;
+            }
+        };
+        let verdict = ip_packets(link_type, &self.frame, original_len, &mut self.heard, &mut sink);
+        match verdict {
+            Verdict::Read => self.understood = true,
+            Verdict::Unsupported => {
+                self.unknown_link_type.get_or_insert(link_type);
+                self.tally.left_out.not_ip += 1;
+            }
+            _ => {
+                self.understood = true;
+                self.tally.left_out.not_ip += 1;
+            }
+        }
+    }
+}
+
+/// Why a packet is left out.
+enum Reason {
+    NotPlainTcp,
+    Fragment,
+    Cut,
+    Malformed,
+    NotPureAck,
+}
+
+impl Reason {
+    fn counter(self, left_out: &mut LeftOut) -> &mut u64 {
+        match self {
+            Self::NotPlainTcp => &mut left_out.not_plain_tcp,
+            Self::Fragment => &mut left_out.fragments,
+            Self::Cut => &mut left_out.cut,
+            Self::Malformed => &mut left_out.malformed,
+            Self::NotPureAck => &mut left_out.not_pure_acks,
+        }
+    }
+}
+
+impl From<ParseError> for Reason {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::Truncated | ParseError::Length | ParseError::Ipv4Checksum => Self::Malformed,
+            ParseError::Version | ParseError::NotPlainTcp => Self::NotPlainTcp,
+            ParseError::Fragment => Self::Fragment,
+        }
+    }
+}
+
+/// Octets of the whole packet, by its IP header; `None` when that is not there.
+fn stated_len(ip: &[u8]) -> Option<usize> {
+    let short = |at: usize| Some(usize::from(u16::from_be_bytes([*ip.get(at)?, *ip.get(at + 1)?])));
+    match ip.first()? >> 4 {
+        4 => short(2),
+        _ => Some(40 + short(4)?),
+    }
+}
+
+/// Appends a packet to the chunk as it is wanted.
+fn admit(
+    ip: &IpBytes<'_>,
+    wanted: Wanted,
+    chunk: &mut Chunk,
+    tally: &mut Tally,
+    (number, at_nanos): (u64, Option<i128>),
+) -> Result<(), Reason> {
+    let len = stated_len(ip.bytes).ok_or(Reason::Cut)?;
+    let captured = ip.bytes.len().min(len);
+    // Octets that the snap length took, not the sender.
+    let is_cut = captured < len && ip.on_link as usize >= len;
+    if is_cut && wanted == Wanted::Exact {
+        return Err(Reason::Cut);
+    }
+    let start = chunk.octets.len();
+    chunk.octets.extend_from_slice(&ip.bytes[..captured]);
+    if is_cut {
+        chunk.octets.resize(start + len, 0);
+    }
+    let packet = &mut chunk.octets[start..];
+    let kept = match Header::parse(packet) {
+        // What was parsed out of zeros is no header.
+        Ok(header) if header.len() > captured => Err(Reason::Cut),
+        Ok(header) if wanted == Wanted::PureAcks && !header.is_pure_ack() => Err(Reason::NotPureAck),
+        Ok(header) => Ok(header),
+        Err(error) => match error.into() {
+            Reason::Malformed if is_cut && captured < MAX_HEADER_LEN => Err(Reason::Cut),
+            reason => Err(reason),
+        },
+    };
+    let header = match kept {
+        Ok(header) => header,
+        Err(reason) => {
+            chunk.octets.truncate(start);
+            return Err(reason);
+        }
+    };
+    if is_cut {
+        tally.payloads_filled += 1;
+    } else if wanted != Wanted::Exact && set_right(&header, packet) {
+        tally.checksums_set_right += 1;
+    }
+    let payload_len = usize::from(header.payload_len);
+    chunk.places.push(Place { start, len: packet.len(), payload_len, at_nanos, number });
+    Ok(())
+}
+
+/// Gives the packet the checksum it has on the link, where an offloading interface would have computed it.
+fn set_right(header: &Header, packet: &mut [u8]) -> bool {
+    let (_, payload) = packet.split_at(header.len());
+    let right = header.tcp_checksum(payload);
+    if right == header.checksum {
+        return false;
+    }
+    let at = header.ip.header_len() + 16;
+    packet[at..at + 2].copy_from_slice(&right.to_be_bytes());
+    true
+}
+
+/// The addresses and ports of a packet with a plain IP header; empty when it is too short.
+pub(super) fn flow_octets(packet: &[u8]) -> &[u8] {
+    let range = match packet.first().map(|octet| octet >> 4) {
+        Some(4) => 12..24,
+        _ => 8..44,
+    };
+    packet.get(range).unwrap_or(&[])
+}

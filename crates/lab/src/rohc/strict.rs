@@ -1,0 +1,102 @@
+//! Both ends of the strict codec, side by side.
+
+use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig, FormatKind};
+
+use super::packets::Chunk;
+use super::stats::{Counts, Pair};
+
+/// Most octets by which a ROHC packet is longer than the packet in it.
+pub(super) const GROWTH: usize = 65;
+
+/// A packet as it was compressed.
+struct Made {
+    format: FormatKind,
+    /// Its place among the places of the chunk.
+    at: usize,
+    start: usize,
+    len: usize,
+}
+
+pub(super) struct StrictPair {
+    compressor: Compressor,
+    decompressor: Decompressor,
+    /// ROHC packets, one after another, and room for one more.
+    rohc: Vec<u8>,
+    made: Vec<Made>,
+    refused: u64,
+    /// What came back, one after another, and room for one more.
+    back: Vec<u8>,
+    /// Start and length in `back` by packet made; `None` for failures.
+    done: Vec<Option<(usize, usize)>>,
+}
+
+impl StrictPair {
+    pub fn new() -> Self {
+        Self {
+            compressor: Compressor::new(Config::default()),
+            decompressor: Decompressor::new(DecompressorConfig::default()),
+            rohc: Vec::new(),
+            made: Vec::new(),
+            refused: 0,
+            back: Vec::new(),
+            done: Vec::new(),
+        }
+    }
+}
+
+impl Pair for StrictPair {
+    fn renew(&mut self) {
+        self.compressor = Compressor::new(Config::default());
+        self.decompressor = Decompressor::new(DecompressorConfig::default());
+    }
+
+    fn prepare(&mut self, chunk: &Chunk) {
+        self.rohc.resize(chunk.octets.len() + (chunk.places.len() + 1) * GROWTH, 0);
+        self.back.resize(chunk.octets.len(), 0);
+        self.made.clear();
+        self.made.reserve(chunk.places.len());
+        self.done.clear();
+        self.done.reserve(chunk.places.len());
+        self.refused = 0;
+    }
+
+    fn compress(&mut self, chunk: &Chunk) {
+        let mut start = 0;
+        for (at, place) in chunk.places.iter().enumerate() {
+            match self.compressor.compress(chunk.packet(place), &mut self.rohc[start..]) {
+                Ok(made) => {
+                    self.made.push(Made { format: made.format, at, start, len: made.len });
+                    start += made.len;
+                }
+                Err(_) => self.refused += 1,
+            }
+        }
+    }
+
+    fn decompress(&mut self) {
+        let mut start = 0;
+        for made in &self.made {
+            let rohc = &self.rohc[made.start..made.start + made.len];
+            let done = self.decompressor.decompress(rohc, &mut self.back[start..]).ok();
+            self.done.push(done.map(|done| (start, done.len)));
+            start += done.map_or(0, |done| done.len);
+        }
+    }
+
+    fn check(&self, chunk: &Chunk, counts: &mut Counts) {
+        counts.options += self.refused;
+        for (made, done) in self.made.iter().zip(&self.done) {
+            let place = &chunk.places[made.at];
+            counts.packets += 1;
+            counts.header_bytes += (place.len - place.payload_len) as u64;
+            counts.compressed_bytes += (made.len - place.payload_len) as u64;
+            *counts.formats.entry(made.format.name()).or_default() += 1;
+            match done {
+                None => counts.failures += 1,
+                Some((start, len)) => {
+                    counts.wrong += u64::from(self.back[*start..start + len] != *chunk.packet(place));
+                }
+            }
+        }
+    }
+}
