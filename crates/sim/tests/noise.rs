@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Decibels, PathLoss, Propagation};
-use tacit_proto::units::{BitRate, Bytes, Duration};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Outcome, Setup, run};
@@ -38,7 +38,7 @@ fn goodput_falls_with_distance() {
             let snr = indoors.snr(&mode, distance_m);
             (distance_m, goodput_mbps(&run(&noisy(Standard::N, 150, snr, speaks_hack)).unwrap()))
         };
-        let curve = [1.0, 11.0, 11.5, 12.0, 12.5, 13.0, 14.0, 16.0].map(at);
+        let curve = [1.0, 11.0, 11.4, 11.6, 11.8, 12.0, 14.0, 16.0].map(at);
         // From a lossless link to a dead one; where nothing is lost, the draws of backoffs decide.
         assert!(curve.windows(2).all(|pair| pair[1].1 <= pair[0].1 * 1.01), "{curve:?}");
         assert!(curve[0].1 > 100.0 && curve[7].1 < 1.0, "{curve:?}");
@@ -75,6 +75,7 @@ fn a_file_arrives_whole_through_noise() {
     for (mbps, snr_db) in [(15, 3.0), (150, 22.5)] {
         let mut setup = noisy(Standard::N, mbps, Decibels::from_db(snr_db), true);
         setup.duration = Duration::from_secs(60);
+        setup.measure_from = Instant::ZERO;
         let Traffic::Tcp { size: bulk, .. } = &mut setup.flows[0].traffic else { panic!("a TCP flow") };
         *bulk = Some(size);
         let outcome = run(&setup).unwrap();
