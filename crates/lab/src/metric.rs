@@ -4,7 +4,7 @@ use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_sim::Outcome;
-use tacit_sim::record::{BssOutcome, StationOutcome};
+use tacit_sim::record::{BssOutcome, FlowOutcome, StationOutcome};
 
 /// One number per run; `None` where it has no meaning, such as airtime on a wire.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +106,14 @@ const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>
 /// All metrics: the columns of `runs.parquet` after the ones that name the run.
 pub const ALL: &[Metric] = &[
     metric("goodput_bps", "payload delivered in order, all flows", |view| Some(view.outcome.goodput_bps())),
+    metric(
+        "transfer_goodput_bps",
+        "payload of each flow over the time from its start to its last octet, start-up included, all flows",
+        |view| {
+            let rate = |flow: &FlowOutcome| flow.delivered_total.0 as f64 * 8.0 / flow.lasted.as_secs_f64();
+            Some(view.outcome.flows.iter().map(rate).sum())
+        },
+    ),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
     metric("tcp_acks_on_air_per_s", "pure TCP ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)

@@ -30,6 +30,15 @@ pub struct Plan {
     pub runs: Vec<PlannedRun>,
 }
 
+/// Where on a sweep's axes a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Place {
+    /// On the axis that is drawn.
+    pub x: Option<f64>,
+    /// On the one of which the best counts.
+    pub best_of: Option<f64>,
+}
+
 impl Plan {
     /// Adds `scenario` under `scheme`, once per seed 1 to `seeds`. Every scheme gets the same seeds,
     /// hence the same draws.
@@ -44,11 +53,27 @@ impl Plan {
         x: Option<f64>,
         seeds: u32,
     ) -> Result<(), InputError> {
+        self.push_at(scenario, scheme, clients, Place { x, best_of: None }, seeds)
+    }
+
+    /// The same, at a place of a sweep.
+    ///
+    /// # Errors
+    /// As [`Plan::push`].
+    pub fn push_at(
+        &mut self,
+        scenario: &Scenario,
+        scheme: &Scheme,
+        clients: u32,
+        place: Place,
+        seeds: u32,
+    ) -> Result<(), InputError> {
+        let Place { x, best_of } = place;
         let changed = scheme.applied_to(scenario);
         for seed in 1..=u64::from(seeds) {
             let setup = changed.setup(clients, seed)?;
-            let label =
-                Label { scenario: scenario.name.clone(), scheme: scheme.name.to_owned(), clients, x, seed };
+            let (scenario, scheme) = (scenario.name.clone(), scheme.name.to_owned());
+            let label = Label { scenario, scheme, clients, x, best_of, seed };
             self.runs.push(PlannedRun { id: content_id(&label, &setup), label, setup });
         }
         Ok(())

@@ -16,6 +16,9 @@ pub struct Label {
     pub clients: u32,
     /// Place on the sweep's axis, where it has one.
     pub x: Option<f64>,
+    /// Value of the key of which a sweep takes the best, where there is one.
+    #[serde(default)]
+    pub best_of: Option<f64>,
     /// Seed.
     pub seed: u64,
 }

@@ -32,6 +32,7 @@ fn config(standard: Standard, mbps: u64) -> BssConfig {
         downlink_loss: Loss::None,
         uplink_loss: Loss::None,
         link_ack_loss: Loss::None,
+        snr: None,
         downlink_queue: QueueLimit::default(),
         uplink_queue: QueueLimit::default(),
     };

@@ -46,6 +46,8 @@ pub struct FlowOutcome {
     pub delivered_total: Bytes,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
+    /// From its start until the sink had everything, or to the end of the run.
+    pub lasted: Duration,
     /// TCP's own counters over the whole run: the source's end.
     pub sender: Option<tcp::Counters>,
     /// TCP's own counters over the whole run: the sink's end.

@@ -499,6 +499,7 @@ impl<'o> World<'o> {
                 delivered: Bytes(flow.delivered() - flow.delivered_before),
                 delivered_total: Bytes(flow.delivered()),
                 completed_at: flow.completed_at,
+                lasted: flow.completed_at.unwrap_or(self.end).saturating_since(flow.setup.start),
                 sender: counters.map(|(source, _)| source),
                 receiver: counters.map(|(_, sink)| sink),
             }

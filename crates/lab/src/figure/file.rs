@@ -1,9 +1,11 @@
 //! A figure file, read.
 
-use super::measure::{self, finite};
+use super::measure;
 use super::timeline::{self, Timeline};
 use crate::error::InputError;
-use crate::input::{Mismatch, Section, Tree, Value, flag, integer, numbers, one_of, ratio, text, texts};
+use crate::input::{
+    Mismatch, Section, Tree, Value, flag, integer, number, numbers, one_of, ratio, text, texts,
+};
 use crate::metric;
 use crate::scenario::{MAX_CLIENTS, MAX_SEEDS};
 use crate::scheme::{self, Scheme};
@@ -17,18 +19,19 @@ pub struct Figure {
     pub title: String,
     /// Where it comes from.
     pub paper: String,
+    /// A figure of [`crate::theory`].
     pub(super) source: Source,
     pub(super) log_x: bool,
     pub(super) log_y: bool,
     pub(super) claims: Vec<Claim>,
 }
 
-/// Where the curves come from.
+/// Where a figure comes from.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// A figure of [`crate::theory`].
-    Theory(String),
-    Sweep(Box<Sweep>),
+    /// Curves: a figure of [`crate::theory`], a sweep, or both; at least one is there.
+    Curves { theory: Option<String>, sweep: Option<Box<Sweep>> },
+    /// The frames around an event of one run.
     Timeline(Box<Timeline>),
 }
 
@@ -39,12 +42,63 @@ pub(super) struct Sweep {
     pub assignments: Vec<String>,
     pub schemes: Vec<&'static Scheme>,
     pub axis: Axis,
+    /// A second axis: at each x the value that gives most of `column` counts.
+    pub best_of: Option<BestOf>,
     pub column: String,
     pub x_label: String,
     pub y_label: String,
     pub seeds: Option<u32>,
-    pub quick_seeds: Option<u32>,
-    pub quick_assignments: Vec<String>,
+    quick: Quick,
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Debug)]
+struct Quick {
+    seeds: Option<u32>,
+    assignments: Vec<String>,
+    x: Option<Vec<f64>>,
+    best_of: Option<Vec<f64>>,
+}
+
+/// The axis that is searched for the best at each x.
+#[derive(Clone, Debug)]
+pub(super) struct BestOf {
+    pub axis: Axis,
+    /// Of these schemes each value is a curve of its own, beside the best.
+    pub curves: Vec<&'static Scheme>,
+}
+
+impl BestOf {
+    /// Name of the curve of a scheme at one value.
+    pub fn curve_name(&self, scheme: &Scheme, value: f64) -> String {
+        format!("{} {value}{}", scheme.name, self.axis.unit)
+    }
+}
+
+impl Sweep {
+    /// The sweep as `--quick` runs it.
+    pub fn quick(&self) -> Self {
+        let mut quick = self.clone();
+        quick.seeds = self.quick.seeds.or(self.seeds);
+        quick.assignments.extend(self.quick.assignments.iter().cloned());
+        if let Some(x) = &self.quick.x {
+            quick.axis.values.clone_from(x);
+        }
+        if let (Some(values), Some(best_of)) = (&self.quick.best_of, &mut quick.best_of) {
+            best_of.axis.values.clone_from(values);
+        }
+        quick
+    }
+
+    fn curve_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.schemes.iter().map(|scheme| scheme.name.to_owned()).collect();
+        if let Some(best_of) = &self.best_of {
+            for scheme in &best_of.curves {
+                names.extend(best_of.axis.values.iter().map(|value| best_of.curve_name(scheme, *value)));
+            }
+        }
+        names
+    }
 }
 
 /// What varies along x.
@@ -55,6 +109,13 @@ pub(super) struct Axis {
     pub values: Vec<f64>,
     /// Follows the value in an assignment.
     pub unit: String,
+}
+
+impl Axis {
+    /// What puts a scenario at `value`.
+    pub fn assignment(&self, value: f64) -> String {
+        format!("{}={value}{}", self.key, self.unit)
+    }
 }
 
 /// The axis key that stands for the number of clients.
@@ -125,12 +186,14 @@ impl Figure {
 
     /// Claims may only speak of curves and columns that the sweep makes.
     fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
-        let Source::Sweep(sweep) = &self.source else { return Ok(()) };
+        let Source::Curves { theory, sweep: Some(sweep) } = &self.source else { return Ok(()) };
+        let mut names = sweep.curve_names();
+        if let Some(theory) = theory.as_deref().and_then(|id| crate::theory::figure(id).ok()) {
+            names.extend(theory.series.into_iter().map(|series| series.name));
+        }
         for claim in &self.claims {
             let Measure::Curves(measure) = &claim.measure else { continue };
-            if let Some(name) =
-                measure.curves().find(|name| !sweep.schemes.iter().any(|scheme| scheme.name == *name))
-            {
+            if let Some(name) = measure.curves().find(|name| !names.iter().any(|known| known == name)) {
                 return Err(
                     root.error("claim", format!("{:?} measures {name:?}, which is not swept", claim.text))
                 );
@@ -149,17 +212,48 @@ impl Figure {
 fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
     let (theory, sweep, timeline) =
         (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
-    match (theory.is_present(), sweep.is_present(), timeline.is_present()) {
-        (true, false, false) => {
-            let known = crate::theory::IDS.map(|id| (id, id));
-            let figure = theory.required("figure", one_of(&known))?;
-            theory.finish()?;
-            Ok(Source::Theory(figure.to_owned()))
-        }
-        (false, true, false) => read_sweep(sweep).map(|sweep| Source::Sweep(Box::new(sweep))),
-        (false, false, true) => Timeline::read(timeline).map(|timeline| Source::Timeline(Box::new(timeline))),
-        _ => Err(root.error("theory", "exactly one of [theory], [sweep] and [timeline] is needed")),
+    let curves = theory.is_present() || sweep.is_present();
+    if curves == timeline.is_present() {
+        return Err(root.error("theory", "[theory] or [sweep] or both are needed, or [timeline] alone"));
     }
+    if timeline.is_present() {
+        return Ok(Source::Timeline(Box::new(Timeline::read(timeline)?)));
+    }
+    let (mut figure, mut swept) = (None, None);
+    if theory.is_present() {
+        let known = crate::theory::IDS.map(|id| (id, id));
+        figure = Some(theory.required("figure", one_of(&known))?.to_owned());
+        theory.finish()?;
+    }
+    if sweep.is_present() {
+        swept = Some(Box::new(read_sweep(sweep)?));
+    }
+    Ok(Source::Curves { theory: figure, sweep: swept })
+}
+
+/// The values of `key` that `section` lists.
+fn read_axis(section: &Section<'_>, key: String) -> Result<Axis, InputError> {
+    Ok(Axis {
+        key,
+        values: section.required("values", numbers)?,
+        unit: section.or("unit", String::new(), text)?,
+    })
+}
+
+fn read_best_of(section: Section<'_>) -> Result<Option<BestOf>, InputError> {
+    if !section.is_present() {
+        return Ok(None);
+    }
+    let axis = read_axis(&section, section.required("key", text)?)?;
+    if axis.values.is_empty() || axis.key == CLIENTS {
+        return Err(section.error("values", "the best of nothing").allowed("values of a scenario key"));
+    }
+    let names = section.or("curves", Vec::new(), texts)?;
+    let curves = if names.is_empty() { Ok(Vec::new()) } else { scheme::select("", &names) };
+    let curves = curves
+        .map_err(|error| section.error("curves", error.what).allowed(error.allowed.unwrap_or_default()))?;
+    section.finish()?;
+    Ok(Some(BestOf { axis, curves }))
 }
 
 fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
@@ -167,11 +261,7 @@ fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
     let schemes = scheme::select("", &names)
         .map_err(|error| section.error("schemes", error.what).allowed(error.allowed.unwrap_or_default()))?;
     let x = section.section("x")?;
-    let axis = Axis {
-        key: x.or("key", CLIENTS.to_owned(), text)?,
-        values: x.required("values", numbers)?,
-        unit: x.or("unit", String::new(), text)?,
-    };
+    let axis = read_axis(&x, x.or("key", CLIENTS.to_owned(), text)?)?;
     let whole =
         |value: &f64| value.fract().abs() < f64::EPSILON && (1.0..=f64::from(MAX_CLIENTS)).contains(value);
     if axis.key == CLIENTS && !axis.values.iter().all(whole) {
@@ -182,17 +272,30 @@ fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
     x.finish()?;
     let quick = section.section("quick")?;
     let seeds = integer(1..=MAX_SEEDS);
+    let best_of = read_best_of(section.section("best-of")?)?;
+    if let Some(scheme) = best_of
+        .iter()
+        .flat_map(|best_of| &best_of.curves)
+        .find(|scheme| !schemes.iter().any(|swept| swept.name == scheme.name))
+    {
+        return Err(section.error("best-of", format!("curves of {:?}, which is not swept", scheme.name)));
+    }
     let sweep = Sweep {
         scenario: section.required("scenario", text)?,
         assignments: section.or("set", Vec::new(), texts)?,
         schemes,
         x_label: section.or("x-label", axis.key.clone(), text)?,
         axis,
+        best_of,
         column: section.or("column", "goodput_mbps".to_owned(), column)?,
         y_label: section.or("y-label", "goodput (Mb/s)".to_owned(), text)?,
         seeds: section.optional("seeds", &seeds)?,
-        quick_seeds: quick.optional("seeds", &seeds)?,
-        quick_assignments: quick.or("set", Vec::new(), texts)?,
+        quick: Quick {
+            seeds: quick.optional("seeds", &seeds)?,
+            assignments: quick.or("set", Vec::new(), texts)?,
+            x: quick.optional("x", numbers)?,
+            best_of: quick.optional("best-of", numbers)?,
+        },
     };
     quick.finish()?;
     section.finish()?;
@@ -219,12 +322,12 @@ pub(super) fn resolve_column(name: &str) -> Option<(usize, f64)> {
 }
 
 fn read_claim(section: Section<'_>, source: &Source) -> Result<Claim, InputError> {
-    let paper = section.required("paper", finite)?;
+    let paper = section.required("paper", number)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
     let measure = section.section("measure")?;
     let measure = match source {
         Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
-        Source::Theory(_) | Source::Sweep(_) => Measure::Curves(measure::Measure::read(measure)?),
+        Source::Curves { .. } => Measure::Curves(measure::Measure::read(measure)?),
     };
     let claim = Claim {
         text: section.required("text", text)?,
@@ -243,7 +346,7 @@ fn read_claim(section: Section<'_>, source: &Source) -> Result<Claim, InputError
 fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
     match value {
         Value::Text(_) => ratio(value).map(|share| share.as_fraction() * paper.abs()),
-        other => finite(other).map_err(|_| {
+        other => number(other).map_err(|_| {
             Mismatch::new(
                 format!("{other} is no tolerance"),
                 "\"2 %\" of the paper's value, or a number in its unit",

@@ -37,6 +37,8 @@ pub const ALL: &[Bundled] = bundled![
     "hack/table2",
     "hack/crosscheck",
     "hack/fig10",
+    "hack/fig11",
+    "hack/fig12",
     "hack/aifs",
     "hack/aifs-split",
     "hack/upload",

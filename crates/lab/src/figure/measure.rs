@@ -1,7 +1,7 @@
 //! What a claim measures: a number out of a figure's curves.
 
 use crate::error::InputError;
-use crate::input::{Mismatch, Section, Value, text};
+use crate::input::{Section, number, one_of, text};
 
 /// A curve with every column that was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +30,14 @@ enum Operation {
     Difference,
 }
 
+/// How the numbers of several points become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reduction {
+    Mean,
+    Least,
+    Most,
+}
+
 /// A number out of a figure's curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
@@ -42,6 +50,7 @@ pub struct Measure {
     /// Ends of the range of x, inclusive.
     from: f64,
     to: f64,
+    reduction: Reduction,
 }
 
 /// Two x this close (relatively) are the same.
@@ -67,22 +76,24 @@ impl Measure {
             let what = if over.is_some() { "stands alone, without over" } else { "needs a curve to be over" };
             return Err(section.error(key, what));
         }
-        let (from, to) = match section.optional("x", finite)? {
+        let (from, to) = match section.optional("x", number)? {
             Some(x) => (x * (1.0 - SAME_X), x * (1.0 + SAME_X)),
             None => {
-                (section.or("x-from", f64::NEG_INFINITY, finite)?, section.or("x-to", f64::INFINITY, finite)?)
+                (section.or("x-from", f64::NEG_INFINITY, number)?, section.or("x-to", f64::INFINITY, number)?)
             }
         };
-        let over_x = section.optional("over-x", finite)?;
+        let over_x = section.optional("over-x", number)?;
         if over_x.is_some() && over.is_none() {
             return Err(section.error("over-x", "says where on the curve that over names"));
         }
         let column = section.optional("column", text)?;
+        let reductions = [("mean", Reduction::Mean), ("least", Reduction::Least), ("most", Reduction::Most)];
+        let reduction = section.or("take", Reduction::Mean, one_of(&reductions))?;
         // Known keys, whether they were looked at or not.
         section.node("x-from");
         section.node("x-to");
         section.finish()?;
-        Ok(Self { operation, of, over, over_x, column, from, to })
+        Ok(Self { operation, of, over, over_x, column, from, to, reduction })
     }
 
     /// Names of curves it refers to.
@@ -123,22 +134,18 @@ impl Measure {
                 Operation::Difference => a - b,
             });
         }
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        mean.is_finite().then_some(mean)
+        let one = match self.reduction {
+            Reduction::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Reduction::Least => values.into_iter().fold(f64::INFINITY, f64::min),
+            Reduction::Most => values.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        };
+        one.is_finite().then_some(one)
     }
 }
 
-fn same(a: f64, b: f64) -> bool {
+/// True when two x are the same place.
+pub(super) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= SAME_X * a.abs().max(b.abs())
-}
-
-/// A finite number, whole or not.
-pub(super) fn finite(value: &Value) -> Result<f64, Mismatch> {
-    match value {
-        Value::Integer(number) => Ok(*number as f64),
-        Value::Float(number) if number.is_finite() => Ok(*number),
-        other => Err(Mismatch::new(format!("{other} is no number"), "a number without a unit")),
-    }
 }
 
 #[cfg(test)]
@@ -177,6 +184,8 @@ mod tests {
         close("gain = \"a\"\nover = \"b\"\nx-to = 2", 15.0);
         close("ratio = \"a\"\nover = \"b\"\nx-from = 6", 3.0);
         close("difference = \"a\"\nover = \"b\"", (1.0 + 4.0 + 2.0) / 3.0);
+        close("difference = \"a\"\nover = \"b\"\ntake = \"least\"", 1.0);
+        close("ratio = \"a\"\nover = \"b\"\ntake = \"most\"", 3.0);
     }
 
     #[test]

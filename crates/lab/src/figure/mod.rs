@@ -4,10 +4,10 @@
 //! title = "…"
 //! paper = "HACK, figure 10"            # where it comes from
 //!
-//! [theory]                             # either: a figure of closed forms, see `theory::figure`
+//! [theory]                             # a figure of closed forms, see `theory::figure`; or
 //! figure = "hack/fig1a"
 //!
-//! [sweep]                              # or: simulations, one curve per scheme
+//! [sweep]                              # simulations, one curve per scheme; or both, on the x of the sweep
 //! scenario = "wlan-11n-150"            # a bundled scenario
 //! set = ["wifi.ap-queue=126 packets"]  # changed so
 //! schemes = ["stock", "udp"]
@@ -16,7 +16,9 @@
 //! column = "goodput_mbps"              # any metric; `_mbps` is a `_bps` metric in millions
 //! y-label = "goodput (Mb/s)"
 //! seeds = 5
-//! quick = { seeds = 1, set = ["run.duration=6 s"] }   # what --quick changes
+//! best-of = { key = "wifi.rate", unit = "Mbps", values = [15, 150], curves = ["stock"] }  # an envelope:
+//!                                      # the best of these at each x; optionally each on its own too
+//! quick = { seeds = 1, set = ["run.duration=6 s"], x = [1], best-of = [150] }  # what --quick changes
 //!
 //! [timeline]                           # or: the frames around an event of one run
 //! scenario = "wlan-11n-150"            # and `set` as for a sweep
@@ -48,7 +50,8 @@
 //! - `{ difference = A, over = B }`: `A - B`;
 //!
 //! at one `x`, or averaged over the points from `x-from` to `x-to` (either may be left out), of the
-//! plotted column or another `column`. Gains and ratios are taken point by point, then averaged.
+//! plotted column or another `column`. Gains and ratios are taken point by point, then averaged;
+//! `take = "least"` or `"most"` takes the smallest or largest instead of the mean.
 //!
 //! A claim about a time line measures either
 //!

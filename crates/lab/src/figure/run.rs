@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file::{Axis, CLIENTS, Claim, Figure, Measure, Source, Sweep, resolve_column};
-use super::measure::{Curve, Curves};
+use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep, resolve_column};
+use super::measure::{Curve, Curves, same};
 use super::timeline::Timeline;
 use super::{ClaimOutcome, Outcome, page};
 use crate::chart::{Line, LineChart, standalone};
 use crate::compare::quoted;
 use crate::error::LabError;
 use crate::metric;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Place, Plan};
 use crate::record::RunRecord;
 use crate::scenario::Scenario;
 use crate::stats::Mean;
@@ -44,8 +44,14 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
     let mut pictures = Vec::new();
     for figure in figures {
         let (svg, claims) = match &figure.source {
-            Source::Theory(id) => from_curves(figure, &from_theory(id)),
-            Source::Sweep(sweep) => from_curves(figure, &from_sweep(figure, sweep, options, control)?),
+            Source::Curves { theory, sweep } => {
+                let theory = theory.as_deref().map(from_theory);
+                let drawn = match sweep {
+                    Some(sweep) => with_theory(from_sweep(figure, sweep, options, control)?, theory),
+                    None => theory.expect("the figure file was checked: it has one or the other"),
+                };
+                from_curves(figure, &drawn)
+            }
             Source::Timeline(timeline) => from_timeline(figure, timeline)?,
         };
         let path =
@@ -123,20 +129,27 @@ fn from_theory(id: &str) -> Drawn {
     }
 }
 
+/// Adds what theory says of the same x.
+fn with_theory(mut drawn: Drawn, theory: Option<Drawn>) -> Drawn {
+    let swept: Vec<f64> =
+        drawn.curves.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
+    for mut curve in theory.into_iter().flat_map(|theory| theory.curves.curves) {
+        curve.points.retain(|(x, _)| swept.iter().any(|other| same(*x, *other)));
+        drawn.curves.curves.push(curve);
+    }
+    drawn
+}
+
 fn from_sweep(
     figure: &Figure,
     sweep: &Sweep,
     options: &Options,
     control: Control<'_>,
 ) -> Result<Drawn, LabError> {
-    let mut assignments = sweep.assignments.clone();
-    if options.quick {
-        assignments.extend(sweep.quick_assignments.iter().cloned());
-    }
-    let base = Scenario::load(&sweep.scenario, &assignments)?;
-    let quick_seeds = sweep.quick_seeds.filter(|_| options.quick);
-    let seeds = quick_seeds.or(sweep.seeds).unwrap_or(base.run.seeds);
-    let plan = plan(sweep, &base, &assignments, seeds)?;
+    let sweep = &if options.quick { sweep.quick() } else { sweep.clone() };
+    let base = Scenario::load(&sweep.scenario, &sweep.assignments)?;
+    let seeds = sweep.seeds.unwrap_or(base.run.seeds);
+    let plan = plan(sweep, &base, seeds)?;
     let store = match &options.directory {
         Some(directory) => Some(Store::open(&directory.join(file_name(&figure.id, "")))?),
         None => None,
@@ -145,35 +158,49 @@ fn from_sweep(
     if let Some(store) = &store {
         store.write(&provenance(figure, sweep, &base, options, &records), &records)?;
     }
-    Ok(Drawn { x: sweep.x_label.clone(), y: sweep.y_label.clone(), curves: curves(figure, sweep, &records) })
+    Ok(Drawn {
+        x: sweep.x_label.clone(),
+        y: sweep.y_label.clone(),
+        curves: curves(figure, sweep, seeds, &records),
+    })
 }
 
-fn plan(sweep: &Sweep, base: &Scenario, assignments: &[String], seeds: u32) -> Result<Plan, LabError> {
+/// Runs by x, then value of the second axis, then scheme, then seed: the order [`curves`] relies on.
+fn plan(sweep: &Sweep, base: &Scenario, seeds: u32) -> Result<Plan, LabError> {
     let mut plan = Plan::default();
     for x in &sweep.axis.values {
-        let (scenario, clients) = at(&sweep.axis, *x, base, &sweep.scenario, assignments)?;
-        for scheme in &sweep.schemes {
-            plan.push(&scenario, scheme, clients, Some(*x), seeds)?;
+        for best_of in second_values(sweep) {
+            let (scenario, clients) = at(sweep, *x, best_of, base)?;
+            for scheme in &sweep.schemes {
+                plan.push_at(&scenario, scheme, clients, Place { x: Some(*x), best_of }, seeds)?;
+            }
         }
     }
     Ok(plan)
 }
 
-/// The scenario and its clients at one place of the axis.
-fn at(
-    axis: &Axis,
-    x: f64,
-    base: &Scenario,
-    name: &str,
-    assignments: &[String],
-) -> Result<(Scenario, u32), LabError> {
-    if axis.key == CLIENTS {
+/// Values of the second axis; a sweep without one has a single place on it.
+fn second_values(sweep: &Sweep) -> Vec<Option<f64>> {
+    match &sweep.best_of {
+        Some(best_of) => best_of.axis.values.iter().copied().map(Some).collect(),
+        None => vec![None],
+    }
+}
+
+/// The scenario and its clients at one place of the axes.
+fn at(sweep: &Sweep, x: f64, best_of: Option<f64>, base: &Scenario) -> Result<(Scenario, u32), LabError> {
+    let mut assignments = sweep.assignments.clone();
+    if sweep.axis.key != CLIENTS {
+        assignments.push(sweep.axis.assignment(x));
+    }
+    if let (Some(value), Some(best_of)) = (best_of, &sweep.best_of) {
+        assignments.push(best_of.axis.assignment(value));
+    }
+    if assignments.len() == sweep.assignments.len() {
         return Ok((base.clone(), x as u32));
     }
-    let mut assignments = assignments.to_vec();
-    assignments.push(format!("{}={x}{}", axis.key, axis.unit));
-    let scenario = Scenario::load(name, &assignments)?;
-    let clients = scenario.clients;
+    let scenario = Scenario::load(&sweep.scenario, &assignments)?;
+    let clients = if sweep.axis.key == CLIENTS { x as u32 } else { scenario.clients };
     Ok((scenario, clients))
 }
 
@@ -199,7 +226,9 @@ fn provenance(
 }
 
 /// One curve per scheme, averaged over seeds; the plotted column first, then every one a claim needs.
-fn curves<'a>(figure: &'a Figure, sweep: &Sweep, records: &[RunRecord]) -> Curves {
+/// With a second axis it is the envelope: at each x all columns of the value that gives most of the
+/// first.
+fn curves<'a>(figure: &'a Figure, sweep: &Sweep, seeds: u32, records: &[RunRecord]) -> Curves {
     let mut columns = vec![sweep.column.clone()];
     let of_claim = |claim: &'a Claim| match &claim.measure {
         Measure::Curves(measure) => measure.column(),
@@ -210,24 +239,40 @@ fn curves<'a>(figure: &'a Figure, sweep: &Sweep, records: &[RunRecord]) -> Curve
             columns.push(column.to_owned());
         }
     }
-    let value = |of: &[&RunRecord], column: &String| {
-        let (metric, factor) = resolve_column(column)?;
-        let name = metric::ALL.get(metric)?.name;
-        Some(Mean::of(of.iter().filter_map(|record| record.metric(name)))?.mean * factor)
+    let (seconds, schemes) = (second_values(sweep).len(), sweep.schemes.len());
+    let group = |x: usize, second: usize, scheme: usize| {
+        let first = ((x * seconds + second) * schemes + scheme) * seeds as usize;
+        let of = &records[first..first + seeds as usize];
+        columns.iter().map(|column| mean(of, column)).collect::<Vec<_>>()
     };
-    let curve = |scheme: &&crate::scheme::Scheme| {
-        let point = |x: &f64| {
-            let here = |record: &&RunRecord| {
-                record.label.scheme == scheme.name
-                    && record.label.x.is_some_and(|other| other.total_cmp(x).is_eq())
-            };
-            let of: Vec<&RunRecord> = records.iter().filter(here).collect();
-            (*x, columns.iter().map(|column| value(&of, column)).collect())
-        };
-        Curve { name: scheme.name.to_owned(), points: sweep.axis.values.iter().map(point).collect() }
+    let curve = |name: String, point: &dyn Fn(usize) -> Vec<Option<f64>>| {
+        let points = sweep.axis.values.iter().enumerate().map(|(index, x)| (*x, point(index))).collect();
+        Curve { name, points }
     };
-    let curves = sweep.schemes.iter().map(curve).collect();
+    let best = |x: usize, scheme: usize| {
+        let all = (0..seconds).map(|second| group(x, second, scheme));
+        let of = |columns: &[Option<f64>]| columns[0].unwrap_or(f64::NEG_INFINITY);
+        // Of equals the first.
+        all.reduce(|best, other| if of(&other) > of(&best) { other } else { best }).unwrap_or_default()
+    };
+    let mut curves = Vec::new();
+    for (index, scheme) in sweep.schemes.iter().enumerate() {
+        curves.push(curve(scheme.name.to_owned(), &|x| best(x, index)));
+        let Some(best_of) = &sweep.best_of else { continue };
+        if best_of.curves.iter().any(|shown| shown.name == scheme.name) {
+            for (second, value) in best_of.axis.values.iter().enumerate() {
+                curves.push(curve(best_of.curve_name(scheme, *value), &|x| group(x, second, index)));
+            }
+        }
+    }
     Curves { columns, curves }
+}
+
+/// Mean of a column over the seeds of a place.
+fn mean(of: &[RunRecord], column: &str) -> Option<f64> {
+    let (metric, factor) = resolve_column(column)?;
+    let name = metric::ALL.get(metric)?.name;
+    Some(Mean::of(of.iter().filter_map(|record| record.metric(name)))?.mean * factor)
 }
 
 fn picture(figure: &Figure, drawn: &Drawn) -> String {
@@ -297,6 +342,61 @@ deviation = \"it never has\"
         assert!(page_path(directory.path()).is_file());
         let (provenance, records) = Store::existing(&directory.path().join("test-sweep")).read().unwrap();
         assert_eq!((records.len(), provenance.command.as_str()), (4, "tacit figure test/sweep --quick"));
+    }
+
+    const ENVELOPE: &str = "\
+title = \"t\"
+paper = \"p\"
+[theory]
+figure = \"hack/fig1b\"
+[sweep]
+scenario = \"wlan-11n-150\"
+set = [\"run.duration=300ms\", \"run.measure-from=100ms\"]
+schemes = [\"udp\"]
+x = { key = \"wifi.snr\", unit = \" dB\", values = [8, 15, 60] }
+best-of = { key = \"wifi.rate\", unit = \"Mbps\", values = [15, 30, 150], curves = [\"udp\"] }
+seeds = 1
+quick = { x = [8, 60], best-of = [15, 150] }
+[[claim]]
+text = \"the best is never worse than one of them\"
+paper = 1
+measure = { ratio = \"udp\", over = \"udp 15Mbps\", take = \"least\" }
+bound = \"at-least\"
+tolerance = 0
+";
+
+    #[test]
+    fn an_envelope_takes_the_best_at_each_place() {
+        let figure = Figure::parse("test/envelope", "envelope.toml", ENVELOPE).unwrap();
+        let drawn = |quick| {
+            let options = Options { quick, directory: None };
+            from_sweep(
+                &figure,
+                match &figure.source {
+                    Source::Curves { sweep: Some(sweep), .. } => sweep,
+                    _ => panic!("a sweep"),
+                },
+                &options,
+                Control::unattended(),
+            )
+            .unwrap()
+        };
+        let goodput = |drawn: &Drawn, name: &str| -> Vec<f64> {
+            let curve = drawn.curves.curves.iter().find(|curve| curve.name == name).unwrap();
+            curve.points.iter().map(|(_, columns)| columns[0].unwrap()).collect()
+        };
+        let full = drawn(false);
+        let best = goodput(&full, "udp");
+        assert_eq!(best[0], goodput(&full, "udp 30Mbps")[0]);
+        assert_eq!(best[2], goodput(&full, "udp 150Mbps")[2]);
+        assert!(goodput(&full, "udp 150Mbps")[0] < 1.0);
+        let quick = drawn(true);
+        assert_eq!(goodput(&quick, "udp"), [goodput(&full, "udp 15Mbps")[0], best[2]]);
+        // Theory knows no SNR of these values, except by chance a rate of 15 or 60 Mb/s.
+        let with_theory = with_theory(full, Some(from_theory("hack/fig1b")));
+        assert_eq!(with_theory.curves.curves.last().unwrap().points.len(), 2);
+        let outcomes = run(&[figure], &Options::default(), Control::unattended()).unwrap();
+        assert!(outcomes[0].claims[0].pass, "{outcomes:?}");
     }
 
     #[test]

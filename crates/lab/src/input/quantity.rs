@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use tacit_link::wifi::Decibels;
 use tacit_link::{Loss, QueueLimit};
 use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 
@@ -42,6 +43,11 @@ const SIZES: [(&str, u64); 7] = [
 ];
 /// Parts per billion in a per cent.
 const RATIOS: [(&str, u64); 1] = [("%", 10_000_000)];
+/// Thousandths of them.
+const DECIBELS: [(&str, u64); 1] = [("dB", 1_000)];
+const LEVELS: [(&str, u64); 1] = [("dBm", 1_000)];
+/// Millimetres in them.
+const LENGTHS: [(&str, u64); 4] = [("mm", 1), ("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 const PACKETS: [(&str, u64); 2] = [("packets", 1), ("packet", 1)];
 
 /// Reads `number unit`, the number a plain decimal; the value in the smallest unit.
@@ -113,6 +119,46 @@ pub fn ratio(value: &Value) -> Result<Ratio, Mismatch> {
         .ok()
         .and_then(Ratio::from_parts_per_billion)
         .ok_or_else(|| Mismatch::new(format!("{value} is out of range"), "\"0 %\" to \"100 %\""))
+}
+
+/// A ratio of powers, which may be below one.
+///
+/// # Errors
+/// Unless a string such as "25 dB" or "-3.5 dB".
+pub fn decibels(value: &Value) -> Result<Decibels, Mismatch> {
+    signed_thousandths(value, "a ratio of powers", "25 dB", &DECIBELS).map(Decibels::from_millis)
+}
+
+/// A power in dBm.
+///
+/// # Errors
+/// Unless a string such as "16 dBm".
+pub fn level_dbm(value: &Value) -> Result<f64, Mismatch> {
+    signed_thousandths(value, "a power", "16 dBm", &LEVELS).map(|millis| f64::from(millis) / 1e3)
+}
+
+fn signed_thousandths(
+    value: &Value,
+    noun: &str,
+    example: &str,
+    units: &[(&str, u64)],
+) -> Result<i32, Mismatch> {
+    let negative = match value {
+        Value::Text(text) => text.trim().strip_prefix('-').map(|rest| Value::Text(rest.to_owned())),
+        _ => None,
+    };
+    let magnitude = quantity(negative.as_ref().unwrap_or(value), noun, example, units)?;
+    let magnitude = i32::try_from(magnitude)
+        .map_err(|_| Mismatch::new(format!("{value} is out of range"), "less than a million"))?;
+    Ok(if negative.is_some() { -magnitude } else { magnitude })
+}
+
+/// A distance in metres.
+///
+/// # Errors
+/// Unless a string such as "12 m".
+pub fn metres(value: &Value) -> Result<f64, Mismatch> {
+    quantity(value, "a distance", "12 m", &LENGTHS).map(|millis| millis as f64 / 1e3)
 }
 
 /// A queue limit: packets, octets, both with a comma between, or `"unlimited"`.
@@ -208,6 +254,18 @@ pub fn texts(value: &Value) -> Result<Vec<String>, Mismatch> {
     items.iter().map(|item| text(&item.value).map_err(|_| wrong())).collect()
 }
 
+/// A finite number, whole or not, that has no unit.
+///
+/// # Errors
+/// Unless a number.
+pub fn number(value: &Value) -> Result<f64, Mismatch> {
+    match value {
+        Value::Integer(number) => Ok(*number as f64),
+        Value::Float(number) if number.is_finite() => Ok(*number),
+        other => Err(Mismatch::new(format!("{other} is no number"), "a number without a unit")),
+    }
+}
+
 /// A list of numbers, whole or not.
 ///
 /// # Errors
@@ -288,6 +346,9 @@ mod tests {
             QueueLimit { packets: Some(126), bytes: Some(Bytes(65_536)) }
         );
         assert_eq!(queue_limit(&of("unlimited")).unwrap(), QueueLimit::default());
+        assert_eq!(decibels(&of("-3.5 dB")).unwrap(), Decibels::from_millis(-3_500));
+        assert!((level_dbm(&of("16dBm")).unwrap() - 16.0).abs() < 1e-9);
+        assert!((metres(&of("0.5 km")).unwrap() - 500.0).abs() < 1e-9);
     }
 
     #[test]
@@ -309,6 +370,8 @@ mod tests {
             assert!(duration(&of(text)).is_err(), "{text:?}");
         }
         assert!(ratio(&of("100.1 %")).is_err());
+        assert!(decibels(&of("--3 dB")).is_err() && decibels(&of("3")).is_err());
+        assert!(metres(&of("-1 m")).is_err() && level_dbm(&of("16 dB")).is_err());
         assert!(bit_rate(&of("0Mbps")).is_err());
         assert!(queue_limit(&of("0 packets")).is_err());
         assert!(queue_limit(&of("5 ms")).is_err());

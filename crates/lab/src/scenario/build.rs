@@ -59,12 +59,15 @@ impl Scenario {
         let station = |index| {
             let client = self.client_override(index);
             let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
+            let mode = client.mode.unwrap_or(wifi.mode);
+            let signal = client.signal.or(wifi.signal);
             StationConfig {
-                mode: client.mode.unwrap_or(wifi.mode),
+                mode,
                 control_mode: client.ack_mode.or(wifi.ack_mode),
                 downlink_loss: error.down,
                 uplink_loss: error.up,
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
+                snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
                 downlink_queue: client.ap_queue.unwrap_or(wifi.ap_queue),
                 uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
             }
@@ -188,5 +191,19 @@ mod tests {
         assert_eq!(stations[1].downlink_loss, Loss::Bernoulli(Ratio::from_fraction(0.02).unwrap()));
         assert_eq!(stations[1].uplink_loss, Loss::None);
         assert_eq!(setup.flows[1].start, Instant::ZERO + Duration::from_secs(3));
+    }
+
+    #[test]
+    fn distances_become_snr_over_each_clients_channel() {
+        let text = "base = \"wlan-11n-150\"\n[wifi]\ndistance = \"20 m\"\npath-loss-exponent = 3.5\n\
+                    [[client]]\n[[client]]\nrate = \"65Mbps\"\n[[client]]\nsnr = \"-1.5 dB\"\n";
+        let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let snr_db: Vec<f64> =
+            setup.bss[0].config.stations.iter().map(|station| station.snr.unwrap().as_db()).collect();
+        // 16 dBm, less 46.73 dB for the first metre and 45.54 for the next nineteen; -90.95 dBm of noise.
+        assert!((snr_db[0] - 14.69).abs() < 0.05, "{snr_db:?}");
+        // 65 Mb/s is sent in 20 MHz: half the noise.
+        assert!((snr_db[1] - snr_db[0] - 3.01).abs() < 0.01, "{snr_db:?}");
+        assert!((snr_db[2] + 1.5).abs() < 1e-9, "{snr_db:?}");
     }
 }

@@ -6,12 +6,14 @@
 mod build;
 pub mod library;
 mod read;
+mod signal;
 #[cfg(test)]
 mod tests;
 
 use std::fs;
 use std::path::Path;
 
+use tacit_link::wifi::Propagation;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueLimit};
@@ -19,6 +21,7 @@ use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
+pub use self::signal::Signal;
 use crate::error::{InputError, LabError};
 use crate::input::{Node, Tree, Value, nearest};
 
@@ -76,7 +79,7 @@ pub struct RunPlan {
 }
 
 /// `[wifi]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Wifi {
     /// The amendment.
     pub standard: Standard,
@@ -88,6 +91,10 @@ pub struct Wifi {
     pub mpdu_error: MpduError,
     /// Loss of ACKs and Block Acks.
     pub link_ack_error: Loss,
+    /// How well clients and access point hear each other; `None` for perfectly.
+    pub signal: Option<Signal>,
+    /// What distances mean.
+    pub propagation: Propagation,
     /// Longest data PPDU.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU.
@@ -168,7 +175,7 @@ pub struct MpduError {
 }
 
 /// `[[client]]`: what one client does differently.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientOverride {
     /// Data rate.
     pub mode: Option<Mode>,
@@ -178,6 +185,8 @@ pub struct ClientOverride {
     pub mpdu_error: Option<MpduError>,
     /// Loss of ACKs and Block Acks.
     pub link_ack_error: Option<Loss>,
+    /// How well it and the access point hear each other.
+    pub signal: Option<Signal>,
     /// Whether it speaks TCP/HACK where others do.
     pub hack: Option<bool>,
     /// Queue at the access point.

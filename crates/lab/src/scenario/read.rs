@@ -10,7 +10,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::{
     ClientOverride, ComparePlan, Direction, HackPlan, HackVariant, MAX_CLIENTS, MAX_SEEDS, MpduError,
-    RunPlan, Scenario, TrafficPlan, Transport, Wifi, default_wire,
+    RunPlan, Scenario, TrafficPlan, Transport, Wifi, default_wire, signal,
 };
 use crate::error::InputError;
 use crate::input::{
@@ -169,6 +169,8 @@ fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputError> {
         ack_mode: section.or("ack-rate", None, ack_mode)?,
         mpdu_error: mpdu_error(&section)?.unwrap_or_default(),
         link_ack_error: section.or("link-ack-error", Loss::None, loss)?,
+        signal: signal::signal(&section)?,
+        propagation: signal::propagation(&section)?,
         txop_limit: section.or(
             "txop-limit",
             usual.txop_limit,
@@ -261,6 +263,7 @@ fn client_overrides(root: &Section<'_>, wifi: Option<&Wifi>) -> Result<Vec<Clien
                 client.ack_mode = section.or("ack-rate", None, ack_mode)?;
                 client.mpdu_error = mpdu_error(&section)?;
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
+                client.signal = signal::signal(&section)?;
                 client.hack = section.optional("hack", flag)?;
                 client.ap_queue = section.optional("ap-queue", queue_limit)?;
                 client.station_queue = section.optional("station-queue", queue_limit)?;

@@ -61,7 +61,8 @@ mod tests {
     use crate::record::Label;
 
     fn record(id: &str) -> RunRecord {
-        let label = Label { scenario: "s".into(), scheme: "x".into(), clients: 1, x: None, seed: 1 };
+        let label =
+            Label { scenario: "s".into(), scheme: "x".into(), clients: 1, x: None, best_of: None, seed: 1 };
         RunRecord {
             id: id.into(),
             label,

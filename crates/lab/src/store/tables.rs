@@ -14,6 +14,7 @@ pub(super) fn runs(records: &[RunRecord]) -> Sheet {
     sheet.text("scheme", labels().map(|label| label.scheme.as_str()));
     sheet.integer("clients", labels().map(|label| Some(label.clients.into())));
     sheet.number("x", labels().map(|label| label.x));
+    sheet.number("best_of", labels().map(|label| label.best_of));
     sheet.integer("seed", labels().map(|label| Some(label.seed)));
     sheet.text("digest", records.iter().map(|record| record.digest.as_str()));
     sheet.number("measured_s", records.iter().map(|record| Some(record.measured_s)));
@@ -78,7 +79,8 @@ pub(super) fn records(runs: &Sheet, flows: &Sheet, series: &Sheet) -> Result<Vec
     let cells = |name| Cells::new(runs, name);
     let (id, scenario, scheme, digest) =
         (cells("run")?, cells("scenario")?, cells("scheme")?, cells("digest")?);
-    let (clients, x, seed, measured) = (cells("clients")?, cells("x")?, cells("seed")?, cells("measured_s")?);
+    let (clients, x, best_of) = (cells("clients")?, cells("x")?, cells("best_of")?);
+    let (seed, measured) = (cells("seed")?, cells("measured_s")?);
     let metrics = metric::ALL.iter().map(|metric| cells(metric.name)).collect::<Result<Vec<_>, _>>()?;
     let record = |row| RunRecord {
         id: id.text(row).to_owned(),
@@ -87,6 +89,7 @@ pub(super) fn records(runs: &Sheet, flows: &Sheet, series: &Sheet) -> Result<Vec
             scheme: scheme.text(row).to_owned(),
             clients: clients.small(row),
             x: x.number(row),
+            best_of: best_of.number(row),
             seed: seed.integer(row).unwrap_or_default(),
         },
         digest: digest.text(row).to_owned(),

@@ -18,6 +18,7 @@ use super::mac::ack_hook::AckHook;
 use super::mac::aggregation::AggregationLimits;
 use super::mac::block_ack::{BlockAckRecipient, Recipient};
 use super::mac::exchange::{Exchange, Phase};
+use super::mac::noise::Noise;
 use super::mac::originator::Originator;
 use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::Phy;
@@ -460,11 +461,14 @@ fn build_stations<P: Payload>(
         } else {
             Recipient::Immediate { last: None }
         };
+        let noise = client.snr.map(|snr| {
+            Noise::new(&client.mode, &control, snr, Stream::new(seed, &format!("{bss} noise {link}")))
+        });
         let originator = Originator::new(client.mode, control, limits, queue);
         let losses = [("data", loss), ("link ack", &client.link_ack_loss)].map(|(what, loss)| {
             LossProcess::new(loss.clone(), Stream::new(seed, &format!("{bss} {what} loss {link}")))
         });
-        Peer::new(id, originator, recipient, losses)
+        Peer::new(id, originator, recipient, losses, noise)
     };
     let contention = |name: &str| Contention::new(phy, Stream::new(seed, &format!("{bss} backoff {name}")));
     let clients = || config.stations.iter().zip(&names[1..]).zip(1..);

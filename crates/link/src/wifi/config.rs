@@ -3,6 +3,7 @@
 use tacit_proto::units::Duration;
 
 use super::phy::{Mode, Standard};
+use super::propagation::Decibels;
 use crate::loss::Loss;
 use crate::queue::QueueLimit;
 
@@ -19,6 +20,9 @@ pub struct StationConfig {
     pub uplink_loss: Loss,
     /// Which ACKs and Block Acks are lost, counted for each direction on its own.
     pub link_ack_loss: Loss,
+    /// SNR over the channel of `mode`, the same both ways: noise takes data, Block Ack Requests, ACKs and
+    /// Block Acks, by mode and length, on top of the losses above. `None` for no noise.
+    pub snr: Option<Decibels>,
     /// Queue at the access point for this station.
     pub downlink_queue: QueueLimit,
     /// Queue at the station.

@@ -5,9 +5,11 @@ mod airtime;
 mod bss;
 mod config;
 mod counters;
+pub mod error_rate;
 mod interrupt;
 mod mac;
 pub mod phy;
+pub mod propagation;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse};
@@ -15,3 +17,4 @@ pub use bss::{Bss, Delivery};
 pub use config::{BssConfig, StationConfig};
 pub use counters::StationCounters;
 pub use interrupt::Interrupt;
+pub use propagation::{Decibels, PathLoss, Position, Propagation};

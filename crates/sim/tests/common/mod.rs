@@ -48,6 +48,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
         downlink_loss: Loss::None,
         uplink_loss: Loss::None,
         link_ack_loss: Loss::None,
+        snr: None,
         downlink_queue: packets(126),
         uplink_queue: packets(1000),
     };

@@ -4,6 +4,7 @@ use tacit_proto::hack::Heard;
 use tacit_proto::units::{Duration, Instant};
 
 use super::block_ack::Recipient;
+use super::noise::Noise;
 use super::originator::{PpduPlan, Settled};
 use super::station::{Outgoing, Peer, Station};
 use crate::payload::Payload;
@@ -149,14 +150,22 @@ impl<P: Payload> Bss<P> {
             to.counters.augmented_within_aifs +=
                 u64::from(exchange.response_end - plain_end <= self.phy.aifs());
         }
-        let lost = to.peers[back].link_ack_loss.takes();
+        let len = exchange.response_len + self.appended.len() as u32;
+        let peer = &mut to.peers[back];
+        let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
+        let lost = peer.link_ack_loss.takes() || noisy;
         self.phase = Phase::Response { exchange, lost };
     }
 
     fn receive_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = ends(&mut self.stations, exchange);
-        let start = from.peers[peer].originator.window_start();
-        let mode = from.peers[peer].originator.control_mode;
+        let sender = &mut from.peers[peer];
+        let start = sender.originator.window_start();
+        let mode = sender.originator.control_mode;
+        if sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN)) {
+            self.record(exchange, mode, Outcome::Errored, Frame::BlockAckReq { start });
+            return false;
+        }
         let back = to.peer_index(exchange.from);
         let Recipient::Block(recipient) = &mut to.peers[back].recipient else {
             unreachable!("only a Block Ack agreement makes requests");
@@ -165,11 +174,11 @@ impl<P: Payload> Bss<P> {
         recipient.request(exchange.end, start, &mut |payload| {
             delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload });
         });
-        self.record(exchange, mode, Frame::BlockAckReq { start });
+        self.record(exchange, mode, Outcome::Received, Frame::BlockAckReq { start });
         true
     }
 
-    /// Draws which MPDUs arrived and takes those in. True when any did.
+    /// Draws whether the PPDU is understood at all, then which MPDUs arrived and takes those in. True when any did.
     fn receive_data(&mut self, exchange: &Exchange, peer: usize, plan: &PpduPlan) -> bool {
         self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
         let reference = self.ampdu_reference;
@@ -183,9 +192,12 @@ impl<P: Payload> Bss<P> {
         let mut heard = false;
         let mut left = plan.mpdus;
         let mut octets_before = 0;
+        let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data);
         for mpdu in sender.originator.in_flight() {
             left -= 1;
-            let lost = sender.data_loss.takes();
+            let noisy = unheard
+                || sender.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, plan.mpdus > 1));
+            let lost = sender.data_loss.takes() || noisy;
             let starts_at = exchange.start + sender.originator.mode.time_before(octets_before);
             octets_before += subframe_len(mpdu.len);
             let errored = lost || starts_at < exchange.clear_from;
@@ -363,9 +375,9 @@ impl<P: Payload> Bss<P> {
         self.phase = Phase::Beacon { until };
     }
 
-    fn record(&mut self, exchange: &Exchange, mode: Mode, frame: Frame<P>) {
+    fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
         if let Some(air) = &mut self.air {
-            air.push_back(exchange.air_frame(mode, Outcome::Received, frame));
+            air.push_back(exchange.air_frame(mode, outcome, frame));
         }
     }
 

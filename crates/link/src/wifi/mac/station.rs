@@ -8,6 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::access::Contention;
 use super::ack_hook::AckHook;
 use super::block_ack::Recipient;
+use super::noise::Noise;
 use super::originator::{Need, Originator, PpduPlan, Settled};
 use crate::loss::LossProcess;
 use crate::payload::Payload;
@@ -24,6 +25,8 @@ pub(crate) struct Peer<P> {
     pub data_loss: LossProcess,
     /// What happens to ACKs and Block Acks on the way to this peer.
     pub link_ack_loss: LossProcess,
+    /// What noise does to either on the way to this peer.
+    pub noise: Option<Noise>,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
 }
@@ -34,8 +37,9 @@ impl<P> Peer<P> {
         originator: Originator<P>,
         recipient: Recipient<P>,
         [data_loss, link_ack_loss]: [LossProcess; 2],
+        noise: Option<Noise>,
     ) -> Self {
-        Self { id, originator, recipient, data_loss, link_ack_loss, ready: false }
+        Self { id, originator, recipient, data_loss, link_ack_loss, noise, ready: false }
     }
 }
 

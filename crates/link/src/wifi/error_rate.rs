@@ -1,0 +1,218 @@
+//! How often a frame arrives whole over additive white Gaussian noise: from SNR, modulation and code.
+//!
+//! The chain is that of the NIST model: bit errors of the uncoded constellation, then the union bound
+//! of hard-decision Viterbi decoding (G. Pei, T. Henderson, "Validation of OFDM error rate model in
+//! ns-3", Boeing, 2010), then independent errors over the bits of the frame.
+//!
+//! **Which SNR.** Stations know the SNR over the channel: received power over the noise in the 20 or
+//! 40 MHz they tune to. The constellation sees the SNR of one subcarrier's symbol, Es/N0. All power
+//! is on the subcarriers in use and the receiver's FFT drops the noise between and beside them, so
+//! Es/N0 is the SNR over the channel times FFT points over subcarriers in use: 64/52 (+0.90 dB) for
+//! 802.11a, 64/56 (+0.58 dB) for HT 20 MHz, 128/114 (+0.50 dB) for HT 40 MHz. The guard interval
+//! changes neither: power is constant through it. Streams are taken to have this SNR each.
+//!
+//! Control frames in a 40 MHz channel go as non-HT duplicates (802.11-2020 clause 17.3.5.6), a copy
+//! in each half with half the power against half the noise: the same SNR.
+//!
+//! Everything here is a float on its way to a [`Ratio`] of losses, computed with `libm` so that it is
+//! the same on every machine.
+
+use tacit_proto::units::Ratio;
+
+use super::phy::{Mode, Modulation};
+use super::propagation::Decibels;
+
+/// Bits of the legacy SIGNAL field, BPSK 1/2 at 6 Mb/s (802.11-2020 clause 17.3.4).
+const L_SIG_BITS: f64 = 24.0;
+/// Bits of HT-SIG, the same modulation (802.11-2020 clause 19.3.9.4.3).
+const HT_SIG_BITS: f64 = 48.0;
+/// Code rate 1/2, as the generators (133, 171) give it; the others are punctured from it.
+const HEADER: Modulation = Modulation { bits_per_subcarrier: 1, code_num: 1, code_den: 2 };
+
+/// A punctured code: how many information bits its pattern spans, its free distance, and the number
+/// of wrong information bits on all error paths of that distance and each of the next.
+struct Code {
+    num: u32,
+    den: u32,
+    free_distance: u32,
+    /// Distance between one weight and the next.
+    step: u32,
+    bit_weights: [f64; 9],
+}
+
+/// The K = 7 code of 802.11 and its puncturings. Rate 1/2: P. Frenger, P. Orten, T. Ottosson,
+/// "Convolutional codes with optimum distance spectrum", IEEE Communications Letters 3(11), 1999.
+/// The others: D. Haccoun, G. Begin, "High-rate punctured convolutional codes for Viterbi and
+/// sequential decoding", IEEE Transactions on Communications 37(11), 1989. A test counts them again.
+const CODES: [Code; 4] = [
+    Code {
+        num: 1,
+        den: 2,
+        free_distance: 10,
+        step: 2,
+        bit_weights: [
+            36.0,
+            211.0,
+            1_404.0,
+            11_633.0,
+            77_433.0,
+            502_690.0,
+            3_322_763.0,
+            21_292_910.0,
+            134_365_911.0,
+        ],
+    },
+    Code {
+        num: 2,
+        den: 3,
+        free_distance: 6,
+        step: 1,
+        bit_weights: [3.0, 70.0, 285.0, 1_276.0, 6_160.0, 27_128.0, 117_019.0, 498_860.0, 2_103_891.0],
+    },
+    Code {
+        num: 3,
+        den: 4,
+        free_distance: 5,
+        step: 1,
+        bit_weights: [
+            42.0,
+            201.0,
+            1_492.0,
+            10_469.0,
+            62_935.0,
+            379_644.0,
+            2_253_373.0,
+            13_073_811.0,
+            75_152_755.0,
+        ],
+    },
+    Code {
+        num: 5,
+        den: 6,
+        free_distance: 4,
+        step: 1,
+        bit_weights: [
+            92.0,
+            528.0,
+            8_694.0,
+            79_453.0,
+            792_114.0,
+            7_375_573.0,
+            67_884_974.0,
+            610_875_423.0,
+            5_427_275_376.0,
+        ],
+    },
+];
+
+/// Chance that a bit of the constellation is taken wrongly, Gray mapping, nearest neighbours only.
+/// Modulations are those of the tables: 1, 2, 4 or 6 coded bits.
+fn uncoded_bit_error(bits_per_subcarrier: u32, symbol_snr: f64) -> f64 {
+    // J. Proakis, "Digital Communications", the chapter on optimum receivers: Q(x) = erfc(x / sqrt 2) / 2.
+    let (neighbours, distance) = match bits_per_subcarrier {
+        1 => (1.0, 1.0),
+        2 => (1.0, 2.0),
+        4 => (3.0 / 4.0, 10.0),
+        _ => (7.0 / 12.0, 42.0),
+    };
+    neighbours * 0.5 * libm::erfc(libm::sqrt(symbol_snr / distance))
+}
+
+/// Chance that a decoded bit is wrong at `symbol_snr`, Es/N0 as a ratio; at most 1/2.
+fn coded_bit_error(modulation: &Modulation, symbol_snr: f64) -> f64 {
+    let uncoded = uncoded_bit_error(modulation.bits_per_subcarrier, symbol_snr);
+    let code = CODES
+        .iter()
+        .find(|code| (code.num, code.den) == (modulation.code_num, modulation.code_den))
+        .expect("802.11 has four code rates");
+    // The Chernoff bound of taking a path of distance d for the sent one is D^d / 2.
+    let d = libm::sqrt(4.0 * uncoded * (1.0 - uncoded));
+    let mut power = libm::pow(d, f64::from(code.free_distance));
+    let ratio = libm::pow(d, f64::from(code.step));
+    let mut sum = 0.0;
+    for weight in code.bit_weights {
+        sum += weight * power;
+        power *= ratio;
+    }
+    (sum / f64::from(2 * code.num)).min(0.5)
+}
+
+/// Es/N0 of `mode`, as a ratio, where the SNR over the channel is `snr`.
+fn symbol_snr(mode: &Mode, snr: Decibels) -> f64 {
+    let (points, in_use) = match (mode.mcs, mode.width_mhz) {
+        (None, _) => (64.0, 52.0),
+        (Some(_), 40) => (128.0, 114.0),
+        (Some(_), _) => (64.0, 56.0),
+    };
+    snr.as_ratio() * points / in_use
+}
+
+/// Chance that all of `bits` arrive where each is wrong with `bit_error`.
+fn all_right(bit_error: f64, bits: f64) -> f64 {
+    libm::exp(bits * libm::log1p(-bit_error))
+}
+
+/// Chance that an MPDU of `octets` sent in `mode` arrives whole where the SNR over the channel is
+/// `snr`, the preamble having been understood.
+pub fn mpdu_success(mode: &Mode, snr: Decibels, octets: u32) -> f64 {
+    all_right(coded_bit_error(&mode.modulation(), symbol_snr(mode, snr)), f64::from(octets) * 8.0)
+}
+
+/// Chance that a receiver understands the header before the data of a PPDU sent in `mode`: SIGNAL,
+/// and HT-SIG where there is one.
+pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
+    let bits = if mode.mcs.is_some() { L_SIG_BITS + HT_SIG_BITS } else { L_SIG_BITS };
+    all_right(coded_bit_error(&HEADER, symbol_snr(mode, snr)), bits)
+}
+
+/// Losses of one mode at one SNR; each length is computed when it is first met.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorTable {
+    bit_error: f64,
+    preamble: Ratio,
+    by_octets: Vec<Option<Ratio>>,
+}
+
+impl ErrorTable {
+    pub fn new(mode: &Mode, snr: Decibels) -> Self {
+        Self {
+            bit_error: coded_bit_error(&mode.modulation(), symbol_snr(mode, snr)),
+            preamble: loss(preamble_success(mode, snr)),
+            by_octets: Vec::new(),
+        }
+    }
+
+    /// Share of PPDUs whose preamble is not understood.
+    #[inline]
+    pub fn preamble(&self) -> Ratio {
+        self.preamble
+    }
+
+    /// Share of MPDUs of `octets` that do not arrive whole.
+    #[inline]
+    pub fn mpdu(&mut self, octets: u32) -> Ratio {
+        match self.by_octets.get(octets as usize) {
+            Some(Some(known)) => *known,
+            _ => self.learn(octets),
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, octets: u32) -> Ratio {
+        let index = octets as usize;
+        if self.by_octets.len() <= index {
+            self.by_octets.resize(index + 1, None);
+        }
+        let ratio = loss(all_right(self.bit_error, f64::from(octets) * 8.0));
+        self.by_octets[index] = Some(ratio);
+        ratio
+    }
+}
+
+fn loss(success: f64) -> Ratio {
+    Ratio::from_fraction(1.0 - success).expect("a chance lies between 0 and 1")
+}
+
+#[cfg(test)]
+#[path = "error_rate_tests.rs"]
+mod tests;
