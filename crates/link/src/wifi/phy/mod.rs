@@ -107,7 +107,8 @@ impl Phy {
         aggregation: Some(AmpduLimits {
             bytes: Bytes(65_535),
             mpdus: 64,
-            ppdu: Duration::from_micros(10_000),
+            // The 12-bit length of L-SIG ends here (clause 19.4.3).
+            ppdu: Duration::from_micros(5_484),
         }),
     };
 
