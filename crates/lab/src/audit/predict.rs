@@ -74,6 +74,7 @@ impl Audit {
         let tack = Traffic { ack: Traffic::TACK.ack.max(traffic.ack), ..traffic };
         let rows = [
             ("as captured", traffic, own),
+            ("stock: 1 ACK per 2", traffic, Feedback::every(2)),
             ("thinned to 1 ACK per 4", traffic, thinned(4)),
             ("thinned to 1 ACK per 8", traffic, thinned(8)),
             ("thinned to 1 ACK per 16", traffic, thinned(16)),
