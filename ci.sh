@@ -44,7 +44,7 @@ lint() {
 test_all() {
     setup
     lint
-    cargo test --workspace --quiet
+    cargo test --workspace --no-fail-fast --quiet
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
     cargo run --release --quiet -- figure --all --quick
