@@ -264,3 +264,44 @@ fn an_interrupted_comparison_resumes() {
     assert_eq!(rows["rows"][0]["seeds"], 300);
     assert!(!journal.exists());
 }
+
+/// tshark comes with `./ci.sh setup`; without it the test says so and is skipped.
+#[test]
+fn what_was_on_the_air_opens_in_tshark() {
+    let directory = empty();
+    for scheme in ["stock", "hack-more-data"] {
+        let mut arguments = vec!["run", "lossy-11n-150", "--scheme", scheme, "--clients", "2"];
+        arguments.extend([
+            "--set",
+            "run.duration=400ms",
+            "--set",
+            "run.measure-from=100ms",
+            "--pcap",
+            "air.pcapng",
+        ]);
+        tacit(directory.path(), &arguments).assert().success();
+        // What did not arrive has a bad FCS on purpose, which tshark calls an error.
+        let wrong = "(_ws.malformed || _ws.expert.severity >= error) && radiotap.flags.badfcs == 0";
+        let tshark = |filter: &str| {
+            let mut command = std::process::Command::new("tshark");
+            command.args(["-r", "air.pcapng", "-Y", filter]).current_dir(directory.path()).output()
+        };
+        let output = match tshark(wrong) {
+            Ok(output) => output,
+            Err(error) => {
+                eprintln!("skipped: tshark: {error}");
+                return;
+            }
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let malformed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(
+            malformed.lines().count(),
+            0,
+            "{scheme}: {}",
+            malformed.lines().next().unwrap_or_default()
+        );
+        let data = tshark("tcp.len == 1448").unwrap();
+        assert!(String::from_utf8_lossy(&data.stdout).lines().count() > 100, "{scheme}");
+    }
+}
