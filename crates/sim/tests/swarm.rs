@@ -10,6 +10,8 @@ mod common;
 use common::*;
 use tacit_link::loss::Loss;
 use tacit_link::random::Stream;
+use tacit_link::wifi::Decibels;
+use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
@@ -104,6 +106,7 @@ fn random_setup(seed: u64) -> Setup {
         setup.bss[0].hack =
             (0..stations).map(|n| (n == 0 || draw.up_to(3) > 0).then(|| hack_config(draw))).collect();
     }
+    add_noise(&mut setup, seed);
     for flow in &mut setup.flows {
         if draw.up_to(4) == 0 {
             flow.stop = Some(Instant::ZERO + Duration::from_millis(1000 + u64::from(draw.up_to(4000))));
@@ -122,6 +125,24 @@ fn random_setup(seed: u64) -> Setup {
     setup
 }
 
+/// Gives some stations an SNR, from useless to perfect. Draws of its own: older seeds keep their worlds.
+fn add_noise(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm noise");
+    for station in &mut setup.bss[0].config.stations {
+        if draw.up_to(3) == 0 {
+            station.snr = Some(Decibels::from_millis(draw.up_to(35_000) as i32));
+        }
+    }
+}
+
+/// True when noise takes more than the losses that flows are promised to stand.
+fn too_noisy(setup: &Setup) -> bool {
+    setup.bss[0].config.stations.iter().any(|station| {
+        let arrives = |snr| mpdu_success(&station.mode, snr, 1600) * preamble_success(&station.mode, snr);
+        station.snr.is_some_and(|snr| arrives(snr) < 0.95)
+    })
+}
+
 /// The longest a flow may go without delivering anything: two timeouts backed off to the worst of
 /// what these losses do to short flows.
 const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
@@ -130,7 +151,8 @@ fn check(seed: u64) {
     let setup = random_setup(seed);
     let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     // Queues that one saturating sender keeps full may starve others: that is the network's doing.
-    let starved = setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { rate: None, .. }));
+    let starved = too_noisy(&setup)
+        || setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { rate: None, .. }));
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         let Traffic::Tcp { size, .. } = &flow.traffic else { continue };
         if let Some(size) = size {
