@@ -60,7 +60,12 @@ impl Sender {
     pub fn constant(ends: Ends, ip: IpVersion, payload_len: u32, rate: BitRate, start: Instant) -> Self {
         let payload_len = payload_len.max(Datagram::MIN_PAYLOAD);
         let packet = Bytes(u64::from(ip.header_len() + Datagram::HEADER_LEN + payload_len));
-        let interval = rate.time_for(packet).max(Duration::from_nanos(1));
+        Self::every(ends, ip, payload_len, rate.time_for(packet), start)
+    }
+
+    /// A source of a datagram each `interval` (at least a nanosecond) from `start` on.
+    pub fn every(ends: Ends, ip: IpVersion, payload_len: u32, interval: Duration, start: Instant) -> Self {
+        let interval = interval.max(Duration::from_nanos(1));
         Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
     }
 

@@ -2,10 +2,10 @@
 
 use tacit_link::random::Stream;
 use tacit_proto::Endpoint;
-use tacit_proto::packet::{IpHeader, Packet, Transport};
+use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::tcp::{self, Connection, Ends};
-use tacit_proto::udp::Datagram;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant, SeqNumber};
+use tacit_proto::udp::{self, Datagram};
+use tacit_proto::units::{Bytes, Duration, FlowId, Instant, SeqNumber};
 
 use crate::setup::{FlowSetup, Traffic};
 
@@ -51,15 +51,9 @@ pub(crate) struct TcpFlow {
 /// Datagrams one way; the receiver only counts.
 #[derive(Debug)]
 pub(crate) struct UdpFlow {
-    header: IpHeader,
-    payload_len: u32,
-    /// Time between datagrams at a constant bit rate; `None` for as many as fit.
-    interval: Option<Duration>,
-    next_at: Option<Instant>,
-    next_number: u64,
-    pub received_bytes: u64,
-    /// The number expected next: links here keep order and make no duplicates.
-    expected: u64,
+    sender: udp::Sender,
+    receiver: udp::Receiver,
+    packet_len: Bytes,
 }
 
 impl Flow {
@@ -77,35 +71,36 @@ impl Flow {
                     size: size.map(|size| size.0),
                 }))
             }
-            Traffic::Udp { ip, payload, rate } => Protocol::Udp(UdpFlow {
-                header: IpHeader { version: *ip, ..IpHeader::default() },
-                payload_len: payload.0 as u32,
-                interval: rate.map(|rate: BitRate| rate.time_for(*payload)),
-                next_at: None,
-                next_number: 0,
-                received_bytes: 0,
-                expected: 0,
-            }),
+            Traffic::Udp { ip, payload, rate } => {
+                let ends = Ends { flow: id, local: setup.source, remote: setup.sink };
+                let payload_len = payload.0 as u32;
+                let sender = match rate {
+                    Some(rate) => {
+                        udp::Sender::every(ends, *ip, payload_len, rate.time_for(*payload), setup.start)
+                    }
+                    None => udp::Sender::saturating(ends, *ip, payload_len),
+                };
+                let headers = ip.header_len() + Datagram::HEADER_LEN;
+                let packet_len = Bytes(u64::from(headers + payload_len.max(Datagram::MIN_PAYLOAD)));
+                Protocol::Udp(UdpFlow { sender, receiver: udp::Receiver::new(), packet_len })
+            }
         };
         Self { id, setup, transport, completed_at: None, delivered_before: 0, stopped: false }
     }
 
     /// The application starts.
-    pub fn start(&mut self, now: Instant) {
-        match &mut self.transport {
-            Protocol::Tcp(tcp) => {
-                tcp.feed();
-            }
-            Protocol::Udp(udp) => udp.next_at = udp.interval.map(|_| now),
+    pub fn start(&mut self) {
+        // A source of datagrams knows its start.
+        if let Protocol::Tcp(tcp) = &mut self.transport {
+            tcp.feed();
         }
     }
 
     /// The application stops.
     pub fn stop(&mut self) {
         self.stopped = true;
-        match &mut self.transport {
-            Protocol::Tcp(tcp) => tcp.source.close(),
-            Protocol::Udp(udp) => udp.next_at = None,
+        if let Protocol::Tcp(tcp) = &mut self.transport {
+            tcp.source.close();
         }
     }
 
@@ -125,7 +120,11 @@ impl Flow {
                     }
                 }
             }
-            Protocol::Udp(udp) => udp.receive(&packet),
+            Protocol::Udp(udp) => {
+                if let Transport::Udp(datagram) = packet.transport {
+                    udp.receiver.receive(datagram);
+                }
+            }
         }
     }
 
@@ -145,11 +144,7 @@ impl Flow {
                 while connection.poll_event().is_some() {}
                 packet
             }
-            Protocol::Udp(udp) if end == End::Source => {
-                let at = udp.next_at.filter(|at| *at <= now)?;
-                udp.next_at = udp.interval.map(|interval| at + interval);
-                Some(udp.datagram(self.id, &self.setup))
-            }
+            Protocol::Udp(udp) if end == End::Source && !self.stopped => udp.sender.poll_transmit(now),
             Protocol::Udp(_) => None,
         }
     }
@@ -159,8 +154,8 @@ impl Flow {
         match (&self.transport, end) {
             (Protocol::Tcp(tcp), End::Source) => tcp.source.poll_timeout(),
             (Protocol::Tcp(tcp), End::Sink) => tcp.sink.poll_timeout(),
-            (Protocol::Udp(udp), End::Source) => udp.next_at,
-            (Protocol::Udp(_), End::Sink) => None,
+            (Protocol::Udp(udp), End::Source) if !self.stopped => udp.sender.poll_timeout(),
+            (Protocol::Udp(_), _) => None,
         }
     }
 
@@ -171,10 +166,9 @@ impl Flow {
 
     /// The next packet of a flow that keeps its first queue full; `None` for others, or when stopped.
     pub fn next_saturating(&mut self) -> Option<Packet> {
+        let saturates = self.saturates();
         match &mut self.transport {
-            Protocol::Udp(udp) if udp.interval.is_none() && !self.stopped => {
-                Some(udp.datagram(self.id, &self.setup))
-            }
+            Protocol::Udp(udp) if saturates && !self.stopped => udp.sender.next_packet(),
             _ => None,
         }
     }
@@ -182,10 +176,7 @@ impl Flow {
     /// Length of the packets [`Flow::next_saturating`] gives.
     pub fn saturating_packet_len(&self) -> Bytes {
         match &self.transport {
-            Protocol::Udp(udp) => {
-                let headers = udp.header.version.header_len() + Datagram::HEADER_LEN;
-                Bytes(u64::from(headers + udp.payload_len))
-            }
+            Protocol::Udp(udp) => udp.packet_len,
             Protocol::Tcp(_) => Bytes(0),
         }
     }
@@ -194,7 +185,7 @@ impl Flow {
     pub fn delivered(&self) -> u64 {
         match &self.transport {
             Protocol::Tcp(tcp) => tcp.sink.delivered_bytes(),
-            Protocol::Udp(udp) => udp.received_bytes,
+            Protocol::Udp(udp) => udp.receiver.counts().bytes,
         }
     }
 
@@ -254,28 +245,6 @@ impl TcpFlow {
             if self.size.is_some() {
                 self.source.close();
             }
-        }
-    }
-}
-
-impl UdpFlow {
-    fn datagram(&mut self, flow: FlowId, setup: &FlowSetup) -> Packet {
-        let number = self.next_number;
-        self.next_number += 1;
-        Packet {
-            flow,
-            source: setup.source,
-            destination: setup.sink,
-            ip: IpHeader { identification: number as u16, ..self.header },
-            transport: Transport::Udp(Datagram { number, payload_len: self.payload_len }),
-        }
-    }
-
-    fn receive(&mut self, packet: &Packet) {
-        let Transport::Udp(datagram) = &packet.transport else { return };
-        if datagram.number >= self.expected {
-            self.expected = datagram.number + 1;
-            self.received_bytes += u64::from(datagram.payload_len);
         }
     }
 }

@@ -257,7 +257,7 @@ impl<'o> World<'o> {
                 self.pump(index, end);
             }
             Component::Start(index) => {
-                self.flows[index].start(self.now);
+                self.flows[index].start();
                 self.pump(index, End::Source);
                 if let Some(saturator) = self.saturators.iter().position(|group| group.flows.contains(&index))
                 {
