@@ -3,41 +3,42 @@
 use std::collections::VecDeque;
 
 use tacit_link::wifi::{Bss, Interrupt, StationId};
-use tacit_proto::Packet;
 use tacit_proto::hack::{Action, Config, Counters, Driver};
 use tacit_proto::units::Instant;
+
+use crate::Carried;
 
 /// ACKs remembered per link to check reconstituted ones against.
 const REMEMBERED: usize = 8_192;
 
 /// The drivers of one channel; `None` for stock stations.
 #[derive(Debug)]
-pub(crate) struct HackStations {
-    stations: Vec<Option<HackStation>>,
+pub(crate) struct HackStations<P> {
+    stations: Vec<Option<HackStation<P>>>,
 }
 
 #[derive(Debug)]
-struct HackStation {
-    driver: Driver<Packet>,
+struct HackStation<P> {
+    driver: Driver<P>,
     /// Which peers speak it too: learnt at association.
     capable: Vec<bool>,
     /// Pure ACKs given to the driver for each peer, oldest first.
-    given: Vec<VecDeque<Packet>>,
+    given: Vec<VecDeque<P>>,
     before: Counters,
 }
 
 /// What the world has to do.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Outcome<P> {
     /// Pass a reconstituted ACK up at `station`.
-    Deliver { station: StationId, packet: Packet },
+    Deliver { station: StationId, packet: P },
     /// An ACK was reconstituted that nobody sent.
-    Wrong { station: StationId, packet: Packet },
+    Wrong { station: StationId, packet: P },
 }
 
-impl HackStations {
+impl<P: Carried> HackStations<P> {
     /// Drivers for the stations of a channel that have a configuration, the access point first.
-    pub fn new(configs: &[Option<Config>], channel: &mut Bss<Packet>) -> Self {
+    pub fn new(configs: &[Option<Config>], channel: &mut Bss<P>) -> Self {
         let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
         let stations = configs.iter().zip(0..).map(|(config, id)| {
             let id = StationId(id);
@@ -55,7 +56,7 @@ impl HackStations {
         Self { stations: stations.collect() }
     }
 
-    fn get(&mut self, station: StationId) -> Option<&mut HackStation> {
+    fn get(&mut self, station: StationId) -> Option<&mut HackStation<P>> {
         self.stations.get_mut(station.index())?.as_mut()
     }
 
@@ -72,13 +73,7 @@ impl HackStations {
     }
 
     /// `from` sends `packet` to `to`; gives it back when no driver takes it.
-    pub fn outgoing(
-        &mut self,
-        now: Instant,
-        from: StationId,
-        to: StationId,
-        packet: Packet,
-    ) -> Option<Packet> {
+    pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
         let peer = peer_index(from, to);
         let Some(hack) = self.get(from).filter(|hack| hack.capable[peer]) else { return Some(packet) };
         if packet.is_pure_ack() {
@@ -86,14 +81,14 @@ impl HackStations {
             if given.len() == REMEMBERED {
                 given.pop_front();
             }
-            given.push_back(packet);
+            given.push_back(packet.clone());
         }
         hack.driver.handle_outgoing(now, peer, packet);
         None
     }
 
     /// `packet` arrived at `station` from `from`.
-    pub fn incoming(&mut self, station: StationId, from: StationId, packet: &Packet) {
+    pub fn incoming(&mut self, station: StationId, from: StationId, packet: &P) {
         if let Some(hack) = self.get(station) {
             hack.driver.handle_incoming(peer_index(station, from), packet);
         }
@@ -107,7 +102,7 @@ impl HackStations {
     }
 
     /// Tells the driver it concerns; returns its station.
-    pub fn interrupt(&mut self, interrupt: &Interrupt<Packet>) -> StationId {
+    pub fn interrupt(&mut self, interrupt: &Interrupt<P>) -> StationId {
         match interrupt {
             Interrupt::Received { station, from, heard, more_data, response } => {
                 if let Some(hack) = self.get(*station) {
@@ -132,14 +127,16 @@ impl HackStations {
 
     /// Carries out what the driver of `station` wants on the channel; returns what is left for the
     /// world, `None` when all is done.
-    pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<Packet>) -> Option<Outcome> {
+    pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<P>) -> Option<Outcome<P>> {
         loop {
             let hack = self.get(station)?;
             match hack.driver.poll_action()? {
                 Action::Send(peer, packet) => {
-                    if !channel.enqueue(now, station, peer_id(station, peer), packet) && packet.is_pure_ack()
+                    let ack = packet.is_pure_ack().then(|| packet.clone());
+                    if !channel.enqueue(now, station, peer_id(station, peer), packet)
+                        && let Some(ack) = ack
                     {
-                        hack.driver.handle_settled(peer, &packet, false);
+                        hack.driver.handle_settled(peer, &ack, false);
                     }
                 }
                 Action::Descriptor(peer, frame) => {
@@ -162,7 +159,7 @@ impl HackStations {
                     channel.retract(station, peer_id(station, peer), |packet| {
                         let unwanted = packets.contains(packet);
                         if unwanted {
-                            gone.push(*packet);
+                            gone.push(packet.clone());
                         }
                         unwanted
                     });
@@ -177,7 +174,7 @@ impl HackStations {
 
     /// A reconstituted ACK must be one that the sender's driver was given, in the order of its flow and
     /// once.
-    fn check(&mut self, station: StationId, from: StationId, packet: Packet) -> Outcome {
+    fn check(&mut self, station: StationId, from: StationId, packet: P) -> Outcome<P> {
         let Some(sender) = self.get(from) else { return Outcome::Wrong { station, packet } };
         let given = &mut sender.given[peer_index(from, station)];
         match given.iter().position(|ack| *ack == packet) {
@@ -185,7 +182,7 @@ impl HackStations {
                 let mut position = 0;
                 given.retain(|ack| {
                     position += 1;
-                    position > at + 1 || ack.flow != packet.flow
+                    position > at + 1 || ack.flow_key() != packet.flow_key()
                 });
                 Outcome::Deliver { station, packet }
             }

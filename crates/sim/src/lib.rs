@@ -1,6 +1,7 @@
 //! A deterministic discrete-event world: hosts, flows and links under one scheduler.
 
 pub mod capture;
+mod carried;
 mod digest;
 mod flow;
 mod hack;
@@ -11,6 +12,7 @@ mod topology;
 mod wire_check;
 mod world;
 
+pub use carried::Carried;
 pub use record::Outcome;
 pub use setup::Setup;
 pub use world::World;
@@ -19,9 +21,9 @@ use tacit_link::AirFrame;
 use tacit_proto::Packet;
 
 /// Listens to a run without influencing it.
-pub trait Observer {
+pub trait Observer<P = Packet> {
     /// Called for each MPDU on the channel of basic service set `bss`, in order of transmission.
-    fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>);
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<P>);
 }
 
 /// Why a run could not be made or did not end.
@@ -47,7 +49,7 @@ pub enum RunError {
 /// # Errors
 /// See [`RunError`].
 pub fn run(setup: &Setup) -> Result<Outcome, RunError> {
-    World::new(setup, None)?.run()
+    World::<Packet>::new(setup, None)?.run()
 }
 
 /// Runs `setup` to its end while `observer` listens; the outcome is the same as without.

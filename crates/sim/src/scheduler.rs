@@ -37,6 +37,23 @@ impl Scheduler {
         self.sequence += 1;
     }
 
+    /// When the next component wakes.
+    pub fn peek(&mut self) -> Option<Instant> {
+        while let Some(Reverse((at, _, component))) = self.queue.peek() {
+            if self.due[*component as usize] == Some(*at) {
+                return Some(*at);
+            }
+            self.queue.pop();
+        }
+        None
+    }
+
+    /// The next component to wake not after `now`, and when.
+    #[inline]
+    pub fn next_by(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        if self.peek()? > now { None } else { self.next() }
+    }
+
     /// The next component to wake, and when.
     #[inline]
     pub fn next(&mut self) -> Option<(Instant, u32)> {

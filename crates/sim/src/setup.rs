@@ -7,6 +7,8 @@ use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant};
 
+use crate::RunError;
+
 /// Everything a run depends on. Equal setups give equal runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
@@ -29,6 +31,45 @@ pub struct Setup {
     pub wire: bool,
     /// Sample the series this often; `None` for no series.
     pub sample_interval: Option<Duration>,
+}
+
+impl Setup {
+    /// What a run depends on must not contradict itself.
+    ///
+    /// # Errors
+    /// [`RunError::Setup`], where it does.
+    pub(crate) fn check(&self) -> Result<(), RunError> {
+        let refuse = |what: String| Err(RunError::Setup(what));
+        if self.measure_from.saturating_since(Instant::ZERO) >= self.duration {
+            return refuse("measuring starts at or after the end of the run".into());
+        }
+        if self.sample_interval.is_some_and(|interval| interval.as_nanos() == 0) {
+            return refuse("a sample interval of zero".into());
+        }
+        for (index, set) in self.bss.iter().enumerate() {
+            if !set.hack.is_empty() && set.hack.len() != set.clients.len() + 1 {
+                return refuse(format!(
+                    "basic service set {index} needs a TCP/HACK setting for each station, or none"
+                ));
+            }
+            let (clients, settings) = (set.clients.len(), set.config.stations.len());
+            if clients != settings || clients == 0 {
+                return refuse(format!(
+                    "basic service set {index} has {clients} clients and settings for {settings}"
+                ));
+            }
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            let hosts = self.hosts.len() as u32;
+            if flow.source.0 >= hosts || flow.sink.0 >= hosts {
+                return refuse(format!("flow {index} joins hosts that do not exist: there are {hosts}"));
+            }
+            if flow.source == flow.sink {
+                return refuse(format!("flow {index} goes from {} to itself", flow.source));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A wired link between two hosts.

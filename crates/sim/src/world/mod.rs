@@ -1,22 +1,24 @@
 //! The world that moves time.
 
+mod outcome;
+
+use std::collections::VecDeque;
+
 use tacit_link::random::Stream;
 use tacit_link::wifi::{Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
-use tacit_proto::packet::{Packet, Transport};
+use tacit_proto::packet::Packet;
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
 
 use crate::digest::Digest;
 use crate::flow::{End, Flow};
 use crate::hack::{self, HackStations};
-use crate::record::{
-    BssOutcome, FlowOutcome, Outcome, Percentiles, PipeOutcome, SeriesPoint, StationOutcome,
-};
+use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
 use crate::setup::Setup;
 use crate::topology::{Port, Topology};
 use crate::wire_check::WireCheck;
-use crate::{Observer, RunError};
+use crate::{Carried, Observer, RunError};
 
 /// Packets a saturating source keeps in a queue without a limit: enough for the largest aggregate.
 const SATURATION_PACKETS: usize = 256;
@@ -53,7 +55,11 @@ struct Before {
 }
 
 /// Hosts, flows and links under one scheduler.
-pub struct World<'o> {
+///
+/// Either [`World::run`] moves time to the end, or a driver does, with the contract of
+/// [`Endpoint`](tacit_proto::Endpoint): after any call drain [`World::poll_arrived`], then read
+/// [`World::poll_timeout`].
+pub struct World<'o, P = Packet> {
     setup: Setup,
     now: Instant,
     end: Instant,
@@ -61,14 +67,14 @@ pub struct World<'o> {
     components: Vec<Component>,
     timers: Vec<[u32; 2]>,
     topology: Topology,
-    pipes: Vec<Pipe<Packet>>,
+    pipes: Vec<Pipe<P>>,
     pipe_ends: Vec<HostId>,
-    bss: Vec<Bss<Packet>>,
+    bss: Vec<Bss<P>>,
     /// Hosts of each channel's stations.
     bss_hosts: Vec<Vec<HostId>>,
     /// First component of the channels; pipes come before.
     bss_component: u32,
-    hack: Vec<HackStations>,
+    hack: Vec<HackStations<P>>,
     /// First component of the drivers of each channel.
     driver_components: Vec<u32>,
     flows: Vec<Flow>,
@@ -79,16 +85,18 @@ pub struct World<'o> {
     events: u64,
     wire: Option<WireCheck>,
     broken: Option<String>,
-    observer: Option<&'o mut dyn Observer>,
+    /// Packets that are no flow's of this world.
+    arrived: VecDeque<(HostId, P)>,
+    observer: Option<&'o mut dyn Observer<P>>,
 }
 
-impl<'o> World<'o> {
+impl<'o, P: Carried> World<'o, P> {
     /// A world at time zero.
     ///
     /// # Errors
     /// [`RunError::Setup`] when the setup contradicts itself.
-    pub fn new(setup: &Setup, observer: Option<&'o mut dyn Observer>) -> Result<Self, RunError> {
-        check_setup(setup)?;
+    pub fn new(setup: &Setup, observer: Option<&'o mut dyn Observer<P>>) -> Result<Self, RunError> {
+        setup.check()?;
         let topology = Topology::new(setup)?;
         for flow in &setup.flows {
             for (from, to) in [(flow.source, flow.sink), (flow.sink, flow.source)] {
@@ -154,6 +162,7 @@ impl<'o> World<'o> {
             events: 0,
             wire: setup.wire.then(WireCheck::default),
             broken: None,
+            arrived: VecDeque::new(),
             observer,
         };
         world.schedule_components()?;
@@ -222,21 +231,64 @@ impl<'o> World<'o> {
             if at >= self.end {
                 break;
             }
-            self.now = at;
-            self.events += 1;
-            self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
-            self.handle(component);
-            if let Some(what) = self.broken.take() {
-                return Err(RunError::Invariant { at, what, seed: self.setup.seed });
-            }
+            self.event(at, component)?;
         }
         self.now = self.end;
-        self.check().and_then(|()| self.check_airtime()).map_err(|what| RunError::Invariant {
-            at: self.end,
-            what,
-            seed: self.setup.seed,
-        })?;
+        self.verify()?;
         Ok(self.outcome())
+    }
+
+    /// Does everything due by `now`.
+    ///
+    /// # Errors
+    /// [`RunError::Invariant`] when something happened that must not.
+    pub fn handle_timeout(&mut self, now: Instant) -> Result<(), RunError> {
+        while let Some((at, component)) = self.scheduler.next_by(now) {
+            self.event(at, component)?;
+        }
+        self.now = self.now.max(now);
+        Ok(())
+    }
+
+    /// When something happens next; may change after any call.
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        self.scheduler.peek()
+    }
+
+    /// `host` sends `packet`, which is no flow's of this world. Everything due by `now` must have been
+    /// done.
+    pub fn inject(&mut self, now: Instant, host: HostId, packet: P) {
+        self.now = self.now.max(now);
+        self.send(host, packet);
+    }
+
+    /// The next packet that reached its destination and is no flow's of this world. Drain it to `None`.
+    pub fn poll_arrived(&mut self) -> Option<(HostId, P)> {
+        self.arrived.pop_front()
+    }
+
+    /// Verifies what must hold at any time.
+    ///
+    /// # Errors
+    /// [`RunError::Invariant`], where it does not.
+    pub fn verify(&self) -> Result<(), RunError> {
+        self.check().and_then(|()| self.check_airtime()).map_err(|what| self.invariant(what))
+    }
+
+    fn invariant(&self, what: String) -> RunError {
+        RunError::Invariant { at: self.now, what, seed: self.setup.seed }
+    }
+
+    #[inline]
+    fn event(&mut self, at: Instant, component: u32) -> Result<(), RunError> {
+        self.now = at;
+        self.events += 1;
+        self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
+        self.handle(component);
+        match self.broken.take() {
+            Some(what) => Err(self.invariant(what)),
+            None => Ok(()),
+        }
     }
 
     fn handle(&mut self, component: u32) {
@@ -319,12 +371,19 @@ impl<'o> World<'o> {
 
     /// A packet arrived at `host`: for it, or to be passed on.
     #[inline]
-    fn deliver(&mut self, host: HostId, packet: Packet) {
-        self.digest.mix(packet_word(&packet));
-        if packet.destination != host {
+    fn deliver(&mut self, host: HostId, packet: P) {
+        self.digest.mix(packet.trace_word());
+        if packet.destination() != host {
             self.send(host, packet);
             return;
         }
+        let packet = match packet.into_simulated() {
+            Ok(packet) => packet,
+            Err(packet) => {
+                self.arrived.push_back((host, packet));
+                return;
+            }
+        };
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         let end = if host == flow.setup.sink { End::Sink } else { End::Source };
@@ -338,31 +397,33 @@ impl<'o> World<'o> {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
         while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {
-            self.send(host, packet);
+            match self.through_the_wire(packet) {
+                Ok(packet) => self.send(host, packet.into()),
+                Err(what) => self.broken = Some(what),
+            }
         }
         self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
     }
 
+    /// `packet` as bytes would give it back, where the setup asks for that.
     #[inline]
-    fn send(&mut self, host: HostId, packet: Packet) {
-        let packet = match &mut self.wire {
-            None => packet,
-            Some(check) => match check.pass(&packet) {
-                Ok(packet) => packet,
-                Err(what) => {
-                    self.broken = Some(what);
-                    return;
-                }
-            },
-        };
-        match self.topology.next_hop(host, packet.destination) {
-            Some(port) => self.offer(port, packet),
-            None => self.broken = Some(no_way(host, packet.destination).to_string()),
+    fn through_the_wire(&mut self, packet: Packet) -> Result<Packet, String> {
+        match &mut self.wire {
+            None => Ok(packet),
+            Some(check) => check.pass(&packet),
         }
     }
 
     #[inline]
-    fn offer(&mut self, port: Port, packet: Packet) {
+    fn send(&mut self, host: HostId, packet: P) {
+        match self.topology.next_hop(host, packet.destination()) {
+            Some(port) => self.offer(port, packet),
+            None => self.broken = Some(no_way(host, packet.destination()).to_string()),
+        }
+    }
+
+    #[inline]
+    fn offer(&mut self, port: Port, packet: P) {
         match port {
             Port::Pipe(index) => {
                 let pipe = &mut self.pipes[index as usize];
@@ -402,7 +463,7 @@ impl<'o> World<'o> {
             match flow.next_saturating().filter(|_| flow.setup.start <= self.now) {
                 Some(packet) => {
                     idle_flows = 0;
-                    self.offer(port, packet);
+                    self.offer(port, packet.into());
                 }
                 None => idle_flows += 1,
             }
@@ -475,98 +536,28 @@ impl<'o> World<'o> {
 
     /// What must hold at the end of the measured window.
     fn check_airtime(&self) -> Result<(), String> {
-        let measured = self.end - self.setup.measure_from;
+        let measured = self.now.saturating_since(self.setup.measure_from);
         for (index, channel) in self.bss.iter().enumerate() {
-            let booked = channel.airtime(self.end).total();
+            let booked = channel.airtime(self.now).total();
             if booked != measured {
                 return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
             }
         }
         Ok(())
     }
-
-    fn outcome(mut self) -> Outcome {
-        let measured = self.end - self.setup.measure_from;
-        for flow in &self.flows {
-            self.digest.mix(flow.delivered());
-        }
-        let flows = self.flows.iter().map(|flow| {
-            let counters = flow.counters();
-            FlowOutcome {
-                flow: flow.id,
-                source: flow.setup.source,
-                sink: flow.setup.sink,
-                delivered: Bytes(flow.delivered() - flow.delivered_before),
-                delivered_total: Bytes(flow.delivered()),
-                completed_at: flow.completed_at,
-                lasted: flow.completed_at.unwrap_or(self.end).saturating_since(flow.setup.start),
-                sender: counters.map(|(source, _)| source),
-                receiver: counters.map(|(_, sink)| sink),
-            }
-        });
-        let pipes = self.pipes.iter().zip(&self.before.pipes).map(|(pipe, before)| {
-            let now = pipe.counters();
-            PipeOutcome {
-                delivered: now.delivered - before.delivered,
-                dropped: now.dropped - before.dropped,
-                lost: now.lost - before.lost,
-            }
-        });
-        let channels = self.bss.iter().zip(&self.hack).zip(&self.bss_hosts).zip(&self.before.bss);
-        let bss = channels.map(|(((channel, hack), hosts), before)| {
-            let stations =
-                stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
-                    host: *host,
-                    counters: channel.counters(station).since(before),
-                    hack: hack.counters(station),
-                    queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
-                });
-            BssOutcome {
-                airtime: channel.airtime(self.end),
-                accesses: channel.accesses() - before.0,
-                collisions: channel.collisions() - before.1,
-                stations: stations.collect(),
-            }
-        });
-        Outcome {
-            digest: self.digest.value(),
-            events: self.events,
-            measured,
-            flows: flows.collect(),
-            bss: bss.collect(),
-            pipes: pipes.collect(),
-            series: self.series,
-        }
-    }
 }
 
-fn stations(hosts: &[HostId]) -> impl Iterator<Item = StationId> {
+pub(crate) fn stations(hosts: &[HostId]) -> impl Iterator<Item = StationId> {
     (0..hosts.len() as u16).map(StationId)
 }
 
-fn percentiles(delays: &hdrhistogram::Histogram<u64>) -> Percentiles {
-    Percentiles {
-        count: delays.len(),
-        p50: delays.value_at_quantile(0.50),
-        p95: delays.value_at_quantile(0.95),
-        p99: delays.value_at_quantile(0.99),
-        max: delays.max(),
-    }
-}
-
-/// What tells one delivered packet from another, in one word.
-#[inline]
-fn packet_word(packet: &Packet) -> u64 {
-    let transport = match &packet.transport {
-        Transport::Tcp(segment) => {
-            u64::from(segment.seq.0) | u64::from(segment.ack.0 ^ u64::from(segment.payload_len) as u32) << 32
-        }
-        Transport::Udp(datagram) => datagram.number,
-    };
-    transport ^ u64::from(packet.flow.0) << 20 ^ u64::from(packet.destination.0) << 52
-}
-
-fn has_room(port: Port, now: Instant, pipes: &mut [Pipe<Packet>], bss: &[Bss<Packet>], flow: &Flow) -> bool {
+fn has_room<P: Carried>(
+    port: Port,
+    now: Instant,
+    pipes: &mut [Pipe<P>],
+    bss: &[Bss<P>],
+    flow: &Flow,
+) -> bool {
     let len = flow.saturating_packet_len();
     match port {
         Port::Pipe(index) => {
@@ -582,37 +573,4 @@ fn has_room(port: Port, now: Instant, pipes: &mut [Pipe<Packet>], bss: &[Bss<Pac
 
 fn no_way(from: HostId, to: HostId) -> RunError {
     RunError::Setup(format!("there is no way from {from} to {to}"))
-}
-
-fn check_setup(setup: &Setup) -> Result<(), RunError> {
-    let refuse = |what: String| Err(RunError::Setup(what));
-    if setup.measure_from.saturating_since(Instant::ZERO) >= setup.duration {
-        return refuse("measuring starts at or after the end of the run".into());
-    }
-    if setup.sample_interval.is_some_and(|interval| interval.as_nanos() == 0) {
-        return refuse("a sample interval of zero".into());
-    }
-    for (index, set) in setup.bss.iter().enumerate() {
-        if !set.hack.is_empty() && set.hack.len() != set.clients.len() + 1 {
-            return refuse(format!(
-                "basic service set {index} needs a TCP/HACK setting for each station, or none"
-            ));
-        }
-        let (clients, settings) = (set.clients.len(), set.config.stations.len());
-        if clients != settings || clients == 0 {
-            return refuse(format!(
-                "basic service set {index} has {clients} clients and settings for {settings}"
-            ));
-        }
-    }
-    for (index, flow) in setup.flows.iter().enumerate() {
-        let hosts = setup.hosts.len() as u32;
-        if flow.source.0 >= hosts || flow.sink.0 >= hosts {
-            return refuse(format!("flow {index} joins hosts that do not exist: there are {hosts}"));
-        }
-        if flow.source == flow.sink {
-            return refuse(format!("flow {index} goes from {} to itself", flow.source));
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,44 @@
+//! What a world carries.
+
+use std::fmt::Debug;
+
+use tacit_link::Payload;
+use tacit_proto::hack::AckPacket;
+use tacit_proto::packet::{Packet, Transport};
+use tacit_proto::units::HostId;
+
+/// What the links of a world carry: simulated packets, or those and the bytes of a live hop.
+pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
+    /// Where it goes.
+    fn destination(&self) -> HostId;
+
+    /// What tells it from other packets in the trace of a run, in one word.
+    fn trace_word(&self) -> u64;
+
+    /// The simulated packet it is; itself, where it is another.
+    fn into_simulated(self) -> Result<Packet, Self>;
+}
+
+impl Carried for Packet {
+    #[inline]
+    fn destination(&self) -> HostId {
+        self.destination
+    }
+
+    #[inline]
+    fn trace_word(&self) -> u64 {
+        let transport = match &self.transport {
+            Transport::Tcp(segment) => {
+                u64::from(segment.seq.0)
+                    | u64::from(segment.ack.0 ^ u64::from(segment.payload_len) as u32) << 32
+            }
+            Transport::Udp(datagram) => datagram.number,
+        };
+        transport ^ u64::from(self.flow.0) << 20 ^ u64::from(self.destination.0) << 52
+    }
+
+    #[inline]
+    fn into_simulated(self) -> Result<Self, Self> {
+        Ok(self)
+    }
+}

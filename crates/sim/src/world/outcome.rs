@@ -1,0 +1,75 @@
+//! What a world has to say about itself.
+
+use tacit_proto::units::Bytes;
+
+use super::{World, stations};
+use crate::Carried;
+use crate::record::{BssOutcome, FlowOutcome, Outcome, Percentiles, PipeOutcome, StationOutcome};
+
+impl<P: Carried> World<'_, P> {
+    /// Results from when measuring started until now.
+    pub fn outcome(&self) -> Outcome {
+        let measured = self.now.saturating_since(self.setup.measure_from);
+        let mut digest = self.digest;
+        for flow in &self.flows {
+            digest.mix(flow.delivered());
+        }
+        let flows = self.flows.iter().map(|flow| {
+            let counters = flow.counters();
+            FlowOutcome {
+                flow: flow.id,
+                source: flow.setup.source,
+                sink: flow.setup.sink,
+                delivered: Bytes(flow.delivered() - flow.delivered_before),
+                delivered_total: Bytes(flow.delivered()),
+                completed_at: flow.completed_at,
+                lasted: flow.completed_at.unwrap_or(self.now).saturating_since(flow.setup.start),
+                sender: counters.map(|(source, _)| source),
+                receiver: counters.map(|(_, sink)| sink),
+            }
+        });
+        let pipes = self.pipes.iter().zip(&self.before.pipes).map(|(pipe, before)| {
+            let now = pipe.counters();
+            PipeOutcome {
+                delivered: now.delivered - before.delivered,
+                dropped: now.dropped - before.dropped,
+                lost: now.lost - before.lost,
+            }
+        });
+        let channels = self.bss.iter().zip(&self.hack).zip(&self.bss_hosts).zip(&self.before.bss);
+        let bss = channels.map(|(((channel, hack), hosts), before)| {
+            let stations =
+                stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
+                    host: *host,
+                    counters: channel.counters(station).since(before),
+                    hack: hack.counters(station),
+                    queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
+                });
+            BssOutcome {
+                airtime: channel.airtime(self.now),
+                accesses: channel.accesses() - before.0,
+                collisions: channel.collisions() - before.1,
+                stations: stations.collect(),
+            }
+        });
+        Outcome {
+            digest: digest.value(),
+            events: self.events,
+            measured,
+            flows: flows.collect(),
+            bss: bss.collect(),
+            pipes: pipes.collect(),
+            series: self.series.clone(),
+        }
+    }
+}
+
+fn percentiles(delays: &hdrhistogram::Histogram<u64>) -> Percentiles {
+    Percentiles {
+        count: delays.len(),
+        p50: delays.value_at_quantile(0.50),
+        p95: delays.value_at_quantile(0.95),
+        p99: delays.value_at_quantile(0.99),
+        max: delays.max(),
+    }
+}
