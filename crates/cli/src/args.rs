@@ -1,13 +1,29 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use tacit_live::AckMode;
 
 const AFTER_HELP: &str = "\
 Without a command, tacit runs `compare` with its defaults.
 
-Exit codes: 0 done; 1 a claim failed or an invariant broke; 2 bad input; 130 interrupted.";
+Exit codes: 0 done; 1 a claim failed or an invariant broke; 2 bad input; 130 interrupted.
+`tacit shell` ends with the status of its command, or 125 where it has none.";
+
+const SHELL_AFTER_HELP: &str = "\
+The command finds the other side's address in $TACIT_PEER (198.18.0.1, unless it runs inside another
+hop) and $TACIT_PEER6. With --server the other side is a network of its own; without, it is the network
+this was started in, which takes root.
+
+  tacit shell -- iperf3 -c 198.18.0.1 -R --server -- iperf3 -s -1
+  tacit shell --scheme hack-more-data --acks 2 --server -- iperf3 -s -1 -- iperf3 -c 198.18.0.1 -R
+  tacit shell wlan-11a-54 -- bash
+
+Exit codes: the command's own; 125 the hop could not be made or broke; 126 or 127 the command could not
+be started; 2 bad input. A run that fell behind real time ends with the command's status, says so, and
+gives no numbers.";
 
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
@@ -29,6 +45,11 @@ pub enum Command {
     Rohc(RohcArgs),
     /// Run a scenario once
     Run(RunArgs),
+    /// Run a command behind a real-time Wi-Fi hop
+    #[command(after_help = SHELL_AFTER_HELP)]
+    Shell(ShellArgs),
+    /// Say what this machine can do for live hops, and why not
+    Doctor(DoctorArgs),
     /// Draw the report of a directory of results again, without running anything
     Report(ReportArgs),
     /// Reproduce the papers' figures and hold their claims against the result
@@ -96,6 +117,58 @@ pub struct RunArgs {
     /// Encode and decode every packet on its way; the digest stays the same
     #[arg(long)]
     pub wire: bool,
+}
+
+/// Arguments of `shell`.
+#[derive(Debug, Args)]
+pub struct ShellArgs {
+    /// Name of a scenario that comes with the program, or path of a TOML file; its first client is real
+    #[arg(default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
+    pub scenario: String,
+    /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Scheme of the hop, such as stock or hack-more-data [default: the scenario as written]
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<String>,
+    /// Simulated clients that compete with the real one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub background: u32,
+    /// How many ACKs receivers send: kernel (as it likes), packet (one per packet), or one in N packets
+    #[arg(long, value_name = "MODE", default_value_t = AckMode::Kernel)]
+    pub acks: AckMode,
+    /// Congestion control on both sides [default: the kernel's]
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// Seed of all draws
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Run a second command on the other side: --server -- SERVER -- COMMAND, or -- COMMAND --server -- SERVER
+    #[arg(long)]
+    pub server: bool,
+    /// Write the server's standard output to this file [default: dropped]
+    #[arg(long, value_name = "FILE")]
+    pub server_log: Option<PathBuf>,
+    /// Print JSON instead of text; the command's standard output then goes to standard error
+    #[arg(long)]
+    pub json: bool,
+    /// Write what was on the air to this file: pcapng with radiotap, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// No counters while the command runs, and no report after it
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+    /// The command and its arguments [default: a shell]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `audit`.

@@ -5,11 +5,18 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use tacit_lab::LabError;
+use tacit_live::LiveError;
 
 /// A claim failed or an invariant broke.
 pub const FAILED: u8 = 1;
 /// The user's input cannot be used.
 const BAD_INPUT: u8 = 2;
+/// `tacit shell` has no status of its command: as `env` and `timeout` say it.
+const NO_HOP: u8 = 125;
+/// A command was found and cannot be run.
+const NOT_EXECUTABLE: u8 = 126;
+/// A command was not found.
+const NOT_FOUND: u8 = 127;
 /// Stopped by the user: 128 and the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -19,6 +26,9 @@ pub enum Failure {
     /// The lab says so.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// The live hop says so.
+    #[error(transparent)]
+    Live(#[from] LiveError),
     /// Standard output does not take the result.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
@@ -59,6 +69,11 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
             LabError::Interrupted { .. } => INTERRUPTED,
             _ => BAD_INPUT,
         },
+        Failure::Live(LiveError::Command { source, .. }) => match source.kind() {
+            io::ErrorKind::NotFound => NOT_FOUND,
+            _ => NOT_EXECUTABLE,
+        },
+        Failure::Live(_) => NO_HOP,
         Failure::Output(_) | Failure::Machine(_) => BAD_INPUT,
     })
 }

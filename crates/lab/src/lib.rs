@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod bench;
+pub mod bound;
 pub mod capture;
 pub mod chart;
 pub mod compare;

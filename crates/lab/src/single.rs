@@ -107,6 +107,11 @@ pub fn prepare(options: &Options) -> Result<Prepared, LabError> {
 }
 
 impl Prepared {
+    /// Name of the scenario, and the run.
+    pub fn into_parts(self) -> (String, Setup) {
+        (self.scenario, self.setup)
+    }
+
     /// Runs.
     ///
     /// # Errors

@@ -173,12 +173,13 @@ impl<P: Carried> HackStations<P> {
     }
 
     /// A reconstituted ACK must be one that the sender's driver was given, in the order of its flow and
-    /// once.
+    /// once. That one is passed up: it may know more than its bytes say.
     fn check(&mut self, station: StationId, from: StationId, packet: P) -> Outcome<P> {
         let Some(sender) = self.get(from) else { return Outcome::Wrong { station, packet } };
         let given = &mut sender.given[peer_index(from, station)];
         match given.iter().position(|ack| *ack == packet) {
             Some(at) => {
+                let packet = given[at].clone();
                 let mut position = 0;
                 given.retain(|ack| {
                     position += 1;

@@ -3,11 +3,13 @@
 mod audit;
 mod bench;
 mod compare;
+mod doctor;
 mod figure;
 mod report;
 mod rohc;
 mod run;
 mod scenarios;
+mod shell;
 mod theory;
 
 use std::process::ExitCode;
@@ -26,6 +28,8 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Audit(args)) => audit::run(&args),
         Some(Command::Rohc(args)) => rohc::run(args),
         Some(Command::Run(args)) => run::run(args),
+        Some(Command::Shell(args)) => shell::run(args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Figure(args)) => figure::run(args),
         Some(Command::Theory(args)) => theory::run(&args),

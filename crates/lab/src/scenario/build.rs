@@ -8,11 +8,18 @@ use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
 use super::{ClientOverride, Direction, Scenario, Transport, Wifi};
 use crate::error::InputError;
 
-const SERVER: HostId = HostId(0);
 /// The access point, or the only client where there is no Wi-Fi.
 const FAR_END: HostId = HostId(1);
 
 impl Scenario {
+    /// Where downloads come from.
+    pub const SERVER: HostId = HostId(0);
+
+    /// The first client of a run that [`Scenario::setup`] made.
+    pub fn first_client(setup: &Setup) -> HostId {
+        setup.bss.first().map_or(FAR_END, |bss| bss.clients[0])
+    }
+
     /// The run of this scenario with `clients` clients and the draws of `seed`.
     ///
     /// # Errors
@@ -27,8 +34,12 @@ impl Scenario {
         } else {
             hosts.push("client".to_owned());
         }
-        let wired =
-            WiredSetup { a: SERVER, b: FAR_END, forward: self.wired.clone(), backward: self.wired.clone() };
+        let wired = WiredSetup {
+            a: Self::SERVER,
+            b: FAR_END,
+            forward: self.wired.clone(),
+            backward: self.wired.clone(),
+        };
         let mut flows = Vec::new();
         for index in 0..clients {
             self.push_flows(index, &mut flows)?;
@@ -99,7 +110,7 @@ impl Scenario {
         let start = client.start.unwrap_or_else(|| self.stagger.saturating_mul(u64::from(index)));
         self.check_start(index, start, client.stop)?;
         let host = self.client_host(index);
-        let (down, up) = ((SERVER, host), (host, SERVER));
+        let (down, up) = ((Self::SERVER, host), (host, Self::SERVER));
         let ways = match self.traffic.direction {
             Direction::Download => vec![down],
             Direction::Upload => vec![up],

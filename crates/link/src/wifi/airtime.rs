@@ -99,6 +99,10 @@ impl AirtimeLedger {
         self.booked_until = until;
     }
 
+    pub(crate) fn booked_until(&self) -> Instant {
+        self.booked_until
+    }
+
     pub(crate) fn airtime(&self) -> Airtime {
         self.airtime
     }

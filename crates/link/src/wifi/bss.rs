@@ -237,6 +237,12 @@ impl<P: Payload> Bss<P> {
         ledger.airtime()
     }
 
+    /// Until when [`Bss::airtime`] knows what the channel does: the end of what is on the air, at `now`
+    /// at the earliest.
+    pub fn airtime_until(&self, now: Instant) -> Instant {
+        self.ledger.booked_until().max(now)
+    }
+
     /// Channel accesses, collided ones counted once.
     pub fn accesses(&self) -> u64 {
         self.accesses

@@ -536,8 +536,9 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// What must hold at the end of the measured window.
     fn check_airtime(&self) -> Result<(), String> {
-        let measured = self.now.saturating_since(self.setup.measure_from);
         for (index, channel) in self.bss.iter().enumerate() {
+            let until = channel.airtime_until(self.now).min(self.end);
+            let measured = until.saturating_since(self.setup.measure_from);
             let booked = channel.airtime(self.now).total();
             if booked != measured {
                 return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));

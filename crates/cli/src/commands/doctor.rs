@@ -1,0 +1,18 @@
+//! `tacit doctor`.
+
+use std::process::ExitCode;
+
+use tacit_live::doctor::examine;
+
+use crate::args::DoctorArgs;
+use crate::output::{FAILED, Failure, print, print_json};
+
+pub fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
+    let diagnosis = examine();
+    if args.json {
+        print_json(&diagnosis)?;
+    } else {
+        print(&diagnosis.to_text())?;
+    }
+    Ok(if diagnosis.live { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}

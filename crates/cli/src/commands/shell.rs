@@ -1,0 +1,139 @@
+//! `tacit shell`.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+
+use tacit_lab::InputError;
+use tacit_lab::LabError;
+use tacit_lab::bound::bind;
+use tacit_lab::single;
+use tacit_live::hop::Snapshot;
+use tacit_live::{Plan, shell};
+
+use crate::args::ShellArgs;
+use crate::output::{Failure, note, print_json};
+
+/// What separates commands.
+const SEPARATOR: &str = "--";
+
+pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
+    let (command, server) = split(args.server, args.command)?;
+    if args.server_log.is_some() && server.is_none() {
+        return Err(bad("--server-log", "there is no server", "--server -- SERVER with it").into());
+    }
+    let bound = bind(
+        &single::Options {
+            scenario: args.scenario,
+            assignments: args.assignments,
+            scheme: args.scheme,
+            clients: None,
+            seed: args.seed,
+            wire: false,
+        },
+        args.background,
+    )?;
+    if args.pcap.is_some() && bound.setup.bss.is_empty() {
+        let what = format!("{} has no Wi-Fi to capture", bound.scenario);
+        return Err(bad("--pcap", &what, "scenarios with [wifi]").into());
+    }
+    // A shell has the terminal to itself; so have programs that are only told to be quiet.
+    let watched = !args.quiet && !args.json && !command.is_empty() && io::stderr().is_terminal();
+    let report = shell::run(shell::Options {
+        plan: Plan { setup: bound.setup, near: bound.near, far: bound.far, ack_mode: args.acks },
+        scenario: bound.scenario,
+        scheme: bound.scheme,
+        command,
+        server,
+        server_log: args.server_log,
+        congestion: args.congestion,
+        pcap: args.pcap,
+        output_to_error: args.json,
+        watch: watched.then_some(show),
+    })?;
+    if args.json {
+        print_json(&report)?;
+    } else if !args.quiet {
+        note(report.to_text().trim_end());
+    }
+    Ok(ExitCode::from(report.exit_status))
+}
+
+/// The command and the server among what stands behind the first `--`.
+fn split(
+    server_first: bool,
+    mut words: Vec<OsString>,
+) -> Result<(Vec<OsString>, Option<Vec<OsString>>), LabError> {
+    let separator = |word: &OsString| word == SEPARATOR;
+    let (command, server) = if server_first {
+        let at = words.iter().position(separator);
+        let command = at.map_or_else(Vec::new, |at| words.split_off(at).split_off(1));
+        (command, words)
+    } else {
+        let pairs = words.windows(2);
+        let Some(at) = pairs.into_iter().position(|pair| pair[0] == "--server" && separator(&pair[1])) else {
+            return Ok((words, None));
+        };
+        let server = words.split_off(at).split_off(2);
+        (words, server)
+    };
+    if server.is_empty() {
+        return Err(bad("--server", "no command for the other side", "--server -- SERVER -- COMMAND"));
+    }
+    Ok((command, Some(server)))
+}
+
+fn bad(place: &str, what: &str, allowed: &str) -> LabError {
+    InputError::new(place, what).allowed(allowed).into()
+}
+
+/// One line about now.
+fn show(snapshot: &Snapshot) {
+    let megabytes = snapshot.received.map(|octets| octets as f64 / 1e6);
+    let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+    note(&format!(
+        "tacit: {:.0} s, down {:.1} MB, up {:.1} MB, ACKs per segment {} / {}, late p99 {:.0} us",
+        snapshot.now.as_nanos() as f64 / 1e9,
+        megabytes[0],
+        megabytes[1],
+        ratio(snapshot.ack_ratio[0]),
+        ratio(snapshot.ack_ratio[1]),
+        snapshot.punctuality.p99_us,
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_server_may_come_first_or_last() {
+        let (command, server) = split(false, words("curl -s x --server -- nginx -g off")).unwrap();
+        assert_eq!(command, words("curl -s x"));
+        assert_eq!(server, Some(words("nginx -g off")));
+        let (command, server) = split(true, words("nginx -g off -- curl -- x")).unwrap();
+        assert_eq!(server, Some(words("nginx -g off")));
+        assert_eq!(command, words("curl -- x"));
+    }
+
+    #[test]
+    fn without_a_server_every_word_is_the_commands() {
+        let (command, server) = split(false, words("grep --server x -- y")).unwrap();
+        assert_eq!((command, server), (words("grep --server x -- y"), None));
+    }
+
+    #[test]
+    fn a_server_without_a_command_gets_a_shell() {
+        assert_eq!(split(true, words("nginx")).unwrap(), (Vec::new(), Some(words("nginx"))));
+    }
+
+    #[test]
+    fn a_server_of_no_words_is_refused() {
+        assert!(split(true, Vec::new()).is_err());
+        assert!(split(false, words("true --server --")).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! Addresses of a hop's two sides.
+//!
+//! IPv4 from 198.18.0.0/15, which is set aside for tests of network devices (RFC 2544 appendix C.2.2),
+//! IPv6 from 2001:2::/48 (RFC 5180 section 8). A hop inside a hop takes the next numbers, so that hops
+//! nest: what is behind both is reached through both.
+
+use std::fs;
+
+use crate::error::LiveError;
+
+/// Tells what runs inside how many hops it is behind.
+pub const DEPTH_VARIABLE: &str = "TACIT_DEPTH";
+
+/// Hops inside each other, and hops beside each other in one network.
+const BLOCKS: u16 = 256;
+
+/// What the routes of a hop make of connections: settings of a side that touch nothing else.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    /// An ACK for each packet.
+    pub quickack: bool,
+    /// Congestion control of what is sent this way. The sysctl of a namespace takes only those that
+    /// the host allows everybody; a route takes all it has.
+    pub congestion: Option<String>,
+}
+
+impl Routes {
+    /// What stands behind each route for `ip`.
+    fn attributes(&self) -> String {
+        let quickack = if self.quickack { " quickack 1" } else { "" };
+        let congestion = self.congestion.as_ref().map_or_else(String::new, |name| format!(" congctl {name}"));
+        format!("{quickack}{congestion}")
+    }
+}
+
+/// The numbers of one hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// 198.18.`number`.0/30 and 2001:2:0:`number`::/64.
+    number: u8,
+    depth: u16,
+    ipv6: bool,
+}
+
+impl Block {
+    /// For a hop whose two sides are networks of its own.
+    pub fn first() -> Self {
+        Self { number: 0, depth: depth_here() + 1, ipv6: kernel_has_ipv6() }
+    }
+
+    /// For a hop out of the network of this process: numbers that are not in use in it.
+    ///
+    /// # Errors
+    /// When there are none left.
+    pub fn free() -> Result<Self, LiveError> {
+        let depth = depth_here();
+        let routes = fs::read_to_string("/proc/self/net/route").unwrap_or_default();
+        let used = |number: u8| {
+            routes.lines().any(|line| {
+                let destination = line.split_ascii_whitespace().nth(1);
+                destination.and_then(|hex| u32::from_str_radix(hex, 16).ok())
+                    == Some(u32::from_le_bytes([198, 18, number, 0]))
+            })
+        };
+        // What is further out has the lower numbers.
+        let number =
+            (depth..BLOCKS).filter_map(|number| u8::try_from(number).ok()).find(|number| !used(*number));
+        let number = number.ok_or_else(|| LiveError::Setup {
+            what: "addresses".to_owned(),
+            said: "198.18.0.0 to 198.18.255.0 are all in use here".to_owned(),
+        })?;
+        Ok(Self { number, depth: depth + 1, ipv6: kernel_has_ipv6() })
+    }
+
+    /// Address of the other side.
+    pub fn far(self) -> String {
+        format!("198.18.{}.1", self.number)
+    }
+
+    /// Address of the command's side.
+    pub fn near(self) -> String {
+        format!("198.18.{}.2", self.number)
+    }
+
+    fn far6(self) -> String {
+        format!("2001:2:0:{:x}::1", self.number)
+    }
+
+    fn near6(self) -> String {
+        format!("2001:2:0:{:x}::2", self.number)
+    }
+
+    /// What `ip` has to do on the command's side: everything goes through the hop.
+    pub fn near_script(self, device: &str, routes: &Routes) -> String {
+        let how = routes.attributes();
+        let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
+        let mut script = format!(
+            "link set dev lo up\n\
+             address add {near}/30 dev {device} noprefixroute\n\
+             link set dev {device} up\n\
+             route add {far} dev {device} src {near}{how}\n\
+             route add default via {far} dev {device} src {near}{how}\n"
+        );
+        if self.ipv6 {
+            script.push_str(&format!(
+                "address add {near6}/64 dev {device} nodad noprefixroute\n\
+                 route add {far6} dev {device} src {near6}{how}\n\
+                 route add ::/0 via {far6} dev {device} src {near6}{how}\n"
+            ));
+        }
+        script
+    }
+
+    /// What `ip` has to do on the other side: the command's side and the hops inside it are there.
+    pub fn far_script(self, device: &str, routes: &Routes) -> String {
+        let how = routes.attributes();
+        let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
+        let mut script = format!(
+            "link set dev lo up\n\
+             address add {far}/30 dev {device} noprefixroute\n\
+             link set dev {device} up\n\
+             route add 198.18.{}.0/30 dev {device} src {far}{how}\n",
+            self.number
+        );
+        if self.ipv6 {
+            script.push_str(&format!(
+                "address add {far6}/64 dev {device} nodad noprefixroute\n\
+                 route add {near6} dev {device} src {far6}{how}\n"
+            ));
+        }
+        for inner in (u16::from(self.number) + 1..BLOCKS).take(INNER) {
+            // Another hop out of this network may have taken the numbers: theirs are tried first.
+            let metric = 1_000 + u16::from(self.number);
+            script.push_str(&format!(
+                "route append 198.18.{inner}.0/30 via {near} dev {device} src {far} metric {metric}{how}\n"
+            ));
+            if self.ipv6 {
+                script.push_str(&format!(
+                    "route append 2001:2:0:{inner:x}::/64 via {near6} dev {device} src {far6} metric \
+                     {metric}{how}\n"
+                ));
+            }
+        }
+        script
+    }
+
+    /// What the command is told.
+    pub fn near_environment(self) -> Vec<(String, String)> {
+        self.environment(self.near(), self.far(), self.far6())
+    }
+
+    /// What the other side's command is told.
+    pub fn far_environment(self) -> Vec<(String, String)> {
+        self.environment(self.far(), self.near(), self.near6())
+    }
+
+    fn environment(self, address: String, peer: String, peer6: String) -> Vec<(String, String)> {
+        vec![
+            ("TACIT_ADDRESS".to_owned(), address),
+            ("TACIT_PEER".to_owned(), peer),
+            ("TACIT_PEER6".to_owned(), peer6),
+            (DEPTH_VARIABLE.to_owned(), self.depth.to_string()),
+        ]
+    }
+}
+
+/// Hops inside a command's side that the other side can answer.
+const INNER: usize = 4;
+
+/// Kernels may be built, and started, without.
+pub fn kernel_has_ipv6() -> bool {
+    fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
+}
+
+/// How many hops this process is behind.
+fn depth_here() -> u16 {
+    let depth = std::env::var(DEPTH_VARIABLE).ok().and_then(|depth| depth.parse().ok());
+    depth.unwrap_or(0).min(BLOCKS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sides_of_a_hop_name_each_other() {
+        let block = Block { number: 3, depth: 4, ipv6: true };
+        assert_eq!((block.near().as_str(), block.far().as_str()), ("198.18.3.2", "198.18.3.1"));
+        let quick = Routes { quickack: true, congestion: None };
+        let script = block.near_script("tacit0", &quick);
+        assert!(
+            script.contains("route add default via 198.18.3.1 dev tacit0 src 198.18.3.2 quickack 1"),
+            "{script}"
+        );
+        assert!(!block.near_script("tacit0", &Routes::default()).contains("quickack"));
+        let environment = block.near_environment();
+        assert!(environment.contains(&("TACIT_PEER".to_owned(), "198.18.3.1".to_owned())));
+        assert!(environment.contains(&("TACIT_PEER6".to_owned(), "2001:2:0:3::1".to_owned())));
+    }
+
+    #[test]
+    fn the_far_side_knows_where_inner_hops_are() {
+        let script = Block { number: 0, depth: 1, ipv6: true }.far_script("tacit1", &Routes::default());
+        assert!(script.contains("route append 198.18.1.0/30 via 198.18.0.2 dev tacit1"), "{script}");
+        // The last block has no room inside.
+        let script = Block { number: 255, depth: 1, ipv6: true }.far_script("tacit1", &Routes::default());
+        assert!(!script.contains("append"), "{script}");
+    }
+}

@@ -1,0 +1,163 @@
+//! What this machine can do for live hops.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use nix::libc;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::time::TimeSpec;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use serde::Serialize;
+
+use crate::clock::wall;
+use crate::namespace::leave_the_hosts_network;
+use crate::tun::{TUN_FILE, Tun};
+
+/// Sleeps measured, and how long each is meant to be.
+const SLEEPS: u32 = 200;
+const SLEEP: Duration = Duration::from_millis(1);
+
+/// What this machine can do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diagnosis {
+    /// `tacit shell … --server` works here.
+    pub live: bool,
+    /// What was looked at, in the order in which it matters.
+    pub checks: Vec<Check>,
+    /// How late a sleep of 1 ms ends, in microseconds: median, 99th percentile, largest.
+    pub sleep_late_us: [u64; 3],
+    /// Congestion controls that may be asked for with `--congestion`.
+    pub congestion_controls: Vec<String>,
+    /// Processors.
+    pub processors: usize,
+}
+
+/// One thing looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// Whether it is there.
+    pub works: bool,
+    /// What was found, or what would help.
+    pub found: String,
+    /// What needs it.
+    pub needed_for: &'static str,
+    /// No live hop without it.
+    pub required: bool,
+}
+
+/// Looks at this machine; takes about half a second and leaves nothing behind.
+///
+/// Must be called while the process has one thread: it tries things in a copy of itself.
+pub fn examine() -> Diagnosis {
+    let checks = vec![
+        check("tun", "every live hop", true, open_tun()),
+        check("ip", "every live hop", true, find_ip()),
+        check(
+            "private networks",
+            "tacit shell with --server",
+            true,
+            in_a_copy(|| {
+                leave_the_hosts_network().map_err(|error| io::Error::other(error.to_string()))?;
+                Tun::create()?;
+                unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET)
+                    .map_err(io::Error::from)
+            }),
+        ),
+        check(
+            "devices in this network",
+            "tacit shell without --server",
+            false,
+            in_a_copy(|| Tun::create().map(drop)),
+        ),
+    ];
+    Diagnosis {
+        live: checks.iter().all(|check| check.works || !check.required),
+        checks,
+        sleep_late_us: sleep_lateness_us(),
+        congestion_controls: congestion_controls(),
+        processors: std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+fn check(name: &'static str, needed_for: &'static str, required: bool, tried: io::Result<String>) -> Check {
+    let works = tried.is_ok();
+    let found = tried.unwrap_or_else(|error| error.to_string());
+    Check { name, works, found, needed_for, required }
+}
+
+fn open_tun() -> io::Result<String> {
+    let opened = fs::OpenOptions::new().read(true).write(true).open(TUN_FILE);
+    let advice = |error| io::Error::other(format!("{TUN_FILE}: {error}; modprobe tun"));
+    opened.map(|_| TUN_FILE.to_owned()).map_err(advice)
+}
+
+fn find_ip() -> io::Result<String> {
+    let output = Command::new("ip").arg("-Version").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| io::Error::other(format!("ip: {error}; install iproute2")))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("ip utility, ").to_owned())
+}
+
+/// Tries something in a copy of this process, which takes what it makes with it when it ends.
+fn in_a_copy(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<String> {
+    // SAFETY: there is one thread, so the copy has no lock that nobody will release.
+    match unsafe { fork() }? {
+        ForkResult::Child => {
+            let code = attempt().map_or_else(|error| error.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
+            // SAFETY: ends this process without running what the parent registered to run at its end.
+            unsafe { libc::_exit(code) }
+        }
+        ForkResult::Parent { child } => match waitpid(child, None)? {
+            WaitStatus::Exited(_, 0) => Ok("works".to_owned()),
+            WaitStatus::Exited(_, code) => Err(io::Error::from_raw_os_error(code)),
+            other => Err(io::Error::other(format!("{other:?}"))),
+        },
+    }
+}
+
+fn sleep_lateness_us() -> [u64; 3] {
+    let Ok(mut late_us) = Histogram::<u64>::new(3) else { return [0; 3] };
+    for _ in 0..SLEEPS {
+        let start = wall();
+        // Interrupted sleeps are shorter, and count as punctual.
+        let _ = nix::poll::ppoll(&mut [], Some(TimeSpec::from_duration(SLEEP)), None);
+        let late = start.elapsed().saturating_sub(SLEEP);
+        late_us.saturating_record(u64::try_from(late.as_micros()).unwrap_or(u64::MAX));
+    }
+    [late_us.value_at_quantile(0.5), late_us.value_at_quantile(0.99), late_us.max()]
+}
+
+fn congestion_controls() -> Vec<String> {
+    let listed = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    listed.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+impl Diagnosis {
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for check in &self.checks {
+            let mark = if check.works { "yes" } else { "NO " };
+            let _ = writeln!(text, "{mark}  {:<24} {} ({})", check.name, check.found, check.needed_for);
+        }
+        let [p50, p99, max] = self.sleep_late_us;
+        let _ = writeln!(
+            text,
+            "     a sleep of 1 ms ends late by {p50} us (median), {p99} us (p99), {max} us (most)"
+        );
+        let _ = writeln!(
+            text,
+            "     {} processors; a hop takes part of one, its commands the rest",
+            self.processors
+        );
+        let _ = writeln!(text, "     congestion control: {}", self.congestion_controls.join(", "));
+        text.push_str(if self.live { "Live hops work here.\n" } else { "Live hops do not work here.\n" });
+        text
+    }
+}

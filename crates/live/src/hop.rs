@@ -1,0 +1,328 @@
+//! The hop itself: a world, two TUN devices and a clock in one thread.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use tacit_link::AirFrame;
+use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_sim::capture::{AtomicFile, CaptureWriter};
+use tacit_sim::{Observer, Outcome, Setup, World};
+
+use crate::ack_mode::{AckMode, Thinner};
+use crate::clock::{MediumClock, Punctuality};
+use crate::datagram::{Datagram, Frame};
+use crate::error::LiveError;
+use crate::meter::{Direction, Meter};
+use crate::tun::Tun;
+
+/// Longest IP packet a device gives: more than any MTU of a TUN device.
+const PACKET_MAX: usize = 65_535;
+/// Packets read from a device before events are looked at again.
+const READ_BATCH: usize = 64;
+/// The last part of a wait is spent turning: sleeping is late by about 20 us at the median and up to
+/// 145 us at the 99th percentile.
+const SPIN: Duration = Duration::from_micros(60);
+/// How often the snapshot for others is renewed.
+const SNAPSHOT_EVERY: Duration = Duration::from_millis(100);
+/// A hop has no end of its own; this is one that nobody lives to see.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// What a hop consists of.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Hosts and links; its flows are background traffic. Its duration is not used.
+    pub setup: Setup,
+    /// The host whose packets the command's side sends.
+    pub near: HostId,
+    /// The host whose packets the other side sends.
+    pub far: HostId,
+    /// How ACKs that enter the hop are thinned.
+    pub ack_mode: AckMode,
+}
+
+/// What went on, for whoever watches.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The medium's time.
+    pub now: Instant,
+    /// Octets received so far: down, up.
+    pub received: [u64; 2],
+    /// ACKs per segment so far: of downloads, of uploads.
+    pub ack_ratio: [Option<f64>; 2],
+    /// How late events were.
+    pub punctuality: Punctuality,
+}
+
+/// What a hop leaves behind.
+#[derive(Debug)]
+pub struct Ended {
+    /// The world's counters.
+    pub outcome: Outcome,
+    /// What the world's books say against it; `None` when they balance.
+    pub unbalanced: Option<String>,
+    /// What went through.
+    pub meter: Meter,
+    /// How late events were.
+    pub punctuality: Punctuality,
+    /// From the start to the end, in the medium's time.
+    pub lasted: Duration,
+    /// Processor time of the hop's thread.
+    pub cpu: Duration,
+    /// Packets that a side's kernel refused.
+    pub refused_packets: u64,
+}
+
+/// Runs a hop until `stop` becomes readable.
+///
+/// # Errors
+/// When the world breaks, a device dies, or the capture cannot be written.
+pub fn run(
+    plan: &Plan,
+    near: Tun,
+    far: Tun,
+    stop: &impl AsFd,
+    capture: Option<AtomicFile>,
+    snapshot: &Mutex<Snapshot>,
+) -> Result<Ended, LiveError> {
+    prefer_this_thread();
+    let mut listener = match capture {
+        None => None,
+        Some(file) => {
+            let writer = CaptureWriter::new(file).map_err(LiveError::io("--pcap"))?;
+            Some(Listener { writer, failed: None })
+        }
+    };
+    let mut setup = plan.setup.clone();
+    setup.duration = FOREVER;
+    setup.measure_from = Instant::ZERO;
+    let observer = listener.as_mut().map(|listener| listener as &mut dyn Observer<Frame>);
+    let world = World::new(&setup, observer)?;
+    let mut hop = Hop {
+        world,
+        ports: [Port::new(near, plan.near, plan.far), Port::new(far, plan.far, plan.near)],
+        thinner: match plan.ack_mode {
+            AckMode::OneIn(packets) => Some(Thinner::new(packets)),
+            AckMode::Kernel | AckMode::PerPacket => None,
+        },
+        meter: Meter::default(),
+        clock: MediumClock::start(),
+        refused_packets: 0,
+        buffer: vec![0; PACKET_MAX],
+    };
+    hop.turn_until(stop, snapshot)?;
+    let ended = hop.end();
+    if let Some(Listener { writer, failed }) = listener {
+        let written = failed.map_or(Ok(()), Err);
+        written
+            .and_then(|()| writer.finish())
+            .and_then(AtomicFile::commit)
+            .map_err(LiveError::io("--pcap"))?;
+    }
+    Ok(ended)
+}
+
+/// Writes each frame it hears, until writing fails.
+struct Listener {
+    writer: CaptureWriter<AtomicFile>,
+    failed: Option<io::Error>,
+}
+
+impl Observer<Frame> for Listener {
+    fn on_air(&mut self, _bss: usize, frame: &AirFrame<Frame>) {
+        if self.failed.is_none() {
+            self.failed = self.writer.write(frame).err();
+        }
+    }
+}
+
+/// Where a side meets the world.
+struct Port {
+    tun: Tun,
+    host: HostId,
+    peer: HostId,
+}
+
+impl Port {
+    fn new(tun: Tun, host: HostId, peer: HostId) -> Self {
+        Self { tun, host, peer }
+    }
+}
+
+struct Hop<'o> {
+    world: World<'o, Frame>,
+    /// The near one, then the far one.
+    ports: [Port; 2],
+    thinner: Option<Thinner>,
+    meter: Meter,
+    clock: MediumClock,
+    refused_packets: u64,
+    buffer: Vec<u8>,
+}
+
+/// Packets read from each port come from the other side's point of view.
+const WAYS_IN: [Direction; 2] = [Direction::Up, Direction::Down];
+
+impl Hop<'_> {
+    fn turn_until(&mut self, stop: &impl AsFd, snapshot: &Mutex<Snapshot>) -> Result<(), LiveError> {
+        let mut snapshot_due = Instant::ZERO;
+        self.world.handle_timeout(Instant::ZERO)?;
+        loop {
+            let now = self.step()?;
+            if now >= snapshot_due {
+                self.meter.advance(now);
+                *snapshot.lock().unwrap_or_else(PoisonError::into_inner) = self.snapshot(now);
+                snapshot_due = now + SNAPSHOT_EVERY;
+                // A hop that is behind never waits, and is told to stop here.
+                if self.sleep(Duration::ZERO, stop.as_fd())? {
+                    return Ok(());
+                }
+            }
+            if self.wait(snapshot_due, stop.as_fd())? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One event of the world at the moment it was due, what comes of it, and what came in; returns
+    /// the medium's time.
+    ///
+    /// Kernels answer within the system call that gives them a packet. What they sent is read before
+    /// the next event, and enters the medium at the moment of this one: a hop that runs late is late
+    /// on the wall, not on the medium.
+    fn step(&mut self) -> Result<Instant, LiveError> {
+        let wall = self.clock.now();
+        let now = match self.world.poll_timeout() {
+            Some(due) if due <= wall => {
+                self.clock.note_late(due, wall);
+                due
+            }
+            _ => wall,
+        };
+        self.world.handle_timeout(now)?;
+        self.deliver(now);
+        self.read_ports(now)?;
+        self.release_thinned(now);
+        Ok(now)
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        while let Some((host, frame)) = self.world.poll_arrived() {
+            let Frame::Live(datagram) = frame else { continue };
+            let side = usize::from(host != self.ports[0].host);
+            self.meter.packet_out(now, WAYS_IN[side].reverse(), &datagram);
+            self.refused_packets += u64::from(!self.ports[side].tun.send(datagram.octets()));
+        }
+    }
+
+    fn read_ports(&mut self, now: Instant) -> Result<(), LiveError> {
+        for (side, direction) in WAYS_IN.into_iter().enumerate() {
+            for _ in 0..READ_BATCH {
+                let port = &mut self.ports[side];
+                let read = port.tun.receive(&mut self.buffer).map_err(LiveError::io("a TUN device"))?;
+                let Some(len) = read else { break };
+                let (host, peer) = (port.host, port.peer);
+                let datagram = Datagram::new(&self.buffer[..len], peer);
+                let (world, meter) = (&mut self.world, &mut self.meter);
+                let mut pass = |datagram: Datagram| {
+                    meter.packet_in(now, direction, &datagram);
+                    world.inject(now, host, Frame::Live(datagram));
+                };
+                match &mut self.thinner {
+                    Some(thinner) => thinner.offer(now, datagram, &mut pass),
+                    None => pass(datagram),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn release_thinned(&mut self, now: Instant) {
+        let Some(thinner) = &mut self.thinner else { return };
+        let (world, meter, ports) = (&mut self.world, &mut self.meter, &self.ports);
+        thinner.handle_timeout(now, &mut |datagram| {
+            let side = usize::from(datagram.destination() != ports[1].host);
+            meter.packet_in(now, WAYS_IN[side], &datagram);
+            world.inject(now, ports[side].host, Frame::Live(datagram));
+        });
+    }
+
+    /// Waits for the next event, a packet, or the end; true at the end.
+    fn wait(&mut self, snapshot_due: Instant, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
+        let thinned = self.thinner.as_ref().and_then(Thinner::poll_timeout);
+        let due = [self.world.poll_timeout(), thinned].into_iter().flatten().min();
+        let due = due.map_or(snapshot_due, |due| due.min(snapshot_due));
+        let left = due.saturating_since(self.clock.now());
+        match left.saturating_sub(SPIN) {
+            Duration::ZERO => {
+                std::hint::spin_loop();
+                Ok(false)
+            }
+            sleep => self.sleep(sleep, stop),
+        }
+    }
+
+    /// Sleeps until a packet comes, but not longer than `longest`; true when told to stop.
+    fn sleep(&self, longest: Duration, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
+        let mut fds = [
+            PollFd::new(stop, PollFlags::POLLIN),
+            PollFd::new(self.ports[0].tun.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.ports[1].tun.as_fd(), PollFlags::POLLIN),
+        ];
+        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos()));
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) => Ok(fds[0].any().unwrap_or(true)),
+            Err(Errno::EINTR) => Ok(false),
+            Err(error) => Err(LiveError::Io { what: "ppoll".to_owned(), source: error.into() }),
+        }
+    }
+
+    fn snapshot(&self, now: Instant) -> Snapshot {
+        let ways = [Direction::Down, Direction::Up];
+        Snapshot {
+            now,
+            received: ways.map(|way| self.meter.totals(way).received),
+            ack_ratio: ways.map(|way| self.meter.ack_ratio(way)),
+            punctuality: self.clock.punctuality(),
+        }
+    }
+
+    fn end(self) -> Ended {
+        let now = self.clock.now();
+        Ended {
+            outcome: self.world.outcome(),
+            unbalanced: self.world.verify().err().map(|error| error.to_string()),
+            meter: self.meter,
+            punctuality: self.clock.punctuality(),
+            lasted: now.saturating_since(Instant::ZERO),
+            cpu: thread_cpu(),
+            refused_packets: self.refused_packets,
+        }
+    }
+}
+
+/// Goes before other threads where that is allowed: a hop needs little time, but at once.
+fn prefer_this_thread() {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: reads one `sched_param`, which outlives the call. Where it is not allowed nothing changes,
+    // and lateness is measured anyway.
+    let _ = unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const priority)
+    };
+}
+
+/// Processor time of this thread.
+fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, |time| {
+        let nanos = std::time::Duration::from(time).as_nanos();
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    })
+}
+
+/// What a hop's thread and its watchers share.
+pub type Shared = Arc<Mutex<Snapshot>>;

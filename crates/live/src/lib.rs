@@ -1,0 +1,26 @@
+//! Unmodified Linux programs through a real-time 802.11 hop.
+//!
+//! The hop is the simulator's [`World`](tacit_sim::World) under a wall clock, with two of its hosts
+//! bound to TUN devices: the same MAC, TCP/HACK driver, NIC and codec, bytes instead of structs at the
+//! edge. Commands run in namespaces that exist only as long as their processes do.
+//!
+//! This is the one crate of the workspace that makes system calls of its own, hence with `unsafe`.
+
+mod ack_mode;
+mod address;
+mod clock;
+mod datagram;
+pub mod doctor;
+mod error;
+pub mod hop;
+mod meter;
+mod namespace;
+mod report;
+pub mod shell;
+mod tun;
+
+pub use ack_mode::AckMode;
+pub use clock::Punctuality;
+pub use error::LiveError;
+pub use hop::Plan;
+pub use report::Report;

@@ -1,0 +1,294 @@
+//! What went through a live hop.
+
+use rustc_hash::FxHashMap;
+use tacit_proto::units::{Duration, Instant};
+
+use crate::datagram::{Content, Datagram, Summary};
+
+/// Connections told apart; octets of more are counted in the totals only.
+const MAX_FLOWS: usize = 16_384;
+/// Seconds of which single results are kept: a day.
+const MAX_INTERVALS: usize = 86_400;
+/// Length of an interval.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A direction of the hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the command's side.
+    Down,
+    /// From the command's side.
+    Up,
+}
+
+impl Direction {
+    /// The other one.
+    pub const fn reverse(self) -> Self {
+        match self {
+            Self::Down => Self::Up,
+            Self::Up => Self::Down,
+        }
+    }
+}
+
+/// Totals of one direction, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets given to the hop.
+    pub packets_in: u64,
+    /// Packets that came out.
+    pub packets_out: u64,
+    /// Payload octets of TCP and UDP given to the hop, sent again ones included.
+    pub payload_in: u64,
+    /// Payload octets that the far end has: acknowledged by its TCP, or UDP that came out.
+    pub received: u64,
+    /// TCP segments with data that came out.
+    pub data_segments_out: u64,
+    /// TCP segments of which no octet was new when they were given to the hop.
+    pub retransmitted_segments: u64,
+    /// Pure TCP ACKs that receivers of *the other* direction gave to the hop in this one.
+    pub pure_acks_in: u64,
+    /// When the first payload was given to the hop.
+    pub first: Option<Instant>,
+    /// When the last payload came out.
+    pub last: Option<Instant>,
+}
+
+impl Totals {
+    /// From the first payload in to the last out.
+    pub fn active(&self) -> Duration {
+        match (self.first, self.last) {
+            (Some(first), Some(last)) => last.saturating_since(first),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Payload bits per second while there was any; zero when there was none.
+    pub fn goodput_bps(&self) -> f64 {
+        let seconds = self.active().as_secs_f64();
+        if seconds > 0.0 { self.received as f64 * 8.0 / seconds } else { 0.0 }
+    }
+}
+
+/// One second of both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// Octets received in it: down, up.
+    pub received: [u64; 2],
+}
+
+/// Where one direction of a TCP connection stands.
+#[derive(Debug, Default)]
+struct Flow {
+    /// After the last octet given to the hop.
+    sent_to: Option<u32>,
+    /// After the last octet acknowledged.
+    acknowledged_to: Option<u32>,
+    /// The sequence number of a FIN, which counts as an octet and is none.
+    fin: Option<u32>,
+}
+
+/// Counts what goes in and comes out.
+#[derive(Debug, Default)]
+pub struct Meter {
+    totals: [Totals; 2],
+    flows: FxHashMap<u64, Flow>,
+    intervals: Vec<Interval>,
+    /// Totals at the end of the last interval.
+    before: [u64; 2],
+}
+
+impl Meter {
+    /// Totals of a direction.
+    pub fn totals(&self, direction: Direction) -> &Totals {
+        &self.totals[direction as usize]
+    }
+
+    /// The full seconds so far.
+    pub fn intervals(&self) -> &[Interval] {
+        &self.intervals
+    }
+
+    /// Pure ACKs per segment of data that came out in `direction`; `None` without data.
+    pub fn ack_ratio(&self, direction: Direction) -> Option<f64> {
+        let segments = self.totals(direction).data_segments_out;
+        let acks = self.totals(direction.reverse()).pure_acks_in;
+        (segments > 0).then(|| acks as f64 / segments as f64)
+    }
+
+    /// The medium's time is `now`: closes intervals that have ended.
+    pub fn advance(&mut self, now: Instant) {
+        while self.intervals.len() < MAX_INTERVALS {
+            let end = Instant::ZERO + INTERVAL.saturating_mul(self.intervals.len() as u64 + 1);
+            if now < end {
+                return;
+            }
+            let total = [self.totals[0].received, self.totals[1].received];
+            let received = [total[0] - self.before[0], total[1] - self.before[1]];
+            self.before = total;
+            self.intervals.push(Interval { received });
+        }
+    }
+
+    /// `packet` is given to the hop.
+    pub fn packet_in(&mut self, now: Instant, direction: Direction, packet: &Datagram) {
+        let summary = packet.summary();
+        let totals = &mut self.totals[direction as usize];
+        totals.packets_in += 1;
+        let payload_len = payload_len(summary);
+        totals.payload_in += u64::from(payload_len);
+        if payload_len > 0 {
+            totals.first.get_or_insert(now);
+        }
+        let Content::Tcp(tcp) = &summary.content else { return };
+        totals.pure_acks_in += u64::from(tcp.is_pure_ack());
+        if let Some(flow) = self.flow(summary.flow) {
+            let end = tcp.seq.wrapping_add(payload_len);
+            if tcp.fin {
+                flow.fin = Some(end);
+            }
+            let again = flow.sent_to.is_some_and(|sent_to| !is_after(end, sent_to));
+            if !again {
+                flow.sent_to = Some(end);
+            }
+            if again && payload_len > 0 {
+                self.totals[direction as usize].retransmitted_segments += 1;
+            }
+        }
+        if let Some(ack) = tcp.ack {
+            self.acknowledge(direction.reverse(), summary.reverse, ack);
+        }
+    }
+
+    /// `packet` comes out.
+    pub fn packet_out(&mut self, now: Instant, direction: Direction, packet: &Datagram) {
+        let summary = packet.summary();
+        let totals = &mut self.totals[direction as usize];
+        totals.packets_out += 1;
+        let payload_len = payload_len(summary);
+        if payload_len > 0 {
+            totals.last = Some(now);
+        }
+        match &summary.content {
+            Content::Tcp(_) => totals.data_segments_out += u64::from(payload_len > 0),
+            Content::Udp { .. } => totals.received += u64::from(payload_len),
+            Content::Other => {}
+        }
+    }
+
+    /// The receiver of `flow`, which goes in `direction`, has everything before `ack`.
+    fn acknowledge(&mut self, direction: Direction, flow: u64, ack: u32) {
+        let Some(flow) = self.flow(flow) else { return };
+        let ack =
+            if flow.fin.is_some_and(|fin| ack == fin.wrapping_add(1)) { ack.wrapping_sub(1) } else { ack };
+        let Some(before) = flow.acknowledged_to else {
+            // Of a connection that was there before, or the SYN: counting starts here.
+            flow.acknowledged_to = Some(ack);
+            return;
+        };
+        // An ACK of what never came this way says nothing about this hop.
+        if is_after(ack, before) && flow.sent_to.is_some_and(|sent_to| !is_after(ack, sent_to)) {
+            flow.acknowledged_to = Some(ack);
+            self.totals[direction as usize].received += u64::from(ack.wrapping_sub(before));
+        }
+    }
+
+    fn flow(&mut self, number: u64) -> Option<&mut Flow> {
+        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&number) {
+            return None;
+        }
+        Some(self.flows.entry(number).or_default())
+    }
+}
+
+fn payload_len(summary: &Summary) -> u32 {
+    match &summary.content {
+        Content::Tcp(tcp) => tcp.payload_len,
+        Content::Udp { payload_len } => *payload_len,
+        Content::Other => 0,
+    }
+}
+
+/// Sequence number order (RFC 9293 section 3.4).
+fn is_after(one: u32, other: u32) -> bool {
+    (one.wrapping_sub(other) as i32) > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::PacketBuilder;
+    use tacit_proto::units::HostId;
+
+    use super::*;
+
+    const SERVER: ([u8; 4], u16) = ([198, 18, 0, 1], 80);
+    const CLIENT: ([u8; 4], u16) = ([198, 18, 0, 2], 40_000);
+
+    fn segment(from: ([u8; 4], u16), to: ([u8; 4], u16), seq: u32, ack: u32, payload: &[u8]) -> Datagram {
+        let mut octets = Vec::new();
+        PacketBuilder::ipv4(from.0, to.0, 64)
+            .tcp(from.1, to.1, seq, 500)
+            .ack(ack)
+            .write(&mut octets, payload)
+            .unwrap();
+        Datagram::new(&octets, HostId(0))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// A download of `segments` of 1000 octets, across the wrap of sequence numbers; each is
+    /// acknowledged.
+    fn download(segments: u32) -> Meter {
+        let mut meter = Meter::default();
+        let first = u32::MAX - 1_500;
+        meter.packet_in(at(0), Direction::Up, &segment(CLIENT, SERVER, 1, first, b""));
+        for number in 0..segments {
+            let seq = first.wrapping_add(1_000 * number);
+            let data = segment(SERVER, CLIENT, seq, 1, &[0; 1_000]);
+            meter.packet_in(at(10 * u64::from(number)), Direction::Down, &data);
+            meter.packet_out(at(10 * u64::from(number) + 5), Direction::Down, &data);
+            let ack = segment(CLIENT, SERVER, 1, seq.wrapping_add(1_000), b"");
+            meter.packet_in(at(10 * u64::from(number) + 5), Direction::Up, &ack);
+        }
+        meter
+    }
+
+    #[test]
+    fn what_the_receiver_acknowledged_counts() {
+        let meter = download(5);
+        let down = meter.totals(Direction::Down);
+        assert_eq!((down.received, down.data_segments_out, down.retransmitted_segments), (5_000, 5, 0));
+        assert_eq!(down.active(), Duration::from_millis(45));
+        assert_eq!(meter.totals(Direction::Up).received, 0);
+        assert_eq!(meter.ack_ratio(Direction::Down), Some(6.0 / 5.0));
+        assert_eq!(meter.ack_ratio(Direction::Up), None);
+    }
+
+    #[test]
+    fn an_ack_of_what_was_never_sent_counts_nothing() {
+        let mut meter = download(2);
+        let ahead = (u32::MAX - 1_500).wrapping_add(1_000_000);
+        meter.packet_in(at(50), Direction::Up, &segment(CLIENT, SERVER, 1, ahead, b""));
+        assert_eq!(meter.totals(Direction::Down).received, 2_000);
+    }
+
+    #[test]
+    fn a_segment_sent_again_is_one() {
+        let mut meter = download(2);
+        let again = segment(SERVER, CLIENT, u32::MAX - 1_500, 1, &[0; 1_000]);
+        meter.packet_in(at(50), Direction::Down, &again);
+        assert_eq!(meter.totals(Direction::Down).retransmitted_segments, 1);
+        assert_eq!(meter.totals(Direction::Down).received, 2_000);
+    }
+
+    #[test]
+    fn intervals_add_up() {
+        let mut meter = download(5);
+        meter.advance(at(2_500));
+        assert_eq!(meter.intervals().len(), 2);
+        assert_eq!(meter.intervals()[0].received, [5_000, 0]);
+        assert_eq!(meter.intervals()[1].received, [0, 0]);
+    }
+}

@@ -1,0 +1,362 @@
+//! What a live run has to say.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use tacit_link::wifi::AirtimeUse;
+use tacit_proto::units::Duration;
+
+use crate::clock::Punctuality;
+use crate::hop::Ended;
+use crate::meter::{Direction, Meter};
+
+/// A run whose medium stood still for more than this share of it has no result: throughput would be off
+/// by as much.
+const SLIPPED_SHARE_MAX: f64 = 0.01;
+/// A run of whose events more than one in a hundred were later than this has no result: kernels would
+/// see delays that the medium does not have.
+const LATENESS_P99_MAX_US: f64 = 1_000.0;
+/// Of fewer events one in a hundred says little.
+const EVENTS_MIN: u64 = 1_000;
+
+/// A finished live run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// What the hop was: name of the scenario.
+    pub scenario: String,
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// How many ACKs receivers were made to send: kernel, packet, or 1 in so many.
+    pub ack_mode: String,
+    /// Whether the numbers below say something about the hop and not about the machine.
+    pub valid: bool,
+    /// Why not, if not.
+    pub reasons: Vec<String>,
+    /// Exit status of the command.
+    pub exit_status: u8,
+    /// Seconds from the start to the end.
+    pub seconds: f64,
+    /// What went through; null where the run is not valid.
+    pub transfer: Option<Transfer>,
+    /// Fractions of the channel's time by use, for each channel; null where the run is not valid.
+    pub airtime: Option<Vec<Shares>>,
+    /// TCP/HACK at each station that speaks it, the access point first.
+    pub hack: Vec<HackReport>,
+    /// How late events were.
+    pub lateness: Punctuality,
+    /// Processor seconds of the hop's thread.
+    pub cpu_s: f64,
+    /// The same per gigabit received; null where nothing was.
+    pub cpu_s_per_gbit: Option<f64>,
+}
+
+/// Both directions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Transfer {
+    /// To the command's side.
+    pub down: Way,
+    /// From it.
+    pub up: Way,
+}
+
+/// One direction, in the words of iperf3's JSON where it has some.
+#[derive(Clone, Debug, Serialize)]
+pub struct Way {
+    /// Full seconds.
+    pub intervals: Vec<IntervalSum>,
+    /// All of it.
+    pub end: WayEnd,
+}
+
+/// One second.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct IntervalSum {
+    /// The sum of all connections.
+    pub sum: Sum,
+}
+
+/// The sums at the end.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct WayEnd {
+    /// What was given to the hop, sent again segments included.
+    pub sum_sent: Sum,
+    /// What receivers have: acknowledged TCP, or UDP that came out.
+    pub sum_received: Sum,
+    /// Segments of TCP sent again.
+    pub retransmits: u64,
+    /// TCP segments with data that came out.
+    pub data_segments: u64,
+    /// Pure TCP ACKs that their receiver sent.
+    pub pure_acks: u64,
+    /// Pure ACKs per segment; null without data.
+    pub ack_ratio: Option<f64>,
+}
+
+/// Octets over a time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sum {
+    /// Seconds since the start of the run.
+    pub start: f64,
+    /// Seconds since the start of the run.
+    pub end: f64,
+    /// `end - start`.
+    pub seconds: f64,
+    /// Payload octets.
+    pub bytes: u64,
+    /// Payload bits per second.
+    pub bits_per_second: f64,
+}
+
+/// Shares of a channel's time, by [`AirtimeUse`]; they add up to 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shares(Vec<(&'static str, f64)>);
+
+impl Serialize for Shares {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+/// What a station's TCP/HACK driver did.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HackReport {
+    /// Number of the channel.
+    pub channel: usize,
+    /// Number of the station; 0 is the access point.
+    pub station: usize,
+    /// ACKs sent as packets.
+    pub native_acks: u64,
+    /// ACKs that rode on link-layer ACKs.
+    pub compressed_acks: u64,
+    /// Octets they took.
+    pub compressed_octets: u64,
+    /// Octets they would have taken as IP packets.
+    pub uncompressed_octets: u64,
+    /// ACKs put together again and passed up here.
+    pub reconstituted_acks: u64,
+    /// Frames that could not be decoded.
+    pub failed_frames: u64,
+}
+
+/// What a report says of the run beside what the hop knows.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// How receivers were made to acknowledge.
+    pub ack_mode: String,
+    /// Exit status of the command.
+    pub exit_status: u8,
+}
+
+impl Report {
+    /// The report of a hop that has ended.
+    pub fn new(about: About, ended: &Ended) -> Self {
+        let reasons = reasons_against(ended);
+        let valid = reasons.is_empty();
+        let received: u64 = WAYS.iter().map(|way| ended.meter.totals(*way).received).sum();
+        let gigabits = received as f64 * 8.0 / 1e9;
+        let cpu_s = ended.cpu.as_secs_f64();
+        Self {
+            scenario: about.scenario,
+            scheme: about.scheme,
+            seed: about.seed,
+            ack_mode: about.ack_mode,
+            valid,
+            reasons,
+            exit_status: about.exit_status,
+            seconds: ended.lasted.as_secs_f64(),
+            transfer: valid.then(|| Transfer {
+                down: Way::new(&ended.meter, Direction::Down),
+                up: Way::new(&ended.meter, Direction::Up),
+            }),
+            airtime: valid.then(|| shares(ended)),
+            hack: hack_reports(ended),
+            lateness: ended.punctuality,
+            cpu_s,
+            cpu_s_per_gbit: (received > 0).then(|| cpu_s / gigabits),
+        }
+    }
+
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "tacit: {} ({}), {:.1} s, ACKs as {}",
+            self.scenario,
+            self.scheme,
+            self.seconds,
+            match self.ack_mode.as_str() {
+                "kernel" => "the kernel sends them".to_owned(),
+                "packet" => "one per packet".to_owned(),
+                packets => format!("one per {packets} packets"),
+            }
+        );
+        if let Some(transfer) = &self.transfer {
+            for (name, way) in [("down", &transfer.down), ("up", &transfer.up)] {
+                way.write(name, &mut text);
+            }
+        }
+        for (number, shares) in self.airtime.iter().flatten().enumerate() {
+            let used = shares.0.iter().filter(|(_, share)| *share >= 0.000_5);
+            let used: Vec<_> = used.map(|(name, share)| format!("{name} {:.1} %", share * 100.0)).collect();
+            let _ = writeln!(
+                text,
+                "  air{}     {}",
+                if number == 0 { String::new() } else { number.to_string() },
+                used.join(", ")
+            );
+        }
+        for hack in &self.hack {
+            hack.write(&mut text);
+        }
+        let late = &self.lateness;
+        let _ = writeln!(
+            text,
+            "  lateness p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us; stood still {} times, {:.1} ms; processor {:.1} %",
+            late.p50_us,
+            late.p99_us,
+            late.p99_9_us,
+            late.slips,
+            late.slipped_s * 1e3,
+            if self.seconds > 0.0 { 100.0 * self.cpu_s / self.seconds } else { 0.0 },
+        );
+        if self.valid {
+            text.push_str("  valid\n");
+        } else {
+            let _ = writeln!(text, "  NOT VALID, so no numbers: {}", self.reasons.join("; "));
+        }
+        text
+    }
+}
+
+const WAYS: [Direction; 2] = [Direction::Down, Direction::Up];
+
+fn reasons_against(ended: &Ended) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let (late, seconds) = (&ended.punctuality, ended.lasted.as_secs_f64());
+    if late.slipped_s > SLIPPED_SHARE_MAX * (seconds + late.slipped_s) {
+        reasons.push(format!(
+            "the machine stood still for {:.0} ms of {seconds:.1} s, more than {:.0} %",
+            late.slipped_s * 1e3,
+            SLIPPED_SHARE_MAX * 100.0
+        ));
+    }
+    if late.events >= EVENTS_MIN && late.p99_us > LATENESS_P99_MAX_US {
+        reasons.push(format!(
+            "one event in a hundred was more than {:.1} ms late, beyond {:.1} ms",
+            late.p99_us / 1e3,
+            LATENESS_P99_MAX_US / 1e3
+        ));
+    }
+    reasons.extend(ended.unbalanced.clone());
+    reasons
+}
+
+impl Way {
+    fn new(meter: &Meter, direction: Direction) -> Self {
+        let totals = meter.totals(direction);
+        let at = |instant: Option<tacit_proto::units::Instant>| {
+            instant.map_or(0.0, |at| Duration::from_nanos(at.as_nanos()).as_secs_f64())
+        };
+        let (start, end) = (at(totals.first), at(totals.last.or(totals.first)));
+        let intervals = meter.intervals().iter().enumerate().map(|(second, interval)| {
+            let start = second as f64;
+            IntervalSum { sum: Sum::new(start, start + 1.0, interval.received[direction as usize]) }
+        });
+        Self {
+            intervals: intervals.collect(),
+            end: WayEnd {
+                sum_sent: Sum::new(start, end, totals.payload_in),
+                sum_received: Sum::new(start, end, totals.received),
+                retransmits: totals.retransmitted_segments,
+                data_segments: totals.data_segments_out,
+                pure_acks: meter.totals(direction.reverse()).pure_acks_in,
+                ack_ratio: meter.ack_ratio(direction),
+            },
+        }
+    }
+
+    fn write(&self, name: &str, text: &mut String) {
+        let end = &self.end;
+        if end.sum_sent.bytes == 0 {
+            return;
+        }
+        let _ = write!(
+            text,
+            "  {name:<8} {:.2} Mb/s over {:.1} s ({:.1} MB)",
+            end.sum_received.bits_per_second / 1e6,
+            end.sum_received.seconds,
+            end.sum_received.bytes as f64 / 1e6
+        );
+        if let Some(ratio) = end.ack_ratio {
+            let _ = write!(text, ", {ratio:.2} ACKs per segment, {} sent again", end.retransmits);
+        }
+        text.push('\n');
+    }
+}
+
+impl Sum {
+    fn new(start: f64, end: f64, bytes: u64) -> Self {
+        let seconds = end - start;
+        let bits_per_second = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        Self { start, end, seconds, bytes, bits_per_second }
+    }
+}
+
+impl HackReport {
+    fn write(&self, text: &mut String) {
+        let acks = self.native_acks + self.compressed_acks;
+        if acks == 0 {
+            return;
+        }
+        let who = if self.station == 0 { "AP".to_owned() } else { format!("client {}", self.station) };
+        let _ =
+            write!(text, "  HACK     {who}: {} of {acks} ACKs rode on link-layer ACKs", self.compressed_acks);
+        if self.compressed_acks > 0 {
+            let _ =
+                write!(text, ", {:.2} B each", self.compressed_octets as f64 / self.compressed_acks as f64);
+        }
+        text.push('\n');
+    }
+}
+
+fn shares(ended: &Ended) -> Vec<Shares> {
+    let channels = ended.outcome.bss.iter();
+    channels
+        .map(|channel| {
+            let total = channel.airtime.total().as_secs_f64();
+            let share = |what: AirtimeUse| {
+                if total > 0.0 { channel.airtime.get(what).as_secs_f64() / total } else { 0.0 }
+            };
+            Shares(AirtimeUse::ALL.iter().map(|what| (what.name(), share(*what))).collect())
+        })
+        .collect()
+}
+
+fn hack_reports(ended: &Ended) -> Vec<HackReport> {
+    let mut reports = Vec::new();
+    for (channel, bss) in ended.outcome.bss.iter().enumerate() {
+        for (station, outcome) in bss.stations.iter().enumerate() {
+            let Some(hack) = &outcome.hack else { continue };
+            reports.push(HackReport {
+                channel,
+                station,
+                native_acks: hack.native_acks,
+                compressed_acks: hack.compressed_acks,
+                compressed_octets: hack.compressed_octets,
+                uncompressed_octets: hack.uncompressed_octets,
+                reconstituted_acks: hack.reconstituted_acks,
+                failed_frames: hack.failed_frames,
+            });
+        }
+    }
+    reports
+}

@@ -1,0 +1,295 @@
+//! Commands on the two sides of a live hop.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{getpgrp, tcsetpgrp};
+use tacit_sim::capture::AtomicFile;
+
+use crate::address::{Block, Routes, kernel_has_ipv6};
+use crate::clock::wall;
+use crate::error::LiveError;
+use crate::hop::{self, Ended, Plan, Shared, Snapshot};
+use crate::namespace::{Ending, Inside, Side, Streams, ip_batch, leave_the_hosts_network};
+use crate::report::{About, Report};
+use crate::tun::Tun;
+
+/// How long a server may take until it listens.
+const SERVER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// How often it is looked at.
+const SERVER_LOOK: u16 = 20;
+/// How often watchers are told, in milliseconds.
+const WATCH_EVERY: u16 = 1_000;
+
+/// What to run, and through what.
+#[derive(Debug)]
+pub struct Options {
+    /// The hop.
+    pub plan: Plan,
+    /// Name of its scenario.
+    pub scenario: String,
+    /// Name of its scheme.
+    pub scheme: String,
+    /// The command and its arguments; empty for an interactive shell.
+    pub command: Vec<OsString>,
+    /// What runs on the other side; `None` leaves the caller's own network there.
+    pub server: Option<Vec<OsString>>,
+    /// Where the server's standard output goes; `None` drops it.
+    pub server_log: Option<PathBuf>,
+    /// Congestion control on both sides; `None` leaves the kernel's default.
+    pub congestion: Option<String>,
+    /// Where to write what was on the air.
+    pub pcap: Option<PathBuf>,
+    /// The command's standard output goes to standard error.
+    pub output_to_error: bool,
+    /// Called about once per second while the command runs.
+    pub watch: Option<fn(&Snapshot)>,
+}
+
+/// Runs the command through the hop, to its end.
+///
+/// Must be called while the process has one thread: it copies itself to make the sides.
+///
+/// # Errors
+/// When the machine does not allow it, a command cannot be started, or the hop broke.
+pub fn run(options: Options) -> Result<Report, LiveError> {
+    let signals = Signals::taken_over()?;
+    let private = options.server.is_some();
+    if private {
+        leave_the_hosts_network()?;
+    }
+    let block = if private { Block::first() } else { Block::free()? };
+    let device = |_| {
+        Tun::create().map_err(|source| LiveError::Refused {
+            what: "cannot make a TUN device".to_owned(),
+            source,
+            advice: "run as root, or give a command for the other side with --server, which needs no \
+                     device in this network (tacit doctor says more)",
+        })
+    };
+    let (near_tun, far_tun) = (device(())?, device(())?);
+    let pcap = options
+        .pcap
+        .as_deref()
+        .map(|path| AtomicFile::create(path).map_err(LiveError::io(&path.display().to_string())));
+    let pcap = pcap.transpose()?;
+    let routes = Routes { quickack: options.plan.ack_mode.quick(), congestion: options.congestion.clone() };
+    let command = command_or_shell(options.command.clone());
+    let fds = [near_tun.as_fd(), far_tun.as_fd()];
+    let streams = if options.output_to_error { Streams::OutputToError } else { Streams::Inherited };
+    let inside = |command: &[OsString], script, environment, streams| Inside {
+        script,
+        sysctls: sysctls(),
+        command: command.to_vec(),
+        environment,
+        streams,
+    };
+    let mut near = Side::make(
+        inside(&command, block.near_script(near_tun.name(), &routes), block.near_environment(), streams),
+        &fds,
+    )?;
+    let mut far = match &options.server {
+        None => None,
+        Some(server) => {
+            let log = options
+                .server_log
+                .as_ref()
+                .map(|path| File::create(path).map_err(LiveError::io(&path.display().to_string())));
+            let streams = Streams::Detached(log.transpose()?);
+            let script = block.far_script(far_tun.name(), &routes);
+            let inside = inside(server, script, block.far_environment(), streams);
+            Some(Side::make(inside, &[fds[0], fds[1], near.as_fd()])?)
+        }
+    };
+    near.configure(near_tun.name())?;
+    match &mut far {
+        Some(far) => far.configure(far_tun.name())?,
+        None => ip_batch(&block.far_script(far_tun.name(), &routes))?,
+    }
+    let running = RunningHop::start(options.plan.clone(), near_tun, far_tun, pcap)?;
+    if let (Some(far), Some(server)) = (&mut far, &options.server) {
+        far.start(&name_of(server))?;
+        wait_for_server(far);
+    }
+    near.start(&name_of(&command))?;
+    let status = watch_command(&mut near, &signals, &running.shared, options.watch)?;
+    take_the_terminal_back();
+    let ended = running.stop()?;
+    // Before the report: what the server still has to say comes first.
+    drop(far);
+    let about = About {
+        scenario: options.scenario,
+        scheme: options.scheme,
+        seed: options.plan.setup.seed,
+        ack_mode: options.plan.ack_mode.to_string(),
+        exit_status: status,
+    };
+    Ok(Report::new(about, &ended))
+}
+
+fn command_or_shell(command: Vec<OsString>) -> Vec<OsString> {
+    if !command.is_empty() {
+        return command;
+    }
+    vec![std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())]
+}
+
+fn name_of(command: &[OsString]) -> String {
+    command.first().map_or_else(String::new, |program| program.to_string_lossy().into_owned())
+}
+
+/// Forwarding lets a hop inside a hop reach what is behind both.
+fn sysctls() -> Vec<(String, String)> {
+    let mut all = vec![("net/ipv4/ip_forward".to_owned(), "1".to_owned())];
+    if kernel_has_ipv6() {
+        all.push(("net/ipv6/conf/all/forwarding".to_owned(), "1".to_owned()));
+    }
+    all
+}
+
+// --- The hop's thread -----------------------------------------------------------------------------
+
+struct RunningHop {
+    thread: JoinHandle<Result<Ended, LiveError>>,
+    stop: UnixStream,
+    shared: Shared,
+}
+
+impl RunningHop {
+    fn start(plan: Plan, near: Tun, far: Tun, pcap: Option<AtomicFile>) -> Result<Self, LiveError> {
+        let (stop, told) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
+        let shared: Shared = Arc::new(Mutex::new(Snapshot::default()));
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("hop".to_owned())
+            .spawn(move || hop::run(&plan, near, far, &told, pcap, &theirs))
+            .map_err(LiveError::io("a thread for the hop"))?;
+        Ok(Self { thread, stop, shared })
+    }
+
+    fn stop(self) -> Result<Ended, LiveError> {
+        drop(self.stop);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+// --- The commands ---------------------------------------------------------------------------------
+
+/// Waits until something listens on the other side, the server ends, or patience does.
+fn wait_for_server(far: &mut Side) {
+    let start = wall();
+    while !listens(far) && start.elapsed() < SERVER_PATIENCE {
+        let mut fds = [PollFd::new(far.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut fds, PollTimeout::from(SERVER_LOOK)).unwrap_or(1) > 0 {
+            return;
+        }
+    }
+}
+
+/// Whether any socket of a side's network listens (TCP state 0A) or is bound (UDP).
+fn listens(side: &Side) -> bool {
+    let read =
+        |table: &str| fs::read_to_string(format!("/proc/{}/net/{table}", side.process())).unwrap_or_default();
+    let listens = |table: &str| {
+        read(table).lines().skip(1).any(|line| line.split_ascii_whitespace().nth(3) == Some("0A"))
+    };
+    let bound = |table: &str| read(table).lines().nth(1).is_some();
+    listens("tcp") || listens("tcp6") || bound("udp") || bound("udp6")
+}
+
+/// Passes signals on and tells watchers, until the command ends; returns its exit status.
+fn watch_command(
+    near: &mut Side,
+    signals: &Signals,
+    shared: &Shared,
+    watch: Option<fn(&Snapshot)>,
+) -> Result<u8, LiveError> {
+    let mut next_watch = wall();
+    loop {
+        let mut fds =
+            [PollFd::new(near.as_fd(), PollFlags::POLLIN), PollFd::new(signals.0.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::from(WATCH_EVERY)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(LiveError::Io { what: "poll".to_owned(), source: error.into() }),
+        }
+        let [ended, signalled] = fds.map(|fd| fd.any().unwrap_or(true));
+        if ended {
+            return match near.ending() {
+                Ending::Exited(status) => Ok(status),
+                Ending::Gone => Err(LiveError::Setup {
+                    what: "the command's side".to_owned(),
+                    said: "was killed".to_owned(),
+                }),
+            };
+        }
+        if signalled && let Some(signal) = signals.to_pass_on() {
+            near.signal(signal);
+        }
+        if let Some(watch) = watch
+            && wall() >= next_watch
+        {
+            next_watch = wall() + std::time::Duration::from_millis(u64::from(WATCH_EVERY));
+            watch(&shared.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Signals that are the command's business, not ours.
+struct Signals(SignalFd);
+
+impl Signals {
+    /// Takes them over for this thread and all that come after it. Commands start with none blocked.
+    fn taken_over() -> Result<Self, LiveError> {
+        let failed =
+            |error: nix::errno::Errno| LiveError::Io { what: "signals".to_owned(), source: error.into() };
+        let mut set = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP] {
+            set.add(signal);
+        }
+        set.thread_block().map_err(failed)?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Self(SignalFd::with_flags(&set, flags).map_err(failed)?))
+    }
+
+    /// The next signal for the command. What a terminal sends, it sends to the command too.
+    fn to_pass_on(&self) -> Option<i32> {
+        let info = self.0.read_signal().ok().flatten()?;
+        (info.ssi_code != libc::SI_KERNEL).then_some(info.ssi_signo as i32)
+    }
+}
+
+/// An interactive shell leaves the terminal to a process group that is gone.
+fn take_the_terminal_back() {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return;
+    }
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGTTOU);
+    // Where it cannot be had back, whoever started us takes it.
+    if set.thread_block().is_ok() {
+        let _ = tcsetpgrp(stdin.as_fd(), getpgrp());
+        let _ = set.thread_unblock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_command_there_is_a_shell() {
+        assert_eq!(command_or_shell(vec!["true".into()]), ["true"]);
+        assert_eq!(command_or_shell(Vec::new()).len(), 1);
+    }
+}
