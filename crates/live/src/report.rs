@@ -200,7 +200,11 @@ impl Report {
             }
         );
         if let Some(transfer) = &self.transfer {
-            for (name, way) in [("down", &transfer.down), ("up", &transfer.up)] {
+            let ways = [("down", &transfer.down), ("up", &transfer.up)];
+            let most = ways.iter().map(|(_, way)| way.end.sum_sent.bytes).max().unwrap_or(0);
+            // What a client asks for is no upload.
+            let counts = |way: &Way| way.end.sum_sent.bytes > most / 1_000;
+            for (name, way) in ways.into_iter().filter(|(_, way)| counts(way)) {
                 way.write(name, &mut text);
             }
         }
@@ -286,9 +290,6 @@ impl Way {
 
     fn write(&self, name: &str, text: &mut String) {
         let end = &self.end;
-        if end.sum_sent.bytes == 0 {
-            return;
-        }
         let _ = write!(
             text,
             "  {name:<8} {:.2} Mb/s over {:.1} s ({:.1} MB)",
