@@ -1,0 +1,264 @@
+//! `tacit shell` as its users meet it.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::helper::words;
+use super::support::{machine, report, said, shell, tacit, tacit_for_all};
+
+/// The user `nobody`.
+const NOBODY: u32 = 65_534;
+
+fn status(words: &[&str]) -> Option<i32> {
+    shell(words).output().unwrap().status.code()
+}
+
+#[test]
+fn the_commands_status_is_the_programs() {
+    let Some(_machine) = machine(&[]) else { return };
+    assert_eq!(status(&["--", "true"]), Some(0));
+    assert_eq!(status(&["--", "sh", "-c", "exit 42"]), Some(42));
+    assert_eq!(status(&["--", "sh", "-c", "kill -TERM $$"]), Some(128 + 15));
+    assert_eq!(status(&["--", "/nonexistent"]), Some(127));
+    assert_eq!(status(&["--", "/etc/passwd"]), Some(126));
+    assert_eq!(status(&["--", "true", "--server", "--", "/nonexistent"]), Some(127));
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    for (words, what) in [
+        (&["nowhere", "--", "true"][..], "nowhere"),
+        (&["--scheme", "hck", "--", "true"], "hack"),
+        (&["--acks", "none", "--", "true"], "from 1 to 64"),
+        (&["--server", "--"], "--server -- SERVER -- COMMAND"),
+        (&["--server-log", "x", "--", "true"], "there is no server"),
+        (&["wired-10", "--pcap", "x", "--", "true"], "no Wi-Fi"),
+    ] {
+        let output = shell(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
+        assert_eq!(said(&output).lines().count(), 1, "{words:?}: {}", said(&output));
+        assert!(said(&output).contains(what), "{words:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn directory_environment_and_streams_are_the_callers() {
+    let Some(_machine) = machine(&[]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = shell(&["-q", "--", "sh", "-c", "cat; pwd; echo $FAVOURITE $TACIT_PEER $TACIT_PEER6"])
+        .current_dir(directory.path())
+        .env("FAVOURITE", "tea")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"hello\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let here = directory.path().canonicalize().unwrap();
+    let expected = format!("hello\n{}\ntea 198.18.0.1 2001:2:0:0::1\n", here.display());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}
+
+#[test]
+fn the_command_sees_one_way_out_and_only_its_own_processes() {
+    let Some(_machine) = machine(&["ip"]) else { return };
+    let script = "ip -o link | wc -l; ip route | grep -c default; ls -d /proc/[0-9]* | wc -l";
+    let output = shell(&["-q", "--", "sh", "-c", script]).output().unwrap();
+    let numbers: Vec<u32> =
+        String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert_eq!(numbers[..2], [2, 1], "{}", said(&output));
+    assert!(numbers[2] <= 4, "{}", said(&output));
+}
+
+#[test]
+fn signals_go_to_the_command() {
+    let Some(_machine) = machine(&[]) else { return };
+    let script = "trap 'echo got it; exit 5' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = shell(&["-q", "--", "sh", "-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut ready = [0; 6];
+    out.read_exact(&mut ready).unwrap();
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "got it\n");
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn hops_nest() {
+    let Some(_machine) = machine(&["ip"]) else { return };
+    let inner = env!("CARGO_BIN_EXE_tacit");
+    let helper = words("udp_ask").join(" ");
+    // From inside two hops, the server at the far end of the outer one.
+    let script =
+        format!("{inner} shell wired-10 -q -- sh -c 'echo $TACIT_PEER; TACIT_PEER=198.18.0.1 {helper}'");
+    let mut all = vec!["-q".to_owned(), "--".into(), "sh".into(), "-c".into(), script, "--server".into()];
+    all.push("--".into());
+    all.extend(words("udp_echo"));
+    let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).starts_with("198.18.1.1\n"), "{}", said(&output));
+}
+
+#[test]
+fn root_is_not_needed_where_the_other_side_is_private() {
+    let Some(_machine) = machine(&["ip"]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let program = tacit_for_all(directory.path());
+    let as_nobody = |words: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(words).current_dir("/").uid(NOBODY).gid(NOBODY).output().unwrap()
+    };
+    let doctor = as_nobody(&["doctor", "--json"]);
+    let diagnosis: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let refused = as_nobody(&["shell", "-q", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(125), "{}", said(&refused));
+    assert_eq!(said(&refused).lines().count(), 1, "{}", said(&refused));
+    assert!(said(&refused).contains("--server"), "{}", said(&refused));
+    if diagnosis["live"] != true {
+        super::support::say(&format!("no unprivileged namespaces here: {}", diagnosis["checks"]));
+        return;
+    }
+    let output = as_nobody(&["shell", "-q", "--", "sh", "-c", "exit 9", "--server", "--", "sleep", "9"]);
+    assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+}
+
+#[test]
+fn a_run_that_fell_behind_gives_no_numbers() {
+    let Some(_machine) = machine(&[]) else { return };
+    let mut child = shell(&["--json", "--", "sleep", "1"]).stdout(Stdio::piped()).spawn().unwrap();
+    let signal = |name: &str| {
+        Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    };
+    std::thread::park_timeout(Duration::from_millis(400));
+    signal("-STOP");
+    std::thread::park_timeout(Duration::from_millis(300));
+    signal("-CONT");
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    child.wait().unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["valid"], false, "{text}");
+    assert!(report["transfer"].is_null() && report["airtime"].is_null(), "{text}");
+    assert!(report["reasons"][0].as_str().unwrap().contains("stood still"), "{text}");
+}
+
+#[test]
+fn datagrams_of_all_sizes_come_back() {
+    let Some(_machine) = machine(&[]) else { return };
+    let mut all: Vec<String> = ["--json", "--scheme", "hack-more-data", "--"].map(str::to_owned).to_vec();
+    all.extend(words("udp_ask"));
+    all.extend(["--server", "--"].map(str::to_owned));
+    all.extend(words("udp_echo"));
+    let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn json_has_the_promised_keys() {
+    let Some(_machine) = machine(&["iperf3"]) else { return };
+    let report = report(&[
+        "--json",
+        "--scheme",
+        "hack-more-data",
+        "--",
+        "iperf3",
+        "-c",
+        "198.18.0.1",
+        "-R",
+        "-t",
+        "2",
+        "--server",
+        "--",
+        "iperf3",
+        "-s",
+        "-1",
+    ]);
+    for key in [
+        "scenario",
+        "scheme",
+        "seed",
+        "ack_mode",
+        "valid",
+        "reasons",
+        "exit_status",
+        "seconds",
+        "transfer",
+        "airtime",
+        "hack",
+        "lateness",
+        "cpu_s",
+        "cpu_s_per_gbit",
+    ] {
+        assert!(report.get(key).is_some(), "{key}");
+    }
+    if report["valid"] != true {
+        return;
+    }
+    let down = &report["transfer"]["down"];
+    for sum in ["sum_sent", "sum_received"] {
+        for key in ["start", "end", "seconds", "bytes", "bits_per_second"] {
+            assert!(down["end"][sum][key].is_number(), "{sum}.{key}");
+        }
+    }
+    assert!(down["intervals"][0]["sum"]["bytes"].as_u64().unwrap() > 0);
+    assert!(down["end"]["ack_ratio"].as_f64().unwrap() > 0.0);
+    let shares: f64 =
+        report["airtime"][0].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    let client = &report["hack"][1];
+    assert!(client["compressed_acks"].as_u64().unwrap() > 100, "{client}");
+    assert_eq!(client["failed_frames"], 0);
+}
+
+#[test]
+fn the_air_can_be_read_by_others() {
+    let Some(_machine) = machine(&["iperf3", "tshark"]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("air.pcapng");
+    report(&[
+        "--json",
+        "--scheme",
+        "hack-more-data",
+        "--pcap",
+        file.to_str().unwrap(),
+        "--",
+        "iperf3",
+        "-c",
+        "198.18.0.1",
+        "-R",
+        "-t",
+        "1",
+        "--server",
+        "--",
+        "iperf3",
+        "-s",
+        "-1",
+    ]);
+    let read = |filter: &str| {
+        let output = Command::new("tshark")
+            .args(["-r", file.to_str().unwrap(), "-Y", filter, "-T", "fields", "-e", "frame.number"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8_lossy(&output.stdout).lines().count()
+    };
+    assert!(read("tcp.port == 5201 && tcp.len > 0") > 500);
+    assert!(read("wlan.fc.type_subtype == 0x19") > 20, "Block Acks");
+    assert_eq!(read("_ws.malformed"), 0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file is left");
+}
+
+#[test]
+fn doctor_says_what_works() {
+    let output = tacit().args(["doctor", "--json"]).output().unwrap();
+    let diagnosis: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.success(), diagnosis["live"] == true);
+    assert!(diagnosis["checks"].as_array().unwrap().len() >= 4);
+}
