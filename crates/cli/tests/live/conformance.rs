@@ -16,7 +16,13 @@ const LIVE_SECONDS: &str = "5";
 struct Case {
     scenario: &'static str,
     assignments: &'static [&'static str],
+    /// As Linux calls it.
     congestion: &'static str,
+}
+
+/// What the simulator calls a congestion control of Linux, where it has it.
+fn simulated_name(congestion: &str) -> &str {
+    if congestion == "reno" { "newreno" } else { congestion }
 }
 
 /// Where a case is tried.
@@ -34,8 +40,7 @@ impl Case {
         words.extend(self.assignments.iter().flat_map(|assignment| ["--set", assignment]));
         match arm {
             Arm::Simulated => {
-                // BBR's arm is Linux's alone until the simulator has it.
-                let congestion = format!("tcp.congestion={}", self.congestion);
+                let congestion = format!("tcp.congestion={}", simulated_name(self.congestion));
                 let output = tacit().arg("run").args(&words).args(["--set", &congestion]).output().unwrap();
                 let run: Value = serde_json::from_slice(&output.stdout).unwrap();
                 run["goodput_bps"].as_f64()
