@@ -86,6 +86,14 @@ pub enum LabError {
         /// Why.
         source: RunError,
     },
+    /// A program that was started for a figure failed.
+    #[error("{command}: {said}")]
+    Program {
+        /// Its command line.
+        command: String,
+        /// The last thing it said.
+        said: String,
+    },
     /// Stopped by the user between runs; the finished ones are kept where there is a directory to
     /// keep them in.
     #[error("interrupted: {finished} of {total} runs finished{}", resume_hint(resume_from.as_deref()))]

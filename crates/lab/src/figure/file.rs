@@ -1,5 +1,6 @@
 //! A figure file, read.
 
+use super::live::{self, Live};
 use super::measure;
 use super::timeline::{self, Timeline};
 use crate::error::InputError;
@@ -33,6 +34,8 @@ pub(super) enum Source {
     Curves { theory: Option<String>, sweep: Option<Box<Sweep>> },
     /// The frames around an event of one run.
     Timeline(Box<Timeline>),
+    /// Real programs through live hops.
+    Live(Box<Live>),
 }
 
 /// Simulations: one curve per scheme over one axis.
@@ -186,9 +189,14 @@ impl Figure {
 
     /// Claims may only speak of curves and columns that the sweep makes.
     fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
-        let Source::Curves { theory, sweep: Some(sweep) } = &self.source else { return Ok(()) };
-        let mut names = sweep.curve_names();
-        if let Some(theory) = theory.as_deref().and_then(|id| crate::theory::figure(id).ok()) {
+        let mut names = match &self.source {
+            Source::Curves { sweep: Some(sweep), .. } => sweep.curve_names(),
+            Source::Live(live) => live.curve_names(),
+            Source::Curves { sweep: None, .. } | Source::Timeline(_) => return Ok(()),
+        };
+        if let Source::Curves { theory: Some(id), .. } = &self.source
+            && let Ok(theory) = crate::theory::figure(id)
+        {
             names.extend(theory.series.into_iter().map(|series| series.name));
         }
         for claim in &self.claims {
@@ -198,7 +206,9 @@ impl Figure {
                     root.error("claim", format!("{:?} measures {name:?}, which is not swept", claim.text))
                 );
             }
-            if let Some(name) = measure.column() {
+            if let Some(name) = measure.column()
+                && !(matches!(self.source, Source::Live(_)) && live::COLUMNS.contains(&name))
+            {
                 column(&Value::Text(name.to_owned())).map_err(|mismatch| {
                     root.error("claim", format!("{:?}: {}", claim.text, mismatch.what))
                         .allowed(mismatch.allowed)
@@ -212,9 +222,15 @@ impl Figure {
 fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
     let (theory, sweep, timeline) =
         (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
+    let live = root.section("live")?;
     let curves = theory.is_present() || sweep.is_present();
-    if curves == timeline.is_present() {
-        return Err(root.error("theory", "[theory] or [sweep] or both are needed, or [timeline] alone"));
+    if [curves, timeline.is_present(), live.is_present()].into_iter().filter(|present| *present).count() != 1
+    {
+        let needed = "[theory] or [sweep] or both are needed, or [timeline] or [live] alone";
+        return Err(root.error("theory", needed));
+    }
+    if live.is_present() {
+        return Ok(Source::Live(Box::new(Live::read(live)?)));
     }
     if timeline.is_present() {
         return Ok(Source::Timeline(Box::new(Timeline::read(timeline)?)));
@@ -232,7 +248,7 @@ fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
 }
 
 /// The values of `key` that `section` lists.
-fn read_axis(section: &Section<'_>, key: String) -> Result<Axis, InputError> {
+pub(super) fn read_axis(section: &Section<'_>, key: String) -> Result<Axis, InputError> {
     Ok(Axis {
         key,
         values: section.required("values", numbers)?,
@@ -327,7 +343,7 @@ fn read_claim(section: Section<'_>, source: &Source) -> Result<Claim, InputError
     let measure = section.section("measure")?;
     let measure = match source {
         Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
-        Source::Curves { .. } => Measure::Curves(measure::Measure::read(measure)?),
+        Source::Curves { .. } | Source::Live(_) => Measure::Curves(measure::Measure::read(measure)?),
     };
     let claim = Claim {
         text: section.required("text", text)?,

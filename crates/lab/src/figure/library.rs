@@ -43,6 +43,7 @@ pub const ALL: &[Bundled] = bundled![
     "hack/aifs-split",
     "hack/upload",
     "hack/wan",
+    "hack/live",
     "tack/fig8",
     "validation/ns3-11a",
     "validation/ns3-11n",

@@ -28,6 +28,16 @@
 //! before = 2                           # PPDUs shown before it
 //! frames = 8                           # PPDUs shown in all
 //!
+//! [live]                               # or: real programs through `tacit shell`, stock and HACK, beside the
+//!                                      # same simulated; y is HACK's gain over stock in per cent
+//! scenario = "wlan-11n-150"            # and `set`, `x` and `x-label` as for a sweep
+//! hack = "hack-more-data"              # the scheme against stock
+//! acks = ["packet", "2", "kernel"]     # curves "live, acks 2" and "simulated, acks 2" for each; columns
+//!                                      # gain_percent, ack_ratio, stock_mbps, hack_mbps
+//! congestion = "cubic"                 # of the sending kernel
+//! seconds = 8                          # of each run, of which the first and the last do not count
+//! quick = { x = [150], seconds = 5 }
+//!
 //! [plot]                               # both optional
 //! log-x = true
 //! log-y = true
@@ -65,6 +75,7 @@
 
 mod file;
 mod library;
+mod live;
 mod measure;
 mod page;
 mod run;
@@ -95,6 +106,8 @@ pub struct Outcome {
     pub claims: Vec<ClaimOutcome>,
     /// Its picture.
     pub svg: Option<PathBuf>,
+    /// Why it was not made: this machine cannot. It claims nothing then.
+    pub skipped: Option<String>,
 }
 
 /// What became of a claim.
@@ -140,6 +153,9 @@ impl Outcome {
     /// As text: a line per claim.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}: {} ({})\n", self.id, self.title, self.paper);
+        if let Some(reason) = &self.skipped {
+            text.push_str(&format!("  SKIPPED    {reason}\n"));
+        }
         let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
         for claim in &self.claims {
             let measured = claim.measured.map_or_else(|| "nothing".to_owned(), value);

@@ -43,6 +43,7 @@ pub(super) fn write(directory: &Path, outcomes: &[Outcome], pictures: &[String])
                         section {
                             h2 { (outcome.title) }
                             p.note { (outcome.paper) " – " code { "tacit figure " (outcome.id) } }
+                            @if let Some(reason) = &outcome.skipped { p { "Not made: " (reason) } }
                             (PreEscaped(picture))
                             div.scroll { table {
                                 thead { tr {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep, resolve_column};
+use super::live::Live;
 use super::measure::{Curve, Curves, same};
 use super::timeline::Timeline;
 use super::{ClaimOutcome, Outcome, page};
@@ -25,6 +26,8 @@ pub struct Options {
     pub quick: bool,
     /// Where pictures and results go; `None` keeps nothing.
     pub directory: Option<PathBuf>,
+    /// The `tacit` program, for figures of live hops; `None` skips those.
+    pub program: Option<PathBuf>,
 }
 
 /// Curves with what their axes mean.
@@ -43,6 +46,21 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
     let mut outcomes = Vec::new();
     let mut pictures = Vec::new();
     for figure in figures {
+        let outcome = |claims, svg, skipped| Outcome {
+            id: figure.id.clone(),
+            title: figure.title.clone(),
+            paper: figure.paper.clone(),
+            claims,
+            svg,
+            skipped,
+        };
+        if let (Source::Live(_), Some(obstacle)) =
+            (&figure.source, Live::obstacle(options.program.as_deref()))
+        {
+            pictures.push(String::new());
+            outcomes.push(outcome(Vec::new(), None, Some(obstacle)));
+            continue;
+        }
         let (svg, claims) = match &figure.source {
             Source::Curves { theory, sweep } => {
                 let theory = theory.as_deref().map(from_theory);
@@ -53,6 +71,7 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
                 from_curves(figure, &drawn)
             }
             Source::Timeline(timeline) => from_timeline(figure, timeline)?,
+            Source::Live(live) => from_curves(figure, &from_live(live, options)?),
         };
         let path =
             options.directory.as_deref().map(|directory| directory.join(file_name(&figure.id, ".svg")));
@@ -60,13 +79,7 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
             write_whole(path, standalone(&svg).as_bytes())?;
         }
         pictures.push(svg);
-        outcomes.push(Outcome {
-            id: figure.id.clone(),
-            title: figure.title.clone(),
-            paper: figure.paper.clone(),
-            claims,
-            svg: path,
-        });
+        outcomes.push(outcome(claims, path, None));
     }
     if let Some(directory) = &options.directory {
         page::write(directory, &outcomes, &pictures)?;
@@ -97,6 +110,16 @@ fn from_timeline(figure: &Figure, timeline: &Timeline) -> Result<Judged, LabErro
     };
     let picture = shown.picture(&format!("{}: {}", figure.id, figure.title));
     Ok((picture, claims(figure, measure)))
+}
+
+fn from_live(live: &Live, options: &Options) -> Result<Drawn, LabError> {
+    let live = if options.quick { live.quick() } else { live.clone() };
+    let program = options.program.as_deref().unwrap_or(Path::new("tacit"));
+    Ok(Drawn {
+        x: live.x_label.clone(),
+        y: "HACK's gain over stock (%)".to_owned(),
+        curves: live.run(program)?,
+    })
 }
 
 fn claims(figure: &Figure, measure: impl Fn(&Measure) -> Option<f64>) -> Vec<ClaimOutcome> {
@@ -332,7 +355,7 @@ deviation = \"it never has\"
     fn a_sweep_is_run_measured_and_drawn() {
         let directory = tempfile::tempdir().unwrap();
         let figure = Figure::parse("test/sweep", "sweep.toml", SWEEP).unwrap();
-        let options = Options { quick: true, directory: Some(directory.path().to_owned()) };
+        let options = Options { quick: true, directory: Some(directory.path().to_owned()), program: None };
         let outcomes = run(&[figure], &options, Control::unattended()).unwrap();
         let claims = &outcomes[0].claims;
         assert!(claims[0].pass && claims[0].measured.unwrap() > 1.0, "{claims:?}");
@@ -369,7 +392,7 @@ tolerance = 0
     fn an_envelope_takes_the_best_at_each_place() {
         let figure = Figure::parse("test/envelope", "envelope.toml", ENVELOPE).unwrap();
         let drawn = |quick| {
-            let options = Options { quick, directory: None };
+            let options = Options { quick, ..Options::default() };
             from_sweep(
                 &figure,
                 match &figure.source {

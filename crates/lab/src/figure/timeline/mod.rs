@@ -154,7 +154,7 @@ mod tests {
         let figures: Vec<Figure> = all().unwrap().into_iter().filter(is_timeline).collect();
         assert!(figures.len() >= 5);
         let directory = tempfile::tempdir().unwrap();
-        let options = Options { quick: true, directory: Some(directory.path().to_owned()) };
+        let options = Options { quick: true, directory: Some(directory.path().to_owned()), program: None };
         for outcome in run(&figures, &options, Control::unattended()).unwrap() {
             assert!(outcome.claims.len() >= 4, "{}", outcome.id);
             assert!(outcome.claims.iter().all(|claim| claim.pass), "{}", outcome.to_text());
