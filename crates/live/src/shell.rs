@@ -13,7 +13,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{getpgrp, tcsetpgrp};
+use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
 use tacit_sim::capture::AtomicFile;
 
 use crate::address::{Block, Routes, kernel_has_ipv6};
@@ -214,7 +214,7 @@ fn watch_command(
     shared: &Shared,
     watch: Option<fn(&Snapshot)>,
 ) -> Result<u8, LiveError> {
-    let mut next_watch = wall();
+    let (mut next_watch, mut watched_octets) = (wall(), 0);
     loop {
         let mut fds =
             [PollFd::new(near.as_fd(), PollFlags::POLLIN), PollFd::new(signals.0.as_fd(), PollFlags::POLLIN)];
@@ -239,7 +239,13 @@ fn watch_command(
             && wall() >= next_watch
         {
             next_watch = wall() + std::time::Duration::from_millis(u64::from(WATCH_EVERY));
-            watch(&shared.lock().unwrap_or_else(PoisonError::into_inner));
+            let snapshot = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            // An interactive shell takes the terminal for itself, and an idle hop has nothing to say.
+            let octets = snapshot.received.iter().sum::<u64>();
+            if octets > watched_octets && !somebody_else_has_the_terminal() {
+                watched_octets = octets;
+                watch(&snapshot);
+            }
         }
     }
 }
@@ -266,6 +272,10 @@ impl Signals {
         let info = self.0.read_signal().ok().flatten()?;
         (info.ssi_code != libc::SI_KERNEL).then_some(info.ssi_signo as i32)
     }
+}
+
+fn somebody_else_has_the_terminal() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group != getpgrp())
 }
 
 /// An interactive shell leaves the terminal to a process group that is gone.
