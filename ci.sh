@@ -11,6 +11,7 @@ usage: ./ci.sh COMMAND
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
   test      setup, lint, every test, the figures in their quick form
+  live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS]
@@ -19,12 +20,12 @@ USAGE
 }
 
 # Debian package and the program that tells it is there.
-PACKAGES=(tshark:tshark tcpdump:tcpdump)
+PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl)
 
 setup() {
     local missing=()
     for entry in "${PACKAGES[@]}"; do
-        command -v "${entry#*:}" >/dev/null || missing+=("${entry%%:*}")
+        PATH=$PATH:/usr/sbin:/sbin command -v "${entry#*:}" >/dev/null || missing+=("${entry%%:*}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
@@ -33,7 +34,8 @@ setup() {
     fi
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    # Run level 1: nginx is for tests, not a service that starts here.
+    RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 lint() {
@@ -64,6 +66,10 @@ case "${1:-}" in
     fmt) cargo fmt --all ;;
     lint) lint ;;
     test) test_all ;;
+    live)
+        setup
+        cargo test -p tacit --test live
+        ;;
     figures) cargo run --release -- figure --all --report target/figures ;;
     bench)
         cargo run --release -- bench

@@ -17,6 +17,8 @@ mod meter;
 mod namespace;
 mod report;
 pub mod shell;
+#[cfg(test)]
+mod traffic_tests;
 mod tun;
 
 pub use ack_mode::AckMode;

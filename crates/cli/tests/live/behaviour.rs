@@ -262,3 +262,17 @@ fn doctor_says_what_works() {
     assert_eq!(output.status.success(), diagnosis["live"] == true);
     assert!(diagnosis["checks"].as_array().unwrap().len() >= 4);
 }
+
+#[test]
+fn a_terminal_stays_one() {
+    let Some(_machine) = machine(&["script"]) else { return };
+    let program = env!("CARGO_BIN_EXE_tacit");
+    let inside = "test -t 0 && test -t 1 && test -t 2 && echo a terminal; exit 6";
+    let output = Command::new("script")
+        .args(["-qec", &format!("{program} shell -q -- sh -c '{inside}'"), "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    assert!(said(&output).contains("a terminal"), "{}", said(&output));
+}

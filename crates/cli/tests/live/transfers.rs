@@ -96,3 +96,37 @@ fn many_connections_share_the_hop() {
     let Some((report, compressed)) = iperf(&["-R", "-P", "32"]) else { return };
     assert!(compressed[1] > 500, "{report}");
 }
+
+#[test]
+fn simulated_competitors_take_their_share() {
+    let Some(_machine) = machine(&["iperf3"]) else { return };
+    let goodput = |background: &str| {
+        let report = super::support::valid_report(&[
+            "--json",
+            "--scheme",
+            "stock",
+            "--acks",
+            "2",
+            "--congestion",
+            "cubic",
+            "--background",
+            background,
+            "--",
+            "iperf3",
+            "-c",
+            "198.18.0.1",
+            "-R",
+            "-t",
+            "4",
+            "--server",
+            "--",
+            "iperf3",
+            "-s",
+            "-1",
+        ])?;
+        report["transfer"]["down"]["end"]["sum_received"]["bits_per_second"].as_f64()
+    };
+    let (Some(alone), Some(beside)) = (goodput("0"), goodput("3")) else { return };
+    let share = beside / alone;
+    assert!((0.18..0.32).contains(&share), "{share} of the goodput beside three others");
+}

@@ -1,0 +1,220 @@
+//! What kernels really send, through a world with HACK: every packet comes out once, octet by octet.
+
+use etherparse::{IpNumber, PacketBuilder, TcpHeader, TcpOptionElement};
+use tacit_lab::bound::{Bound, bind};
+use tacit_lab::single::Options;
+use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_sim::World;
+
+use crate::datagram::{Datagram, Frame};
+
+const SERVER: [u8; 4] = [198, 18, 0, 1];
+const CLIENT: [u8; 4] = [198, 18, 0, 2];
+
+type Tcp = etherparse::PacketBuilderStep<TcpHeader>;
+
+/// A segment with timestamps from the client, or to it.
+fn segment(from_client: bool, change: impl FnOnce(Tcp) -> Tcp, payload: &[u8]) -> Vec<u8> {
+    let (source, destination) = if from_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+    let (from, to) = if from_client { (40_000, 80) } else { (80, 40_000) };
+    let tcp = PacketBuilder::ipv4(source, destination, 64).tcp(from, to, 1_000, 512);
+    let stamps = [TcpOptionElement::Noop, TcpOptionElement::Noop, TcpOptionElement::Timestamp(7, 9)];
+    let mut octets = Vec::new();
+    change(tcp.options(&stamps).unwrap()).write(&mut octets, payload).unwrap();
+    octets
+}
+
+fn ack(number: u32) -> Vec<u8> {
+    segment(true, |tcp| tcp.ack(number), b"")
+}
+
+/// The same with another octet somewhere, and checksums as they were.
+fn with(mut octets: Vec<u8>, place: usize, value: u8) -> Vec<u8> {
+    octets[place] = value;
+    octets
+}
+
+/// A hop under `scheme`, and what went into it.
+struct Hop {
+    world: World<'static, Frame>,
+    bound: Bound,
+    now: Instant,
+    sent: [Vec<Vec<u8>>; 2],
+    arrived: [Vec<Vec<u8>>; 2],
+}
+
+impl Hop {
+    fn new(scheme: &str) -> Self {
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            scheme: Some(scheme.into()),
+            seed: 3,
+            // Nothing may be lost: the question is what becomes of each packet.
+            assignments: vec!["wifi.ap-queue=5000 packets".into()],
+            ..Options::default()
+        };
+        let bound = bind(&options, 0).unwrap();
+        let mut setup = bound.setup.clone();
+        setup.duration = Duration::from_secs(1_000);
+        setup.measure_from = Instant::ZERO;
+        let world = World::new(&setup, None).unwrap();
+        Self { world, bound, now: Instant::ZERO, sent: Default::default(), arrived: Default::default() }
+    }
+
+    fn send(&mut self, from_client: bool, octets: Vec<u8>) {
+        let (host, peer) =
+            if from_client { (self.bound.near, self.bound.far) } else { (self.bound.far, self.bound.near) };
+        self.world.inject(self.now, host, Frame::Live(Datagram::new(&octets, peer)));
+        self.sent[usize::from(from_client)].push(octets);
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now += time;
+        self.world.handle_timeout(self.now).unwrap();
+        while let Some((host, frame)) = self.world.poll_arrived() {
+            let Frame::Live(datagram) = frame else { panic!("there is nothing else") };
+            self.arrived[usize::from(host == self.bound.far)].push(datagram.octets().to_vec());
+        }
+    }
+
+    /// A steady download in which the client says `words`, one per 10 segments.
+    fn download(&mut self, words: &[Vec<u8>]) {
+        for (number, word) in (0_u32..).zip(words) {
+            for part in 0..10 {
+                let seq = 5_000 + (number * 10 + part) * 1_000;
+                let data = |tcp: Tcp| tcp.ack(1_000).psh();
+                let mut octets = segment(false, data, &[part as u8; 1_000]);
+                octets[24..28].copy_from_slice(&seq.to_be_bytes());
+                self.send(false, octets);
+            }
+            self.wait(Duration::from_micros(600));
+            self.send(true, word.clone());
+        }
+        self.wait(Duration::from_secs(2));
+    }
+
+    /// ACKs may overtake each other on two ways; nothing may be lost, changed or doubled.
+    fn check(mut self) -> tacit_sim::Outcome {
+        self.world.verify().unwrap();
+        for (sent, arrived) in self.sent.iter_mut().zip(&mut self.arrived) {
+            sent.sort();
+            arrived.sort();
+            assert!(sent == arrived, "{} sent, {} arrived", sent.len(), arrived.len());
+        }
+        self.world.outcome()
+    }
+}
+
+fn compressed(outcome: &tacit_sim::Outcome) -> u64 {
+    outcome.bss[0]
+        .stations
+        .iter()
+        .filter_map(|station| station.hack.as_ref())
+        .map(|hack| hack.compressed_acks)
+        .sum()
+}
+
+const SCHEMES: [&str; 5] = ["stock", "hack-more-data", "hack-batch", "hack-opportunistic", "hack-timer"];
+
+#[test]
+fn plain_acks_ride_and_come_out_as_they_were() {
+    for scheme in SCHEMES {
+        let mut hop = Hop::new(scheme);
+        let words: Vec<_> = (0..200).map(|number| ack(5_000 + number * 10_000)).collect();
+        hop.download(&words);
+        let outcome = hop.check();
+        assert_eq!(compressed(&outcome) > 20, scheme != "stock", "{scheme}: {}", compressed(&outcome));
+    }
+}
+
+#[test]
+fn what_is_no_plain_ack_comes_out_as_it_was_too() {
+    let number = |number: u32| 5_000 + number * 10_000;
+    let strange = |index: u32| -> Vec<u8> {
+        let ack_number = number(index);
+        match index % 16 {
+            // A keep-alive's answer, a window update and a duplicate ACK.
+            0 => ack(ack_number),
+            1 => segment(true, |tcp| tcp.ack(number(index - 1)), b""),
+            2 => with(ack(ack_number), 34, 9),
+            // ECN: echo, reduced, and the codepoints of IP.
+            3 => segment(true, |tcp| tcp.ack(ack_number).ece(), b""),
+            4 => segment(true, |tcp| tcp.ack(ack_number).cwr(), b""),
+            5 => with(ack(ack_number), 1, 2),
+            // Flags.
+            6 => segment(true, |tcp| tcp.ack(ack_number).syn(), b""),
+            7 => segment(true, |tcp| tcp.ack(ack_number).urg(3), b""),
+            8 => segment(true, |tcp| tcp.ack(ack_number).psh(), b""),
+            9 => segment(true, |tcp| tcp.ack(ack_number).fin(), b""),
+            // A checksum that an offload never filled in.
+            10 => with(ack(ack_number), 36, 0xee),
+            // SACK, an option nobody knows, and options that end early.
+            11 => segment(
+                true,
+                |tcp| {
+                    let blocks =
+                        TcpOptionElement::SelectiveAcknowledgement((1, 2), [Some((5, 9)), None, None]);
+                    tcp.ack(ack_number)
+                        .options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, blocks])
+                        .unwrap()
+                },
+                b"",
+            ),
+            12 => segment(true, |tcp| tcp.ack(ack_number).options_raw(&[253, 4, 1, 2]).unwrap(), b""),
+            13 => segment(true, |tcp| tcp.ack(ack_number).options_raw(&[0, 0, 0, 0]).unwrap(), b""),
+            // A fragment, and an upload of one octet.
+            14 => with(ack(ack_number), 6, 0x20),
+            _ => segment(true, |tcp| tcp.ack(ack_number), b"x"),
+        }
+    };
+    for scheme in SCHEMES {
+        let mut hop = Hop::new(scheme);
+        // Plain ones in between keep contexts alive.
+        let words: Vec<_> =
+            (1..321).map(|index| if index % 3 == 0 { strange(index) } else { ack(number(index)) }).collect();
+        hop.download(&words);
+        hop.check();
+    }
+}
+
+#[test]
+fn what_is_no_tcp_is_carried() {
+    let mut hop = Hop::new("hack-more-data");
+    let mut udp = Vec::new();
+    PacketBuilder::ipv4(CLIENT, SERVER, 64).udp(1, 2).write(&mut udp, &[7; 900]).unwrap();
+    let mut echo = Vec::new();
+    PacketBuilder::ipv4(CLIENT, SERVER, 64).icmpv4_echo_request(1, 2).write(&mut echo, b"ping").unwrap();
+    let mut six = Vec::new();
+    let unknown = PacketBuilder::ipv6([0xfd; 16], [0xfe; 16], 64);
+    unknown.write(&mut six, IpNumber::IPV6_NO_NEXT_HEADER, b"whatever").unwrap();
+    hop.download(&[udp, echo, six, vec![0x45], vec![0; 60], vec![0xff; 1_500]]);
+    hop.check();
+}
+
+#[test]
+fn acks_over_ipv6_ride() {
+    let mut hop = Hop::new("hack-more-data");
+    let (server, client) = ([0xfd; 16], [0xfc; 16]);
+    let words: Vec<_> = (0..200_u32)
+        .map(|number| {
+            let mut octets = Vec::new();
+            let tcp = PacketBuilder::ipv6(client, server, 64).tcp(40_000, 80, 1_000, 512);
+            tcp.ack(5_000 + number * 10_000).write(&mut octets, b"").unwrap();
+            octets
+        })
+        .collect();
+    hop.download(&words);
+    let outcome = hop.check();
+    assert!(compressed(&outcome) > 20, "{}", compressed(&outcome));
+}
+
+#[test]
+fn a_packet_for_nobody_ends_the_run_instead_of_vanishing() {
+    let mut hop = Hop::new("stock");
+    let lost = Datagram::new(&ack(1), HostId(77));
+    let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        hop.world.inject(hop.now, hop.bound.near, Frame::Live(lost));
+        hop.world.handle_timeout(hop.now + Duration::from_secs(1))
+    }));
+    assert!(!matches!(sent, Ok(Ok(()))));
+}
