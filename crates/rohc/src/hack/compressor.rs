@@ -247,19 +247,24 @@ impl Compressor {
     fn encode(&mut self, at: usize, from: usize, count: usize, out: &mut Vec<u8>) {
         let slot = &mut self.slots[at];
         let store = &self.store;
+        let is_alone = count == self.pending.len();
         let acks = self.pending[from..]
             .iter()
-            .filter(|ack| ack.slot == at)
+            .filter(|ack| is_alone || ack.slot == at)
             .map(|ack| (&ack.header, &store[ack.start..ack.start + ack.header.len()]));
+        let check = if is_alone {
+            CRC8.check(store)
+        } else {
+            acks.clone().fold(CRC8.start(), |state, (_, octets)| CRC8.update(state, octets))
+        };
         let msn = self.msn[usize::from(slot.cid)];
         self.msn[usize::from(slot.cid)] = msn.wrapping_add(count as u8);
         self.body.clear();
-        let (kind, check) =
-            if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].header, count) {
-                slot.encode_per_ack(acks, msn, &mut self.body)
-            } else {
-                slot.encode_batch(acks, count, &mut self.body)
-            };
+        let kind = if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].header, count) {
+            slot.encode_per_ack(acks, msn, &mut self.body)
+        } else {
+            slot.encode_batch(acks.map(|(header, _)| header), count, &mut self.body)
+        };
         let begins = slot.begins.take();
         if begins.is_some() {
             slot.recent.rotate_right(1);
@@ -289,11 +294,9 @@ impl Slot {
         acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
         msn: u8,
         body: &mut Vec<u8>,
-    ) -> (Kind, u8) {
-        let mut check = CRC8.start();
+    ) -> Kind {
         let mut kind = if self.begins.is_some() { Kind::LongInit } else { Kind::Long };
         for (i, (header, octets)) in acks.enumerate() {
-            check = CRC8.update(check, octets);
             let delta = self.context.diff(header);
             let in_head =
                 if i == 0 && kind == Kind::Long { per_ack::head(&self.context, &delta) } else { None };
@@ -306,20 +309,18 @@ impl Slot {
             }
             self.context.advance(&delta, header);
         }
-        (kind, check)
+        kind
     }
 
     fn encode_batch<'a>(
         &mut self,
-        acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
+        acks: impl Iterator<Item = &'a Header>,
         count: usize,
         body: &mut Vec<u8>,
-    ) -> (Kind, u8) {
-        let mut check = CRC8.start();
+    ) -> Kind {
         let kind = if self.begins.is_some() { Kind::BatchInit } else { Kind::Batch };
         let mut coder = Encoder::new(body);
-        for (index, (header, octets)) in acks.enumerate() {
-            check = CRC8.update(check, octets);
+        for (index, header) in acks.enumerate() {
             let delta = self.context.diff(header);
             let is_last = self.model.last(&mut coder, index, index + 1 == count);
             // What an encoder is given is always something.
@@ -327,6 +328,6 @@ impl Slot {
             self.context.advance(&delta, header);
         }
         coder.finish();
-        (kind, check)
+        kind
     }
 }
