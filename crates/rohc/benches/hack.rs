@@ -6,7 +6,6 @@ mod copies;
 mod hack_support;
 
 use std::hint::black_box;
-use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use hack_support::{Seen, capture};
@@ -82,7 +81,7 @@ fn compress(compressor: &mut Compressor, frame: &[&[u8]], out: &mut Vec<u8>) -> 
 }
 
 fn ratio(name: &str, packets: &[&[u8]], cases: &[Case<'_>]) {
-    let mut ways: Vec<(String, Box<dyn FnMut() -> Duration + '_>)> = Vec::new();
+    let mut ways: Vec<copies::Way<'_>> = Vec::new();
     for case in cases {
         let mut out = Vec::new();
         let compress = move || {

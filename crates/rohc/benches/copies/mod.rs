@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 /// Passes of which the best counts: the least disturbed one.
 const PASSES: usize = 60;
 
+/// What it is called, and a pass of it.
+pub type Way<'a> = (String, Box<dyn FnMut() -> Duration + 'a>);
+
 /// Prints nanoseconds per packet of each way, and how many copies of the packet that is.
 ///
 /// A way does its work on all packets once and returns the time that took, without that for its preparation.
-pub fn report(name: &str, packets: &[&[u8]], ways: &mut [(String, Box<dyn FnMut() -> Duration + '_>)]) {
+pub fn report(name: &str, packets: &[&[u8]], ways: &mut [Way<'_>]) {
     let mut out = [0; 2048];
     let mut copy = || {
         timed(|| {
