@@ -652,6 +652,29 @@ mod tests {
         }
     }
 
+    /// Summing a packet and computing what it should carry are two ways to one answer; of 0x0000 and 0xffff, which
+    /// are both zero, it is never the latter.
+    #[test]
+    fn one_checksum_of_all_is_right_whichever_way_it_is_found() {
+        let longest = Options::new(&core::array::from_fn::<u8, 40, _>(|at| at as u8 * 6)).unwrap_or_default();
+        for mut header in
+            [v4(), v6(), Header { options: longest, ..v4() }, Header { options: Options::NONE, ..v6() }]
+        {
+            let right = header.tcp_checksum(&[]);
+            // Once with the sum at zero.
+            for seq in [header.seq, header.seq.wrapping_add(u32::from(right))] {
+                header.seq = seq;
+                let right = header.tcp_checksum(&[]);
+                for checksum in 0..=u16::MAX {
+                    header.checksum = checksum;
+                    let (out, len) = bytes(&header);
+                    assert_eq!(header.packet_checks(&out[..len]), checksum == right, "{checksum:#x}");
+                    assert_eq!(header.has_valid_checksum(&[]), checksum == right);
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_cut_anywhere_is_an_error() {
         for header in [v4(), v6()] {
