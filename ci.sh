@@ -10,7 +10,7 @@ usage: ./ci.sh COMMAND
   setup     install what the tests need (Debian packages, when root)
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
-  test      setup, lint, every test, the figures in their quick form
+  test      setup, lint, every test, the codecs fuzzed for a minute, the figures in their quick form
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures
   bench     tacit bench and the criterion benchmarks
@@ -20,7 +20,7 @@ USAGE
 }
 
 # Debian package and the program that tells it is there.
-PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl)
+PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++)
 
 setup() {
     local missing=()
@@ -49,16 +49,51 @@ test_all() {
     cargo test --workspace --no-fail-fast --quiet
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
+    # The audit is left to `fuzz`: building it with coverage takes longer than fuzzing the codecs.
+    fuzz 12 "${CODECS[@]}"
     cargo run --release --quiet -- figure --all --quick
 }
 
+# What libFuzzer needs to see which branches an input takes; the stable compiler can do that. No sanitizer: there
+# is no unsafe code to watch. Overflow and debug assertions are what may fail, beside the targets' own.
+COVERAGE=(
+    --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks
+)
+
+CODECS=(rohc_decompress rohc_roundtrip hack_decompress hack_roundtrip)
+
+# fuzz SECONDS_EACH TARGET...: coverage-guided, from the committed corpora, no target beyond 512 MB.
 fuzz() {
-    local seconds=${1:-60}
-    command -v cargo-fuzz >/dev/null || cargo install --quiet cargo-fuzz
-    (cd fuzz && cargo +nightly fuzz list) | while read -r target; do
-        echo "fuzzing $target for ${seconds} s"
-        (cd fuzz && cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -rss_limit_mb=2048)
+    local seconds=$1
+    shift
+    if ! command -v c++ >/dev/null; then
+        echo "ci.sh: no C++ compiler for libFuzzer: NOTHING WAS FUZZED" >&2
+        return 0
+    fi
+    local host dir found target features=()
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
+    [[ " $* " != *" audit "* ]] || features=(--features audit)
+    # With --target the flags do not reach build scripts.
+    RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
+        "${@/#/--bin=}" --target-dir "$dir" --target "$host"
+    found=$(mktemp -d)
+    for target in "$@"; do
+        mkdir -p "$found/$target" "fuzz/artifacts/$target"
+        # New inputs go to the first directory; the committed ones are only read.
+        if ! "$dir/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb=512 -timeout=10 \
+            -artifact_prefix="fuzz/artifacts/$target/" "$found/$target" "fuzz/corpus/$target" \
+            >"$found/$target.log" 2>&1; then
+            tail -n 40 "$found/$target.log" >&2
+            echo "ci.sh: $target failed; the input is in fuzz/artifacts/$target" >&2
+            return 1
+        fi
+        echo "fuzzed $target: $(grep '^Done' "$found/$target.log"), corpus of $(find "fuzz/corpus/$target" -type f | wc -l)," \
+            "$(find "$found/$target" -type f | wc -l) new paths"
     done
+    rm -r "$found"
 }
 
 case "${1:-}" in
@@ -76,7 +111,7 @@ case "${1:-}" in
         cargo bench --workspace
         ;;
     swarm) TACIT_SWARM_SEEDS=${2:-5000} cargo test --release -p tacit-sim --test swarm ;;
-    fuzz) fuzz "${2:-}" ;;
+    fuzz) fuzz "${2:-60}" "${CODECS[@]}" audit ;;
     *)
         usage
         [ "${1:-}" = help ] || exit 2

@@ -3,6 +3,7 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+mod copies;
 
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
@@ -44,7 +45,39 @@ fn flow(group: &mut BenchmarkGroup<'_, WallTime>, packets: &[Vec<u8>], repeat: u
     });
 }
 
-fn copies(group: &mut BenchmarkGroup<'_, WallTime>, packets: &[Vec<u8>]) {
+/// The ratio to a copy, with the default repetition.
+fn ratio(name: &str, packets: &[Vec<u8>]) {
+    let (mut out, mut back) = ([0; 2048], [0; 2048]);
+    let mut compressor = Compressor::new(Config::default());
+    let rohc: Vec<Vec<u8>> = packets
+        .iter()
+        .map(|packet| compressor.compress(packet, &mut out).map(|done| out[..done.len].to_vec()).unwrap())
+        .collect();
+    let compress = move || {
+        let mut compressor = Compressor::new(Config::default());
+        copies::timed(|| {
+            for packet in packets {
+                let _ = black_box(compressor.compress(black_box(packet), &mut out));
+            }
+        })
+    };
+    let decompress = move || {
+        let mut decompressor = Decompressor::new(DecompressorConfig::default());
+        copies::timed(|| {
+            for packet in &rohc {
+                let _ = black_box(decompressor.decompress(black_box(packet), &mut back));
+            }
+        })
+    };
+    let octets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+    copies::report(
+        name,
+        &octets,
+        &mut [("compress".into(), Box::new(compress)), ("decompress".into(), Box::new(decompress))],
+    );
+}
+
+fn memcpy(group: &mut BenchmarkGroup<'_, WallTime>, packets: &[Vec<u8>]) {
     group.throughput(Throughput::Elements(packets.len() as u64));
     group.bench_function("memcpy", |bencher| {
         let mut out = [0; 2048];
@@ -65,10 +98,11 @@ fn codec(criterion: &mut Criterion) {
     ];
     flows.extend(common::ACKS.iter().filter_map(|name| Some((name.to_string(), common::capture(name)?))));
     for (name, packets) in flows {
+        ratio(&name, &packets);
         let mut group = criterion.benchmark_group(name);
         group.sample_size(20).warm_up_time(core::time::Duration::from_millis(300));
         group.measurement_time(core::time::Duration::from_millis(1500));
-        copies(&mut group, &packets);
+        memcpy(&mut group, &packets);
         flow(&mut group, &packets, 2);
         flow(&mut group, &packets, 4);
         group.finish();

@@ -3,21 +3,22 @@
 //! All are reflected (least significant bit first). The three ROHC checks start with all ones and have no final
 //! exclusive-or. Eight octets are taken per step, because one octet at a time costs a table look-up's latency each.
 //!
-//! The check over a whole header is shorter still: both x^3 + x + 1 and the CRC-7 polynomial divide x^56 - 1, so octets
-//! seven places apart weigh the same. All octets are first folded on seven, which takes one exclusive-or per word.
+//! Long inputs are folded first. A polynomial that divides x^n - 1 weighs bits n places apart the same: x^3 + x + 1 does
+//! for n = 7, the CRC-7 polynomial for n = 56 and that of CRC-8 for n = 127. So seven octets fold on the seven before
+//! them in one exclusive-or, and sixteen octets on the sixteen before them, which move by one bit.
 
 /// A reflected CRC of at most eight bits: look-up tables for eight octets at a time.
 pub struct Crc {
     /// `tables[n][octet]`: the remainder of `octet` followed by `n` zero octets.
     tables: [[u8; 256]; 8],
     initial: u8,
-    /// The polynomial divides x^56 - 1.
-    folds: bool,
+    /// The polynomial divides x to this power, less 1.
+    period: u32,
 }
 
 impl Crc {
-    /// The check with this reflected polynomial and width in bits.
-    const fn new(polynomial: u8, width: u32) -> Self {
+    /// The check with this reflected polynomial, width in bits and period in bits.
+    const fn new(polynomial: u8, width: u32, period: u32) -> Self {
         let mut tables = [[0; 256]; 8];
         let mut octet = 0;
         while octet < 256 {
@@ -43,7 +44,7 @@ impl Crc {
             }
             zeros += 1;
         }
-        Self { tables, initial: (0xffu16 >> (8 - width)) as u8, folds: width < 8 }
+        Self { tables, initial: (0xffu16 >> (8 - width)) as u8, period }
     }
 
     /// The state before the first octet.
@@ -77,10 +78,21 @@ impl Crc {
     /// The check over `octets`.
     #[inline]
     pub fn check(&self, octets: &[u8]) -> u8 {
-        if self.folds && octets.len() >= 8 {
-            return self.remainder(fold(self.initial, octets));
+        match self.period {
+            127 if octets.len() >= 64 => {
+                let (head, blocks) = octets.split_at(octets.len() % 16);
+                self.update(0, &fold_sixteen(self.update(self.initial, head), blocks).to_le_bytes())
+            }
+            56 if octets.len() >= 8 => self.remainder(fold_seven(self.initial, octets)),
+            7 if octets.len() >= 8 => {
+                let word = fold_seven(self.initial, octets);
+                let word = word ^ word >> 28;
+                let word = word ^ word >> 14;
+                // The seven bits that are left are the last ones of an octet.
+                self.tables[0][usize::from(((word ^ word >> 7) << 1) as u8)]
+            }
+            _ => self.update(self.initial, octets),
         }
-        self.update(self.initial, octets)
     }
 
     /// The remainder of seven octets, the first of them lowest in `word`.
@@ -91,9 +103,23 @@ impl Crc {
     }
 }
 
+/// Sixteen octets that have the same remainder as `blocks`, a multiple of sixteen, with this state before them: for a
+/// period of 127, where what is a block further back counts as one bit further back.
+#[inline]
+fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
+    let mut folded = 0;
+    let mut state = u128::from(state);
+    for block in blocks.chunks_exact(16) {
+        let block = block.first_chunk().map_or(0, |block| u128::from_le_bytes(*block));
+        folded = folded >> 1 ^ (folded & 1) << 126 ^ block ^ state;
+        state = 0;
+    }
+    folded
+}
+
 /// Seven octets that have the same remainder as the eight or more in `octets` with this initial state.
 #[inline]
-fn fold(initial: u8, octets: &[u8]) -> u64 {
+fn fold_seven(initial: u8, octets: &[u8]) -> u64 {
     const SEVEN: u64 = u64::MAX >> 8;
     let head = octets.len() % 7;
     let first = octets.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
@@ -110,11 +136,11 @@ fn fold(initial: u8, octets: &[u8]) -> u64 {
 }
 
 /// CRC-3: 1 + x + x^3.
-pub static CRC3: Crc = Crc::new(0x6, 3);
+pub static CRC3: Crc = Crc::new(0x6, 3, 7);
 /// CRC-7: 1 + x + x^2 + x^3 + x^6 + x^7.
-pub static CRC7: Crc = Crc::new(0x79, 7);
+pub static CRC7: Crc = Crc::new(0x79, 7, 56);
 /// CRC-8: 1 + x + x^2 + x^8.
-pub static CRC8: Crc = Crc::new(0xe0, 8);
+pub static CRC8: Crc = Crc::new(0xe0, 8, 127);
 
 const CRC16: [u16; 256] = {
     let mut table = [0; 256];
@@ -169,7 +195,7 @@ mod tests {
 
     #[test]
     fn tables_agree_with_the_definition_at_every_length() {
-        let octets: [u8; 67] = core::array::from_fn(|i| (i * 37 + 11) as u8);
+        let octets: [u8; 211] = core::array::from_fn(|i| (i * 37 + 11) as u8);
         for len in 0..octets.len() {
             let octets = &octets[..len];
             assert_eq!(CRC3.check(octets), bit_by_bit(0x6, 3, octets));

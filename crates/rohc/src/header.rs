@@ -176,7 +176,7 @@ impl Header {
             return Err(ParseError::Fragment);
         }
         // A sum of 0xffff over all ten words, checksum included; 0 would need an all-zero header.
-        if fold(sum_be(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
+        if fold(sum_octets(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
             return Err(ParseError::Ipv4Checksum);
         }
         let ip_payload_len = usize::from(be16(ip, 2)).checked_sub(IPV4_LEN).ok_or(ParseError::Length)?;
@@ -241,6 +241,21 @@ impl Header {
             payload_len: (rest.len() - options_len) as u16,
         };
         Ok((header, options))
+    }
+
+    /// True when the TCP checksum in `packet`, a whole packet with this IP header, is what [`Header::tcp_checksum`]
+    /// computes.
+    #[inline]
+    pub(crate) fn packet_checks(&self, packet: &[u8]) -> bool {
+        let addresses = match self.ip {
+            Ip::V4 { .. } => 12,
+            Ip::V6 { .. } => 8,
+        };
+        let tcp_len = (packet.len() - self.ip.header_len()) as u16;
+        let octets = fold(sum_octets(0, &packet[addresses..]));
+        let sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len) + u64::from(u16::from_be(octets));
+        // 0x0000 and 0xffff are both zero in ones' complement; only the former can be restored.
+        fold(sum) == 0xffff && self.checksum != 0xffff
     }
 
     /// Octets of the IP and TCP headers together: at most [`MAX_HEADER_LEN`].
@@ -313,18 +328,18 @@ impl Header {
             return;
         };
         let total = (IPV4_LEN as u16 + tcp_len).wrapping_add(self.payload_len);
-        out[0] = 0x45;
-        out[1] = self.dscp << 2 | self.ip_ecn & 3;
-        out[2..4].copy_from_slice(&total.to_be_bytes());
-        out[4..6].copy_from_slice(&id.to_be_bytes());
-        out[6] = u8::from(dont_fragment) << 6;
-        out[7] = 0;
-        out[8] = self.ttl;
-        out[9] = PROTOCOL_TCP;
-        out[10..12].fill(0);
-        out[12..16].copy_from_slice(&source);
-        out[16..20].copy_from_slice(&destination);
-        let checksum = !fold(sum_be(0, out));
+        let tos = self.dscp << 2 | self.ip_ecn & 3;
+        let words = [
+            0x4500_0000 | u32::from(tos) << 16 | u32::from(total),
+            u32::from(id) << 16 | u32::from(dont_fragment) << 14,
+            u32::from(self.ttl) << 24 | u32::from(PROTOCOL_TCP) << 16,
+            u32::from_be_bytes(source),
+            u32::from_be_bytes(destination),
+        ];
+        let checksum = !fold(words.iter().map(|&word| u64::from(word)).sum());
+        for (out, word) in out.chunks_exact_mut(4).zip(words) {
+            out.copy_from_slice(&word.to_be_bytes());
+        }
         out[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
@@ -344,22 +359,25 @@ impl Header {
     }
 
     /// The TCP checksum that this header should carry before `payload` (RFC 9293 section 3.1, RFC 8200 section 8.1).
+    #[inline]
     pub fn tcp_checksum(&self, payload: &[u8]) -> u16 {
         let tcp_len = TCP_LEN as u32 + u32::from(self.options.len) + payload.len() as u32;
-        let mut sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len);
-        sum = match &self.ip {
-            Ip::V4 { source, destination, .. } => sum_be(sum_be(sum, source), destination),
-            Ip::V6 { source, destination, .. } => sum_be(sum_be(sum, source), destination),
+        let addresses = match &self.ip {
+            Ip::V4 { source, destination, .. } => sum_octets(sum_octets(0, source), destination),
+            Ip::V6 { source, destination, .. } => sum_octets(sum_octets(0, source), destination),
         };
+        let octets = fold(sum_octets(sum_octets(addresses, self.options.as_bytes()), payload));
+        let mut sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len) + u64::from(u16::from_be(octets));
         let offset_and_flags = (5 + u64::from(self.options.len / 4)) << 12
             | u64::from(self.reserved & 0xf) << 8
             | u64::from(self.flags);
         sum += u64::from(self.source_port) + u64::from(self.destination_port) + u64::from(self.seq);
         sum += u64::from(self.ack) + offset_and_flags + u64::from(self.window) + u64::from(self.urgent);
-        !fold(sum_be(sum_be(sum, self.options.as_bytes()), payload))
+        !fold(sum)
     }
 
     /// True when the TCP checksum is right for `payload`.
+    #[inline]
     pub fn has_valid_checksum(&self, payload: &[u8]) -> bool {
         // 0x0000 and 0xffff are both zero in ones' complement; only what we would compute ourselves can be restored.
         self.checksum == self.tcp_checksum(payload)
@@ -542,28 +560,45 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Adds `octets` to a ones' complement sum (RFC 1071), four at a time; an odd last octet is padded.
-#[inline]
-fn sum_be(sum: u64, octets: &[u8]) -> u64 {
+/// Adds `octets` to a ones' complement sum, eight at a time; what is left at the end is padded.
+///
+/// The words are taken in the machine's order of octets, and so is what [`fold`] makes of the sum: which order it is does
+/// not matter to such a sum, nor does the width of the words (RFC 1071 section 2).
+#[inline(always)]
+fn sum_octets(sum: u64, octets: &[u8]) -> u64 {
     let mut sum = sum;
-    let mut words = octets.chunks_exact(4);
+    let mut words = octets.chunks_exact(8);
     for word in &mut words {
-        sum += u64::from(be32(word, 0));
+        sum = add(sum, word.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word)));
     }
-    let mut last = [0; 4];
-    let rest = words.remainder();
-    last[..rest.len()].copy_from_slice(rest);
-    sum + u64::from(u32::from_be_bytes(last))
+    let mut rest = words.remainder();
+    if let Some((word, behind)) = rest.split_first_chunk() {
+        sum = add(sum, u64::from(u32::from_ne_bytes(*word)));
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        sum = add(sum, u64::from(u32::from_ne_bytes(last)));
+    }
+    sum
+}
+
+/// The ones' complement sum of two words.
+#[inline(always)]
+const fn add(a: u64, b: u64) -> u64 {
+    let (sum, carry) = a.overflowing_add(b);
+    sum + carry as u64
 }
 
 /// Folds a sum of words to 16 bits.
 #[inline]
 const fn fold(sum: u64) -> u16 {
-    let mut sum = sum;
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
+    // 33 bits are left, then 18, 17 and 16.
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 #[cfg(test)]
@@ -614,6 +649,29 @@ mod tests {
             assert_eq!(parsed, Ok(header));
             assert!(header.has_valid_checksum(&[]) && header.is_pure_ack());
             assert_eq!(Header::parse(&out), Ok(header), "link padding is ignored");
+        }
+    }
+
+    /// Summing a packet and computing what it should carry are two ways to one answer; of 0x0000 and 0xffff, which
+    /// are both zero, it is never the latter.
+    #[test]
+    fn one_checksum_of_all_is_right_whichever_way_it_is_found() {
+        let longest = Options::new(&core::array::from_fn::<u8, 40, _>(|at| at as u8 * 6)).unwrap_or_default();
+        for mut header in
+            [v4(), v6(), Header { options: longest, ..v4() }, Header { options: Options::NONE, ..v6() }]
+        {
+            let right = header.tcp_checksum(&[]);
+            // Once with the sum at zero.
+            for seq in [header.seq, header.seq.wrapping_add(u32::from(right))] {
+                header.seq = seq;
+                let right = header.tcp_checksum(&[]);
+                for checksum in 0..=u16::MAX {
+                    header.checksum = checksum;
+                    let (out, len) = bytes(&header);
+                    assert_eq!(header.packet_checks(&out[..len]), checksum == right, "{checksum:#x}");
+                    assert_eq!(header.has_valid_checksum(&[]), checksum == right);
+                }
+            }
         }
     }
 

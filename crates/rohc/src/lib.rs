@@ -32,13 +32,14 @@
 //!
 //! * IPv4 without options and IPv6 without extension headers; TCP with any options; segments with and without payload.
 //!   What the profile or this crate cannot say is an error that tells the reason; such a packet travels otherwise.
-//! * All packet formats: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8 both ways; IR-CR at the decompressor.
+//! * All packet formats both ways: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8, and IR-CR if asked for
+//!   ([`Config::replicate`]).
 //! * Sequential, byte-swapped, random and zero IP-ID; ECN; URG; lists of options with SACK, timestamps and unknown kinds.
 //! * Small and large CIDs ([`CidSpace`]), as many contexts as they name; the flow that was silent longest makes room.
 //! * U-mode (repetition, refreshes) and O-mode: [`Decompressed::feedback`] and [`DecompressError::feedback`] are handed
 //!   to [`Compressor::feedback`] over any channel; [`split_feedback`] takes it off the front of ROHC packets.
 //!
-//! Not there: segmentation, IP tunnels, other profiles, IR-CR at the compressor.
+//! Not there: segmentation, IP tunnels, other profiles.
 //!
 //! # What can go wrong
 //!

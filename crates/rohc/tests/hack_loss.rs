@@ -60,6 +60,8 @@ struct Made {
 struct World {
     draw: Draw,
     receivers: Vec<Receiver>,
+    /// The one flow that sends at present, if not all do.
+    only: Option<usize>,
     compressor: Compressor,
     decompressor: Decompressor,
     retained: Vec<Made>,
@@ -86,6 +88,7 @@ impl World {
         Self {
             draw: Draw(seed),
             receivers,
+            only: None,
             compressor: Compressor::new(coding, Limits::default()),
             decompressor: Decompressor::new(Limits::default()),
             retained: Vec::new(),
@@ -114,10 +117,15 @@ impl World {
         self.receivers[flow].packet()
     }
 
+    fn some_flow(&mut self) -> usize {
+        let drawn = self.draw.below(self.receivers.len() as u64) as usize;
+        self.only.unwrap_or(drawn)
+    }
+
     /// A batch of ACKs becomes a frame, if the flows have contexts; what is refused is gone.
     fn make_frame(&mut self) {
         for _ in 0..1 + self.draw.below(5) {
-            let flow = self.draw.below(self.receivers.len() as u64) as usize;
+            let flow = self.some_flow();
             let ack = self.next_ack(flow);
             match self.compressor.push(&ack) {
                 Ok(()) => {
@@ -195,7 +203,7 @@ impl World {
                 self.receive(&bytes);
             }
         }
-        let flow = self.draw.below(self.receivers.len() as u64) as usize;
+        let flow = self.some_flow();
         if self.draw.chance(weather.flush) {
             self.flush();
             self.native(flow, true, true);
@@ -320,11 +328,11 @@ fn no_storm_delivers_a_wrong_ack() {
 }
 
 /// Ports of two flows with one CID, found by trying: a native ACK of either, then a refusal.
-fn colliding_ports() -> (u16, u16) {
-    let first = Receiver::new(false, 1000, 1).packet();
+fn colliding_ports(v6: bool) -> (u16, u16) {
+    let first = Receiver::new(v6, 1000, 1).packet();
     for port in 1001..4000 {
         let mut compressor = Compressor::new(Coding::PerAck, Limits::default());
-        let second = Receiver::new(false, port, 1).packet();
+        let second = Receiver::new(v6, port, 1).packet();
         compressor.note_native(&first);
         compressor.note_native(&second);
         if compressor.push(&second) == Err(Refusal::CidTaken) {
@@ -337,7 +345,7 @@ fn colliding_ports() -> (u16, u16) {
 
 #[test]
 fn of_two_flows_with_one_cid_the_second_stays_native_until_the_first_is_gone() {
-    let (first, second) = colliding_ports();
+    let (first, second) = colliding_ports(false);
     let weather = Weather { loss: 20, doubt: 30, flush: 3, native: 10, half: 5, phantom: 0, stale: 40 };
     let (_, delivered, report) = every_world(&[first, second], weather, 60, 300);
     assert!(delivered > 0);
@@ -360,6 +368,63 @@ fn of_two_flows_with_one_cid_the_second_stays_native_until_the_first_is_gone() {
     let mut got = Vec::new();
     world.decompressor.receive(&bytes, &mut |packet| got.push(packet.to_vec()));
     assert_eq!(got, [ack]);
+}
+
+/// An iperf3 client: a few ACKs on the control connection, then one direction's load on another with the same CID.
+#[test]
+fn a_busy_flow_takes_its_cid_over_from_a_connection_that_fell_silent() {
+    let (control, data) = colliding_ports(false);
+    let mut world = World::new(2, Coding::PerAck, false, &[control, data]);
+    world.native(0, true, true);
+    for _ in 0..3 {
+        let ack = world.next_ack(0);
+        assert_eq!(world.compressor.push(&ack), Ok(()));
+    }
+    let mut frame = Vec::new();
+    assert_eq!(world.compressor.finish_frame(&mut frame), 3);
+    // Four ACKs of the one are outvoted by the fifth of the other.
+    let mut natives = 0;
+    loop {
+        let ack = world.next_ack(1);
+        if world.compressor.push(&ack).is_ok() {
+            break;
+        }
+        world.compressor.note_native(&ack);
+        world.decompressor.note_native(&ack);
+        natives += 1;
+    }
+    assert_eq!(natives, 5);
+    // The frame of the old owner has been retained all the time: it is still decoded, before the new owner's.
+    assert_eq!(world.compressor.finish_frame(&mut frame), 1);
+    let report = world.decompressor.receive(&frame, &mut |_| {});
+    assert_eq!((report.acks, report.failures()), (1 + 3, 0), "{report:?}");
+    let again = world.decompressor.receive(&frame, &mut |_| {});
+    assert_eq!((again.acks, again.duplicates), (0, 2), "{again:?}");
+}
+
+/// Two flows with one CID take turns, so that it changes hands all the time, in any weather.
+#[test]
+fn a_cid_that_changes_hands_delivers_no_wrong_ack() {
+    let weather = Weather { loss: 25, doubt: 40, flush: 4, native: 60, half: 10, phantom: 0, stale: 50 };
+    let mut delivered = [0; 2];
+    for seed in 0..40 {
+        for (coding, v6) in [(Coding::PerAck, false), (Coding::Batch, true)] {
+            let (first, second) = colliding_ports(v6);
+            let mut world = World::new(seed, coding, v6, &[first, second]);
+            for turn in 0..20 {
+                world.only = Some(turn % 2);
+                let before = world.delivered;
+                let rounds = 10 + world.draw.below(60);
+                for _ in 0..rounds {
+                    world.round(weather);
+                }
+                delivered[turn % 2] += world.delivered - before;
+            }
+            assert_eq!((world.total.malformed, world.total.check), (0, 0), "{:?}", world.total);
+        }
+    }
+    println!("delivered: {delivered:?}");
+    assert!(delivered.iter().all(|&acks| acks > 20_000), "{delivered:?}");
 }
 
 /// More flows than contexts: the oldest make room, and nothing worse happens.

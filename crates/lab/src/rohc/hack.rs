@@ -2,7 +2,7 @@
 //!
 //! All pure ACKs of a capture are taken for those of one station. A frame, which is what one link-layer
 //! ACK would carry, ends where a gap of more than 1 ms follows or after 21 ACKs: what 42 subframes of an
-//! A-MPDU bring forth. The first ACK of each flow goes natively: it makes the context. The end of a chunk
+//! A-MPDU bring forth, whether all of them go into the frame or some natively beside it. The first ACK of each flow goes natively: it makes the context. The end of a chunk
 //! ends a frame, too.
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS, Refusal, frame_kinds};
@@ -30,6 +30,8 @@ pub(super) struct HackPair {
     compressor: Compressor,
     decompressor: Decompressor,
     last_nanos: Option<i128>,
+    /// ACKs since the frame being built was begun, native ones included.
+    in_burst: usize,
     sent: Vec<Sent>,
     /// Frames, one after another.
     frames: Vec<u8>,
@@ -54,6 +56,7 @@ impl HackPair {
             compressor: Compressor::new(coding, LIMITS),
             decompressor: Decompressor::new(LIMITS),
             last_nanos: None,
+            in_burst: 0,
             sent: Vec::new(),
             frames: Vec::new(),
             natives: Vec::new(),
@@ -66,6 +69,7 @@ impl HackPair {
     }
 
     fn finish_frame(&mut self) {
+        self.in_burst = 0;
         let start = self.frames.len();
         let count = self.compressor.finish_frame(&mut self.frames);
         if count > 0 {
@@ -102,7 +106,7 @@ impl Pair for HackPair {
     fn compress(&mut self, chunk: &Chunk) {
         for (at, place) in chunk.places.iter().enumerate() {
             let gap = place.at_nanos.zip(self.last_nanos).map_or(0, |(now, last)| now - last);
-            if gap > GAP_NANOS || self.compressor.pending() == FRAME_ACKS {
+            if gap > GAP_NANOS || self.in_burst == FRAME_ACKS {
                 self.finish_frame();
             }
             self.last_nanos = place.at_nanos;
@@ -117,6 +121,7 @@ impl Pair for HackPair {
                     self.sent.push(Sent::Native(packet.len()));
                 }
             }
+            self.in_burst += usize::from(self.compressor.pending() > 0);
         }
         self.finish_frame();
     }

@@ -8,6 +8,7 @@ use crate::cid::Cid;
 use crate::compressor::Config;
 use crate::compressor::history::{History, MAX_REPEAT};
 use crate::compressor::options::{Table, TimestampForms, Unlistable};
+use crate::compressor::replicate::Place;
 use crate::compressor::stride::StrideFinder;
 use crate::crc::{CRC3, CRC7, CRC8};
 use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Mask, RND, SEQ, Values, bit};
@@ -43,6 +44,8 @@ pub(crate) struct Context {
     since_dyn: u32,
     /// MSN of the first IR or IR-DYN of the run that made or repaired this context.
     run_start: u16,
+    /// The peer confirmed what the latest run made or repaired.
+    confirmed: bool,
     /// Feedback has come: no periodic refreshes (RFC 6846 section 5.2.1.2).
     pub(crate) has_feedback: bool,
 }
@@ -55,6 +58,18 @@ struct Plan {
     bring: Option<u16>,
     /// Of no meaning when the list brings the timestamps.
     timestamps: TimestampForms,
+}
+
+impl Plan {
+    /// The packet type, if no base context serves.
+    #[inline]
+    fn kind(&self) -> FormatKind {
+        match self.format {
+            Some(format) => format.kind,
+            None if self.is_static => FormatKind::Ir,
+            None => FormatKind::IrDyn,
+        }
+    }
 }
 
 impl Context {
@@ -76,6 +91,7 @@ impl Context {
             since_ir: 0,
             since_dyn: 0,
             run_start: msn.wrapping_add(1),
+            confirmed: false,
             has_feedback: false,
         }
     }
@@ -88,12 +104,18 @@ impl Context {
     pub(crate) fn restart(&mut self, is_static: bool, config: &Config) {
         self.history.clear();
         self.table.doubt();
+        self.confirmed = false;
         self.run_start = self.msn().wrapping_add(1);
         if is_static {
             self.ir_left = config.repetitions();
         } else {
             self.dyn_left = config.repetitions();
         }
+    }
+
+    /// True when the peer is known to have this context (RFC 6846 section 5.2.3: what may be a base).
+    pub(crate) const fn is_confirmed(&self) -> bool {
+        self.confirmed
     }
 
     /// True when a NACK for `msn` is already answered by what was sent since.
@@ -108,10 +130,13 @@ impl Context {
         if age < 0 {
             return;
         }
-        if (msn.wrapping_sub(self.run_start) as i16) >= 0 && (self.ir_left > 0 || self.dyn_left > 0) {
-            self.ir_left = 0;
-            self.dyn_left = 0;
-            self.table.confirm();
+        if (msn.wrapping_sub(self.run_start) as i16) >= 0 {
+            self.confirmed = true;
+            if self.ir_left > 0 || self.dyn_left > 0 {
+                self.ir_left = 0;
+                self.dyn_left = 0;
+                self.table.confirm();
+            }
         }
         self.history.confirm(msn);
     }
@@ -123,7 +148,7 @@ impl Context {
         header: &mut Header,
         options: &[u8],
         packet: &[u8],
-        cid: u16,
+        place: Place,
         config: &Config,
         writer: &mut Writer<'_>,
     ) -> Result<FormatKind, Fault> {
@@ -141,7 +166,8 @@ impl Context {
         self.table.observe(options, &mut values, &self.history)?;
         let plan = self.plan(&mut values, config);
         let head = packet.len() - usize::from(header.payload_len);
-        let cid = Cid { space: config.cids, number: cid };
+        let Place { cid, base } = place;
+        let mut kind = plan.kind();
         match plan.format {
             Some(format) => {
                 let octets = &packet[..head];
@@ -149,7 +175,13 @@ impl Context {
                     u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
                 self.write_co(format, &plan, header, &mut values, cid, writer)?;
             }
-            None => self.write_ir(plan.is_static, header, &mut values, cid, writer)?,
+            None => match base.filter(|base| plan.is_static && base.serves(header, &values)) {
+                Some(base) => {
+                    kind = FormatKind::IrCr;
+                    self.write_ir_cr(&base, &packet[..head], header, &mut values, cid, writer)?;
+                }
+                None => self.write_ir(plan.is_static, header, &mut values, cid, writer)?,
+            },
         }
         if header.payload_len != 0 {
             writer.put(&packet[head..])?;
@@ -159,25 +191,24 @@ impl Context {
         }
         self.msn = msn;
         self.history.push(values.kept(), config.repetitions());
-        Ok(self.count(&plan))
+        self.count(&plan);
+        Ok(kind)
     }
 
     /// Counts a packet that went out.
     #[inline]
-    fn count(&mut self, plan: &Plan) -> FormatKind {
+    fn count(&mut self, plan: &Plan) {
         self.since_ir = self.since_ir.saturating_add(1);
         self.since_dyn = self.since_dyn.saturating_add(1);
-        if let Some(format) = plan.format {
-            return format.kind;
+        if plan.format.is_some() {
+            return;
         }
         self.since_dyn = 0;
         self.dyn_left = self.dyn_left.saturating_sub(1);
-        if !plan.is_static {
-            return FormatKind::IrDyn;
+        if plan.is_static {
+            self.since_ir = 0;
+            self.ir_left = self.ir_left.saturating_sub(1);
         }
-        self.since_ir = 0;
-        self.ir_left = self.ir_left.saturating_sub(1);
-        FormatKind::Ir
     }
 
     /// Adapts IP-ID behaviour, stride and use of ECN to the flow.

@@ -3,13 +3,14 @@
 mod context;
 mod history;
 mod options;
+mod replicate;
 mod stride;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::cid::CidSpace;
+use crate::cid::{Cid, CidSpace};
 use crate::feedback::{self, Element, FeedbackKind};
 use crate::formats::FormatKind;
 use crate::header::{Header, Ip, ParseError};
@@ -17,6 +18,7 @@ use crate::wire::Writer;
 use context::{Context, Fault};
 pub(crate) use history::History;
 pub use history::MAX_REPEAT;
+use replicate::{Base, Place};
 
 /// How a [`Compressor`] behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,9 @@ pub struct Config {
     pub refresh_ir: u32,
     /// Packets of a flow after which the dynamic part of its context is sent again, 0 for never.
     pub refresh_ir_dyn: u32,
+    /// Start a flow from the context of another between the same addresses (IR-CR, RFC 6846 section 7.2), once feedback
+    /// confirmed that one. Shortens the first packets, by more for IPv6; the peer must know IR-CR.
+    pub replicate: bool,
     /// Where the random start values of the MSN come from (RFC 6846 section 6.1.1).
     pub seed: u64,
 }
@@ -41,7 +46,14 @@ impl Default for Config {
     /// flows whose window or SACK blocks change often and buys one more loss in a row; a link that loses bursts wants
     /// 4, one that loses nothing may take 1.
     fn default() -> Self {
-        Self { cids: CidSpace::Small { max: 15 }, repeat: 2, refresh_ir: 0, refresh_ir_dyn: 0, seed: 0 }
+        Self {
+            cids: CidSpace::Small { max: 15 },
+            repeat: 2,
+            refresh_ir: 0,
+            refresh_ir_dyn: 0,
+            replicate: false,
+            seed: 0,
+        }
     }
 }
 
@@ -107,6 +119,17 @@ impl FlowKey {
     }
 }
 
+impl FlowKey {
+    fn addresses(&self) -> &[u8] {
+        &self.octets[..self.len - 4]
+    }
+
+    fn ports(&self) -> [u16; 2] {
+        let ports = &self.octets[self.len - 4..self.len];
+        [u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]])]
+    }
+}
+
 /// The place of the addresses and ports in a packet that has been parsed.
 #[inline]
 const fn key_range(ip: &Ip) -> core::ops::Range<usize> {
@@ -121,6 +144,8 @@ struct Slot {
     context: Context,
     last_used: u64,
     rejected: bool,
+    /// CID of the context that this one is replicated from, until it is established.
+    base: Option<u16>,
 }
 
 /// Turns IP packets with TCP inside into ROHC packets of profile 0x0006.
@@ -157,18 +182,22 @@ impl Compressor {
         };
         let packet = &packet[..header.len() + options.len() + usize::from(header.payload_len)];
         let cid = self.find(&packet[key_range(&header.ip)]);
+        let base = self.base_of(cid);
         let slot = &mut self.slots[cid];
         if slot.rejected {
             return Err(CompressError::Rejected);
         }
         let mut writer = Writer::new(out);
         let cid = cid as u16;
-        let format = slot.context.compress(header, options, packet, cid, &self.config, &mut writer).map_err(
-            |fault| match fault {
-                Fault::Options => CompressError::Options,
-                Fault::Short => CompressError::OutputTooSmall,
-            },
-        )?;
+        let place = Place { cid: Cid { space: self.config.cids, number: cid }, base };
+        let made = slot.context.compress(header, options, packet, place, &self.config, &mut writer);
+        let format = made.map_err(|fault| match fault {
+            Fault::Options => CompressError::Options,
+            Fault::Short => CompressError::OutputTooSmall,
+        })?;
+        if format != FormatKind::IrCr {
+            slot.base = None;
+        }
         Ok(Compressed { len: writer.len, format, cid })
     }
 
@@ -184,6 +213,26 @@ impl Compressor {
         self.latest
     }
 
+    /// What the context of this CID is replicated from.
+    #[inline]
+    fn base_of(&self, cid: usize) -> Option<Base> {
+        let base = self.slots[cid].base?;
+        let slot = self.slots.get(usize::from(base))?;
+        Base::new(base, slot.key.ports(), &slot.context)
+    }
+
+    /// A context between the same addresses that the peer confirmed, but for the one of `cid`: the latest used.
+    fn find_base(&self, key: &FlowKey, cid: usize) -> Option<u16> {
+        if !self.config.replicate {
+            return None;
+        }
+        let serves = |(at, slot): &(usize, &Slot)| {
+            *at != cid && slot.key.addresses() == key.addresses() && slot.context.is_confirmed()
+        };
+        let latest = self.slots.iter().enumerate().filter(serves).max_by_key(|(_, slot)| slot.last_used);
+        latest.map(|(at, _)| at as u16)
+    }
+
     fn find_other(&mut self, octets: &[u8]) -> usize {
         let mut key = FlowKey { len: octets.len(), octets: [0; 36] };
         key.octets[..octets.len()].copy_from_slice(octets);
@@ -192,20 +241,26 @@ impl Compressor {
         }
         let cid = self.slots.len();
         if cid <= usize::from(self.config.cids.max()) {
+            let base = self.find_base(&key, cid);
             let msn = first_msn(self.config.seed, cid as u64);
             let context = Context::new(msn, &self.config);
-            self.slots.push(Slot { key, context, last_used: 0, rejected: false });
+            self.slots.push(Slot { key, context, last_used: 0, rejected: false, base });
             self.flows.insert(key, cid as u16);
             return cid;
         }
         // Full: the flow that was silent longest makes room. Its MSN goes on (RFC 6846 section 6.1.1).
         let oldest = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.last_used);
         let cid = oldest.map_or(0, |(cid, _)| cid);
+        // Nothing is replicated from what is about to go.
+        for slot in self.slots.iter_mut().filter(|slot| slot.base == Some(cid as u16)) {
+            slot.base = None;
+        }
+        let base = self.find_base(&key, cid);
         let slot = &mut self.slots[cid];
         self.flows.remove(&slot.key);
         self.flows.insert(key, cid as u16);
         let context = Context::new(slot.context.msn(), &self.config);
-        *slot = Slot { key, context, last_used: 0, rejected: false };
+        *slot = Slot { key, context, last_used: 0, rejected: false, base };
         cid
     }
 
@@ -236,6 +291,8 @@ impl Compressor {
         };
         if !context.is_answered(msn, is_static) {
             context.restart(is_static, &self.config);
+            // From CR to IR (RFC 4164): the base was not what it was taken for.
+            slot.base = None;
         }
     }
 }

@@ -90,11 +90,13 @@ impl Model {
     };
 
     /// Codes whether the ACK at `index` ends the frame.
+    #[inline]
     pub fn last<C: BitCoder>(&mut self, coder: &mut C, index: usize, is_last: bool) -> bool {
         coder.bit(&mut self.last[index.min(POSITIONS - 1)], is_last)
     }
 
     /// Codes one ACK; `None` when what is read cannot be.
+    #[inline]
     pub fn ack<C: BitCoder>(
         &mut self,
         c: &mut C,

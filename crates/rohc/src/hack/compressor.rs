@@ -11,11 +11,11 @@ use super::{Coding, Limits, Refusal, native_check, per_ack, pure_ack};
 use crate::crc::CRC8;
 use crate::header::{Header, MAX_HEADER_LEN};
 
-/// A context unused while so many ACKs passed gives its CID to another flow.
-const IDLE_ACKS: u64 = 512;
+/// Native ACKs of other flows with its CID that a flow withstands at most, however many it sent itself.
+const MOST_HOLD: u8 = 32;
 
-/// Incarnations whose checks a new one must not share.
-const REMEMBERED_CHECKS: usize = 4;
+/// Incarnations of a CID whose checks a new one must not share.
+const REMEMBERED_CHECKS: usize = 8;
 
 /// What the compressor keeps of the flow that owns a CID.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ struct Slot {
     /// ACKs of this flow in the frame being built.
     pending: usize,
     last_use: u64,
+    /// ACKs of this flow less native ACKs of others with its CID: a majority vote on who has it.
+    hold: u8,
 }
 
 /// An ACK of the frame being built.
@@ -86,6 +88,7 @@ impl Compressor {
         let check = native_check(&header);
         let Some(at) = self.find(&flow).or_else(|| self.claim(flow, &header)) else { return };
         let slot = &mut self.slots[at];
+        slot.vote();
         // A peer could not tell the new incarnation from the one that started from the same check.
         if slot.recent.contains(&Some(check)) {
             return;
@@ -123,6 +126,7 @@ impl Compressor {
         let slot = &mut self.slots[at];
         slot.pending += 1;
         slot.last_use = self.clock;
+        slot.vote();
         self.pending.push(Pending { slot: at, header, start: self.store.len() });
         self.store.extend_from_slice(packet);
         Ok(())
@@ -193,7 +197,11 @@ impl Compressor {
         self.slots.iter().position(|slot| slot.flow == *flow)
     }
 
-    /// A slot for a new flow: that of its CID if the owner is gone, else a free one, else the longest unused.
+    /// A slot for a new flow: that of its CID if the owner gives way, else a free one, else the longest unused.
+    ///
+    /// The owner gives way when more native ACKs of others came than it sent itself, so that a connection that is
+    /// over, or hardly used, does not keep a busy one out. The compressor decides this alone: the peer learns it
+    /// from the first frame of the new owner, which names a native ACK of its flow and goes on counting the MSN.
     fn claim(&mut self, flow: Flow, header: &Header) -> Option<usize> {
         let cid = flow.cid();
         let context = Context::new(header);
@@ -207,25 +215,30 @@ impl Compressor {
             model: Model::NEW,
             pending: 0,
             last_use: self.clock,
+            hold: 0,
         };
-        let (at, owner) = match self.slots.iter().position(|slot| slot.cid == cid) {
-            Some(at) => (at, Some(&self.slots[at])),
+        let at = match self.slots.iter().position(|slot| slot.cid == cid) {
+            Some(at) => {
+                let owner = &mut self.slots[at];
+                if owner.live && owner.hold > 0 {
+                    owner.hold -= 1;
+                    return None;
+                }
+                if owner.pending > 0 {
+                    return None;
+                }
+                fresh.recent = owner.recent;
+                at
+            }
             None if self.slots.len() < self.limits.contexts => {
                 self.slots.push(fresh);
                 return Some(self.slots.len() - 1);
             }
             None => {
                 let idle = self.slots.iter().enumerate().filter(|(_, slot)| slot.pending == 0);
-                (idle.min_by_key(|(_, slot)| slot.last_use)?.0, None)
+                idle.min_by_key(|(_, slot)| slot.last_use)?.0
             }
         };
-        if let Some(owner) = owner {
-            let idle = self.clock - owner.last_use > IDLE_ACKS;
-            if owner.pending > 0 || (owner.live && !idle) {
-                return None;
-            }
-            fresh.recent = owner.recent;
-        }
         self.slots[at] = fresh;
         Some(at)
     }
@@ -234,19 +247,24 @@ impl Compressor {
     fn encode(&mut self, at: usize, from: usize, count: usize, out: &mut Vec<u8>) {
         let slot = &mut self.slots[at];
         let store = &self.store;
+        let is_alone = count == self.pending.len();
         let acks = self.pending[from..]
             .iter()
-            .filter(|ack| ack.slot == at)
+            .filter(|ack| is_alone || ack.slot == at)
             .map(|ack| (&ack.header, &store[ack.start..ack.start + ack.header.len()]));
+        let check = if is_alone {
+            CRC8.check(store)
+        } else {
+            acks.clone().fold(CRC8.start(), |state, (_, octets)| CRC8.update(state, octets))
+        };
         let msn = self.msn[usize::from(slot.cid)];
         self.msn[usize::from(slot.cid)] = msn.wrapping_add(count as u8);
         self.body.clear();
-        let (kind, check) =
-            if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].header, count) {
-                slot.encode_per_ack(acks, msn, &mut self.body)
-            } else {
-                slot.encode_batch(acks, count, &mut self.body)
-            };
+        let kind = if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].header, count) {
+            slot.encode_per_ack(acks, msn, &mut self.body)
+        } else {
+            slot.encode_batch(acks.map(|(header, _)| header), count, &mut self.body)
+        };
         let begins = slot.begins.take();
         if begins.is_some() {
             slot.recent.rotate_right(1);
@@ -258,6 +276,12 @@ impl Compressor {
 }
 
 impl Slot {
+    /// Another ACK of this flow.
+    #[inline]
+    fn vote(&mut self) {
+        self.hold = (self.hold + 1).min(MOST_HOLD);
+    }
+
     /// True when the head of a frame says all of it: one ACK, hardly a surprise. No run can be shorter.
     fn fits_head(&self, header: &Header, count: usize) -> bool {
         count == 1
@@ -270,11 +294,9 @@ impl Slot {
         acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
         msn: u8,
         body: &mut Vec<u8>,
-    ) -> (Kind, u8) {
-        let mut check = CRC8.start();
+    ) -> Kind {
         let mut kind = if self.begins.is_some() { Kind::LongInit } else { Kind::Long };
         for (i, (header, octets)) in acks.enumerate() {
-            check = CRC8.update(check, octets);
             let delta = self.context.diff(header);
             let in_head =
                 if i == 0 && kind == Kind::Long { per_ack::head(&self.context, &delta) } else { None };
@@ -287,20 +309,18 @@ impl Slot {
             }
             self.context.advance(&delta, header);
         }
-        (kind, check)
+        kind
     }
 
     fn encode_batch<'a>(
         &mut self,
-        acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
+        acks: impl Iterator<Item = &'a Header>,
         count: usize,
         body: &mut Vec<u8>,
-    ) -> (Kind, u8) {
-        let mut check = CRC8.start();
+    ) -> Kind {
         let kind = if self.begins.is_some() { Kind::BatchInit } else { Kind::Batch };
         let mut coder = Encoder::new(body);
-        for (index, (header, octets)) in acks.enumerate() {
-            check = CRC8.update(check, octets);
+        for (index, header) in acks.enumerate() {
             let delta = self.context.diff(header);
             let is_last = self.model.last(&mut coder, index, index + 1 == count);
             // What an encoder is given is always something.
@@ -308,6 +328,6 @@ impl Slot {
             self.context.advance(&delta, header);
         }
         coder.finish();
-        (kind, check)
+        kind
     }
 }

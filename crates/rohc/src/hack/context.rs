@@ -5,7 +5,7 @@
 //! ends run these very lines.
 
 use super::area::{Area, Block, Sack, Timestamps};
-use crate::header::{Header, Ip};
+use crate::header::{Header, Ip, Options};
 
 /// First guess of the step between acknowledgment numbers: the segment size over Ethernet with timestamps
 /// (1500 octets less the headers); learnt otherwise after one or two ACKs.
@@ -79,7 +79,7 @@ pub(super) enum Layout {
     /// Plain, with timestamps or without; SACK blocks are told apart from this.
     Plain { timestamps: bool },
     /// The whole area.
-    Raw(crate::header::Options),
+    Raw(Options),
 }
 
 /// Which fields of [`Rare`] changed.
@@ -271,6 +271,7 @@ impl Context {
     }
 
     /// How `header` differs from what is expected. The TCP checksum is not looked at: the caller verified it.
+    #[inline]
     pub fn diff(&self, header: &Header) -> Delta {
         let last = &self.header;
         let moved = header.ack.wrapping_sub(last.ack);
@@ -338,29 +339,37 @@ impl Context {
         delta.sack = Some(coded);
     }
 
-    /// The header that differs by `delta`, with its TCP checksum computed; `None` when there is no such pure ACK.
-    pub fn apply(&self, delta: &Delta) -> Option<Header> {
-        let mut header = self.header;
-        header.ack = header.ack.wrapping_add(match delta.step {
+    /// Goes on to the header that differs by `delta` and returns it, its TCP checksum computed; `None` when there is no
+    /// such pure ACK, and then the context is of no more use.
+    ///
+    /// In place, for a header that was just stored field by field is slow to copy.
+    #[inline]
+    pub fn apply(&mut self, delta: &Delta) -> Option<&Header> {
+        let ack = self.header.ack.wrapping_add(match delta.step {
             Step::Units(steps) => steps.checked_mul(self.unit)?,
             Step::Octets(octets) => octets,
         });
+        let quiet = delta.layout.is_none() && delta.sack.is_none();
+        let still = delta.value == 0 && delta.echo == 0 && self.sack.as_slice().is_empty();
+        if !(quiet && (still || self.is_raw)) {
+            self.take_options(&self.apply_area(delta, ack)?.emit()?);
+        }
+        let id = self.header.ip_id();
+        let header = &mut self.header;
+        header.ack = ack;
         header.window = header.window.wrapping_add(delta.window);
         header.seq = header.seq.wrapping_add(delta.seq);
         if let Ip::V4 { id, .. } = &mut header.ip {
             *id = self.id_rule.expect(*id).wrapping_add(delta.ip_id);
         }
-        delta.rare.apply(&mut header);
-        let quiet = delta.layout.is_none() && delta.sack.is_none();
-        let still = delta.value == 0 && delta.echo == 0 && self.sack.as_slice().is_empty();
-        if !(quiet && (still || self.is_raw)) {
-            header.options = self.apply_area(delta, header.ack)?.emit()?;
-        }
+        delta.rare.apply(header);
         if !header.is_pure_ack() {
             return None;
         }
         header.checksum = header.tcp_checksum(&[]);
-        Some(header)
+        let now = header.ip_id();
+        self.learn(delta, id, now);
+        Some(&self.header)
     }
 
     fn apply_area(&self, delta: &Delta, ack: u32) -> Option<Area> {
@@ -395,7 +404,17 @@ impl Context {
     }
 
     /// Goes on to `header`, which differed by `delta`.
+    #[inline]
     pub fn advance(&mut self, delta: &Delta, header: &Header) {
+        self.learn(delta, self.header.ip_id(), header.ip_id());
+        self.take_options(&header.options);
+        self.header = *header;
+    }
+
+    /// What an ACK that differed by `delta` tells about those to come; its IPv4 identification is `id`, that of the one
+    /// before it `last_id`.
+    #[inline]
+    fn learn(&mut self, delta: &Delta, last_id: u16, id: u16) {
         match delta.step {
             Step::Units(steps) => {
                 // Two equal steps in a row are the habit; one odd step does not break it.
@@ -409,16 +428,19 @@ impl Context {
         if delta.window != 0 {
             self.window_step = delta.window;
         }
-        if delta.ip_id != 0 {
-            let (before, now) = (self.header.ip_id(), header.ip_id());
-            if let Some(rule) = IdRule::ALL.into_iter().find(|rule| rule.expect(before) == now) {
-                self.id_rule = rule;
-            }
+        if delta.ip_id != 0
+            && let Some(rule) = IdRule::ALL.into_iter().find(|rule| rule.expect(last_id) == id)
+        {
+            self.id_rule = rule;
         }
-        if header.options != self.header.options {
-            self.take_area(&Area::parse(&header.options));
+    }
+
+    #[inline]
+    fn take_options(&mut self, options: &Options) {
+        if *options != self.header.options {
+            self.header.options = *options;
+            self.take_area(&Area::parse(options));
         }
-        self.header = *header;
     }
 
     /// The unit becomes the greatest common divisor of itself, or else of the previous odd step, and this odd step.

@@ -1,5 +1,6 @@
 //! The end that forwards ACKs.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::batch::{Model, Place};
@@ -142,15 +143,7 @@ impl Decompressor {
     /// compressor's.
     pub fn new(limits: Limits) -> Self {
         let limits = limits.clamped();
-        Self {
-            slots: Vec::new(),
-            limits,
-            output: Output {
-                octets: Vec::with_capacity(MAX_FRAME_ACKS * MAX_HEADER_LEN),
-                lengths: Vec::with_capacity(MAX_FRAME_ACKS),
-            },
-            clock: 0,
-        }
+        Self { slots: Vec::new(), limits, output: Output::new(), clock: 0 }
     }
 
     /// A native pure ACK came from the peer: compressed ones may follow it.
@@ -292,30 +285,43 @@ impl Decompressor {
 /// The ACKs of the frame at hand.
 #[derive(Clone, Debug)]
 struct Output {
-    /// Their headers one after another.
+    /// Their headers one after another, up to `end`; as long as the longest frame needs.
     octets: Vec<u8>,
+    end: usize,
     /// The length of each.
     lengths: Vec<u8>,
 }
 
 impl Output {
+    fn new() -> Self {
+        Self {
+            octets: vec![0; MAX_FRAME_ACKS * MAX_HEADER_LEN],
+            end: 0,
+            lengths: Vec::with_capacity(MAX_FRAME_ACKS),
+        }
+    }
+
     fn clear(&mut self) {
-        self.octets.clear();
+        self.end = 0;
         self.lengths.clear();
     }
 
-    fn deliver(&self, deliver: &mut dyn FnMut(&[u8])) -> usize {
+    fn packets(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.octets.as_slice();
-        for &length in &self.lengths {
+        self.lengths.iter().map(move |&length| {
             let (packet, behind) = rest.split_at(usize::from(length));
-            deliver(packet);
             rest = behind;
-        }
+            packet
+        })
+    }
+
+    fn deliver(&self, deliver: &mut dyn FnMut(&[u8])) -> usize {
+        self.packets().for_each(deliver);
         self.lengths.len()
     }
 
     fn check(&self, frame: &Frame<'_>) -> Result<(), Dropped> {
-        if CRC8.check(&self.octets) == frame.check { Ok(()) } else { Err(Dropped::Check) }
+        if CRC8.check(&self.octets[..self.end]) == frame.check { Ok(()) } else { Err(Dropped::Check) }
     }
 
     fn decode_batch(
@@ -343,16 +349,18 @@ impl Output {
             let delta = per_ack::from_head(context, pair);
             self.push(context, &delta)?;
         }
+        // All but the first have one.
+        let mut marks = [0; MAX_FRAME_ACKS];
         while !reader.rest().is_empty() || self.lengths.is_empty() {
-            if self.lengths.len() == MAX_FRAME_ACKS {
-                return Err(Dropped::Malformed);
-            }
-            let first = self.lengths.is_empty();
-            let (delta, mark) = per_ack::read(&mut reader, context, first).ok_or(Dropped::Malformed)?;
-            let start = self.octets.len();
-            let msn = frame.msn.wrapping_add(self.lengths.len() as u8);
+            let index = self.lengths.len();
+            let at = marks.get_mut(index).ok_or(Dropped::Malformed)?;
+            let (delta, mark) = per_ack::read(&mut reader, context, index == 0).ok_or(Dropped::Malformed)?;
+            *at = mark.unwrap_or(0);
             self.push(context, &delta)?;
-            if mark.is_some_and(|mark| mark != per_ack::mark(msn, &self.octets[start..])) {
+        }
+        // Not one by one as they are made: what was just stored octet by octet is slow to load in words.
+        for (index, packet) in self.packets().enumerate().skip(1) {
+            if marks[index] != per_ack::mark(frame.msn.wrapping_add(index as u8), packet) {
                 return Err(Dropped::Check);
             }
         }
@@ -360,13 +368,13 @@ impl Output {
     }
 
     /// Appends the header that differs by `delta` and moves the context there.
+    #[inline]
     fn push(&mut self, context: &mut Context, delta: &Delta) -> Result<(), Dropped> {
         let header = context.apply(delta).ok_or(Dropped::Malformed)?;
-        let start = self.octets.len();
-        self.octets.resize(start + header.len(), 0);
-        let length = header.emit(&mut self.octets[start..]).ok_or(Dropped::Malformed)?;
+        let room = self.octets.get_mut(self.end..).ok_or(Dropped::Malformed)?;
+        let length = header.emit(room).ok_or(Dropped::Malformed)?;
+        self.end += length;
         self.lengths.push(length as u8);
-        context.advance(delta, &header);
         Ok(())
     }
 }

@@ -28,7 +28,7 @@
 //! - The first frame of an incarnation says so and carries the CRC-16 of the native ACK it starts from. It
 //!   is decoded only against a native ACK with that check which came later than the one the present incarnation
 //!   started from, so neither a repetition nor a stale first frame passes. The compressor does not start
-//!   from a native ACK whose check one of its latest four incarnations had.
+//!   from a native ACK whose check one of the CID's latest eight incarnations had.
 //! - A native ACK that only the decompressor knows of (the link's acknowledgment of it was lost) changes nothing:
 //!   the present incarnation goes on until a first frame ends it.
 //!
@@ -103,7 +103,7 @@ use core::fmt;
 pub use compressor::Compressor;
 pub use decompressor::{Decompressor, Report};
 
-use crate::header::ParseError;
+use crate::header::{Header, MAX_HEADER_LEN, Options, ParseError};
 
 /// Most ACKs one frame holds, whatever the [`Limits`].
 pub const MAX_FRAME_ACKS: usize = 64;
@@ -189,24 +189,26 @@ pub fn frame_kinds(octets: &[u8]) -> impl Iterator<Item = &'static str> {
 }
 
 /// The pure ACK that is all of `packet`.
-#[inline]
-fn pure_ack(packet: &[u8]) -> Result<crate::header::Header, Refusal> {
-    let header = crate::header::Header::parse(packet).map_err(Refusal::Header)?;
+#[inline(always)]
+fn pure_ack(packet: &[u8]) -> Result<Header, Refusal> {
+    let (mut header, options) = Header::parse_apart(packet).map_err(Refusal::Header)?;
     if !header.is_pure_ack() {
         return Err(Refusal::NotPureAck);
     }
-    if header.len() != packet.len() {
+    if header.len() + options.len() != packet.len() {
         return Err(Refusal::Trailer);
     }
-    if !header.has_valid_checksum(&[]) {
+    // Before the options are copied: what was just stored is slow to load.
+    if !header.packet_checks(packet) {
         return Err(Refusal::Checksum);
     }
+    header.options = Options::new(options).ok_or(Refusal::Header(ParseError::Length))?;
     Ok(header)
 }
 
 /// The check by which a frame names the native ACK it starts from.
-fn native_check(header: &crate::header::Header) -> u16 {
-    let mut octets = [0; crate::header::MAX_HEADER_LEN];
+fn native_check(header: &Header) -> u16 {
+    let mut octets = [0; MAX_HEADER_LEN];
     let len = header.emit(&mut octets).unwrap_or(0);
     crate::crc::crc16(&octets[..len])
 }

@@ -1,0 +1,144 @@
+//! IR-CR: the context of a new flow made from that of another between the same hosts (RFC 6846 sections 5.2.3, 7.2 and
+//! 8.2, RFC 4164).
+
+use super::context::Context;
+use crate::chains::behavior;
+use crate::cid::{Cid, write_large};
+use crate::crc::{CRC7, CRC8};
+use crate::formats::{Field, Values};
+use crate::header::{Header, Ip, flags};
+use crate::lsb::Lsb;
+use crate::wire::{Coder, Short, Writer};
+
+const PROFILE_TCP: u8 = 6;
+/// The short form of port_replicate.
+const PORT_SHORT: Lsb = Lsb::new(8, 64);
+
+/// Which context a packet belongs to, and the one it may be replicated from.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) cid: Cid,
+    pub(crate) base: Option<Base>,
+}
+
+/// What an IR-CR packet takes from the base context: its static chain, and what the peer surely holds of the rest.
+#[derive(Clone, Copy)]
+pub(crate) struct Base {
+    pub(crate) cid: u16,
+    /// Source and destination port.
+    pub(crate) ports: [u16; 2],
+    /// The hop limit, where the peer can hold no other.
+    hop_limit: Option<u8>,
+    /// The peer can hold no ECN bits but zeros.
+    without_ecn: bool,
+}
+
+impl Base {
+    /// A base for other flows, if the peer confirmed this context.
+    pub(crate) fn new(cid: u16, ports: [u16; 2], context: &Context) -> Option<Self> {
+        let history = &context.history;
+        let latest = history.latest().filter(|_| context.is_confirmed())?;
+        let hop_limit = latest[Field::Ttl as usize];
+        Some(Self {
+            cid,
+            ports,
+            hop_limit: history.all(Field::Ttl, hop_limit).then_some(hop_limit as u8),
+            without_ecn: history.all(Field::EcnBits, 0),
+        })
+    }
+
+    /// True when an IR-CR can say this header: combinations of RST, SYN and FIN have no index, and an IPv6 hop limit is
+    /// never sent.
+    pub(crate) fn serves(&self, header: &Header, values: &Values) -> bool {
+        let hop_limit = matches!(header.ip, Ip::V4 { .. }) || self.hop_limit == Some(header.ttl);
+        let none = header.reserved == 0 && header.flags & (flags::ECE | flags::CWR) == 0;
+        let ecn = self.without_ecn && none || values[Field::EcnUsed] != 0;
+        values[Field::Rsf] <= 3 && hop_limit && ecn
+    }
+}
+
+impl Context {
+    /// Writes an IR-CR packet up to its payload; `octets` is the uncompressed header.
+    ///
+    /// All that could have changed in the base since it was confirmed is said, changed or not.
+    pub(super) fn write_ir_cr(
+        &mut self,
+        base: &Base,
+        octets: &[u8],
+        header: &mut Header,
+        values: &mut Values,
+        cid: Cid,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), Short> {
+        cid.write_before(writer)?;
+        writer.put(&[0xfc])?;
+        cid.write_after(writer)?;
+        writer.put(&[PROFILE_TCP, 0])?;
+        let crc_at = writer.len - 1;
+        writer.put(&[0x80 | CRC7.check(octets)])?;
+        match cid.space.is_large() {
+            true => write_large(base.cid, writer)?,
+            false => writer.put(&[base.cid as u8])?,
+        }
+        ip_replicate(header, values, writer)?;
+        tcp_replicate(base, header, values, writer)?;
+        self.table.write_list(u16::MAX, values, writer)?;
+        let crc = CRC8.check(writer.written());
+        writer.written()[crc_at] = crc;
+        Ok(())
+    }
+}
+
+/// ipv4_innermost_replicate or ipv6_replicate.
+fn ip_replicate(header: &Header, values: &Values, writer: &mut Writer<'_>) -> Result<(), Short> {
+    let tos = header.dscp << 2 | header.ip_ecn;
+    match header.ip {
+        Ip::V4 { id, dont_fragment, .. } => {
+            let behavior = values[Field::Behavior];
+            writer.put(&[(behavior as u8) << 2 | 2 | u8::from(dont_fragment), tos])?;
+            if behavior != behavior::ZERO {
+                writer.put(&id.to_be_bytes())?;
+            }
+            writer.put(&[header.ttl])
+        }
+        Ip::V6 { flow_label: 0, .. } => writer.put(&[tos, 0]),
+        Ip::V6 { flow_label, .. } => {
+            writer.put(&[tos, 0x10 | (flow_label >> 16) as u8 & 0xf])?;
+            writer.put(&(flow_label as u16).to_be_bytes())
+        }
+    }
+}
+
+/// tcp_replicate up to the list of options, which is always there.
+fn tcp_replicate(
+    base: &Base,
+    header: &Header,
+    values: &mut Values,
+    writer: &mut Writer<'_>,
+) -> Result<(), Short> {
+    let ports = [header.source_port, header.destination_port];
+    let [source, destination] = [0, 1].map(|end| match ports[end] {
+        port if port == base.ports[end] => 0,
+        port if PORT_SHORT.fits16(base.ports[end], port) => 1,
+        _ => 2,
+    });
+    let ecn_used = values[Field::EcnUsed] as u8;
+    let flag_bits = header.flags & (flags::URG | flags::ACK | flags::PSH);
+    writer.put(&[
+        0x60 | source << 3 | destination << 1 | 1,
+        0xc0 | flag_bits | (values[Field::Rsf] as u8) << 1 | ecn_used,
+    ])?;
+    writer.low(2, &mut values[Field::Msn])?;
+    writer.put(&header.seq.to_be_bytes())?;
+    for (kind, port) in [source, destination].into_iter().zip(ports) {
+        writer.put(&port.to_be_bytes()[2 - usize::from(kind)..])?;
+    }
+    writer.put(&header.window.to_be_bytes())?;
+    writer.put(&header.urgent.to_be_bytes())?;
+    writer.put(&header.ack.to_be_bytes())?;
+    if ecn_used != 0 {
+        writer.put(&[header.reserved << 2 | header.flags >> 6])?;
+    }
+    writer.put(&header.checksum.to_be_bytes())?;
+    writer.low(2, &mut values[Field::Stride])
+}
