@@ -1,6 +1,6 @@
 //! What a run leaves behind.
 
-use tacit_link::wifi::Airtime;
+use tacit_link::wifi::{Airtime, StationAirtime};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
@@ -81,6 +81,8 @@ pub struct StationOutcome {
     pub host: HostId,
     /// What it sent.
     pub counters: tacit_link::wifi::StationCounters,
+    /// Its part of the channel's time.
+    pub airtime: StationAirtime,
     /// What its TCP/HACK driver did; `None` for a stock one.
     pub hack: Option<hack::Counters>,
     /// Time from queueing to first transmission of the packets it sent, in microseconds.

@@ -518,6 +518,7 @@ impl<'o> World<'o> {
                 stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
                     host: *host,
                     counters: channel.counters(station).since(before),
+                    airtime: channel.station_airtime(station),
                     hack: hack.counters(station),
                     queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
                 });

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::access::Contention;
 use super::ack_hook::AckHook;
@@ -11,9 +11,11 @@ use super::block_ack::Recipient;
 use super::noise::Noise;
 use super::originator::{Need, Originator, PpduPlan, Settled};
 use crate::loss::LossProcess;
-use crate::payload::Payload;
+use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::StationId;
+use crate::wifi::airtime::StationAirtime;
 use crate::wifi::counters::StationCounters;
+use crate::wifi::phy::Phy;
 
 /// One end of a link as a station sees it.
 #[derive(Clone, Debug)]
@@ -54,6 +56,7 @@ pub(crate) struct Station<P> {
     turns: VecDeque<usize>,
     pub hook: AckHook,
     pub counters: StationCounters,
+    pub airtime: StationAirtime,
     pub queueing_delay_us: Histogram<u64>,
     /// Contends, or counts down after a transmission: on the list of active stations.
     pub active: bool,
@@ -64,8 +67,8 @@ pub(crate) struct Station<P> {
 /// A PPDU that a station is about to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outgoing {
-    /// A Block Ack Request to this peer.
-    Request { peer: usize },
+    /// A Block Ack Request to this peer, after a PPDU of this class.
+    Request { peer: usize, class: PayloadClass },
     /// Data to this peer.
     Data { peer: usize, plan: PpduPlan },
 }
@@ -79,6 +82,7 @@ impl<P: Payload> Station<P> {
             peers,
             hook: AckHook::default(),
             counters: StationCounters::default(),
+            airtime: StationAirtime::default(),
             // Two significant digits; grows as needed.
             queueing_delay_us: Histogram::new(2).expect("2 digits are within what the library allows"),
             active: false,
@@ -128,7 +132,9 @@ impl<P: Payload> Station<P> {
             entry.ready = false;
             match entry.originator.need() {
                 Need::Nothing => {}
-                Need::BlockAckRequest => return Some(Outgoing::Request { peer }),
+                Need::BlockAckRequest => {
+                    return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
+                }
                 Need::Data => {
                     let delays = &mut self.queueing_delay_us;
                     let plan = entry.originator.build(now, lifetime, |delay| {
@@ -159,15 +165,22 @@ impl<P: Payload> Station<P> {
     }
 
     /// Books a PPDU going out.
-    pub fn count_outgoing(&mut self, outgoing: &Outgoing) {
+    pub fn count_outgoing(&mut self, outgoing: &Outgoing, phy: &Phy) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
-            Outgoing::Data { plan, .. } => {
+            Outgoing::Data { peer, plan } => {
                 self.counters.data_ppdus += 1;
                 self.counters.data_mpdus += u64::from(plan.mpdus);
                 self.counters.retries += u64::from(plan.retries);
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
-                self.counters.tcp_ack_ppdus += u64::from(plan.tcp_acks == plan.mpdus);
+                if plan.class() == PayloadClass::Ack {
+                    self.counters.tcp_ack_ppdus += 1;
+                    self.counters.tcp_ack_backoff += phy.aifs() + self.contention.drawn(phy);
+                }
+                let octets = Bytes(u64::from(plan.ack_packet_octets));
+                self.counters.tcp_ack_octets += octets.0;
+                let rate = self.peers[*peer].originator.mode.rate();
+                self.counters.tcp_ack_octet_time += rate.time_for(octets);
             }
         }
     }
