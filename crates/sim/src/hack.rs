@@ -21,7 +21,7 @@ struct HackStation {
     driver: Driver<Packet>,
     /// Which peers speak it too: learnt at association.
     capable: Vec<bool>,
-    /// Pure ACKs given to the driver for each peer, oldest first.
+    /// ACKs and reports given to the driver for each peer, oldest first.
     given: Vec<VecDeque<Packet>>,
     before: Counters,
 }
@@ -81,7 +81,7 @@ impl HackStations {
     ) -> Option<Packet> {
         let peer = peer_index(from, to);
         let Some(hack) = self.get(from).filter(|hack| hack.capable[peer]) else { return Some(packet) };
-        if packet.is_pure_ack() {
+        if packet.is_feedback() {
             let given = &mut hack.given[peer];
             if given.len() == REMEMBERED {
                 given.pop_front();
@@ -137,7 +137,7 @@ impl HackStations {
             let hack = self.get(station)?;
             match hack.driver.poll_action()? {
                 Action::Send(peer, packet) => {
-                    if !channel.enqueue(now, station, peer_id(station, peer), packet) && packet.is_pure_ack()
+                    if !channel.enqueue(now, station, peer_id(station, peer), packet) && packet.is_feedback()
                     {
                         hack.driver.handle_settled(peer, &packet, false);
                     }

@@ -52,6 +52,19 @@ pub struct FlowOutcome {
     pub sender: Option<tcp::Counters>,
     /// TCP's own counters over the whole run: the sink's end.
     pub receiver: Option<tcp::Counters>,
+    /// What the sink told the source over the whole run, for datagrams with reports.
+    pub reports: Option<Reports>,
+}
+
+/// What a sink of datagrams told their source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reports {
+    /// Reports sent.
+    pub sent: u64,
+    /// Datagrams that arrived, as far as the source knows.
+    pub reported_datagrams: u64,
+    /// Datagrams that arrived.
+    pub arrived_datagrams: u64,
 }
 
 impl FlowOutcome {

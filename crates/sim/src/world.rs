@@ -502,6 +502,7 @@ impl<'o> World<'o> {
                 lasted: flow.completed_at.unwrap_or(self.end).saturating_since(flow.setup.start),
                 sender: counters.map(|(source, _)| source),
                 receiver: counters.map(|(_, sink)| sink),
+                reports: flow.reports(),
             }
         });
         let pipes = self.pipes.iter().zip(&self.before.pipes).map(|(pipe, before)| {

@@ -115,7 +115,12 @@ fn random_setup(seed: u64) -> Setup {
         let size = pick(draw, &[None, None, Some(Bytes(200_000)), Some(Bytes(1))]);
         flow.traffic = match draw.up_to(9) {
             0 => saturating(u64::from(pick(draw, &[300_u32, 1500]))),
-            1 => Traffic::Udp { ip: IpVersion::V6, payload: Bytes(500), rate: Some(BitRate::from_mbps(1)) },
+            1 => Traffic::Udp {
+                ip: IpVersion::V6,
+                payload: Bytes(500),
+                rate: Some(BitRate::from_mbps(1)),
+                report_after: Some(Duration::from_millis(20)),
+            },
             _ => Traffic::Tcp { config: tcp_config(draw), size },
         };
         if draw.up_to(2) == 0 {

@@ -5,7 +5,7 @@ use tacit_proto::packet::IpVersion;
 use tacit_proto::units::{Bytes, Duration, HostId, Instant};
 use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
 
-use super::{ClientOverride, Direction, Scenario, Transport, Wifi};
+use super::{ClientOverride, Direction, Scenario, TrafficPlan, Transport, Wifi};
 use crate::error::InputError;
 
 const SERVER: HostId = HostId(0);
@@ -134,7 +134,8 @@ impl Scenario {
         match self.traffic.transport {
             Transport::Tcp => Traffic::Tcp { config: self.tcp, size: self.traffic.size },
             Transport::Udp => {
-                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate: self.traffic.udp_rate }
+                let TrafficPlan { udp_rate: rate, udp_report: report_after, .. } = self.traffic;
+                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate, report_after }
             }
         }
     }

@@ -230,6 +230,8 @@ pub struct TrafficPlan {
     pub size: Option<Bytes>,
     /// Payload rate per UDP flow; `None` saturates.
     pub udp_rate: Option<BitRate>,
+    /// The sink of a UDP flow reports this long after something arrived; `None` never.
+    pub udp_report: Option<Duration>,
     /// Octets per datagram; `None` fills the MTU.
     pub udp_payload: Option<Bytes>,
 }

@@ -1,20 +1,37 @@
 //! The driver's part of TCP/HACK (paper sections 3.2 to 3.4): which ACKs wait for a link-layer ACK.
+//!
+//! TCP's ACKs are what it is for; any other transport's feedback may ride beside them ([`Rides::AsIs`]).
+//! What is said of ACKs below holds for both.
 
 use std::collections::VecDeque;
 
-use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, RETAINED_ACKS, Refusal};
+use tacit_rohc::hack::{Coding, RETAINED_ACKS, Refusal};
 
+use super::codec::{Decoder, Encoder};
 use super::nic::{Heard, Response};
 use crate::units::{Duration, Instant};
 
+/// How a packet may ride on a link-layer ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rides {
+    /// Not at all: it is queued, whatever happens.
+    Never,
+    /// As a pure TCP ACK: compressed against the ones before it.
+    Compressed,
+    /// As the octets it has. For feedback that is cumulative, so that the next covers what is lost with one
+    /// that never arrives, and that bears the wait for a link-layer ACK.
+    AsIs,
+}
+
 /// A packet a driver can look into: a struct in the simulator, bytes on a live machine.
 pub trait AckPacket: Clone + PartialEq {
-    /// Appends the whole IP packet to `bytes`.
+    /// Appends the packet to `bytes`: the whole IP packet where it [rides](AckPacket::rides) compressed,
+    /// anything that [`AckPacket::read_from`] knows again where it rides as it is.
     fn write_to(&self, bytes: &mut Vec<u8>);
     /// The packet that `bytes` are; `None` when they are none.
     fn read_from(bytes: &[u8]) -> Option<Self>;
-    /// True for a TCP segment that only acknowledges.
-    fn is_pure_ack(&self) -> bool;
+    /// Whether a link-layer ACK may carry it, and how.
+    fn rides(&self) -> Rides;
     /// The same for all packets of one direction of a connection, different for others.
     fn flow_key(&self) -> u64;
 }
@@ -128,8 +145,8 @@ impl Counters {
 /// State for one peer.
 #[derive(Debug)]
 struct Peer<P> {
-    compressor: Compressor,
-    decompressor: Decompressor,
+    encoder: Encoder,
+    decoder: Decoder,
     /// The last PPDU said that more data follows.
     more_data: bool,
     /// In the frame being built.
@@ -164,8 +181,8 @@ impl<P: AckPacket> Driver<P> {
     /// A driver for `peers` destinations.
     pub fn new(config: Config, peers: usize) -> Self {
         let peer = || Peer {
-            compressor: Compressor::new(config.coding, frame_limits(config.appended_limit)),
-            decompressor: Decompressor::new(Limits::default()),
+            encoder: Encoder::new(config.coding, config.appended_limit),
+            decoder: Decoder::new(),
             more_data: false,
             building: Vec::new(),
             finished: Vec::new(),
@@ -202,7 +219,7 @@ impl<P: AckPacket> Driver<P> {
 
     /// The stack sends `packet` to `peer`.
     pub fn handle_outgoing(&mut self, now: Instant, peer: usize, packet: P) {
-        if !packet.is_pure_ack() {
+        if packet.rides() == Rides::Never {
             self.actions.push_back(Action::Send(peer, packet));
             return;
         }
@@ -269,22 +286,22 @@ impl<P: AckPacket> Driver<P> {
     /// An acknowledgment from `peer` carried `octets`.
     pub fn handle_appended(&mut self, peer: usize, octets: &[u8]) {
         let actions = &mut self.actions;
-        let report = self.peers[peer].decompressor.receive(octets, &mut |bytes| {
+        let report = self.peers[peer].decoder.receive(octets, &mut |bytes| {
             if let Some(packet) = P::read_from(bytes) {
                 actions.push_back(Action::Deliver(peer, packet));
             }
         });
-        self.counters.reconstituted_acks += report.acks as u64;
+        self.counters.reconstituted_acks += report.delivered as u64;
         self.counters.duplicate_frames += report.duplicates as u64;
-        self.counters.failed_frames += report.failures() as u64;
+        self.counters.failed_frames += report.failures as u64;
     }
 
     /// `packet` arrived from `peer` as it is.
     pub fn handle_incoming(&mut self, peer: usize, packet: &P) {
-        if packet.is_pure_ack() {
+        if packet.rides() == Rides::Compressed {
             self.bytes.clear();
             packet.write_to(&mut self.bytes);
-            self.peers[peer].decompressor.note_native(&self.bytes);
+            self.peers[peer].decoder.note_native(&self.bytes);
         }
     }
 
@@ -295,9 +312,9 @@ impl<P: AckPacket> Driver<P> {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
         if delivered {
-            state.compressor.note_native(&self.bytes);
+            state.encoder.note_native(&self.bytes);
         } else {
-            state.compressor.invalidate(&self.bytes);
+            state.encoder.invalidate(&self.bytes);
         }
     }
 
@@ -335,10 +352,10 @@ impl<P: AckPacket> Driver<P> {
         packet.write_to(&mut self.bytes);
         let mut taken = Err(Refusal::FrameFull);
         if self.peers[peer].unproven_acks() < RETAINED_ACKS {
-            taken = self.peers[peer].compressor.push(&self.bytes);
+            taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
             if taken == Err(Refusal::FrameFull) {
                 self.peers[peer].finish_frame();
-                taken = self.peers[peer].compressor.push(&self.bytes);
+                taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
             }
         }
         if taken.is_err() {
@@ -394,11 +411,11 @@ impl<P: AckPacket> Driver<P> {
             return waiting;
         }
         self.bytes.clear();
-        state.compressor.finish_frame(&mut self.bytes);
+        state.encoder.finish_frame(&mut self.bytes);
         for packet in &waiting {
             self.bytes.clear();
             packet.write_to(&mut self.bytes);
-            state.compressor.invalidate(&self.bytes);
+            state.encoder.invalidate(&self.bytes);
         }
         self.actions.push_back(Action::ClearFresh(peer));
         waiting
@@ -412,7 +429,7 @@ impl<P: AckPacket> Driver<P> {
         }
         state.retained.clear();
         state.retained_acks = 0;
-        state.compressor.invalidate_all();
+        state.encoder.invalidate_all();
         self.actions.push_back(Action::ClearRetained(peer));
     }
 
@@ -440,14 +457,6 @@ impl<P: AckPacket> Driver<P> {
     }
 }
 
-/// Frames small enough that one of them fits under `appended_limit` unless its ACKs are unusual: an
-/// ACK with news in every field takes up to about 12 octets.
-fn frame_limits(appended_limit: Option<u32>) -> Limits {
-    let usual = Limits::default();
-    let fitting = appended_limit.map_or(usual.frame_acks, |octets| octets as usize / 12);
-    Limits { frame_acks: fitting.clamp(1, usual.frame_acks), ..usual }
-}
-
 impl<P> Peer<P> {
     /// ACKs given to the codec that the peer is not known to have.
     fn unproven_acks(&self) -> usize {
@@ -464,7 +473,7 @@ impl<P> Peer<P> {
     /// Ends the frame being built; it reaches the NIC when the job is done.
     fn finish_frame(&mut self) {
         let mut frame = Vec::new();
-        if self.compressor.finish_frame(&mut frame) > 0 {
+        if self.encoder.finish_frame(&mut frame) > 0 {
             self.finished.push((std::mem::take(&mut self.building), frame));
         }
     }

@@ -1,21 +1,25 @@
 //! The simulator's packets as the driver sees them.
 
-use super::driver::AckPacket;
-use crate::packet::Packet;
+use super::driver::{AckPacket, Rides};
+use crate::packet::{Packet, Transport};
 use crate::wire;
 
 impl AckPacket for Packet {
     fn write_to(&self, bytes: &mut Vec<u8>) {
-        // A pure ACK has no payload and few options: it always fits.
-        wire::encode_into(self, bytes).expect("a pure ACK has a wire form");
+        // Neither a pure ACK, with few options and no payload, nor a report is ever too long.
+        wire::encode_into(self, bytes).expect("feedback has a wire form");
     }
 
     fn read_from(bytes: &[u8]) -> Option<Self> {
         wire::decode(bytes).ok()
     }
 
-    fn is_pure_ack(&self) -> bool {
-        Packet::is_pure_ack(self)
+    fn rides(&self) -> Rides {
+        match &self.transport {
+            Transport::Tcp(segment) if segment.is_pure_ack() => Rides::Compressed,
+            Transport::Udp(datagram) if datagram.is_report() => Rides::AsIs,
+            _ => Rides::Never,
+        }
     }
 
     fn flow_key(&self) -> u64 {

@@ -35,7 +35,7 @@ pub fn bulk(config: tcp::Config) -> Traffic {
 
 /// UDP as fast as it goes, in packets of `ip_len` octets.
 pub fn saturating(ip_len: u64) -> Traffic {
-    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None }
+    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
 }
 
 /// A server behind a 500 Mb/s link of 1 ms, an access point, `clients` clients, one download each,
