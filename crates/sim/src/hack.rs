@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tacit_link::wifi::{Bss, Interrupt, StationId};
 use tacit_proto::Packet;
 use tacit_proto::hack::{Action, Config, Counters, Driver};
-use tacit_proto::units::Instant;
+use tacit_proto::units::{Duration, Instant};
 
 /// ACKs remembered per link to check reconstituted ones against.
 const REMEMBERED: usize = 8_192;
@@ -21,8 +21,11 @@ struct HackStation {
     driver: Driver<Packet>,
     /// Which peers speak it too: learnt at association.
     capable: Vec<bool>,
-    /// ACKs and reports given to the driver for each peer, oldest first.
-    given: Vec<VecDeque<Packet>>,
+    /// ACKs and reports given to the driver for each peer, and when, oldest first.
+    given: Vec<VecDeque<(Instant, Packet)>>,
+    /// When the NIC last put together an acknowledgment for each peer.
+    answered_at: Vec<Instant>,
+    turnaround: Duration,
     before: Counters,
 }
 
@@ -31,8 +34,8 @@ struct HackStation {
 pub(crate) enum Outcome {
     /// Pass a reconstituted ACK up at `station`.
     Deliver { station: StationId, packet: Packet },
-    /// An ACK was reconstituted that nobody sent.
-    Wrong { station: StationId, packet: Packet },
+    /// An ACK was reconstituted that nobody sent, or before its sender's host can have made it.
+    Wrong { station: StationId, packet: Packet, what: &'static str },
 }
 
 impl HackStations {
@@ -47,6 +50,8 @@ impl HackStations {
                 HackStation {
                     driver: Driver::new(config, capable.len()),
                     given: vec![VecDeque::new(); capable.len()],
+                    answered_at: vec![Instant::ZERO; capable.len()],
+                    turnaround: config.turnaround,
                     capable,
                     before: Counters::default(),
                 }
@@ -86,7 +91,7 @@ impl HackStations {
             if given.len() == REMEMBERED {
                 given.pop_front();
             }
-            given.push_back(packet);
+            given.push_back((now, packet));
         }
         hack.driver.handle_outgoing(now, peer, packet);
         None
@@ -107,11 +112,13 @@ impl HackStations {
     }
 
     /// Tells the driver it concerns; returns its station.
-    pub fn interrupt(&mut self, interrupt: &Interrupt<Packet>) -> StationId {
+    pub fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<Packet>) -> StationId {
         match interrupt {
             Interrupt::Received { station, from, heard, more_data, response } => {
                 if let Some(hack) = self.get(*station) {
-                    hack.driver.handle_received(peer_index(*station, *from), *heard, *more_data, *response);
+                    let peer = peer_index(*station, *from);
+                    hack.answered_at[peer] = now;
+                    hack.driver.handle_received(peer, *heard, *more_data, *response);
                 }
                 *station
             }
@@ -176,20 +183,34 @@ impl HackStations {
     }
 
     /// A reconstituted ACK must be one that the sender's driver was given, in the order of its flow and
-    /// once.
+    /// once, and a host turnaround before the acknowledgment it came on was made.
     fn check(&mut self, station: StationId, from: StationId, packet: Packet) -> Outcome {
-        let Some(sender) = self.get(from) else { return Outcome::Wrong { station, packet } };
-        let given = &mut sender.given[peer_index(from, station)];
-        match given.iter().position(|ack| *ack == packet) {
-            Some(at) => {
-                let mut position = 0;
-                given.retain(|ack| {
-                    position += 1;
-                    position > at + 1 || ack.flow != packet.flow
-                });
-                Outcome::Deliver { station, packet }
+        let wrong = |what| Outcome::Wrong { station, packet, what };
+        let Some(sender) = self.get(from) else { return wrong("from a stock station") };
+        let peer = peer_index(from, station);
+        let given = &mut sender.given[peer];
+        let Some(at) = given.iter().position(|(_, ack)| *ack == packet) else {
+            return wrong("nobody sent");
+        };
+        if given[at].0 + sender.turnaround > sender.answered_at[peer] {
+            return wrong("rode before its host turnaround");
+        }
+        let mut position = 0;
+        given.retain(|(_, ack)| {
+            position += 1;
+            position > at + 1 || ack.flow != packet.flow
+        });
+        Outcome::Deliver { station, packet }
+    }
+
+    /// Drivers do what is due when it is due; above all none lets an ACK wait beyond its limit.
+    pub fn check_deadlines(&self, now: Instant) -> Result<(), String> {
+        let late = |hack: &HackStation| hack.driver.poll_timeout().is_some_and(|due| due < now);
+        match self.stations.iter().flatten().find(|hack| late(hack)) {
+            Some(hack) => {
+                Err(format!("a driver was to act at {:?}, before {now}", hack.driver.poll_timeout()))
             }
-            None => Outcome::Wrong { station, packet },
+            None => Ok(()),
         }
     }
 

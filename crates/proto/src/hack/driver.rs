@@ -149,13 +149,14 @@ struct Peer<P> {
     decoder: Decoder,
     /// The last PPDU said that more data follows.
     more_data: bool,
-    /// In the frame being built.
+    /// In the frame being built: all of one instant, so that each has its whole turnaround.
     building: Vec<P>,
-    /// Frames on their way to the NIC.
-    finished: Vec<(Vec<P>, Vec<u8>)>,
+    building_since: Instant,
+    /// Frames on their way to the NIC, in order.
+    finished: VecDeque<Finished<P>>,
     /// In the NIC, not sent: frame by frame, with the octets of each.
     fresh: VecDeque<(Vec<P>, usize)>,
-    /// When the frame being built will be in the NIC.
+    /// When the next frame will be in the NIC.
     job_at: Option<Instant>,
     /// When the oldest ACK that waits has waited for too long.
     hold_until: Option<Instant>,
@@ -164,6 +165,14 @@ struct Peer<P> {
     /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
     retained: Vec<u64>,
     retained_acks: usize,
+}
+
+/// A frame that is made and reaches the NIC at `ready_at`.
+#[derive(Debug)]
+struct Finished<P> {
+    packets: Vec<P>,
+    frame: Vec<u8>,
+    ready_at: Instant,
 }
 
 /// A driver at work. Peers are numbered as the NIC numbers them.
@@ -185,7 +194,8 @@ impl<P: AckPacket> Driver<P> {
             decoder: Decoder::new(),
             more_data: false,
             building: Vec::new(),
-            finished: Vec::new(),
+            building_since: Instant::ZERO,
+            finished: VecDeque::new(),
             fresh: VecDeque::new(),
             job_at: None,
             hold_until: None,
@@ -336,7 +346,7 @@ impl<P: AckPacket> Driver<P> {
     pub fn handle_timeout(&mut self, now: Instant) {
         for peer in 0..self.peers.len() {
             if self.peers[peer].job_at.is_some_and(|at| at <= now) {
-                self.hand_over(peer);
+                self.hand_over(now, peer);
             }
             if self.peers[peer].hold_until.is_some_and(|at| at <= now) {
                 self.counters.hold_limits += 1;
@@ -350,11 +360,15 @@ impl<P: AckPacket> Driver<P> {
     fn hold(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
+        let turnaround = self.config.turnaround;
+        if self.peers[peer].building_since != now {
+            self.peers[peer].finish_frame(turnaround);
+        }
         let mut taken = Err(Refusal::FrameFull);
         if self.peers[peer].unproven_acks() < RETAINED_ACKS {
             taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
             if taken == Err(Refusal::FrameFull) {
-                self.peers[peer].finish_frame();
+                self.peers[peer].finish_frame(turnaround);
                 taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
             }
         }
@@ -364,7 +378,8 @@ impl<P: AckPacket> Driver<P> {
         }
         let state = &mut self.peers[peer];
         state.building.push(packet.clone());
-        state.job_at.get_or_insert(now + self.config.turnaround);
+        state.building_since = now;
+        state.job_at.get_or_insert(now + turnaround);
         let limit = match self.config.variant {
             Variant::Timer(delay) => delay,
             Variant::Opportunistic | Variant::MoreData => self.config.hold_limit,
@@ -373,16 +388,17 @@ impl<P: AckPacket> Driver<P> {
         true
     }
 
-    /// Compression and DMA are done: the frame lies in the NIC.
-    fn hand_over(&mut self, peer: usize) {
+    /// Compression and DMA are done: the frames whose time has come lie in the NIC.
+    fn hand_over(&mut self, now: Instant, peer: usize) {
         let state = &mut self.peers[peer];
-        state.job_at = None;
-        state.finish_frame();
-        for (packets, frame) in state.finished.drain(..) {
+        state.finish_frame(self.config.turnaround);
+        while state.finished.front().is_some_and(|next| next.ready_at <= now) {
+            let Some(Finished { packets, frame, .. }) = state.finished.pop_front() else { break };
             state.fresh.push_back((packets, frame.len()));
             self.counters.frames += 1;
             self.actions.push_back(Action::Descriptor(peer, frame));
         }
+        state.job_at = state.finished.front().map(|next| next.ready_at);
     }
 
     /// Sends what waits as packets, in order.
@@ -405,7 +421,7 @@ impl<P: AckPacket> Driver<P> {
         state.job_at = None;
         state.hold_until = None;
         let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|(packets, _)| packets).collect();
-        waiting.extend(state.finished.drain(..).flat_map(|(packets, _)| packets));
+        waiting.extend(state.finished.drain(..).flat_map(|finished| finished.packets));
         waiting.append(&mut state.building);
         if waiting.is_empty() {
             return waiting;
@@ -437,7 +453,7 @@ impl<P: AckPacket> Driver<P> {
     fn make_way(&mut self, peer: usize, flow: u64) {
         let state = &self.peers[peer];
         let in_nic = state.fresh.iter().flat_map(|(packets, _)| packets);
-        let on_their_way = state.finished.iter().flat_map(|(packets, _)| packets);
+        let on_their_way = state.finished.iter().flat_map(|finished| &finished.packets);
         if in_nic.chain(on_their_way).chain(&state.building).any(|packet| packet.flow_key() == flow) {
             self.flush(peer);
         }
@@ -466,15 +482,19 @@ impl<P> Peer<P> {
     /// ACKs that wait for an acknowledgment to ride on.
     fn held(&self) -> usize {
         let in_nic = self.fresh.iter().map(|(packets, _)| packets.len()).sum::<usize>();
-        let on_their_way = self.finished.iter().map(|(packets, _)| packets.len()).sum::<usize>();
+        let on_their_way = self.finished.iter().map(|finished| finished.packets.len()).sum::<usize>();
         self.building.len() + on_their_way + in_nic
     }
 
-    /// Ends the frame being built; it reaches the NIC when the job is done.
-    fn finish_frame(&mut self) {
+    /// Ends the frame being built; it reaches the NIC a turnaround after its packets came.
+    fn finish_frame(&mut self, turnaround: Duration) {
+        if self.building.is_empty() {
+            return;
+        }
         let mut frame = Vec::new();
         if self.encoder.finish_frame(&mut frame) > 0 {
-            self.finished.push((std::mem::take(&mut self.building), frame));
+            let packets = std::mem::take(&mut self.building);
+            self.finished.push_back(Finished { packets, frame, ready_at: self.building_since + turnaround });
         }
     }
 
