@@ -122,10 +122,7 @@ pub const ALL: &[Metric] = &[
     metric(
         "transfer_goodput_bps",
         "payload of each flow over the time from its start to its last octet, start-up included, all flows",
-        |view| {
-            let rate = |flow: &FlowOutcome| flow.delivered_total.0 as f64 * 8.0 / flow.lasted.as_secs_f64();
-            Some(view.outcome.flows.iter().map(rate).sum())
-        },
+        |view| Some(view.outcome.flows.iter().map(FlowOutcome::transfer_goodput_bps).sum()),
     ),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
     metric("tcp_acks_on_air_per_s", "pure TCP ACKs on the air, retransmissions included", |view| {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use tacit_link::wifi::{Bss, Interrupt, StationId};
 use tacit_proto::Packet;
-use tacit_proto::hack::{Action, Config, Counters, Driver};
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, flow_key};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 
 /// ACKs remembered per link to check reconstituted ones against.
 const REMEMBERED: usize = 8_192;
@@ -225,6 +225,17 @@ impl HackStations {
     pub fn counters(&self, station: StationId) -> Option<Counters> {
         let hack = self.stations.get(station.index())?.as_ref()?;
         Some(hack.driver.counters().since(&hack.before))
+    }
+
+    /// What all drivers counted of a flow since the start, its two directions together; `None` where there is
+    /// no driver.
+    pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> Option<FlowCounters> {
+        let drivers = || self.stations.iter().flatten().map(|hack| &hack.driver);
+        drivers().next()?;
+        let counted = ends
+            .into_iter()
+            .flat_map(|end| drivers().map(move |driver| driver.flow_counters(flow_key(flow, end))));
+        Some(counted.fold(FlowCounters::default(), |sum, more| sum.plus(&more)))
     }
 
     /// Frames that could not be decoded, since the start, at all stations.

@@ -54,6 +54,8 @@ pub struct FlowOutcome {
     pub receiver: Option<tcp::Counters>,
     /// What the sink told the source over the whole run, for datagrams with reports.
     pub reports: Option<Reports>,
+    /// What became of its ACKs at TCP/HACK drivers over the whole run; `None` where there are none.
+    pub hack: Option<hack::FlowCounters>,
 }
 
 /// What a sink of datagrams told their source.
@@ -71,6 +73,15 @@ impl FlowOutcome {
     /// Payload bits per second of a window of `measured`.
     pub fn goodput_bps(&self, measured: Duration) -> f64 {
         self.delivered.0 as f64 * 8.0 / measured.as_secs_f64()
+    }
+
+    /// Payload bits per second from its start to its last octet, start-up included; 0 for a flow that never
+    /// started.
+    pub fn transfer_goodput_bps(&self) -> f64 {
+        match self.lasted {
+            Duration::ZERO => 0.0,
+            lasted => self.delivered_total.0 as f64 * 8.0 / lasted.as_secs_f64(),
+        }
     }
 }
 
@@ -100,6 +111,12 @@ pub struct StationOutcome {
     pub hack: Option<hack::Counters>,
     /// Time from queueing to first transmission of the packets it sent, in microseconds.
     pub queueing_delay_us: Percentiles,
+    /// Sum of those times; over the measured window it is the mean number of packets queued (Little's law).
+    pub queueing_time: Duration,
+    /// Most packets that waited at once in one of its queues.
+    pub queue_peak_packets: u64,
+    /// PPDUs of data it sent, by the number of their MPDUs: entry 0 counts those of one.
+    pub ppdu_sizes: Vec<u64>,
 }
 
 /// Percentiles of a distribution; zero when it is empty.

@@ -439,7 +439,7 @@ impl<'o> World<'o> {
             .iter_mut()
             .zip(&self.bss_hosts)
             .map(|(channel, hosts)| {
-                channel.reset_queueing_delays();
+                channel.start_measuring();
                 let counters = stations(hosts).map(|station| channel.counters(station)).collect();
                 (channel.accesses(), channel.collisions(), counters)
             })
@@ -504,6 +504,11 @@ impl<'o> World<'o> {
                 sender: counters.map(|(source, _)| source),
                 receiver: counters.map(|(_, sink)| sink),
                 reports: flow.reports(),
+                hack: self
+                    .hack
+                    .iter()
+                    .filter_map(|hack| hack.flow_counters(flow.id, [flow.setup.source, flow.setup.sink]))
+                    .reduce(|sum, more| sum.plus(&more)),
             }
         });
         let pipes = self.pipes.iter().zip(&self.before.pipes).map(|(pipe, before)| {
@@ -523,6 +528,9 @@ impl<'o> World<'o> {
                     airtime: channel.station_airtime(station),
                     hack: hack.counters(station),
                     queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
+                    queueing_time: channel.queueing_time(station),
+                    queue_peak_packets: channel.queue_peak(station) as u64,
+                    ppdu_sizes: channel.ppdu_sizes(station).to_vec(),
                 });
             BssOutcome {
                 airtime: channel.airtime(self.end),

@@ -265,11 +265,26 @@ impl<P: Payload> Bss<P> {
         &self.stations[station.index()].queueing_delay_us
     }
 
-    /// Forgets the queueing delays so far: measuring starts.
-    pub fn reset_queueing_delays(&mut self) {
-        for station in &mut self.stations {
-            station.queueing_delay_us.reset();
-        }
+    /// Sum of the times from queueing to first transmission at a station: over a window, by Little's law,
+    /// the mean number of packets in its queues.
+    pub fn queueing_time(&self, station: StationId) -> Duration {
+        self.stations[station.index()].queueing_time
+    }
+
+    /// Most packets that waited at once in one queue of a station.
+    pub fn queue_peak(&self, station: StationId) -> usize {
+        let peers = &self.stations[station.index()].peers;
+        peers.iter().map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
+    }
+
+    /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
+    pub fn ppdu_sizes(&self, station: StationId) -> &[u64] {
+        &self.stations[station.index()].ppdu_sizes
+    }
+
+    /// Measuring starts: forgets queueing delays, queue lengths and sizes of PPDUs so far.
+    pub fn start_measuring(&mut self) {
+        self.stations.iter_mut().for_each(Station::start_measuring);
     }
 
     /// Packets accepted by `station` and not yet acknowledged or given up.

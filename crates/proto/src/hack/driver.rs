@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use tacit_rohc::hack::{Coding, RETAINED_ACKS, Refusal};
 
 use super::codec::{Decoder, Encoder};
+use super::counters::{Counters, FlowCounters};
 use super::nic::{Heard, Response};
 use crate::units::{Duration, Instant};
 
@@ -95,53 +96,6 @@ pub enum Action<P> {
     Deliver(usize, P),
 }
 
-/// What a driver counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Pure ACKs queued as packets.
-    pub native_acks: u64,
-    /// Pure ACKs that rode on a link-layer ACK, each counted once.
-    pub compressed_acks: u64,
-    /// Octets of the frames those were in, each counted once.
-    pub compressed_octets: u64,
-    /// Octets those would have had as IP packets.
-    pub uncompressed_octets: u64,
-    /// Frames handed to the NIC.
-    pub frames: u64,
-    /// Pure ACKs the codec refused.
-    pub refused_acks: u64,
-    /// ACKs held and then queued as packets after all.
-    pub flushed_acks: u64,
-    /// Times an ACK had waited for the hold limit, or the timer.
-    pub hold_limits: u64,
-    /// Reconstituted ACKs passed up.
-    pub reconstituted_acks: u64,
-    /// Frames dropped as duplicates.
-    pub duplicate_frames: u64,
-    /// Frames that could not be decoded.
-    pub failed_frames: u64,
-}
-
-impl Counters {
-    /// `self - earlier`, field by field.
-    #[must_use]
-    pub const fn since(&self, earlier: &Self) -> Self {
-        Self {
-            native_acks: self.native_acks - earlier.native_acks,
-            compressed_acks: self.compressed_acks - earlier.compressed_acks,
-            compressed_octets: self.compressed_octets - earlier.compressed_octets,
-            uncompressed_octets: self.uncompressed_octets - earlier.uncompressed_octets,
-            frames: self.frames - earlier.frames,
-            refused_acks: self.refused_acks - earlier.refused_acks,
-            flushed_acks: self.flushed_acks - earlier.flushed_acks,
-            hold_limits: self.hold_limits - earlier.hold_limits,
-            reconstituted_acks: self.reconstituted_acks - earlier.reconstituted_acks,
-            duplicate_frames: self.duplicate_frames - earlier.duplicate_frames,
-            failed_frames: self.failed_frames - earlier.failed_frames,
-        }
-    }
-}
-
 /// State for one peer.
 #[derive(Debug)]
 struct Peer<P> {
@@ -165,6 +119,8 @@ struct Peer<P> {
     /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
     retained: Vec<u64>,
     retained_acks: usize,
+    /// Counters by flow; few flows have ACKs for one peer.
+    flows: Vec<(u64, FlowCounters)>,
 }
 
 /// A frame that is made and reaches the NIC at `ready_at`.
@@ -202,6 +158,7 @@ impl<P: AckPacket> Driver<P> {
             natives: Vec::new(),
             retained: Vec::new(),
             retained_acks: 0,
+            flows: Vec::new(),
         };
         Self {
             config,
@@ -215,6 +172,12 @@ impl<P: AckPacket> Driver<P> {
     /// Counters since the start.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Counters of the flow with this [key](AckPacket::flow_key) since the start.
+    pub fn flow_counters(&self, flow: u64) -> FlowCounters {
+        let counted = self.peers.iter().flat_map(|peer| &peer.flows).filter(|(key, _)| *key == flow);
+        counted.fold(FlowCounters::default(), |sum, (_, counters)| sum.plus(counters))
     }
 
     /// The next thing to do. Drain it to `None` after any other call.
@@ -259,29 +222,7 @@ impl<P: AckPacket> Driver<P> {
             state.retained_acks = 0;
         }
         if response.fresh_frames > 0 {
-            let mut sent = Vec::new();
-            for (packets, octets) in
-                state.fresh.drain(..(response.fresh_frames as usize).min(state.fresh.len()))
-            {
-                sent.extend(packets);
-                self.counters.compressed_octets += octets as u64;
-            }
-            state.retained_acks += sent.len();
-            self.counters.compressed_acks += sent.len() as u64;
-            if state.held() == 0 {
-                state.hold_until = None;
-            }
-            for packet in &sent {
-                if !state.retained.contains(&packet.flow_key()) {
-                    state.retained.push(packet.flow_key());
-                }
-                self.bytes.clear();
-                packet.write_to(&mut self.bytes);
-                self.counters.uncompressed_octets += self.bytes.len() as u64;
-            }
-            if self.config.variant == Variant::Opportunistic {
-                self.actions.push_back(Action::Retract(peer, sent));
-            }
+            self.note_sent(peer, response.fresh_frames as usize);
         }
         if heard == Heard::BlockAckRequest {
             return;
@@ -290,6 +231,39 @@ impl<P: AckPacket> Driver<P> {
         if self.config.variant == Variant::MoreData && !more_data {
             // Nothing will come to carry what waits: the race of section 3.3.1, or the end of a burst.
             self.flush(peer);
+        }
+    }
+
+    /// The oldest `frames` in the NIC have ridden for the first time.
+    fn note_sent(&mut self, peer: usize, frames: usize) {
+        let state = &mut self.peers[peer];
+        let mut sent = Vec::new();
+        for (packets, octets) in state.fresh.drain(..frames.min(state.fresh.len())) {
+            let (octets, count) = (octets as u64, packets.len() as u64);
+            self.counters.compressed_octets += octets;
+            for (packet, i) in packets.iter().zip(0..) {
+                let flow = packet.flow_key();
+                if !state.retained.contains(&flow) {
+                    state.retained.push(flow);
+                }
+                self.bytes.clear();
+                packet.write_to(&mut self.bytes);
+                let whole = self.bytes.len() as u64;
+                self.counters.uncompressed_octets += whole;
+                let of_flow = counters_of(&mut state.flows, flow);
+                of_flow.compressed_acks += 1;
+                of_flow.uncompressed_octets += whole;
+                of_flow.compressed_octets += octets * (i + 1) / count - octets * i / count;
+            }
+            sent.extend(packets);
+        }
+        state.retained_acks += sent.len();
+        self.counters.compressed_acks += sent.len() as u64;
+        if state.held() == 0 {
+            state.hold_until = None;
+        }
+        if self.config.variant == Variant::Opportunistic {
+            self.actions.push_back(Action::Retract(peer, sent));
         }
     }
 
@@ -338,8 +312,10 @@ impl<P: AckPacket> Driver<P> {
 
     /// `packets` asked back by [`Action::Retract`] were still there.
     pub fn handle_retracted(&mut self, peer: usize, packet: &P) {
-        self.peers[peer].native_gone(packet.flow_key());
+        let state = &mut self.peers[peer];
+        state.native_gone(packet.flow_key());
         self.counters.native_acks -= 1;
+        counters_of(&mut state.flows, packet.flow_key()).native_acks -= 1;
     }
 
     /// Does what is due.
@@ -467,10 +443,20 @@ impl<P: AckPacket> Driver<P> {
             self.forget_retained(peer);
             self.flush(peer);
         }
-        self.peers[peer].native_queued(flow);
+        let state = &mut self.peers[peer];
+        state.native_queued(flow);
         self.counters.native_acks += 1;
+        counters_of(&mut state.flows, flow).native_acks += 1;
         self.actions.push_back(Action::Send(peer, packet));
     }
+}
+
+fn counters_of(flows: &mut Vec<(u64, FlowCounters)>, flow: u64) -> &mut FlowCounters {
+    let at = flows.iter().position(|(key, _)| *key == flow).unwrap_or_else(|| {
+        flows.push((flow, FlowCounters::default()));
+        flows.len() - 1
+    });
+    &mut flows[at].1
 }
 
 impl<P> Peer<P> {

@@ -2,7 +2,13 @@
 
 use super::driver::{AckPacket, Rides};
 use crate::packet::{Packet, Transport};
+use crate::units::{FlowId, HostId};
 use crate::wire;
+
+/// The [key](AckPacket::flow_key) of what `source` sends in `flow`.
+pub fn flow_key(flow: FlowId, source: HostId) -> u64 {
+    u64::from(flow.0) << 32 | u64::from(source.0)
+}
 
 impl AckPacket for Packet {
     fn write_to(&self, bytes: &mut Vec<u8>) {
@@ -23,6 +29,6 @@ impl AckPacket for Packet {
     }
 
     fn flow_key(&self) -> u64 {
-        u64::from(self.flow.0) << 32 | u64::from(self.source.0)
+        flow_key(self.flow, self.source)
     }
 }

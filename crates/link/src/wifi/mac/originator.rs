@@ -147,6 +147,11 @@ impl<P: Payload> Originator<P> {
         &self.queue
     }
 
+    /// Forgets how long the queue was.
+    pub fn reset_queue_peak(&mut self) {
+        self.queue.reset_peak();
+    }
+
     #[inline]
     pub fn need(&self) -> Need {
         if self.request_due {

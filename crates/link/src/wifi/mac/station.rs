@@ -7,7 +7,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::access::Contention;
 use super::ack_hook::AckHook;
-use super::block_ack::Recipient;
+use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
 use super::originator::{Need, Originator, PpduPlan, Settled};
 use crate::loss::LossProcess;
@@ -58,6 +58,10 @@ pub(crate) struct Station<P> {
     pub counters: StationCounters,
     pub airtime: StationAirtime,
     pub queueing_delay_us: Histogram<u64>,
+    /// Sum of all queueing delays.
+    pub queueing_time: Duration,
+    /// PPDUs of data by the number of their MPDUs; entry 0 stands for one.
+    pub ppdu_sizes: Vec<u64>,
     /// Contends, or counts down after a transmission: on the list of active stations.
     pub active: bool,
     /// Takes part in the exchange on the air; its backoff is drawn at the end of it.
@@ -85,6 +89,8 @@ impl<P: Payload> Station<P> {
             airtime: StationAirtime::default(),
             // Two significant digits; grows as needed.
             queueing_delay_us: Histogram::new(2).expect("2 digits are within what the library allows"),
+            queueing_time: Duration::ZERO,
+            ppdu_sizes: vec![0; usize::from(WINDOW)],
             active: false,
             transmitting: false,
         }
@@ -136,9 +142,10 @@ impl<P: Payload> Station<P> {
                     return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
                 }
                 Need::Data => {
-                    let delays = &mut self.queueing_delay_us;
+                    let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
                     let plan = entry.originator.build(now, lifetime, |delay| {
                         delays.record(delay.as_micros()).expect("the histogram grows as needed");
+                        *time += delay;
                     });
                     self.counters.dropped_mpdus += u64::from(plan.expired);
                     if plan.mpdus > 0 {
@@ -156,6 +163,14 @@ impl<P: Payload> Station<P> {
         self.take_turn(peer);
     }
 
+    /// Forgets delays, queue lengths and sizes so far.
+    pub fn start_measuring(&mut self) {
+        self.queueing_delay_us.reset();
+        self.queueing_time = Duration::ZERO;
+        self.ppdu_sizes.fill(0);
+        self.peers.iter_mut().for_each(|peer| peer.originator.reset_queue_peak());
+    }
+
     /// Books what became of MPDUs.
     pub fn count_settled(&mut self, settled: Settled) {
         self.counters.delivered_first_try += u64::from(settled.first_try);
@@ -171,6 +186,7 @@ impl<P: Payload> Station<P> {
             Outgoing::Data { peer, plan } => {
                 self.counters.data_ppdus += 1;
                 self.counters.data_mpdus += u64::from(plan.mpdus);
+                self.ppdu_sizes[plan.mpdus as usize - 1] += 1;
                 self.counters.retries += u64::from(plan.retries);
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
                 if plan.class() == PayloadClass::Ack {
