@@ -49,7 +49,7 @@ impl Client {
         let mut client = Self { driver, nic: Nic::new(1), queued: Vec::new(), descriptors: 0 };
         client.sends(at(0), ack(0));
         assert_eq!(client.queued, [ack(0)], "no link-layer ACK is expected to come, and no context is there");
-        client.driver.handle_settled(0, &ack(0), true);
+        client.driver.handle_settled(at(0), 0, &ack(0), true);
         client.queued.clear();
         client
     }
@@ -135,6 +135,37 @@ fn a_batch_that_comes_before_the_dma_gets_a_plain_block_ack_and_the_acks_go_as_p
     client.waits(at(1_000_000));
     assert_eq!((client.hears(true), client.descriptors), (0, 0), "they do not go twice");
     assert_eq!(client.driver.counters().flushed_acks, 2);
+}
+
+/// The first ACK of an upload stands behind all of a download in the access point's queue. Those after it
+/// would have to wait as long; they need not stand there too.
+#[test]
+fn acks_behind_a_packet_of_their_flow_wait_until_it_arrived_and_then_ride() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    client.hears(true);
+    client.sends(at(2_000), ack(2));
+    client.sends(at(3_000), ack(3));
+    assert_eq!(client.queued, [ack(1)]);
+    client.waits(at(19_000));
+    assert_eq!(client.hears(true), 0, "they are coded against one that has not arrived");
+    client.driver.handle_settled(at(20_000), 0, &ack(1), true);
+    client.waits(at(20_100));
+    assert!(client.hears(true) > 0);
+    assert_eq!(client.queued, [ack(1)]);
+    assert_eq!(client.driver.counters().compressed_acks, 2);
+}
+
+#[test]
+fn acks_behind_a_packet_follow_it_when_no_more_data_comes() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    client.hears(true);
+    client.sends(at(2_000), ack(2));
+    client.hears(false);
+    assert_eq!(client.queued, [ack(1), ack(2)]);
 }
 
 #[test]

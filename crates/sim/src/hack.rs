@@ -130,7 +130,7 @@ impl HackStations {
             }
             Interrupt::Settled { station, to, payload, delivered } => {
                 if let Some(hack) = self.get(*station) {
-                    hack.driver.handle_settled(peer_index(*station, *to), payload, *delivered);
+                    hack.driver.handle_settled(now, peer_index(*station, *to), payload, *delivered);
                 }
                 *station
             }
@@ -146,7 +146,7 @@ impl HackStations {
                 Action::Send(peer, packet) => {
                     if !channel.enqueue(now, station, peer_id(station, peer), packet) && packet.is_feedback()
                     {
-                        hack.driver.handle_settled(peer, &packet, false);
+                        hack.driver.handle_settled(now, peer, &packet, false);
                     }
                 }
                 Action::Descriptor(peer, frame) => {

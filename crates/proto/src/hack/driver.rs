@@ -103,6 +103,8 @@ struct Peer<P> {
     decoder: Decoder,
     /// The last PPDU said that more data follows.
     more_data: bool,
+    /// Behind packets of their flow that are queued or in the air; to be compressed once those arrived.
+    postponed: VecDeque<P>,
     /// In the frame being built: all of one instant, so that each has its whole turnaround.
     building: Vec<P>,
     building_since: Instant,
@@ -149,6 +151,7 @@ impl<P: AckPacket> Driver<P> {
             encoder: Encoder::new(config.coding, config.appended_limit),
             decoder: Decoder::new(),
             more_data: false,
+            postponed: VecDeque::new(),
             building: Vec::new(),
             building_since: Instant::ZERO,
             finished: VecDeque::new(),
@@ -196,15 +199,17 @@ impl<P: AckPacket> Driver<P> {
             self.actions.push_back(Action::Send(peer, packet));
             return;
         }
-        let state = &mut self.peers[peer];
-        let held = state.held();
-        let may_hold = match self.config.variant {
-            Variant::Timer(_) => state.natives_of(packet.flow_key()) == 0,
-            Variant::MoreData => state.more_data && state.natives_of(packet.flow_key()) == 0,
+        let state = &self.peers[peer];
+        let may_wait = match self.config.variant {
+            Variant::Timer(_) => true,
+            Variant::MoreData => state.more_data,
             // Both ways at once, unless some are beyond recall.
-            Variant::Opportunistic => state.all_natives() as usize == held,
+            Variant::Opportunistic => state.all_natives() as usize == state.held(),
         };
-        let taken = may_hold && self.hold(now, peer, &packet);
+        let behind_natives =
+            self.config.variant != Variant::Opportunistic && state.natives_of(packet.flow_key()) > 0;
+        let taken = may_wait
+            && if behind_natives { self.postpone(now, peer, &packet) } else { self.hold(now, peer, &packet) };
         if taken && self.config.variant != Variant::Opportunistic {
             return;
         }
@@ -290,7 +295,7 @@ impl<P: AckPacket> Driver<P> {
     }
 
     /// A pure ACK queued for `peer` has been acknowledged, or given up.
-    pub fn handle_settled(&mut self, peer: usize, packet: &P, delivered: bool) {
+    pub fn handle_settled(&mut self, now: Instant, peer: usize, packet: &P, delivered: bool) {
         let state = &mut self.peers[peer];
         state.native_gone(packet.flow_key());
         self.bytes.clear();
@@ -299,6 +304,19 @@ impl<P: AckPacket> Driver<P> {
             state.encoder.note_native(&self.bytes);
         } else {
             state.encoder.invalidate(&self.bytes);
+        }
+        let flow = packet.flow_key();
+        if state.natives_of(flow) > 0 {
+            return;
+        }
+        // One round: what has to be postponed again comes behind.
+        for _ in 0..state.postponed.len() {
+            let Some(next) = self.peers[peer].postponed.pop_front() else { break };
+            if next.flow_key() == flow {
+                self.handle_outgoing(now, peer, next);
+            } else {
+                self.peers[peer].postponed.push_back(next);
+            }
         }
     }
 
@@ -332,11 +350,31 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
+    /// Lets an ACK wait until the packets of its flow before it have arrived: the queue they are in would hold it
+    /// up as long. False when too many wait.
+    fn postpone(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
+        let hold_until = now + self.longest_hold();
+        let state = &mut self.peers[peer];
+        if state.unproven_acks() >= RETAINED_ACKS {
+            return false;
+        }
+        state.postponed.push_back(packet.clone());
+        state.hold_until.get_or_insert(hold_until);
+        true
+    }
+
+    fn longest_hold(&self) -> Duration {
+        match self.config.variant {
+            Variant::Timer(delay) => delay,
+            Variant::Opportunistic | Variant::MoreData => self.config.hold_limit,
+        }
+    }
+
     /// Adds an ACK to the frame being built; false when the codec refuses it.
     fn hold(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
-        let turnaround = self.config.turnaround;
+        let (turnaround, hold_until) = (self.config.turnaround, now + self.longest_hold());
         if self.peers[peer].building_since != now {
             self.peers[peer].finish_frame(turnaround);
         }
@@ -356,11 +394,7 @@ impl<P: AckPacket> Driver<P> {
         state.building.push(packet.clone());
         state.building_since = now;
         state.job_at.get_or_insert(now + turnaround);
-        let limit = match self.config.variant {
-            Variant::Timer(delay) => delay,
-            Variant::Opportunistic | Variant::MoreData => self.config.hold_limit,
-        };
-        state.hold_until.get_or_insert(now + limit);
+        state.hold_until.get_or_insert(hold_until);
         true
     }
 
@@ -399,6 +433,7 @@ impl<P: AckPacket> Driver<P> {
         let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|(packets, _)| packets).collect();
         waiting.extend(state.finished.drain(..).flat_map(|finished| finished.packets));
         waiting.append(&mut state.building);
+        waiting.extend(state.postponed.drain(..));
         if waiting.is_empty() {
             return waiting;
         }
@@ -430,7 +465,8 @@ impl<P: AckPacket> Driver<P> {
         let state = &self.peers[peer];
         let in_nic = state.fresh.iter().flat_map(|(packets, _)| packets);
         let on_their_way = state.finished.iter().flat_map(|finished| &finished.packets);
-        if in_nic.chain(on_their_way).chain(&state.building).any(|packet| packet.flow_key() == flow) {
+        let mut waiting = in_nic.chain(on_their_way).chain(&state.building).chain(&state.postponed);
+        if waiting.any(|packet| packet.flow_key() == flow) {
             self.flush(peer);
         }
     }
@@ -465,11 +501,11 @@ impl<P> Peer<P> {
         self.retained_acks + self.held()
     }
 
-    /// ACKs that wait for an acknowledgment to ride on.
+    /// ACKs that wait for an acknowledgment to ride on, or for packets before them.
     fn held(&self) -> usize {
         let in_nic = self.fresh.iter().map(|(packets, _)| packets.len()).sum::<usize>();
         let on_their_way = self.finished.iter().map(|finished| finished.packets.len()).sum::<usize>();
-        self.building.len() + on_their_way + in_nic
+        self.postponed.len() + self.building.len() + on_their_way + in_nic
     }
 
     /// Ends the frame being built; it reaches the NIC a turnaround after its packets came.
