@@ -153,3 +153,25 @@ fn acks_with_sack_blocks_ride_too() {
         assert!(native * 5 < stock, "{standard:?}: {native} went as packets, {stock} without HACK");
     }
 }
+
+/// Half an exchange is left behind when a station goes out of reach: ACKs held and retained, requests
+/// without answers, a window full of what nobody acknowledges.
+#[test]
+fn a_station_that_walks_away_and_comes_back_goes_on_and_disturbs_nobody() {
+    for standard in [Standard::A, Standard::N] {
+        let mut setup = lossless(standard, 2, 1, tcp_config(), hack::Config::default());
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        setup.bss[0].config.stations[0].away = Some((at(1_000), at(2_000)));
+        setup.duration = Duration::from_secs(6);
+        let outcome = run(&setup).unwrap();
+        let delivered = |flow: u32, ms| {
+            let point = outcome.series.iter().find(|point| point.flow.0 == flow && point.at == at(ms));
+            point.unwrap().delivered_total
+        };
+        assert_eq!(delivered(0, 1_100), delivered(0, 2_000), "{standard:?}: out of reach");
+        let (before, after) = (delivered(0, 1_000), delivered(0, 5_900) - delivered(0, 4_900));
+        assert!(after.0 > before.0 / 2, "{standard:?}: {after} in a second, {before} in the first");
+        assert!(outcome.flows[0].hack.unwrap().compressed_acks > 1_000);
+        assert_eq!(outcome.flows[1].sender.unwrap().timeouts, 0, "{standard:?}");
+    }
+}

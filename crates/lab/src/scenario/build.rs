@@ -68,6 +68,10 @@ impl Scenario {
                 uplink_loss: error.up,
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
                 snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
+                away: client.leave.map(|leave| {
+                    let back = client.back.unwrap_or(self.run.duration);
+                    (Instant::ZERO + leave, Instant::ZERO + back)
+                }),
                 downlink_queue: client.ap_queue.unwrap_or(wifi.ap_queue),
                 uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
             }
@@ -192,6 +196,19 @@ mod tests {
         assert_eq!(stations[1].downlink_loss, Loss::Bernoulli(Ratio::from_fraction(0.02).unwrap()));
         assert_eq!(stations[1].uplink_loss, Loss::None);
         assert_eq!(setup.flows[1].start, Instant::ZERO + Duration::from_secs(3));
+    }
+
+    #[test]
+    fn clients_walk_away_and_some_come_back() {
+        let text = "base = \"wlan-11n-150\"\nrun = { duration = \"9 s\" }\n[[client]]\nleave = \"3 s\"\nback = \"4 s\"\n\
+                    [[client]]\nleave = \"5 s\"\n[[client]]\n";
+        let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let away = setup.bss[0].config.stations.iter().map(|station| station.away);
+        assert_eq!(away.collect::<Vec<_>>(), [Some((at(3), at(4))), Some((at(5), at(9))), None]);
+        let text = "base = \"wlan-11n-150\"\n[[client]]\nback = \"4 s\"\n";
+        let error = Scenario::parse("one.toml", text, &[]).unwrap_err().to_string();
+        assert!(error.contains("without having left"), "{error}");
     }
 
     #[test]

@@ -197,6 +197,10 @@ pub struct ClientOverride {
     pub start: Option<Duration>,
     /// When its sources stop offering data.
     pub stop: Option<Duration>,
+    /// When it goes out of reach.
+    pub leave: Option<Duration>,
+    /// When it comes back; `None` for never.
+    pub back: Option<Duration>,
 }
 
 /// Which way data flows.

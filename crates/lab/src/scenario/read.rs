@@ -269,6 +269,13 @@ fn client_overrides(root: &Section<'_>, wifi: Option<&Wifi>) -> Result<Vec<Clien
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
                 client.signal = signal::signal(&section)?;
                 client.hack = section.optional("hack", flag)?;
+                client.leave = section.optional("leave", span)?;
+                client.back = section.optional("back", span)?;
+                if client.back.is_some() && client.leave.is_none_or(|leave| client.back <= Some(leave)) {
+                    return Err(section
+                        .error("back", "comes back without having left")
+                        .allowed("leave before back"));
+                }
                 client.ap_queue = section.optional("ap-queue", queue_limit)?;
                 client.station_queue = section.optional("station-queue", queue_limit)?;
             }

@@ -512,7 +512,9 @@ fn build_stations<P: Payload>(
         let losses = [("data", loss), ("link ack", &client.link_ack_loss)].map(|(what, loss)| {
             LossProcess::new(loss.clone(), Stream::new(seed, &format!("{bss} {what} loss {link}")))
         });
-        Peer::new(id, originator, recipient, losses, noise)
+        let mut peer = Peer::new(id, originator, recipient, losses, noise);
+        peer.away = client.away;
+        peer
     };
     let contention = |name: &str| Contention::new(phy, Stream::new(seed, &format!("{bss} backoff {name}")));
     let clients = || config.stations.iter().zip(&names[1..]).zip(1..);

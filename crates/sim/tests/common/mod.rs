@@ -49,6 +49,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
         uplink_loss: Loss::None,
         link_ack_loss: Loss::None,
         snr: None,
+        away: None,
         downlink_queue: packets(126),
         uplink_queue: packets(1000),
     };

@@ -172,7 +172,7 @@ impl<P: Payload> Bss<P> {
         let len = exchange.response_len + self.appended.len() as u32;
         let peer = &mut to.peers[back];
         let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-        let lost = peer.link_ack_loss.takes() || noisy;
+        let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
         self.phase = Phase::Response { exchange, lost };
     }
 
@@ -181,7 +181,8 @@ impl<P: Payload> Bss<P> {
         let sender = &mut from.peers[peer];
         let start = sender.originator.window_start();
         let mode = sender.originator.control_mode;
-        if sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN)) {
+        let noisy = sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN));
+        if noisy || sender.is_away(exchange.start) {
             self.record(exchange, mode, Outcome::Errored, Frame::BlockAckReq { start });
             return false;
         }
@@ -211,7 +212,7 @@ impl<P: Payload> Bss<P> {
         let mut heard = false;
         let mut left = plan.mpdus;
         let mut octets_before = 0;
-        let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data);
+        let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
         for mpdu in sender.originator.in_flight() {
             left -= 1;
             let noisy = unheard

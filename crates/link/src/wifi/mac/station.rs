@@ -29,6 +29,8 @@ pub(crate) struct Peer<P> {
     pub link_ack_loss: LossProcess,
     /// What noise does to either on the way to this peer.
     pub noise: Option<Noise>,
+    /// When it is out of reach.
+    pub away: Option<(Instant, Instant)>,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
 }
@@ -41,7 +43,12 @@ impl<P> Peer<P> {
         [data_loss, link_ack_loss]: [LossProcess; 2],
         noise: Option<Noise>,
     ) -> Self {
-        Self { id, originator, recipient, data_loss, link_ack_loss, noise, ready: false }
+        Self { id, originator, recipient, data_loss, link_ack_loss, noise, away: None, ready: false }
+    }
+
+    /// True when nothing that is sent at `at` arrives there.
+    pub fn is_away(&self, at: Instant) -> bool {
+        self.away.is_some_and(|(from, to)| (from..to).contains(&at))
     }
 }
 
