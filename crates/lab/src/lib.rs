@@ -22,6 +22,7 @@ pub mod rohc;
 pub mod scenario;
 pub mod scheme;
 pub mod single;
+pub mod station;
 mod stats;
 pub mod store;
 pub mod sweep;

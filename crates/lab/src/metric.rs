@@ -1,8 +1,10 @@
 //! What is measured of a run: one table from which columns, JSON keys and figures' names follow.
 
+use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_proto::hack;
 use tacit_proto::tcp;
+use tacit_proto::units::Duration;
 use tacit_sim::Outcome;
 use tacit_sim::record::{BssOutcome, FlowOutcome, StationOutcome};
 
@@ -66,6 +68,17 @@ impl<'a> View<'a> {
         Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())
     }
 
+    /// Milliseconds that all stations spent on `what` for PPDUs of nothing but pure TCP ACKs.
+    fn spent_on_acks(&self, what: AirtimeUse) -> Option<f64> {
+        self.millis(|station| station.airtime.of(PayloadClass::Ack).get(what))
+    }
+
+    /// Sum over all stations of all channels, in milliseconds.
+    fn millis(&self, time: impl Fn(&StationOutcome) -> Duration) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        self.bss.map(|_| stations.map(time).sum::<Duration>().as_secs_f64() * 1e3)
+    }
+
     /// The station that sent most: the access point of downloads, the busiest client of uploads.
     fn busiest(&self) -> Option<&'a StationOutcome> {
         // Of equals the first: the access point.
@@ -109,10 +122,7 @@ pub const ALL: &[Metric] = &[
     metric(
         "transfer_goodput_bps",
         "payload of each flow over the time from its start to its last octet, start-up included, all flows",
-        |view| {
-            let rate = |flow: &FlowOutcome| flow.delivered_total.0 as f64 * 8.0 / flow.lasted.as_secs_f64();
-            Some(view.outcome.flows.iter().map(rate).sum())
-        },
+        |view| Some(view.outcome.flows.iter().map(FlowOutcome::transfer_goodput_bps).sum()),
     ),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
     metric("tcp_acks_on_air_per_s", "pure TCP ACKs on the air, retransmissions included", |view| {
@@ -223,6 +233,39 @@ pub const ALL: &[Metric] = &[
     metric("airtime_collision", "airtime lost in collisions", |view| view.airtime(AirtimeUse::Collision)),
     metric("airtime_beacon", "airtime of beacons", |view| view.airtime(AirtimeUse::Beacon)),
     metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
+    metric(
+        "tcp_ack_octet_time_ms",
+        "what the octets of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
+        |view| view.millis(|station| station.counters.tcp_ack_octet_time),
+    ),
+    metric(
+        "appended_octet_time_ms",
+        "what the octets of compressed TCP ACKs take at the control rate",
+        |view| view.millis(|station| station.counters.appended_octet_time),
+    ),
+    metric(
+        "tcp_ack_ppdu_time_ms",
+        "PPDUs of nothing but TCP ACKs: first transmissions and repeated ones",
+        |view| {
+            Some(view.spent_on_acks(AirtimeUse::TcpAck)? + view.spent_on_acks(AirtimeUse::Retransmission)?)
+        },
+    ),
+    metric(
+        "tcp_ack_acquisition_ms",
+        "idle time before those PPDUs won the channel: AIFS, backoff, timeouts",
+        |view| view.spent_on_acks(AirtimeUse::Acquisition),
+    ),
+    metric(
+        "tcp_ack_backoff_ms",
+        "AIFS and slots drawn for each of them, shared with others or not",
+        |view| view.millis(|station| station.counters.tcp_ack_backoff),
+    ),
+    metric("tcp_ack_link_ack_ms", "link-layer ACKs that answer them, and the wait for those", |view| {
+        view.spent_on_acks(AirtimeUse::LinkAck)
+    }),
+    metric("tcp_ack_collision_ms", "their share of the airtime lost in collisions", |view| {
+        view.spent_on_acks(AirtimeUse::Collision)
+    }),
     metric("events", "events processed, whole run", |view| Some(view.outcome.events as f64)),
 ];
 

@@ -53,6 +53,8 @@ pub struct FlowRecord {
     pub sink: u32,
     /// Payload bits per second in the measured window.
     pub goodput_bps: f64,
+    /// Payload bits per second from its start to its last octet, start-up included.
+    pub transfer_goodput_bps: f64,
     /// Octets delivered in the whole run.
     pub delivered_bytes: u64,
     /// When the sink had everything, for flows of a fixed size.
@@ -65,6 +67,15 @@ pub struct FlowRecord {
     pub data_segments_sent: Option<u64>,
     /// Pure ACKs the sink sent, for TCP.
     pub acks_sent: Option<u64>,
+    /// ACKs that TCP/HACK drivers sent as packets; null where there are none. Like the next three of the
+    /// whole run, both directions.
+    pub native_acks: Option<u64>,
+    /// ACKs that rode on link-layer ACKs, each counted once.
+    pub compressed_acks: Option<u64>,
+    /// Octets of those.
+    pub compressed_octets: Option<u64>,
+    /// Octets they would have had as IP packets.
+    pub uncompressed_octets: Option<u64>,
 }
 
 /// One sample of one flow.
@@ -124,12 +135,17 @@ pub fn flow_records(outcome: &Outcome) -> Vec<FlowRecord> {
         source: flow.source.0,
         sink: flow.sink.0,
         goodput_bps: flow.goodput_bps(outcome.measured),
+        transfer_goodput_bps: flow.transfer_goodput_bps(),
         delivered_bytes: flow.delivered_total.0,
         completed_s: flow.completed_at.map(|at| at.as_nanos() as f64 / 1e9),
         retransmitted_segments: flow.sender.map(|tcp| tcp.segments_retransmitted),
         rtos: flow.sender.map(|tcp| tcp.timeouts),
         data_segments_sent: flow.sender.map(|tcp| tcp.data_segments_sent),
         acks_sent: flow.receiver.map(|tcp| tcp.acks_sent),
+        native_acks: flow.hack.map(|hack| hack.native_acks),
+        compressed_acks: flow.hack.map(|hack| hack.compressed_acks),
+        compressed_octets: flow.hack.map(|hack| hack.compressed_octets),
+        uncompressed_octets: flow.hack.map(|hack| hack.uncompressed_octets),
     };
     outcome.flows.iter().map(record).collect()
 }

@@ -94,6 +94,7 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| {
             scenario.traffic.transport = Transport::Udp;
             scenario.traffic.udp_rate = None;
+            scenario.traffic.udp_report = None;
             scenario.hack.variant = None;
         },
     },

@@ -18,6 +18,7 @@ use crate::metric;
 use crate::record::{FlowRecord, digest_text, flow_records};
 use crate::scenario::{MAX_CLIENTS, Scenario};
 use crate::scheme;
+use crate::station::{StationRecord, station_records};
 use crate::table::{TextTable, number, number_or_dash};
 
 /// What to run.
@@ -56,6 +57,8 @@ pub struct Single {
     pub measured_s: f64,
     /// The flows.
     pub flows: Vec<FlowRecord>,
+    /// The stations of each channel, the access point first.
+    pub stations: Vec<StationRecord>,
     /// Fractions of the channel's time; null without Wi-Fi.
     pub airtime: Option<AirtimeShares>,
     /// Every metric by name; null where it has no meaning.
@@ -157,6 +160,7 @@ impl Prepared {
             goodput_bps: outcome.goodput_bps(),
             measured_s: outcome.measured.as_secs_f64(),
             flows: flow_records(outcome),
+            stations: station_records(outcome),
             airtime: metrics.airtime(),
             metrics,
         }
@@ -243,12 +247,48 @@ impl Single {
 mod tests {
     use super::*;
 
+    /// What the counters of a run say of each other, flow by flow and station by station.
+    #[test]
+    fn the_accounts_of_flows_and_stations_agree() {
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: ["run.measure-from=0s", "run.duration=2s"].map(String::from).to_vec(),
+            scheme: Some("hack-more-data".into()),
+            clients: Some(3),
+            seed: 1,
+            ..Options::default()
+        };
+        let single = prepare(&options).unwrap().run().unwrap();
+        let [access_point, clients @ ..] = &single.stations[..] else { panic!("stations") };
+        assert_eq!((clients.len(), single.flows.len()), (3, 3));
+        for (client, flow) in clients.iter().zip(&single.flows) {
+            let driver = client.hack.as_ref().unwrap();
+            assert_eq!(flow.sink, client.host);
+            assert_eq!(flow.native_acks, Some(driver.native_acks));
+            assert_eq!(flow.compressed_acks, Some(driver.compressed_acks));
+            assert_eq!(flow.compressed_octets, Some(driver.compressed_octets));
+            assert_eq!(flow.uncompressed_octets, Some(driver.uncompressed_octets));
+            // Those that still wait are neither.
+            let sent = driver.native_acks + driver.compressed_acks;
+            assert!((0..=126).contains(&(flow.acks_sent.unwrap() - sent)), "{flow:?} {driver:?}");
+            assert!(driver.compression_ratio.unwrap() > 5.0);
+            assert!(client.augmented_within_aifs <= client.augmented_link_acks);
+            assert!(client.augmented_link_acks <= client.link_acks);
+        }
+        let sent: u64 = access_point.ppdu_sizes.iter().zip(1..).map(|(ppdus, mpdus)| ppdus * mpdus).sum();
+        assert_eq!(sent, access_point.data_mpdus);
+        assert_eq!(access_point.ppdu_sizes.iter().sum::<u64>(), access_point.data_ppdus);
+        assert!(access_point.queue_peak_packets <= 126, "the limit of a queue");
+        let mean = access_point.queue_mean_packets;
+        assert!((1.0..3.0 * 126.0).contains(&mean), "{mean} in three queues");
+    }
+
     #[test]
     fn json_has_the_promised_keys() {
         let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
         let single = prepare(&options).unwrap().run().unwrap();
         let json = serde_json::to_value(&single).unwrap();
-        for key in ["digest", "goodput_bps", "flows", "airtime"] {
+        for key in ["digest", "goodput_bps", "flows", "stations", "airtime"] {
             assert!(json.get(key).is_some(), "{key}");
         }
         assert_eq!(json["airtime"].as_object().unwrap().len(), AirtimeUse::ALL.len());

@@ -34,6 +34,6 @@ impl Payload for Packet {
 
     #[inline]
     fn class(&self) -> PayloadClass {
-        if self.is_pure_ack() { PayloadClass::Ack } else { PayloadClass::Data }
+        if self.is_feedback() { PayloadClass::Ack } else { PayloadClass::Data }
     }
 }

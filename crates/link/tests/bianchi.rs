@@ -43,6 +43,7 @@ fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
         uplink_loss: Loss::None,
         link_ack_loss: Loss::None,
         snr: None,
+        away: None,
         downlink_queue: QueueLimit::default(),
         uplink_queue: QueueLimit { packets: Some(2), bytes: None },
     };

@@ -33,6 +33,7 @@ fn config(standard: Standard, mbps: u64) -> BssConfig {
         uplink_loss: Loss::None,
         link_ack_loss: Loss::None,
         snr: None,
+        away: None,
         downlink_queue: QueueLimit::default(),
         uplink_queue: QueueLimit::default(),
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use rustc_hash::FxHasher;
 use tacit_link::{Payload, PayloadClass};
-use tacit_proto::hack::AckPacket;
+use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::units::{Bytes, HostId};
 use tacit_proto::{Packet, wire};
 use tacit_sim::Carried;
@@ -176,7 +176,11 @@ impl Payload for Frame {
     }
 
     fn class(&self) -> PayloadClass {
-        if AckPacket::is_pure_ack(self) { PayloadClass::Ack } else { PayloadClass::Data }
+        match self {
+            Self::Simulated(packet) => packet.class(),
+            Self::Live(datagram) if datagram.summary.is_pure_ack() => PayloadClass::Ack,
+            Self::Live(_) => PayloadClass::Data,
+        }
     }
 }
 
@@ -194,10 +198,11 @@ impl AckPacket for Frame {
         Some(Self::Live(Datagram::new(bytes, HostId(u32::MAX))))
     }
 
-    fn is_pure_ack(&self) -> bool {
+    fn rides(&self) -> Rides {
         match self {
-            Self::Simulated(packet) => AckPacket::is_pure_ack(packet),
-            Self::Live(datagram) => datagram.summary.is_pure_ack(),
+            Self::Simulated(packet) => packet.rides(),
+            Self::Live(datagram) if datagram.summary.is_pure_ack() => Rides::Compressed,
+            Self::Live(_) => Rides::Never,
         }
     }
 
@@ -263,14 +268,18 @@ mod tests {
         Frame::Live(Datagram::new(&octets, HostId(0)))
     }
 
+    fn rides(frame: &Frame) -> bool {
+        frame.rides() == Rides::Compressed
+    }
+
     #[test]
     fn a_pure_ack_has_no_payload_and_no_flag_but_ack() {
-        assert!(frame(|tcp| tcp.ack(9), b"").is_pure_ack());
-        assert!(!frame(|tcp| tcp.ack(9), b"x").is_pure_ack());
-        assert!(!frame(|tcp| tcp.ack(9).syn(), b"").is_pure_ack());
-        assert!(!frame(|tcp| tcp.ack(9).fin(), b"").is_pure_ack());
-        assert!(!frame(|tcp| tcp.ack(9).rst(), b"").is_pure_ack());
-        assert!(!frame(|tcp| tcp, b"").is_pure_ack());
+        assert!(rides(&frame(|tcp| tcp.ack(9), b"")));
+        assert!(!rides(&frame(|tcp| tcp.ack(9), b"x")));
+        assert!(!rides(&frame(|tcp| tcp.ack(9).syn(), b"")));
+        assert!(!rides(&frame(|tcp| tcp.ack(9).fin(), b"")));
+        assert!(!rides(&frame(|tcp| tcp.ack(9).rst(), b"")));
+        assert!(!rides(&frame(|tcp| tcp, b"")));
     }
 
     #[test]
@@ -278,7 +287,7 @@ mod tests {
         let Frame::Live(ack) = frame(|tcp| tcp.ack(9), b"") else { panic!("a live frame") };
         let mut octets = ack.octets().to_vec();
         octets[6] = 0x20;
-        assert!(!Frame::Live(Datagram::new(&octets, HostId(0))).is_pure_ack());
+        assert!(!rides(&Frame::Live(Datagram::new(&octets, HostId(0)))));
     }
 
     #[test]

@@ -97,4 +97,13 @@ impl Packet {
     pub fn is_pure_ack(&self) -> bool {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
     }
+
+    /// True for what only tells a sender what arrived: a pure TCP ACK, or a [report](crate::udp::Reporter).
+    #[inline]
+    pub fn is_feedback(&self) -> bool {
+        match &self.transport {
+            Transport::Tcp(segment) => segment.is_pure_ack(),
+            Transport::Udp(datagram) => datagram.is_report(),
+        }
+    }
 }

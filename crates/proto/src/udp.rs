@@ -21,6 +21,23 @@ impl Datagram {
     pub const HEADER_LEN: u32 = 8;
     /// The smallest payload: the number.
     pub const MIN_PAYLOAD: u32 = 8;
+    /// Set in the number of a report.
+    const REPORT: u64 = 1 << 63;
+
+    /// A report that `count` datagrams arrived so far.
+    const fn report(count: u64) -> Self {
+        Self { number: count | Self::REPORT, payload_len: Self::MIN_PAYLOAD }
+    }
+
+    /// True for what a [`Reporter`] sends.
+    pub const fn is_report(&self) -> bool {
+        self.number & Self::REPORT != 0
+    }
+
+    /// How many datagrams arrived, for a report.
+    const fn reported(&self) -> Option<u64> {
+        if self.is_report() { Some(self.number & !Self::REPORT) } else { None }
+    }
 }
 
 /// When a [`Sender`] sends.
@@ -42,6 +59,8 @@ pub struct Sender {
     sent: u64,
     /// No more than this many.
     limit: u64,
+    /// Datagrams that arrived, as far as reports told.
+    reported: u64,
 }
 
 impl Sender {
@@ -70,7 +89,15 @@ impl Sender {
     }
 
     fn new(ends: Ends, ip: IpVersion, payload_len: u32, pace: Pace) -> Self {
-        Self { ends, ip, payload_len: payload_len.max(Datagram::MIN_PAYLOAD), pace, sent: 0, limit: u64::MAX }
+        Self {
+            ends,
+            ip,
+            payload_len: payload_len.max(Datagram::MIN_PAYLOAD),
+            pace,
+            sent: 0,
+            limit: u64::MAX,
+            reported: 0,
+        }
     }
 
     /// Stops after `datagrams`.
@@ -82,6 +109,11 @@ impl Sender {
     /// Datagrams sent so far.
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Datagrams that arrived, by the latest report; 0 where nobody reports.
+    pub fn reported(&self) -> u64 {
+        self.reported
     }
 
     /// The next datagram at once, whatever the pace; `None` only beyond the limit.
@@ -109,8 +141,12 @@ impl Endpoint for Sender {
     type Packet = Packet;
     type Event = ();
 
-    /// A source listens to nobody.
-    fn handle_packet(&mut self, _now: Instant, _packet: Packet) {}
+    /// A source listens to reports; counts only grow, so one that was overtaken changes nothing.
+    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
+        if let Transport::Udp(datagram) = packet.transport {
+            self.reported = self.reported.max(datagram.reported().unwrap_or(0));
+        }
+    }
 
     /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
@@ -230,6 +266,70 @@ impl Receiver {
     }
 }
 
+/// Tells a source how many of its datagrams arrived: one report for all that come within an interval of the
+/// first that was not reported, none while nothing comes. A report is cumulative, so a later one covers for
+/// one that was lost.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    /// From the sink's side.
+    ends: Ends,
+    ip: IpVersion,
+    interval: Duration,
+    due: Option<Instant>,
+    arrived: u64,
+    sent: u64,
+}
+
+impl Reporter {
+    /// A reporter at the sink, which is `ends.local`.
+    pub fn new(ends: Ends, ip: IpVersion, interval: Duration) -> Self {
+        Self { ends, ip, interval, due: None, arrived: 0, sent: 0 }
+    }
+
+    /// Reports sent so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+}
+
+impl Endpoint for Reporter {
+    type Packet = Packet;
+    type Event = ();
+
+    /// Counts a datagram.
+    fn handle_packet(&mut self, now: Instant, _datagram: Packet) {
+        self.arrived += 1;
+        self.due.get_or_insert(now + self.interval);
+    }
+
+    /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        self.due.take_if(|due| *due <= now)?;
+        let identification = match self.ip {
+            IpVersion::V4 => self.sent as u16,
+            IpVersion::V6 => 0,
+        };
+        self.sent += 1;
+        Some(Packet {
+            flow: self.ends.flow,
+            source: self.ends.local,
+            destination: self.ends.remote,
+            ip: IpHeader { version: self.ip, ecn: Ecn::NotEct, identification },
+            transport: Transport::Udp(Datagram::report(self.arrived)),
+        })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,6 +378,25 @@ mod tests {
             })
             .collect();
         assert_eq!(numbers, [0, 1, 2]);
+    }
+
+    #[test]
+    fn one_report_covers_an_interval() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut source = Sender::saturating(ENDS, IpVersion::V4, 1472);
+        let back = Ends { local: ENDS.remote, remote: ENDS.local, ..ENDS };
+        let mut sink = Reporter::new(back, IpVersion::V4, Duration::from_millis(10));
+        assert_eq!(sink.poll_timeout(), None, "nothing came, nothing to tell");
+        for ms in [0, 4, 9] {
+            sink.handle_packet(at(ms), source.next_packet().unwrap());
+            assert_eq!(sink.poll_transmit(at(ms)), None);
+        }
+        assert_eq!(sink.poll_timeout(), Some(at(10)));
+        let report = sink.poll_transmit(at(10)).unwrap();
+        assert!(report.is_feedback());
+        source.handle_packet(at(11), report);
+        assert_eq!(source.reported(), 3);
+        assert_eq!((sink.poll_timeout(), sink.sent()), (None, 1));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use tacit_proto::tcp::{self, Connection, Ends};
 use tacit_proto::udp::{self, Datagram};
 use tacit_proto::units::{Bytes, Duration, FlowId, Instant, SeqNumber};
 
+use crate::record::Reports;
 use crate::setup::{FlowSetup, Traffic};
 
 /// Octets a bulk source keeps written ahead of what TCP has sent.
@@ -48,11 +49,12 @@ pub(crate) struct TcpFlow {
     size: Option<u64>,
 }
 
-/// Datagrams one way; the receiver only counts.
+/// Datagrams one way; the receiver counts, and reports where it is told to.
 #[derive(Debug)]
 pub(crate) struct UdpFlow {
     sender: udp::Sender,
     receiver: udp::Receiver,
+    reporter: Option<Box<udp::Reporter>>,
     packet_len: Bytes,
 }
 
@@ -71,7 +73,7 @@ impl Flow {
                     size: size.map(|size| size.0),
                 }))
             }
-            Traffic::Udp { ip, payload, rate } => {
+            Traffic::Udp { ip, payload, rate, report_after } => {
                 let ends = Ends { flow: id, local: setup.source, remote: setup.sink };
                 let payload_len = payload.0 as u32;
                 let sender = match rate {
@@ -82,7 +84,9 @@ impl Flow {
                 };
                 let headers = ip.header_len() + Datagram::HEADER_LEN;
                 let packet_len = Bytes(u64::from(headers + payload_len.max(Datagram::MIN_PAYLOAD)));
-                Protocol::Udp(UdpFlow { sender, receiver: udp::Receiver::new(), packet_len })
+                let back = Ends { flow: id, local: setup.sink, remote: setup.source };
+                let reporter = report_after.map(|after| Box::new(udp::Reporter::new(back, *ip, after)));
+                Protocol::Udp(UdpFlow { sender, receiver: udp::Receiver::new(), reporter, packet_len })
             }
         };
         Self { id, setup, transport, completed_at: None, delivered_before: 0, stopped: false }
@@ -120,9 +124,13 @@ impl Flow {
                     }
                 }
             }
+            Protocol::Udp(udp) if end == End::Source => udp.sender.handle_packet(now, packet),
             Protocol::Udp(udp) => {
                 if let Transport::Udp(datagram) = packet.transport {
                     udp.receiver.receive(datagram);
+                }
+                if let Some(reporter) = &mut udp.reporter {
+                    reporter.handle_packet(now, packet);
                 }
             }
         }
@@ -144,8 +152,11 @@ impl Flow {
                 while connection.poll_event().is_some() {}
                 packet
             }
-            Protocol::Udp(udp) if end == End::Source && !self.stopped => udp.sender.poll_transmit(now),
-            Protocol::Udp(_) => None,
+            Protocol::Udp(udp) => match end {
+                End::Source if self.stopped => None,
+                End::Source => udp.sender.poll_transmit(now),
+                End::Sink => udp.reporter.as_mut()?.poll_transmit(now),
+            },
         }
     }
 
@@ -154,8 +165,9 @@ impl Flow {
         match (&self.transport, end) {
             (Protocol::Tcp(tcp), End::Source) => tcp.source.poll_timeout(),
             (Protocol::Tcp(tcp), End::Sink) => tcp.sink.poll_timeout(),
-            (Protocol::Udp(udp), End::Source) if !self.stopped => udp.sender.poll_timeout(),
-            (Protocol::Udp(_), _) => None,
+            (Protocol::Udp(_), End::Source) if self.stopped => None,
+            (Protocol::Udp(udp), End::Source) => udp.sender.poll_timeout(),
+            (Protocol::Udp(udp), End::Sink) => udp.reporter.as_ref()?.poll_timeout(),
         }
     }
 
@@ -191,17 +203,30 @@ impl Flow {
 
     /// What must hold at any time, or what broke.
     pub fn check(&self) -> Result<(), String> {
-        if let Protocol::Tcp(tcp) = &self.transport
-            && self.delivered() > tcp.written
-        {
-            return Err(format!(
-                "{} delivered {} octets of {} written",
+        match &self.transport {
+            Protocol::Tcp(tcp) if self.delivered() > tcp.written => {
+                Err(format!("{} delivered {} octets of {} written", self.id, self.delivered(), tcp.written))
+            }
+            Protocol::Udp(udp) if udp.sender.reported() > udp.receiver.counts().datagrams => Err(format!(
+                "{} was told of {} datagrams, but {} arrived",
                 self.id,
-                self.delivered(),
-                tcp.written
-            ));
+                udp.sender.reported(),
+                udp.receiver.counts().datagrams
+            )),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What the sink told the source, for datagrams with reports.
+    pub fn reports(&self) -> Option<Reports> {
+        match &self.transport {
+            Protocol::Udp(UdpFlow { sender, receiver, reporter: Some(reporter), .. }) => Some(Reports {
+                sent: reporter.sent(),
+                reported_datagrams: sender.reported(),
+                arrived_datagrams: receiver.counts().datagrams,
+            }),
+            _ => None,
+        }
     }
 
     /// Counters of both ends, for TCP.

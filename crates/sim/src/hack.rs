@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use tacit_link::wifi::{Bss, Interrupt, StationId};
-use tacit_proto::hack::{Action, Config, Counters, Driver};
-use tacit_proto::units::Instant;
+use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides, flow_key};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 
 use crate::Carried;
 
@@ -22,8 +22,11 @@ struct HackStation<P> {
     driver: Driver<P>,
     /// Which peers speak it too: learnt at association.
     capable: Vec<bool>,
-    /// Pure ACKs given to the driver for each peer, oldest first.
-    given: Vec<VecDeque<P>>,
+    /// ACKs and reports given to the driver for each peer, and when, oldest first.
+    given: Vec<VecDeque<(Instant, P)>>,
+    /// When the NIC last put together an acknowledgment for each peer.
+    answered_at: Vec<Instant>,
+    turnaround: Duration,
     before: Counters,
 }
 
@@ -32,8 +35,8 @@ struct HackStation<P> {
 pub(crate) enum Outcome<P> {
     /// Pass a reconstituted ACK up at `station`.
     Deliver { station: StationId, packet: P },
-    /// An ACK was reconstituted that nobody sent.
-    Wrong { station: StationId, packet: P },
+    /// An ACK was reconstituted that nobody sent, or before its sender's host can have made it.
+    Wrong { station: StationId, packet: P, what: &'static str },
 }
 
 impl<P: Carried> HackStations<P> {
@@ -48,6 +51,8 @@ impl<P: Carried> HackStations<P> {
                 HackStation {
                     driver: Driver::new(config, capable.len()),
                     given: vec![VecDeque::new(); capable.len()],
+                    answered_at: vec![Instant::ZERO; capable.len()],
+                    turnaround: config.turnaround,
                     capable,
                     before: Counters::default(),
                 }
@@ -76,12 +81,12 @@ impl<P: Carried> HackStations<P> {
     pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
         let peer = peer_index(from, to);
         let Some(hack) = self.get(from).filter(|hack| hack.capable[peer]) else { return Some(packet) };
-        if packet.is_pure_ack() {
+        if packet.rides() != Rides::Never {
             let given = &mut hack.given[peer];
             if given.len() == REMEMBERED {
                 given.pop_front();
             }
-            given.push_back(packet.clone());
+            given.push_back((now, packet.clone()));
         }
         hack.driver.handle_outgoing(now, peer, packet);
         None
@@ -102,11 +107,13 @@ impl<P: Carried> HackStations<P> {
     }
 
     /// Tells the driver it concerns; returns its station.
-    pub fn interrupt(&mut self, interrupt: &Interrupt<P>) -> StationId {
+    pub fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>) -> StationId {
         match interrupt {
             Interrupt::Received { station, from, heard, more_data, response } => {
                 if let Some(hack) = self.get(*station) {
-                    hack.driver.handle_received(peer_index(*station, *from), *heard, *more_data, *response);
+                    let peer = peer_index(*station, *from);
+                    hack.answered_at[peer] = now;
+                    hack.driver.handle_received(peer, *heard, *more_data, *response);
                 }
                 *station
             }
@@ -118,7 +125,7 @@ impl<P: Carried> HackStations<P> {
             }
             Interrupt::Settled { station, to, payload, delivered } => {
                 if let Some(hack) = self.get(*station) {
-                    hack.driver.handle_settled(peer_index(*station, *to), payload, *delivered);
+                    hack.driver.handle_settled(now, peer_index(*station, *to), payload, *delivered);
                 }
                 *station
             }
@@ -132,11 +139,11 @@ impl<P: Carried> HackStations<P> {
             let hack = self.get(station)?;
             match hack.driver.poll_action()? {
                 Action::Send(peer, packet) => {
-                    let ack = packet.is_pure_ack().then(|| packet.clone());
+                    let ack = (packet.rides() != Rides::Never).then(|| packet.clone());
                     if !channel.enqueue(now, station, peer_id(station, peer), packet)
                         && let Some(ack) = ack
                     {
-                        hack.driver.handle_settled(peer, &ack, false);
+                        hack.driver.handle_settled(now, peer, &ack, false);
                     }
                 }
                 Action::Descriptor(peer, frame) => {
@@ -173,21 +180,36 @@ impl<P: Carried> HackStations<P> {
     }
 
     /// A reconstituted ACK must be one that the sender's driver was given, in the order of its flow and
-    /// once. That one is passed up: it may know more than its bytes say.
+    /// once, and a host turnaround before the acknowledgment it came on was made. That one is passed up: it
+    /// may know more than its bytes say.
     fn check(&mut self, station: StationId, from: StationId, packet: P) -> Outcome<P> {
-        let Some(sender) = self.get(from) else { return Outcome::Wrong { station, packet } };
-        let given = &mut sender.given[peer_index(from, station)];
-        match given.iter().position(|ack| *ack == packet) {
-            Some(at) => {
-                let packet = given[at].clone();
-                let mut position = 0;
-                given.retain(|ack| {
-                    position += 1;
-                    position > at + 1 || ack.flow_key() != packet.flow_key()
-                });
-                Outcome::Deliver { station, packet }
+        let wrong = |packet, what| Outcome::Wrong { station, packet, what };
+        let Some(sender) = self.get(from) else { return wrong(packet, "from a stock station") };
+        let peer = peer_index(from, station);
+        let given = &mut sender.given[peer];
+        let Some(at) = given.iter().position(|(_, ack)| *ack == packet) else {
+            return wrong(packet, "nobody sent");
+        };
+        if given[at].0 + sender.turnaround > sender.answered_at[peer] {
+            return wrong(packet, "rode before its host turnaround");
+        }
+        let packet = given[at].1.clone();
+        let mut position = 0;
+        given.retain(|(_, ack)| {
+            position += 1;
+            position > at + 1 || ack.flow_key() != packet.flow_key()
+        });
+        Outcome::Deliver { station, packet }
+    }
+
+    /// Drivers do what is due when it is due; above all none lets an ACK wait beyond its limit.
+    pub fn check_deadlines(&self, now: Instant) -> Result<(), String> {
+        let late = |hack: &HackStation<P>| hack.driver.poll_timeout().is_some_and(|due| due < now);
+        match self.stations.iter().flatten().find(|hack| late(hack)) {
+            Some(hack) => {
+                Err(format!("a driver was to act at {:?}, before {now}", hack.driver.poll_timeout()))
             }
-            None => Outcome::Wrong { station, packet },
+            None => Ok(()),
         }
     }
 
@@ -202,6 +224,17 @@ impl<P: Carried> HackStations<P> {
     pub fn counters(&self, station: StationId) -> Option<Counters> {
         let hack = self.stations.get(station.index())?.as_ref()?;
         Some(hack.driver.counters().since(&hack.before))
+    }
+
+    /// What all drivers counted of a flow since the start, its two directions together; `None` where there is
+    /// no driver.
+    pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> Option<FlowCounters> {
+        let drivers = || self.stations.iter().flatten().map(|hack| &hack.driver);
+        drivers().next()?;
+        let counted = ends
+            .into_iter()
+            .flat_map(|end| drivers().map(move |driver| driver.flow_counters(flow_key(flow, end))));
+        Some(counted.fold(FlowCounters::default(), |sum, more| sum.plus(&more)))
     }
 
     /// Frames that could not be decoded, since the start, at all stations.

@@ -1,6 +1,6 @@
 //! What a run leaves behind.
 
-use tacit_link::wifi::Airtime;
+use tacit_link::wifi::{Airtime, StationAirtime};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
@@ -52,12 +52,36 @@ pub struct FlowOutcome {
     pub sender: Option<tcp::Counters>,
     /// TCP's own counters over the whole run: the sink's end.
     pub receiver: Option<tcp::Counters>,
+    /// What the sink told the source over the whole run, for datagrams with reports.
+    pub reports: Option<Reports>,
+    /// What became of its ACKs at TCP/HACK drivers over the whole run; `None` where there are none.
+    pub hack: Option<hack::FlowCounters>,
+}
+
+/// What a sink of datagrams told their source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reports {
+    /// Reports sent.
+    pub sent: u64,
+    /// Datagrams that arrived, as far as the source knows.
+    pub reported_datagrams: u64,
+    /// Datagrams that arrived.
+    pub arrived_datagrams: u64,
 }
 
 impl FlowOutcome {
     /// Payload bits per second of a window of `measured`.
     pub fn goodput_bps(&self, measured: Duration) -> f64 {
         self.delivered.0 as f64 * 8.0 / measured.as_secs_f64()
+    }
+
+    /// Payload bits per second from its start to its last octet, start-up included; 0 for a flow that never
+    /// started.
+    pub fn transfer_goodput_bps(&self) -> f64 {
+        match self.lasted {
+            Duration::ZERO => 0.0,
+            lasted => self.delivered_total.0 as f64 * 8.0 / lasted.as_secs_f64(),
+        }
     }
 }
 
@@ -81,10 +105,18 @@ pub struct StationOutcome {
     pub host: HostId,
     /// What it sent.
     pub counters: tacit_link::wifi::StationCounters,
+    /// Its part of the channel's time.
+    pub airtime: StationAirtime,
     /// What its TCP/HACK driver did; `None` for a stock one.
     pub hack: Option<hack::Counters>,
     /// Time from queueing to first transmission of the packets it sent, in microseconds.
     pub queueing_delay_us: Percentiles,
+    /// Sum of those times; over the measured window it is the mean number of packets queued (Little's law).
+    pub queueing_time: Duration,
+    /// Most packets that waited at once in one of its queues.
+    pub queue_peak_packets: u64,
+    /// PPDUs of data it sent, by the number of their MPDUs: entry 0 counts those of one.
+    pub ppdu_sizes: Vec<u64>,
 }
 
 /// Percentiles of a distribution; zero when it is empty.

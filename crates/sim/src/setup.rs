@@ -131,5 +131,7 @@ pub enum Traffic {
         payload: Bytes,
         /// Payload bits per second, evenly spaced; `None` keeps the first queue full.
         rate: Option<BitRate>,
+        /// The sink tells the source what arrived this long after something did; `None` tells nothing.
+        report_after: Option<Duration>,
     },
 }

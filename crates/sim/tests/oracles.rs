@@ -5,10 +5,12 @@ mod common;
 
 use common::*;
 use tacit_link::loss::Loss;
-use tacit_link::wifi::AirtimeUse;
+use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::phy::Standard;
+use tacit_link::wifi::{Airtime, AirtimeUse};
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Setup, run};
 
@@ -63,6 +65,7 @@ fn constant_bit_rate_is_constant() {
         ip: tacit_proto::packet::IpVersion::V6,
         payload: Bytes(1000),
         rate: Some(BitRate::from_mbps(8)),
+        report_after: None,
     };
     let outcome = run(&wlan(Standard::A, 54, 2, &traffic)).unwrap();
     for flow in &outcome.flows {
@@ -93,6 +96,64 @@ fn airtime_adds_up_to_the_window_exactly() {
         assert_eq!(sum, outcome.measured);
         assert!(airtime.get(AirtimeUse::TcpAck) > Duration::ZERO);
     }
+}
+
+/// Who is charged for what: nothing on a channel is left over, and nothing counts twice.
+#[test]
+fn what_stations_spend_adds_up_to_what_the_channel_spent() {
+    for (standard, mbps) in [(Standard::A, 54), (Standard::N, 150)] {
+        let setup = wlan(standard, mbps, 3, &bulk(tcp::Config::default()));
+        let outcome = run(&setup).unwrap();
+        let channel = &outcome.bss[0];
+        for what in AirtimeUse::ALL {
+            let spent: Duration = channel.stations.iter().map(|station| station.airtime.get(what)).sum();
+            let booked = channel.airtime.get(what);
+            match what {
+                AirtimeUse::Idle => assert_eq!(spent, Duration::ZERO, "nobody is charged for quiet"),
+                // What the end of the run cuts off has no winner, and no responder.
+                AirtimeUse::Acquisition => {
+                    assert!(
+                        spent <= booked && booked - spent < Duration::from_micros(500),
+                        "{spent} {booked}"
+                    );
+                }
+                _ => assert_eq!(spent, booked, "{what:?}"),
+            }
+        }
+        let [access_point, clients @ ..] = &channel.stations[..] else { panic!("stations") };
+        let acks = |station: &StationOutcome| *station.airtime.of(PayloadClass::Ack);
+        assert_eq!(acks(access_point), Airtime::default(), "downloads are acknowledged by the clients");
+        for client in clients {
+            assert!(acks(client).get(AirtimeUse::Acquisition) > Duration::ZERO);
+            // A retry costs more slots than a first try, and no wait is longer than all that is drawn.
+            assert!(acks(client).get(AirtimeUse::Acquisition) < client.counters.tcp_ack_backoff * 2);
+            assert_eq!(client.airtime.of(PayloadClass::Data).get(AirtimeUse::Data), Duration::ZERO);
+        }
+    }
+}
+
+/// One ACK per pair of segments of 1500 octets at 54 Mb/s and nobody else on the air: each costs what a
+/// calculation with a pencil gives.
+#[test]
+fn an_ack_costs_its_octets_a_backoff_and_a_link_layer_ack() {
+    let mut setup = wlan(Standard::A, 54, 1, &bulk(tcp::Config::default()));
+    setup.bss[0].config.beacon_interval = None;
+    // So slow a wire that no data waits at the access point while an ACK does.
+    setup.wired[0].forward.rate = BitRate::from_mbps(1);
+    setup.duration = Duration::from_secs(20);
+    let client = &run(&setup).unwrap().bss[0].stations[1];
+    let acks = client.counters.tcp_ack_ppdus;
+    assert!(acks > 500, "{acks}");
+    assert_eq!(client.counters.tcp_ack_octets, acks * 52, "IPv4, TCP and timestamps");
+    assert_eq!(client.counters.tcp_ack_octet_time.as_nanos() / acks, (52_u64 * 8 * 1_000).div_ceil(54));
+    let airtime = client.airtime.of(PayloadClass::Ack);
+    // 16 + 8 * 88 + 6 bits in four symbols of 216; SIFS and an ACK of 28 us.
+    assert_eq!(airtime.get(AirtimeUse::TcpAck), Duration::from_micros(36) * acks);
+    assert_eq!(airtime.get(AirtimeUse::LinkAck), Duration::from_micros(16 + 28) * acks);
+    // Alone, it waits for its own backoff and nothing else; the mean of 0 to 15 slots is 7.5.
+    let acquisition = airtime.get(AirtimeUse::Acquisition);
+    assert_eq!(acquisition, client.counters.tcp_ack_backoff);
+    assert_near((acquisition.as_nanos() / acks) as f64, 34_000.0 + 7.5 * 9_000.0, 0.05);
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub const ALL: &[Bundled] = bundled![
     "hack/fig9-two-clients",
     "hack/table1",
     "hack/table2",
+    "hack/table3",
     "hack/crosscheck",
     "hack/fig10",
     "hack/fig11",

@@ -5,7 +5,7 @@ use tacit_proto::packet::IpVersion;
 use tacit_proto::units::{Bytes, Duration, HostId, Instant};
 use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
 
-use super::{ClientOverride, Direction, Scenario, Transport, Wifi};
+use super::{ClientOverride, Direction, Scenario, TrafficPlan, Transport, Wifi};
 use crate::error::InputError;
 
 /// The access point, or the only client where there is no Wi-Fi.
@@ -79,6 +79,10 @@ impl Scenario {
                 uplink_loss: error.up,
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
                 snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
+                away: client.leave.map(|leave| {
+                    let back = client.back.unwrap_or(self.run.duration);
+                    (Instant::ZERO + leave, Instant::ZERO + back)
+                }),
                 downlink_queue: client.ap_queue.unwrap_or(wifi.ap_queue),
                 uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
             }
@@ -145,7 +149,8 @@ impl Scenario {
         match self.traffic.transport {
             Transport::Tcp => Traffic::Tcp { config: self.tcp, size: self.traffic.size },
             Transport::Udp => {
-                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate: self.traffic.udp_rate }
+                let TrafficPlan { udp_rate: rate, udp_report: report_after, .. } = self.traffic;
+                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate, report_after }
             }
         }
     }
@@ -202,6 +207,19 @@ mod tests {
         assert_eq!(stations[1].downlink_loss, Loss::Bernoulli(Ratio::from_fraction(0.02).unwrap()));
         assert_eq!(stations[1].uplink_loss, Loss::None);
         assert_eq!(setup.flows[1].start, Instant::ZERO + Duration::from_secs(3));
+    }
+
+    #[test]
+    fn clients_walk_away_and_some_come_back() {
+        let text = "base = \"wlan-11n-150\"\nrun = { duration = \"9 s\" }\n[[client]]\nleave = \"3 s\"\nback = \"4 s\"\n\
+                    [[client]]\nleave = \"5 s\"\n[[client]]\n";
+        let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let away = setup.bss[0].config.stations.iter().map(|station| station.away);
+        assert_eq!(away.collect::<Vec<_>>(), [Some((at(3), at(4))), Some((at(5), at(9))), None]);
+        let text = "base = \"wlan-11n-150\"\n[[client]]\nback = \"4 s\"\n";
+        let error = Scenario::parse("one.toml", text, &[]).unwrap_err().to_string();
+        assert!(error.contains("without having left"), "{error}");
     }
 
     #[test]

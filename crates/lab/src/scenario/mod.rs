@@ -197,6 +197,10 @@ pub struct ClientOverride {
     pub start: Option<Duration>,
     /// When its sources stop offering data.
     pub stop: Option<Duration>,
+    /// When it goes out of reach.
+    pub leave: Option<Duration>,
+    /// When it comes back; `None` for never.
+    pub back: Option<Duration>,
 }
 
 /// Which way data flows.
@@ -230,6 +234,8 @@ pub struct TrafficPlan {
     pub size: Option<Bytes>,
     /// Payload rate per UDP flow; `None` saturates.
     pub udp_rate: Option<BitRate>,
+    /// The sink of a UDP flow reports this long after something arrived; `None` never.
+    pub udp_report: Option<Duration>,
     /// Octets per datagram; `None` fills the MTU.
     pub udp_payload: Option<Bytes>,
 }

@@ -195,6 +195,11 @@ fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputError> {
     Ok(Some(parsed))
 }
 
+/// How long hosts may take or wait.
+fn host_time() -> impl Fn(&Value) -> Result<Duration, Mismatch> {
+    within(Duration::from_micros(1)..=Duration::from_secs(1), duration)
+}
+
 fn hack_section(section: Section<'_>, has_wifi: bool) -> Result<HackPlan, InputError> {
     if section.is_present() && !has_wifi {
         return Err(section.error("variant", "there is no [wifi]").allowed("[hack] beside [wifi]"));
@@ -207,13 +212,12 @@ fn hack_section(section: Section<'_>, has_wifi: bool) -> Result<HackPlan, InputE
     ];
     let codings = [("per-ack", hack::Coding::PerAck), ("batch", hack::Coding::Batch)];
     let usual = hack::Config::default();
-    let wait = || within(Duration::from_micros(1)..=Duration::from_secs(1), duration);
     let plan = HackPlan {
         variant: section.or("variant", None, one_of(&variants))?,
-        timer: section.or("timer", DEFAULT_HACK_TIMER, wait())?,
+        timer: section.or("timer", DEFAULT_HACK_TIMER, host_time())?,
         coding: section.or("coding", usual.coding, one_of(&codings))?,
-        turnaround: section.or("turnaround", usual.turnaround, wait())?,
-        hold_limit: section.or("hold-limit", usual.hold_limit, wait())?,
+        turnaround: section.or("turnaround", usual.turnaround, host_time())?,
+        hold_limit: section.or("hold-limit", usual.hold_limit, host_time())?,
         appended_limit: section.or("appended-limit", usual.appended_limit, or_none(octets))?,
     };
     section.finish()?;
@@ -265,6 +269,13 @@ fn client_overrides(root: &Section<'_>, wifi: Option<&Wifi>) -> Result<Vec<Clien
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
                 client.signal = signal::signal(&section)?;
                 client.hack = section.optional("hack", flag)?;
+                client.leave = section.optional("leave", span)?;
+                client.back = section.optional("back", span)?;
+                if client.back.is_some() && client.leave.is_none_or(|leave| client.back <= Some(leave)) {
+                    return Err(section
+                        .error("back", "comes back without having left")
+                        .allowed("leave before back"));
+                }
                 client.ap_queue = section.optional("ap-queue", queue_limit)?;
                 client.station_queue = section.optional("station-queue", queue_limit)?;
             }
@@ -292,6 +303,7 @@ fn traffic_section(
         )?,
         size: section.optional("size", within(Bytes(1)..=Bytes(1 << 40), byte_count))?,
         udp_rate: section.or("udp-rate", None, saturating_or_rate)?,
+        udp_report: section.optional("udp-report", host_time())?,
         udp_payload: section
             .optional("udp-payload", within(MIN_UDP_PAYLOAD..=largest - headers, byte_count))?,
     };

@@ -38,12 +38,17 @@ pub(super) fn flows(records: &[RunRecord]) -> Sheet {
     sheet.integer("source", flows().map(|flow| Some(flow.source.into())));
     sheet.integer("sink", flows().map(|flow| Some(flow.sink.into())));
     sheet.number("goodput_bps", flows().map(|flow| Some(flow.goodput_bps)));
+    sheet.number("transfer_goodput_bps", flows().map(|flow| Some(flow.transfer_goodput_bps)));
     sheet.integer("delivered_bytes", flows().map(|flow| Some(flow.delivered_bytes)));
     sheet.number("completed_s", flows().map(|flow| flow.completed_s));
     sheet.integer("retransmitted_segments", flows().map(|flow| flow.retransmitted_segments));
     sheet.integer("rtos", flows().map(|flow| flow.rtos));
     sheet.integer("data_segments_sent", flows().map(|flow| flow.data_segments_sent));
     sheet.integer("acks_sent", flows().map(|flow| flow.acks_sent));
+    sheet.integer("native_acks", flows().map(|flow| flow.native_acks));
+    sheet.integer("compressed_acks", flows().map(|flow| flow.compressed_acks));
+    sheet.integer("compressed_octets", flows().map(|flow| flow.compressed_octets));
+    sheet.integer("uncompressed_octets", flows().map(|flow| flow.uncompressed_octets));
     sheet
 }
 
@@ -108,17 +113,25 @@ fn read_flows(sheet: &Sheet) -> Result<Vec<FlowRecord>, String> {
         (cells("goodput_bps")?, cells("delivered_bytes")?, cells("completed_s")?);
     let (retransmitted, rtos) = (cells("retransmitted_segments")?, cells("rtos")?);
     let (data, acks) = (cells("data_segments_sent")?, cells("acks_sent")?);
+    let (native, compressed) = (cells("native_acks")?, cells("compressed_acks")?);
+    let (octets, uncompressed) = (cells("compressed_octets")?, cells("uncompressed_octets")?);
+    let transfer = cells("transfer_goodput_bps")?;
     let record = |row| FlowRecord {
         flow: flow.small(row),
         source: source.small(row),
         sink: sink.small(row),
         goodput_bps: goodput.number(row).unwrap_or_default(),
+        transfer_goodput_bps: transfer.number(row).unwrap_or_default(),
         delivered_bytes: delivered.integer(row).unwrap_or_default(),
         completed_s: completed.number(row),
         retransmitted_segments: retransmitted.integer(row),
         rtos: rtos.integer(row),
         data_segments_sent: data.integer(row),
         acks_sent: acks.integer(row),
+        native_acks: native.integer(row),
+        compressed_acks: compressed.integer(row),
+        compressed_octets: octets.integer(row),
+        uncompressed_octets: uncompressed.integer(row),
     };
     Ok((0..flow.len()).map(record).collect())
 }

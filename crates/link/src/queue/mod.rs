@@ -39,12 +39,14 @@ pub struct DropTail<P> {
     limit: QueueLimit,
     packets: VecDeque<Queued<P>>,
     bytes: Bytes,
+    /// Most packets since it was last asked to forget.
+    peak: usize,
 }
 
 impl<P: Payload> DropTail<P> {
     /// An empty queue.
     pub fn new(limit: QueueLimit) -> Self {
-        Self { limit, packets: VecDeque::new(), bytes: Bytes(0) }
+        Self { limit, packets: VecDeque::new(), bytes: Bytes(0), peak: 0 }
     }
 
     /// Queues `payload` at `now`; returns false when it was dropped.
@@ -56,6 +58,7 @@ impl<P: Payload> DropTail<P> {
         }
         self.bytes += len;
         self.packets.push_back(Queued { payload, at: now });
+        self.peak = self.peak.max(self.packets.len());
         true
     }
 
@@ -91,6 +94,16 @@ impl<P: Payload> DropTail<P> {
             stays
         });
         before - self.packets.len()
+    }
+
+    /// Most packets that waited at once, since [`DropTail::reset_peak`].
+    pub fn peak(&self) -> usize {
+        self.peak
+    }
+
+    /// Forgets what was before.
+    pub fn reset_peak(&mut self) {
+        self.peak = self.packets.len();
     }
 
     /// Packets waiting.

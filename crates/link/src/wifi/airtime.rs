@@ -2,6 +2,8 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use crate::payload::PayloadClass;
+
 /// What a stretch of time on a channel was spent on. The categories cover every moment exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AirtimeUse {
@@ -17,7 +19,7 @@ pub enum AirtimeUse {
     CompressedAck,
     /// Waiting for the medium with something to send: AIFS, backoff, timeouts.
     Acquisition,
-    /// PPDUs that overlapped, and the wait after them that the medium is lost for.
+    /// PPDUs that overlapped.
     Collision,
     /// Beacons.
     Beacon,
@@ -73,6 +75,49 @@ impl Airtime {
     }
 }
 
+/// What one station spent of a channel's time, what it sent PPDUs of nothing but pure TCP ACKs for apart
+/// from the rest.
+///
+/// A station is charged for its PPDUs and for what they bring about: the link-layer ACKs that answer them,
+/// and the idle time somebody waited (AIFS or EIFS, slots of backoff, timeouts) since the access before
+/// its own, whoever else was counting down in it, and whether a beacon came between. So a station that
+/// counts down while others win is not charged for it, and no idle time counts twice. Stations that collide
+/// share the wait and the collision evenly. A Block Ack Request counts as the PPDU it asks about. What is
+/// appended to a link-layer ACK is charged to the station that appends it.
+///
+/// Over all stations the uses add up to those of the channel, [`AirtimeUse::Idle`] apart, and apart from a
+/// wait or an exchange that the end of the window cuts off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StationAirtime {
+    data: Airtime,
+    acks: Airtime,
+}
+
+impl StationAirtime {
+    /// Time spent on PPDUs of `class`: [`PayloadClass::Ack`] for those of nothing but pure TCP ACKs, and
+    /// for what rides on link-layer ACKs.
+    pub const fn of(&self, class: PayloadClass) -> &Airtime {
+        match class {
+            PayloadClass::Data => &self.data,
+            PayloadClass::Ack => &self.acks,
+        }
+    }
+
+    /// Time spent on `what`, for PPDUs of both classes.
+    pub fn get(&self, what: AirtimeUse) -> Duration {
+        self.data.get(what) + self.acks.get(what)
+    }
+
+    #[inline]
+    pub(crate) fn spend(&mut self, class: PayloadClass, what: AirtimeUse, time: Duration) {
+        let airtime = match class {
+            PayloadClass::Data => &mut self.data,
+            PayloadClass::Ack => &mut self.acks,
+        };
+        airtime.spent[what as usize] += time;
+    }
+}
+
 /// Books consecutive stretches of time, counting the part inside a window.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeLedger {
@@ -88,15 +133,18 @@ impl AirtimeLedger {
     }
 
     /// Books everything from the last booking to `until` as `what`; nothing when `until` is not later.
+    /// Returns how much of it lies in the window.
     #[inline]
-    pub(crate) fn book(&mut self, what: AirtimeUse, until: Instant) {
+    pub(crate) fn book(&mut self, what: AirtimeUse, until: Instant) -> Duration {
         if until <= self.booked_until {
-            return;
+            return Duration::ZERO;
         }
         let start = self.booked_until.max(self.from);
         let end = until.min(self.to);
-        self.airtime.spent[what as usize] += end.saturating_since(start);
+        let inside = end.saturating_since(start);
+        self.airtime.spent[what as usize] += inside;
         self.booked_until = until;
+        inside
     }
 
     pub(crate) fn booked_until(&self) -> Instant {
@@ -116,7 +164,7 @@ mod tests {
     fn bookings_are_clipped_to_the_window() {
         let at = |us| Instant::ZERO + Duration::from_micros(us);
         let mut ledger = AirtimeLedger::new(at(10), at(30));
-        ledger.book(AirtimeUse::Idle, at(15));
+        assert_eq!(ledger.book(AirtimeUse::Idle, at(15)), Duration::from_micros(5));
         ledger.book(AirtimeUse::Data, at(25));
         ledger.book(AirtimeUse::Beacon, at(25));
         ledger.book(AirtimeUse::LinkAck, at(40));

@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 
 use tacit_proto::hack::Nic;
-use tacit_proto::units::{Bytes, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::{AirFrame, StationId};
-use super::airtime::{Airtime, AirtimeLedger, AirtimeUse};
+use super::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
 use super::config::{BssConfig, StationConfig};
 use super::counters::StationCounters;
 use super::interrupt::Interrupt;
@@ -67,6 +67,8 @@ pub struct Bss<P> {
     pub(super) air: Option<VecDeque<AirFrame<P>>>,
     pub(super) ampdu_reference: u32,
     pub(super) ledger: AirtimeLedger,
+    /// Acquisition booked since the last access: the next winner is charged for it.
+    pub(super) waited: Duration,
     pub(super) accesses: u64,
     pub(super) collisions: u64,
 }
@@ -114,6 +116,7 @@ impl<P: Payload> Bss<P> {
             air: None,
             ampdu_reference: 0,
             ledger: AirtimeLedger::new(measure.0, measure.1),
+            waited: Duration::ZERO,
             accesses: 0,
             collisions: 0,
             config,
@@ -243,6 +246,11 @@ impl<P: Payload> Bss<P> {
         self.ledger.booked_until().max(now)
     }
 
+    /// What `station` spent of that time.
+    pub fn station_airtime(&self, station: StationId) -> StationAirtime {
+        self.stations[station.index()].airtime
+    }
+
     /// Channel accesses, collided ones counted once.
     pub fn accesses(&self) -> u64 {
         self.accesses
@@ -263,11 +271,26 @@ impl<P: Payload> Bss<P> {
         &self.stations[station.index()].queueing_delay_us
     }
 
-    /// Forgets the queueing delays so far: measuring starts.
-    pub fn reset_queueing_delays(&mut self) {
-        for station in &mut self.stations {
-            station.queueing_delay_us.reset();
-        }
+    /// Sum of the times from queueing to first transmission at a station: over a window, by Little's law,
+    /// the mean number of packets in its queues.
+    pub fn queueing_time(&self, station: StationId) -> Duration {
+        self.stations[station.index()].queueing_time
+    }
+
+    /// Most packets that waited at once in one queue of a station.
+    pub fn queue_peak(&self, station: StationId) -> usize {
+        let peers = &self.stations[station.index()].peers;
+        peers.iter().map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
+    }
+
+    /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
+    pub fn ppdu_sizes(&self, station: StationId) -> &[u64] {
+        &self.stations[station.index()].ppdu_sizes
+    }
+
+    /// Measuring starts: forgets queueing delays, queue lengths and sizes of PPDUs so far.
+    pub fn start_measuring(&mut self) {
+        self.stations.iter_mut().for_each(Station::start_measuring);
     }
 
     /// Packets accepted by `station` and not yet acknowledged or given up.
@@ -350,7 +373,7 @@ impl<P: Payload> Bss<P> {
         let busy = !matches!(self.phase, Phase::Idle);
         if !busy {
             // What was idle so far becomes acquisition from here on.
-            self.ledger.book(self.idle_use_without(id), now);
+            self.book_idle(self.idle_use_without(id), now);
         }
         let slot = self.phy.slot;
         let station = &mut self.stations[id.index()];
@@ -374,7 +397,7 @@ impl<P: Payload> Bss<P> {
 
     /// The earliest end of a backoff wins; equal ends collide.
     fn access(&mut self, at: Instant) {
-        self.ledger.book(AirtimeUse::Acquisition, at);
+        self.book_idle(AirtimeUse::Acquisition, at);
         let mut winners = std::mem::take(&mut self.winners);
         winners.clear();
         let (phy, idle, lifetime) = (self.phy, self.idle, self.config.lifetime);
@@ -395,11 +418,12 @@ impl<P: Payload> Bss<P> {
             station.active = outgoing.is_some();
             if let Some(outgoing) = outgoing {
                 station.transmitting = true;
-                station.count_outgoing(&outgoing);
+                station.count_outgoing(&outgoing, phy);
                 winners.push((*id, outgoing));
             }
             station.active
         });
+        self.charge_wait(&winners);
         match winners.as_slice() {
             // Everything that waited was too old.
             [] => self.go_idle_again(at),
@@ -439,6 +463,26 @@ impl<P: Payload> Bss<P> {
             .min();
     }
 
+    /// Books idle time as `what`, and keeps in mind what somebody waited of it.
+    pub(super) fn book_idle(&mut self, what: AirtimeUse, until: Instant) {
+        let spent = self.ledger.book(what, until);
+        if what == AirtimeUse::Acquisition {
+            self.waited += spent;
+        }
+    }
+
+    /// The wait is over: those who have the channel now are charged for it.
+    fn charge_wait(&mut self, winners: &[(StationId, Outgoing)]) {
+        if winners.is_empty() {
+            return;
+        }
+        for ((id, outgoing), share) in winners.iter().zip(even_shares(self.waited, winners.len())) {
+            let class = outgoing.class();
+            self.stations[id.index()].airtime.spend(class, AirtimeUse::Acquisition, share);
+        }
+        self.waited = Duration::ZERO;
+    }
+
     /// What idle time is booked as: somebody waits, or nobody does.
     pub(super) fn idle_use(&self) -> AirtimeUse {
         if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
@@ -474,7 +518,9 @@ fn build_stations<P: Payload>(
         let losses = [("data", loss), ("link ack", &client.link_ack_loss)].map(|(what, loss)| {
             LossProcess::new(loss.clone(), Stream::new(seed, &format!("{bss} {what} loss {link}")))
         });
-        Peer::new(id, originator, recipient, losses, noise)
+        let mut peer = Peer::new(id, originator, recipient, losses, noise);
+        peer.away = client.away;
+        peer
     };
     let contention = |name: &str| Contention::new(phy, Stream::new(seed, &format!("{bss} backoff {name}")));
     let clients = || config.stations.iter().zip(&names[1..]).zip(1..);
@@ -488,6 +534,13 @@ fn build_stations<P: Payload>(
         Station::new(StationId(id), contention(name), vec![uplink])
     }));
     stations
+}
+
+/// `time` in `parts` equal parts; what does not divide goes to the first.
+pub(super) fn even_shares(time: Duration, parts: usize) -> impl Iterator<Item = Duration> {
+    let share = time / parts as u64;
+    let rest = time - share * parts as u64;
+    (0..parts).map(move |part| if part == 0 { share + rest } else { share })
 }
 
 /// The earlier of two instants that may not be.

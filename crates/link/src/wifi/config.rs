@@ -1,6 +1,6 @@
 //! What a basic service set may be told before it starts.
 
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Duration, Instant};
 
 use super::phy::{Mode, Standard};
 use super::propagation::Decibels;
@@ -23,6 +23,9 @@ pub struct StationConfig {
     /// SNR over the channel of `mode`, the same both ways: noise takes data, Block Ack Requests, ACKs and
     /// Block Acks, by mode and length, on top of the losses above. `None` for no noise.
     pub snr: Option<Decibels>,
+    /// From when to when the station is out of reach: nothing between it and the access point arrives, though
+    /// both still defer to what is sent. `None` for never.
+    pub away: Option<(Instant, Instant)>,
     /// Queue at the access point for this station.
     pub downlink_queue: QueueLimit,
     /// Queue at the station.

@@ -1,5 +1,7 @@
 //! What a station counts.
 
+use tacit_proto::units::Duration;
+
 /// Counters of one station; all monotonic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationCounters {
@@ -33,12 +35,25 @@ pub struct StationCounters {
     pub tcp_acks_on_air: u64,
     /// PPDUs of nothing but pure TCP ACKs.
     pub tcp_ack_ppdus: u64,
+    /// Octets of pure TCP ACKs as IP packets, each packet counted on its first transmission.
+    pub tcp_ack_octets: u64,
+    /// What those octets take at the data rate alone, without preamble, MAC header and padding: the column
+    /// "TCP ACK" of the HACK paper's table 3.
+    pub tcp_ack_octet_time: Duration,
     /// ACKs and Block Acks sent with something appended.
     pub augmented_link_acks: u64,
     /// Of them, those lengthened by no more than AIFS.
     pub augmented_within_aifs: u64,
+    /// AIFS and the slots drawn for each PPDU of nothing but pure TCP ACKs, collided and repeated ones
+    /// included: what winning the channel costs when nobody counts down at the same time, as closed forms
+    /// and the column "Acquire channel" of the HACK paper's table 3 have it. What it did cost is in
+    /// [`StationAirtime`](super::StationAirtime).
+    pub tcp_ack_backoff: Duration,
     /// Octets appended to ACKs and Block Acks, repeated ones included.
     pub appended_octets: u64,
+    /// What those octets take at the control rate alone: the column "ROHC" of the same table. On the air
+    /// they may cost less, where they fit into the padding of the last symbol.
+    pub appended_octet_time: Duration,
     /// Octets of IP packets delivered.
     pub delivered_bytes: u64,
 }
@@ -46,7 +61,7 @@ pub struct StationCounters {
 impl StationCounters {
     /// `self - earlier`, field by field.
     #[must_use]
-    pub const fn since(&self, earlier: &Self) -> Self {
+    pub fn since(&self, earlier: &Self) -> Self {
         Self {
             accepted: self.accepted - earlier.accepted,
             retracted: self.retracted - earlier.retracted,
@@ -63,9 +78,13 @@ impl StationCounters {
             link_acks: self.link_acks - earlier.link_acks,
             tcp_acks_on_air: self.tcp_acks_on_air - earlier.tcp_acks_on_air,
             tcp_ack_ppdus: self.tcp_ack_ppdus - earlier.tcp_ack_ppdus,
+            tcp_ack_octets: self.tcp_ack_octets - earlier.tcp_ack_octets,
+            tcp_ack_octet_time: self.tcp_ack_octet_time - earlier.tcp_ack_octet_time,
+            tcp_ack_backoff: self.tcp_ack_backoff - earlier.tcp_ack_backoff,
             augmented_link_acks: self.augmented_link_acks - earlier.augmented_link_acks,
             augmented_within_aifs: self.augmented_within_aifs - earlier.augmented_within_aifs,
             appended_octets: self.appended_octets - earlier.appended_octets,
+            appended_octet_time: self.appended_octet_time - earlier.appended_octet_time,
             delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
         }
     }

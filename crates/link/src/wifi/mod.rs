@@ -12,7 +12,7 @@ pub mod phy;
 pub mod propagation;
 
 pub use air::{AirFrame, StationId};
-pub use airtime::{Airtime, AirtimeUse};
+pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bss::{Bss, Delivery};
 pub use config::{BssConfig, StationConfig};
 pub use counters::StationCounters;

@@ -1,20 +1,38 @@
 //! The driver's part of TCP/HACK (paper sections 3.2 to 3.4): which ACKs wait for a link-layer ACK.
+//!
+//! TCP's ACKs are what it is for; any other transport's feedback may ride beside them ([`Rides::AsIs`]).
+//! What is said of ACKs below holds for both.
 
 use std::collections::VecDeque;
 
-use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, RETAINED_ACKS, Refusal};
+use tacit_rohc::hack::{Coding, RETAINED_ACKS, Refusal};
 
+use super::codec::{Decoder, Encoder};
+use super::counters::{Counters, FlowCounters};
 use super::nic::{Heard, Response};
 use crate::units::{Duration, Instant};
 
+/// How a packet may ride on a link-layer ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rides {
+    /// Not at all: it is queued, whatever happens.
+    Never,
+    /// As a pure TCP ACK: compressed against the ones before it.
+    Compressed,
+    /// As the octets it has. For feedback that is cumulative, so that the next covers what is lost with one
+    /// that never arrives, and that bears the wait for a link-layer ACK.
+    AsIs,
+}
+
 /// A packet a driver can look into: a struct in the simulator, bytes on a live machine.
 pub trait AckPacket: Clone + PartialEq {
-    /// Appends the whole IP packet to `bytes`.
+    /// Appends the packet to `bytes`: the whole IP packet where it [rides](AckPacket::rides) compressed,
+    /// anything that [`AckPacket::read_from`] knows again where it rides as it is.
     fn write_to(&self, bytes: &mut Vec<u8>);
     /// The packet that `bytes` are; `None` when they are none.
     fn read_from(bytes: &[u8]) -> Option<Self>;
-    /// True for a TCP segment that only acknowledges.
-    fn is_pure_ack(&self) -> bool;
+    /// Whether a link-layer ACK may carry it, and how.
+    fn rides(&self) -> Rides;
     /// The same for all packets of one direction of a connection, different for others.
     fn flow_key(&self) -> u64;
 }
@@ -78,67 +96,23 @@ pub enum Action<P> {
     Deliver(usize, P),
 }
 
-/// What a driver counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Pure ACKs queued as packets.
-    pub native_acks: u64,
-    /// Pure ACKs that rode on a link-layer ACK, each counted once.
-    pub compressed_acks: u64,
-    /// Octets of the frames those were in, each counted once.
-    pub compressed_octets: u64,
-    /// Octets those would have had as IP packets.
-    pub uncompressed_octets: u64,
-    /// Frames handed to the NIC.
-    pub frames: u64,
-    /// Pure ACKs the codec refused.
-    pub refused_acks: u64,
-    /// ACKs held and then queued as packets after all.
-    pub flushed_acks: u64,
-    /// Times an ACK had waited for the hold limit, or the timer.
-    pub hold_limits: u64,
-    /// Reconstituted ACKs passed up.
-    pub reconstituted_acks: u64,
-    /// Frames dropped as duplicates.
-    pub duplicate_frames: u64,
-    /// Frames that could not be decoded.
-    pub failed_frames: u64,
-}
-
-impl Counters {
-    /// `self - earlier`, field by field.
-    #[must_use]
-    pub const fn since(&self, earlier: &Self) -> Self {
-        Self {
-            native_acks: self.native_acks - earlier.native_acks,
-            compressed_acks: self.compressed_acks - earlier.compressed_acks,
-            compressed_octets: self.compressed_octets - earlier.compressed_octets,
-            uncompressed_octets: self.uncompressed_octets - earlier.uncompressed_octets,
-            frames: self.frames - earlier.frames,
-            refused_acks: self.refused_acks - earlier.refused_acks,
-            flushed_acks: self.flushed_acks - earlier.flushed_acks,
-            hold_limits: self.hold_limits - earlier.hold_limits,
-            reconstituted_acks: self.reconstituted_acks - earlier.reconstituted_acks,
-            duplicate_frames: self.duplicate_frames - earlier.duplicate_frames,
-            failed_frames: self.failed_frames - earlier.failed_frames,
-        }
-    }
-}
-
 /// State for one peer.
 #[derive(Debug)]
 struct Peer<P> {
-    compressor: Compressor,
-    decompressor: Decompressor,
+    encoder: Encoder,
+    decoder: Decoder,
     /// The last PPDU said that more data follows.
     more_data: bool,
-    /// In the frame being built.
+    /// Behind packets of their flow that are queued or in the air; to be compressed once those arrived.
+    postponed: VecDeque<P>,
+    /// In the frame being built: all of one instant, so that each has its whole turnaround.
     building: Vec<P>,
-    /// Frames on their way to the NIC.
-    finished: Vec<(Vec<P>, Vec<u8>)>,
+    building_since: Instant,
+    /// Frames on their way to the NIC, in order.
+    finished: VecDeque<Finished<P>>,
     /// In the NIC, not sent: frame by frame, with the octets of each.
     fresh: VecDeque<(Vec<P>, usize)>,
-    /// When the frame being built will be in the NIC.
+    /// When the next frame will be in the NIC.
     job_at: Option<Instant>,
     /// When the oldest ACK that waits has waited for too long.
     hold_until: Option<Instant>,
@@ -147,6 +121,16 @@ struct Peer<P> {
     /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
     retained: Vec<u64>,
     retained_acks: usize,
+    /// Counters by flow; few flows have ACKs for one peer.
+    flows: Vec<(u64, FlowCounters)>,
+}
+
+/// A frame that is made and reaches the NIC at `ready_at`.
+#[derive(Debug)]
+struct Finished<P> {
+    packets: Vec<P>,
+    frame: Vec<u8>,
+    ready_at: Instant,
 }
 
 /// A driver at work. Peers are numbered as the NIC numbers them.
@@ -164,17 +148,20 @@ impl<P: AckPacket> Driver<P> {
     /// A driver for `peers` destinations.
     pub fn new(config: Config, peers: usize) -> Self {
         let peer = || Peer {
-            compressor: Compressor::new(config.coding, frame_limits(config.appended_limit)),
-            decompressor: Decompressor::new(Limits::default()),
+            encoder: Encoder::new(config.coding, config.appended_limit),
+            decoder: Decoder::new(),
             more_data: false,
+            postponed: VecDeque::new(),
             building: Vec::new(),
-            finished: Vec::new(),
+            building_since: Instant::ZERO,
+            finished: VecDeque::new(),
             fresh: VecDeque::new(),
             job_at: None,
             hold_until: None,
             natives: Vec::new(),
             retained: Vec::new(),
             retained_acks: 0,
+            flows: Vec::new(),
         };
         Self {
             config,
@@ -190,6 +177,12 @@ impl<P: AckPacket> Driver<P> {
         self.counters
     }
 
+    /// Counters of the flow with this [key](AckPacket::flow_key) since the start.
+    pub fn flow_counters(&self, flow: u64) -> FlowCounters {
+        let counted = self.peers.iter().flat_map(|peer| &peer.flows).filter(|(key, _)| *key == flow);
+        counted.fold(FlowCounters::default(), |sum, (_, counters)| sum.plus(counters))
+    }
+
     /// The next thing to do. Drain it to `None` after any other call.
     pub fn poll_action(&mut self) -> Option<Action<P>> {
         self.actions.pop_front()
@@ -202,19 +195,21 @@ impl<P: AckPacket> Driver<P> {
 
     /// The stack sends `packet` to `peer`.
     pub fn handle_outgoing(&mut self, now: Instant, peer: usize, packet: P) {
-        if !packet.is_pure_ack() {
+        if packet.rides() == Rides::Never {
             self.actions.push_back(Action::Send(peer, packet));
             return;
         }
-        let state = &mut self.peers[peer];
-        let held = state.held();
-        let may_hold = match self.config.variant {
-            Variant::Timer(_) => state.natives_of(packet.flow_key()) == 0,
-            Variant::MoreData => state.more_data && state.natives_of(packet.flow_key()) == 0,
+        let state = &self.peers[peer];
+        let may_wait = match self.config.variant {
+            Variant::Timer(_) => true,
+            Variant::MoreData => state.more_data,
             // Both ways at once, unless some are beyond recall.
-            Variant::Opportunistic => state.all_natives() as usize == held,
+            Variant::Opportunistic => state.all_natives() as usize == state.held(),
         };
-        let taken = may_hold && self.hold(now, peer, &packet);
+        let behind_natives =
+            self.config.variant != Variant::Opportunistic && state.natives_of(packet.flow_key()) > 0;
+        let taken = may_wait
+            && if behind_natives { self.postpone(now, peer, &packet) } else { self.hold(now, peer, &packet) };
         if taken && self.config.variant != Variant::Opportunistic {
             return;
         }
@@ -232,29 +227,7 @@ impl<P: AckPacket> Driver<P> {
             state.retained_acks = 0;
         }
         if response.fresh_frames > 0 {
-            let mut sent = Vec::new();
-            for (packets, octets) in
-                state.fresh.drain(..(response.fresh_frames as usize).min(state.fresh.len()))
-            {
-                sent.extend(packets);
-                self.counters.compressed_octets += octets as u64;
-            }
-            state.retained_acks += sent.len();
-            self.counters.compressed_acks += sent.len() as u64;
-            if state.held() == 0 {
-                state.hold_until = None;
-            }
-            for packet in &sent {
-                if !state.retained.contains(&packet.flow_key()) {
-                    state.retained.push(packet.flow_key());
-                }
-                self.bytes.clear();
-                packet.write_to(&mut self.bytes);
-                self.counters.uncompressed_octets += self.bytes.len() as u64;
-            }
-            if self.config.variant == Variant::Opportunistic {
-                self.actions.push_back(Action::Retract(peer, sent));
-            }
+            self.note_sent(peer, response.fresh_frames as usize);
         }
         if heard == Heard::BlockAckRequest {
             return;
@@ -266,38 +239,84 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
+    /// The oldest `frames` in the NIC have ridden for the first time.
+    fn note_sent(&mut self, peer: usize, frames: usize) {
+        let state = &mut self.peers[peer];
+        let mut sent = Vec::new();
+        for (packets, octets) in state.fresh.drain(..frames.min(state.fresh.len())) {
+            let (octets, count) = (octets as u64, packets.len() as u64);
+            self.counters.compressed_octets += octets;
+            for (packet, i) in packets.iter().zip(0..) {
+                let flow = packet.flow_key();
+                if !state.retained.contains(&flow) {
+                    state.retained.push(flow);
+                }
+                self.bytes.clear();
+                packet.write_to(&mut self.bytes);
+                let whole = self.bytes.len() as u64;
+                self.counters.uncompressed_octets += whole;
+                let of_flow = counters_of(&mut state.flows, flow);
+                of_flow.compressed_acks += 1;
+                of_flow.uncompressed_octets += whole;
+                of_flow.compressed_octets += octets * (i + 1) / count - octets * i / count;
+            }
+            sent.extend(packets);
+        }
+        state.retained_acks += sent.len();
+        self.counters.compressed_acks += sent.len() as u64;
+        if state.held() == 0 {
+            state.hold_until = None;
+        }
+        if self.config.variant == Variant::Opportunistic {
+            self.actions.push_back(Action::Retract(peer, sent));
+        }
+    }
+
     /// An acknowledgment from `peer` carried `octets`.
     pub fn handle_appended(&mut self, peer: usize, octets: &[u8]) {
         let actions = &mut self.actions;
-        let report = self.peers[peer].decompressor.receive(octets, &mut |bytes| {
+        let report = self.peers[peer].decoder.receive(octets, &mut |bytes| {
             if let Some(packet) = P::read_from(bytes) {
                 actions.push_back(Action::Deliver(peer, packet));
             }
         });
-        self.counters.reconstituted_acks += report.acks as u64;
+        self.counters.reconstituted_acks += report.delivered as u64;
         self.counters.duplicate_frames += report.duplicates as u64;
-        self.counters.failed_frames += report.failures() as u64;
+        self.counters.failed_frames += report.failures as u64;
     }
 
     /// `packet` arrived from `peer` as it is.
     pub fn handle_incoming(&mut self, peer: usize, packet: &P) {
-        if packet.is_pure_ack() {
+        if packet.rides() == Rides::Compressed {
             self.bytes.clear();
             packet.write_to(&mut self.bytes);
-            self.peers[peer].decompressor.note_native(&self.bytes);
+            self.peers[peer].decoder.note_native(&self.bytes);
         }
     }
 
     /// A pure ACK queued for `peer` has been acknowledged, or given up.
-    pub fn handle_settled(&mut self, peer: usize, packet: &P, delivered: bool) {
+    pub fn handle_settled(&mut self, now: Instant, peer: usize, packet: &P, delivered: bool) {
         let state = &mut self.peers[peer];
         state.native_gone(packet.flow_key());
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
         if delivered {
-            state.compressor.note_native(&self.bytes);
+            state.encoder.note_native(&self.bytes);
         } else {
-            state.compressor.invalidate(&self.bytes);
+            state.encoder.invalidate(&self.bytes);
+        }
+        let flow = packet.flow_key();
+        if state.natives_of(flow) > 0 {
+            return;
+        }
+        // One round: what has to be postponed again comes behind.
+        for _ in 0..state.postponed.len() {
+            let Some(next) = self.peers[peer].postponed.pop_front() else { break };
+            if next.flow_key() == flow {
+                self.handle_outgoing(now, peer, next);
+            } else {
+                self.peers[peer].postponed.push_back(next);
+            }
         }
     }
 
@@ -311,15 +330,17 @@ impl<P: AckPacket> Driver<P> {
 
     /// `packets` asked back by [`Action::Retract`] were still there.
     pub fn handle_retracted(&mut self, peer: usize, packet: &P) {
-        self.peers[peer].native_gone(packet.flow_key());
+        let state = &mut self.peers[peer];
+        state.native_gone(packet.flow_key());
         self.counters.native_acks -= 1;
+        counters_of(&mut state.flows, packet.flow_key()).native_acks -= 1;
     }
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         for peer in 0..self.peers.len() {
             if self.peers[peer].job_at.is_some_and(|at| at <= now) {
-                self.hand_over(peer);
+                self.hand_over(now, peer);
             }
             if self.peers[peer].hold_until.is_some_and(|at| at <= now) {
                 self.counters.hold_limits += 1;
@@ -329,16 +350,40 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
+    /// Lets an ACK wait until the packets of its flow before it have arrived: the queue they are in would hold it
+    /// up as long. False when too many wait.
+    fn postpone(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
+        let hold_until = now + self.longest_hold();
+        let state = &mut self.peers[peer];
+        if state.unproven_acks() >= RETAINED_ACKS {
+            return false;
+        }
+        state.postponed.push_back(packet.clone());
+        state.hold_until.get_or_insert(hold_until);
+        true
+    }
+
+    fn longest_hold(&self) -> Duration {
+        match self.config.variant {
+            Variant::Timer(delay) => delay,
+            Variant::Opportunistic | Variant::MoreData => self.config.hold_limit,
+        }
+    }
+
     /// Adds an ACK to the frame being built; false when the codec refuses it.
     fn hold(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
+        let (turnaround, hold_until) = (self.config.turnaround, now + self.longest_hold());
+        if self.peers[peer].building_since != now {
+            self.peers[peer].finish_frame(turnaround);
+        }
         let mut taken = Err(Refusal::FrameFull);
         if self.peers[peer].unproven_acks() < RETAINED_ACKS {
-            taken = self.peers[peer].compressor.push(&self.bytes);
+            taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
             if taken == Err(Refusal::FrameFull) {
-                self.peers[peer].finish_frame();
-                taken = self.peers[peer].compressor.push(&self.bytes);
+                self.peers[peer].finish_frame(turnaround);
+                taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
             }
         }
         if taken.is_err() {
@@ -347,25 +392,23 @@ impl<P: AckPacket> Driver<P> {
         }
         let state = &mut self.peers[peer];
         state.building.push(packet.clone());
-        state.job_at.get_or_insert(now + self.config.turnaround);
-        let limit = match self.config.variant {
-            Variant::Timer(delay) => delay,
-            Variant::Opportunistic | Variant::MoreData => self.config.hold_limit,
-        };
-        state.hold_until.get_or_insert(now + limit);
+        state.building_since = now;
+        state.job_at.get_or_insert(now + turnaround);
+        state.hold_until.get_or_insert(hold_until);
         true
     }
 
-    /// Compression and DMA are done: the frame lies in the NIC.
-    fn hand_over(&mut self, peer: usize) {
+    /// Compression and DMA are done: the frames whose time has come lie in the NIC.
+    fn hand_over(&mut self, now: Instant, peer: usize) {
         let state = &mut self.peers[peer];
-        state.job_at = None;
-        state.finish_frame();
-        for (packets, frame) in state.finished.drain(..) {
+        state.finish_frame(self.config.turnaround);
+        while state.finished.front().is_some_and(|next| next.ready_at <= now) {
+            let Some(Finished { packets, frame, .. }) = state.finished.pop_front() else { break };
             state.fresh.push_back((packets, frame.len()));
             self.counters.frames += 1;
             self.actions.push_back(Action::Descriptor(peer, frame));
         }
+        state.job_at = state.finished.front().map(|next| next.ready_at);
     }
 
     /// Sends what waits as packets, in order.
@@ -388,17 +431,18 @@ impl<P: AckPacket> Driver<P> {
         state.job_at = None;
         state.hold_until = None;
         let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|(packets, _)| packets).collect();
-        waiting.extend(state.finished.drain(..).flat_map(|(packets, _)| packets));
+        waiting.extend(state.finished.drain(..).flat_map(|finished| finished.packets));
         waiting.append(&mut state.building);
+        waiting.extend(state.postponed.drain(..));
         if waiting.is_empty() {
             return waiting;
         }
         self.bytes.clear();
-        state.compressor.finish_frame(&mut self.bytes);
+        state.encoder.finish_frame(&mut self.bytes);
         for packet in &waiting {
             self.bytes.clear();
             packet.write_to(&mut self.bytes);
-            state.compressor.invalidate(&self.bytes);
+            state.encoder.invalidate(&self.bytes);
         }
         self.actions.push_back(Action::ClearFresh(peer));
         waiting
@@ -412,7 +456,7 @@ impl<P: AckPacket> Driver<P> {
         }
         state.retained.clear();
         state.retained_acks = 0;
-        state.compressor.invalidate_all();
+        state.encoder.invalidate_all();
         self.actions.push_back(Action::ClearRetained(peer));
     }
 
@@ -420,8 +464,9 @@ impl<P: AckPacket> Driver<P> {
     fn make_way(&mut self, peer: usize, flow: u64) {
         let state = &self.peers[peer];
         let in_nic = state.fresh.iter().flat_map(|(packets, _)| packets);
-        let on_their_way = state.finished.iter().flat_map(|(packets, _)| packets);
-        if in_nic.chain(on_their_way).chain(&state.building).any(|packet| packet.flow_key() == flow) {
+        let on_their_way = state.finished.iter().flat_map(|finished| &finished.packets);
+        let mut waiting = in_nic.chain(on_their_way).chain(&state.building).chain(&state.postponed);
+        if waiting.any(|packet| packet.flow_key() == flow) {
             self.flush(peer);
         }
     }
@@ -434,18 +479,27 @@ impl<P: AckPacket> Driver<P> {
             self.forget_retained(peer);
             self.flush(peer);
         }
-        self.peers[peer].native_queued(flow);
+        let state = &mut self.peers[peer];
+        state.native_queued(flow);
         self.counters.native_acks += 1;
+        counters_of(&mut state.flows, flow).native_acks += 1;
         self.actions.push_back(Action::Send(peer, packet));
     }
 }
 
-/// Frames small enough that one of them fits under `appended_limit` unless its ACKs are unusual: an
-/// ACK with news in every field takes up to about 12 octets.
-fn frame_limits(appended_limit: Option<u32>) -> Limits {
-    let usual = Limits::default();
-    let fitting = appended_limit.map_or(usual.frame_acks, |octets| octets as usize / 12);
-    Limits { frame_acks: fitting.clamp(1, usual.frame_acks), ..usual }
+/// Flows per peer that are counted one by one; what is beyond, on a live hop, is counted together.
+const COUNTED_FLOWS: usize = 256;
+/// The key of what is counted together.
+const OTHER_FLOWS: u64 = u64::MAX;
+
+fn counters_of(flows: &mut Vec<(u64, FlowCounters)>, flow: u64) -> &mut FlowCounters {
+    let is_known = |flow| flows.iter().any(|(key, _)| *key == flow);
+    let flow = if flows.len() < COUNTED_FLOWS || is_known(flow) { flow } else { OTHER_FLOWS };
+    let at = flows.iter().position(|(key, _)| *key == flow).unwrap_or_else(|| {
+        flows.push((flow, FlowCounters::default()));
+        flows.len() - 1
+    });
+    &mut flows[at].1
 }
 
 impl<P> Peer<P> {
@@ -454,18 +508,22 @@ impl<P> Peer<P> {
         self.retained_acks + self.held()
     }
 
-    /// ACKs that wait for an acknowledgment to ride on.
+    /// ACKs that wait for an acknowledgment to ride on, or for packets before them.
     fn held(&self) -> usize {
         let in_nic = self.fresh.iter().map(|(packets, _)| packets.len()).sum::<usize>();
-        let on_their_way = self.finished.iter().map(|(packets, _)| packets.len()).sum::<usize>();
-        self.building.len() + on_their_way + in_nic
+        let on_their_way = self.finished.iter().map(|finished| finished.packets.len()).sum::<usize>();
+        self.postponed.len() + self.building.len() + on_their_way + in_nic
     }
 
-    /// Ends the frame being built; it reaches the NIC when the job is done.
-    fn finish_frame(&mut self) {
+    /// Ends the frame being built; it reaches the NIC a turnaround after its packets came.
+    fn finish_frame(&mut self, turnaround: Duration) {
+        if self.building.is_empty() {
+            return;
+        }
         let mut frame = Vec::new();
-        if self.compressor.finish_frame(&mut frame) > 0 {
-            self.finished.push((std::mem::take(&mut self.building), frame));
+        if self.encoder.finish_frame(&mut frame) > 0 {
+            let packets = std::mem::take(&mut self.building);
+            self.finished.push_back(Finished { packets, frame, ready_at: self.building_since + turnaround });
         }
     }
 

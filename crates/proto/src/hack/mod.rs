@@ -3,10 +3,14 @@
 //! Split as the paper splits it (section 3.3.1): the [`Nic`] handles opaque bytes within SIFS, the
 //! [`Driver`] knows TCP and has all the time it needs.
 
+mod codec;
+mod counters;
 mod driver;
 mod nic;
 mod packet;
 
-pub use driver::{AckPacket, Action, Config, Counters, Driver, Variant};
+pub use counters::{Counters, FlowCounters};
+pub use driver::{AckPacket, Action, Config, Driver, Rides, Variant};
 pub use nic::{Heard, Nic, Response};
+pub use packet::flow_key;
 pub use tacit_rohc::hack::Coding;

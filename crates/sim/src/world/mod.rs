@@ -329,7 +329,7 @@ impl<'o, P: Carried> World<'o, P> {
     fn handle_bss(&mut self, index: usize) {
         self.bss[index].handle_timeout(self.now);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
-            let station = self.hack[index].interrupt(&interrupt);
+            let station = self.hack[index].interrupt(self.now, &interrupt);
             self.act(index, station);
         }
         while let Some(Delivery { station, from, payload }) = self.bss[index].poll_deliver() {
@@ -357,9 +357,9 @@ impl<'o, P: Carried> World<'o, P> {
                 hack::Outcome::Deliver { station, packet } => {
                     self.deliver(self.bss_hosts[index][station.index()], packet);
                 }
-                hack::Outcome::Wrong { station, packet } => {
+                hack::Outcome::Wrong { station, packet, what } => {
                     self.broken =
-                        Some(format!("station {} reconstituted an ACK nobody sent: {packet:?}", station.0));
+                        Some(format!("station {} reconstituted an ACK, {what}: {packet:?}", station.0));
                 }
             }
         }
@@ -500,7 +500,7 @@ impl<'o, P: Carried> World<'o, P> {
             .iter_mut()
             .zip(&self.bss_hosts)
             .map(|(channel, hosts)| {
-                channel.reset_queueing_delays();
+                channel.start_measuring();
                 let counters = stations(hosts).map(|station| channel.counters(station)).collect();
                 (channel.accesses(), channel.collisions(), counters)
             })
@@ -524,6 +524,7 @@ impl<'o, P: Carried> World<'o, P> {
             channel.check().map_err(|what| format!("channel {index}: {what}"))?;
         }
         for (index, hack) in self.hack.iter().enumerate() {
+            hack.check_deadlines(self.now).map_err(|what| format!("channel {index}: {what}"))?;
             if hack.failed_frames() > 0 {
                 return Err(format!(
                     "channel {index}: {} frames of ACKs could not be decoded",

@@ -26,6 +26,12 @@ impl<P: Carried> World<'_, P> {
                 lasted: flow.completed_at.unwrap_or(self.now).saturating_since(flow.setup.start),
                 sender: counters.map(|(source, _)| source),
                 receiver: counters.map(|(_, sink)| sink),
+                reports: flow.reports(),
+                hack: self
+                    .hack
+                    .iter()
+                    .filter_map(|hack| hack.flow_counters(flow.id, [flow.setup.source, flow.setup.sink]))
+                    .reduce(|sum, more| sum.plus(&more)),
             }
         });
         let pipes = self.pipes.iter().zip(&self.before.pipes).map(|(pipe, before)| {
@@ -42,8 +48,12 @@ impl<P: Carried> World<'_, P> {
                 stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
                     host: *host,
                     counters: channel.counters(station).since(before),
+                    airtime: channel.station_airtime(station),
                     hack: hack.counters(station),
                     queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
+                    queueing_time: channel.queueing_time(station),
+                    queue_peak_packets: channel.queue_peak(station) as u64,
+                    ppdu_sizes: channel.ppdu_sizes(station).to_vec(),
                 });
             BssOutcome {
                 airtime: channel.airtime(self.now),

@@ -35,7 +35,7 @@ pub fn bulk(config: tcp::Config) -> Traffic {
 
 /// UDP as fast as it goes, in packets of `ip_len` octets.
 pub fn saturating(ip_len: u64) -> Traffic {
-    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None }
+    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
 }
 
 /// A server behind a 500 Mb/s link of 1 ms, an access point, `clients` clients, one download each,
@@ -49,6 +49,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
         uplink_loss: Loss::None,
         link_ack_loss: Loss::None,
         snr: None,
+        away: None,
         downlink_queue: packets(126),
         uplink_queue: packets(1000),
     };

@@ -10,6 +10,8 @@ use crate::wifi::phy::Phy;
 pub(crate) struct Contention {
     /// Slots left from the start of the countdown.
     counter: u32,
+    /// What `counter` was when it was drawn.
+    drawn: u32,
     cw: u32,
     /// The countdown starts no earlier than this.
     not_before: Instant,
@@ -31,7 +33,7 @@ pub(crate) struct IdlePeriod {
 
 impl Contention {
     pub fn new(phy: &Phy, stream: Stream) -> Self {
-        Self { counter: 0, cw: phy.cw_min, not_before: Instant::ZERO, exempt_in: None, stream }
+        Self { counter: 0, drawn: 0, cw: phy.cw_min, not_before: Instant::ZERO, exempt_in: None, stream }
     }
 
     /// When this station transmits if nothing comes before.
@@ -67,12 +69,14 @@ impl Contention {
     #[inline]
     pub fn start_at_once(&mut self, now: Instant) {
         self.counter = 0;
+        self.drawn = 0;
         self.not_before = now;
     }
 
     /// Draws a backoff from the present contention window.
     pub fn draw(&mut self) {
         self.counter = self.stream.up_to(self.cw);
+        self.drawn = self.counter;
     }
 
     /// After an exchange that succeeded: the smallest window, and a backoff before the next.
@@ -93,6 +97,11 @@ impl Contention {
     pub fn gave_up(&mut self, phy: &Phy) {
         self.cw = phy.cw_min;
         self.draw();
+    }
+
+    /// The backoff drawn for the present transmission; zero for one that went at once.
+    pub fn drawn(&self, phy: &Phy) -> Duration {
+        phy.slot * u64::from(self.drawn)
     }
 
     /// True when no slot is left to count.

@@ -1,16 +1,16 @@
 //! What happens on the channel once somebody has won it: transmission, response, or collision.
 
 use tacit_proto::hack::Heard;
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::block_ack::Recipient;
 use super::noise::Noise;
 use super::originator::{PpduPlan, Settled};
 use super::station::{Outgoing, Peer, Station};
-use crate::payload::Payload;
+use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::bss::{Bss, Delivery, earliest};
+use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, Phy, subframe_len};
 
@@ -64,7 +64,15 @@ impl Outgoing {
 
     pub(crate) fn peer(&self) -> usize {
         match self {
-            Self::Request { peer } | Self::Data { peer, .. } => *peer,
+            Self::Request { peer, .. } | Self::Data { peer, .. } => *peer,
+        }
+    }
+
+    /// Whether it is on account of pure TCP ACKs alone.
+    pub(crate) fn class(&self) -> PayloadClass {
+        match self {
+            Self::Request { class, .. } => *class,
+            Self::Data { plan, .. } => plan.class(),
         }
     }
 }
@@ -74,10 +82,19 @@ impl<P: Payload> Bss<P> {
         self.accesses += 1;
         let exchange = self.exchange(at, from, outgoing);
         match outgoing {
-            Outgoing::Request { .. } => self.ledger.book(AirtimeUse::LinkAck, exchange.end),
-            Outgoing::Data { plan, .. } => self.book_data(&plan, at, exchange.end),
+            Outgoing::Request { .. } => {
+                self.charge(from, outgoing.class(), AirtimeUse::LinkAck, exchange.end);
+            }
+            Outgoing::Data { plan, .. } => self.book_data(from, &plan, at, exchange.end),
         }
         self.phase = Phase::Transmission(exchange);
+    }
+
+    /// Books the time up to `until` as `what`, on account of `station` and its PPDUs of `class`.
+    #[inline]
+    fn charge(&mut self, station: StationId, class: PayloadClass, what: AirtimeUse, until: Instant) {
+        let spent = self.ledger.book(what, until);
+        self.stations[station.index()].airtime.spend(class, what, spent);
     }
 
     fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
@@ -105,20 +122,21 @@ impl<P: Payload> Bss<P> {
     }
 
     /// Books a data PPDU, shared among fresh data, TCP ACKs and retransmissions by octets.
-    fn book_data(&mut self, plan: &PpduPlan, start: Instant, end: Instant) {
+    fn book_data(&mut self, from: StationId, plan: &PpduPlan, start: Instant, end: Instant) {
         let nanos = (end - start).as_nanos();
         let share =
             |octets: u32| Duration::from_nanos(nanos * u64::from(octets) / u64::from(plan.mpdu_octets));
         let acks_from = start + share(plan.retry_octets);
-        self.ledger.book(AirtimeUse::Retransmission, acks_from);
-        self.ledger.book(AirtimeUse::TcpAck, acks_from + share(plan.ack_octets));
-        self.ledger.book(AirtimeUse::Data, end);
+        let class = plan.class();
+        self.charge(from, class, AirtimeUse::Retransmission, acks_from);
+        self.charge(from, class, AirtimeUse::TcpAck, acks_from + share(plan.ack_octets));
+        self.charge(from, class, AirtimeUse::Data, end);
     }
 
     /// The PPDU is over: what arrived is passed up and acknowledged.
     pub(crate) fn transmission_ended(&mut self, exchange: &Exchange) {
         let heard = match exchange.outgoing {
-            Outgoing::Request { peer } => self.receive_request(exchange, peer),
+            Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
             Outgoing::Data { peer, plan } => self.receive_data(exchange, peer, &plan),
         };
         if !heard {
@@ -147,13 +165,14 @@ impl<P: Payload> Bss<P> {
                 exchange.response_at + control.ppdu_duration(exchange.response_len + octets);
             to.counters.augmented_link_acks += 1;
             to.counters.appended_octets += u64::from(octets);
+            to.counters.appended_octet_time += control.rate().time_for(Bytes(u64::from(octets)));
             to.counters.augmented_within_aifs +=
                 u64::from(exchange.response_end - plain_end <= self.phy.aifs());
         }
         let len = exchange.response_len + self.appended.len() as u32;
         let peer = &mut to.peers[back];
         let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-        let lost = peer.link_ack_loss.takes() || noisy;
+        let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
         self.phase = Phase::Response { exchange, lost };
     }
 
@@ -162,7 +181,8 @@ impl<P: Payload> Bss<P> {
         let sender = &mut from.peers[peer];
         let start = sender.originator.window_start();
         let mode = sender.originator.control_mode;
-        if sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN)) {
+        let noisy = sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN));
+        if noisy || sender.is_away(exchange.start) {
             self.record(exchange, mode, Outcome::Errored, Frame::BlockAckReq { start });
             return false;
         }
@@ -192,7 +212,7 @@ impl<P: Payload> Bss<P> {
         let mut heard = false;
         let mut left = plan.mpdus;
         let mut octets_before = 0;
-        let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data);
+        let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
         for mpdu in sender.originator.in_flight() {
             left -= 1;
             let noisy = unheard
@@ -220,8 +240,9 @@ impl<P: Payload> Bss<P> {
     /// The acknowledgment is over: the originator settles what was in flight.
     pub(crate) fn response_ended(&mut self, exchange: &Exchange, lost: bool) {
         let at = exchange.response_end;
-        self.ledger.book(AirtimeUse::LinkAck, at - self.appended_duration(exchange));
-        self.ledger.book(AirtimeUse::CompressedAck, at);
+        let plain_end = at - self.appended_duration(exchange);
+        self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
+        self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         let aifs = self.phy.aifs();
         let oldest = self.oldest_allowed(at);
         let retry_limit = self.config.retry_limit;
@@ -324,8 +345,12 @@ impl<P: Payload> Bss<P> {
             until = until.max(exchange.end);
             self.stations[exchange.from.index()].counters.collided_ppdus += 1;
         }
+        let spent = self.ledger.book(AirtimeUse::Collision, until);
+        for (exchange, share) in colliding.iter().zip(even_shares(spent, colliding.len())) {
+            let airtime = &mut self.stations[exchange.from.index()].airtime;
+            airtime.spend(exchange.outgoing.class(), AirtimeUse::Collision, share);
+        }
         self.colliding = colliding;
-        self.ledger.book(AirtimeUse::Collision, until);
         self.phase = Phase::Collision { until };
     }
 
@@ -351,7 +376,7 @@ impl<P: Payload> Bss<P> {
     }
 
     pub(crate) fn start_beacon(&mut self, at: Instant) {
-        self.ledger.book(self.idle_use(), at);
+        self.book_idle(self.idle_use(), at);
         let mode = Mode::ofdm(Phy::BASIC_RATES[0]).expect("basic rates are OFDM rates");
         let until = at + mode.ppdu_duration(BEACON_LEN);
         for id in &self.active {
@@ -360,7 +385,7 @@ impl<P: Payload> Bss<P> {
         if let (Some(target), Some(interval)) = (&mut self.next_beacon, self.config.beacon_interval) {
             *target += interval;
         }
-        self.ledger.book(AirtimeUse::Beacon, until);
+        self.charge(StationId::AP, PayloadClass::Data, AirtimeUse::Beacon, until);
         if let Some(air) = &mut self.air {
             air.push_back(AirFrame {
                 at,

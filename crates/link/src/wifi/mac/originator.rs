@@ -60,6 +60,8 @@ pub(crate) struct PpduPlan {
     pub retry_octets: u32,
     /// Of them, octets of pure TCP ACKs on their first transmission.
     pub ack_octets: u32,
+    /// Octets of the packets in those.
+    pub ack_packet_octets: u32,
     pub retries: u32,
     pub tcp_acks: u32,
     /// Packets dropped from the queue because they were too old.
@@ -84,6 +86,8 @@ pub(crate) struct Originator<P> {
     /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
     request_due: bool,
     request_retries: u32,
+    /// Class of the PPDU built last.
+    last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
     sync_due: bool,
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
@@ -112,6 +116,7 @@ impl<P: Payload> Originator<P> {
             waiting: 0,
             request_due: false,
             request_retries: 0,
+            last_class: PayloadClass::Data,
             sync_due: false,
             reports_acks: false,
             settled_acks: VecDeque::new(),
@@ -142,6 +147,11 @@ impl<P: Payload> Originator<P> {
         &self.queue
     }
 
+    /// Forgets how long the queue was.
+    pub fn reset_queue_peak(&mut self) {
+        self.queue.reset_peak();
+    }
+
     #[inline]
     pub fn need(&self) -> Need {
         if self.request_due {
@@ -151,6 +161,11 @@ impl<P: Payload> Originator<P> {
         } else {
             Need::Nothing
         }
+    }
+
+    /// Class of the PPDU built last: what a Block Ack Request asks about.
+    pub fn last_class(&self) -> PayloadClass {
+        self.last_class
     }
 
     /// WinStartO: the first number not settled.
@@ -188,6 +203,7 @@ impl<P: Payload> Originator<P> {
         }
         plan.more_data = self.waiting > 0 || !self.queue.is_empty();
         plan.sync = self.sync_due;
+        self.last_class = plan.class();
         plan
     }
 
@@ -352,6 +368,11 @@ impl<P: Clone> Mpdu<P> {
 }
 
 impl PpduPlan {
+    /// [`PayloadClass::Ack`] for a PPDU of nothing but pure TCP ACKs.
+    pub fn class(&self) -> PayloadClass {
+        if self.tcp_acks == self.mpdus { PayloadClass::Ack } else { PayloadClass::Data }
+    }
+
     fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
         let is_ack = mpdu.payload.class() == PayloadClass::Ack;
         self.tcp_acks += u32::from(is_ack);
@@ -361,6 +382,7 @@ impl PpduPlan {
             self.retry_octets += mpdu.len;
         } else if is_ack {
             self.ack_octets += mpdu.len;
+            self.ack_packet_octets += mpdu.payload.len().0 as u32;
         }
     }
 }

@@ -3,17 +3,19 @@
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::access::Contention;
 use super::ack_hook::AckHook;
-use super::block_ack::Recipient;
+use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
 use super::originator::{Need, Originator, PpduPlan, Settled};
 use crate::loss::LossProcess;
-use crate::payload::Payload;
+use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::StationId;
+use crate::wifi::airtime::StationAirtime;
 use crate::wifi::counters::StationCounters;
+use crate::wifi::phy::Phy;
 
 /// One end of a link as a station sees it.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub(crate) struct Peer<P> {
     pub link_ack_loss: LossProcess,
     /// What noise does to either on the way to this peer.
     pub noise: Option<Noise>,
+    /// When it is out of reach.
+    pub away: Option<(Instant, Instant)>,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
 }
@@ -39,7 +43,12 @@ impl<P> Peer<P> {
         [data_loss, link_ack_loss]: [LossProcess; 2],
         noise: Option<Noise>,
     ) -> Self {
-        Self { id, originator, recipient, data_loss, link_ack_loss, noise, ready: false }
+        Self { id, originator, recipient, data_loss, link_ack_loss, noise, away: None, ready: false }
+    }
+
+    /// True when nothing that is sent at `at` arrives there.
+    pub fn is_away(&self, at: Instant) -> bool {
+        self.away.is_some_and(|(from, to)| (from..to).contains(&at))
     }
 }
 
@@ -54,7 +63,12 @@ pub(crate) struct Station<P> {
     turns: VecDeque<usize>,
     pub hook: AckHook,
     pub counters: StationCounters,
+    pub airtime: StationAirtime,
     pub queueing_delay_us: Histogram<u64>,
+    /// Sum of all queueing delays.
+    pub queueing_time: Duration,
+    /// PPDUs of data by the number of their MPDUs; entry 0 stands for one.
+    pub ppdu_sizes: Vec<u64>,
     /// Contends, or counts down after a transmission: on the list of active stations.
     pub active: bool,
     /// Takes part in the exchange on the air; its backoff is drawn at the end of it.
@@ -64,8 +78,8 @@ pub(crate) struct Station<P> {
 /// A PPDU that a station is about to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outgoing {
-    /// A Block Ack Request to this peer.
-    Request { peer: usize },
+    /// A Block Ack Request to this peer, after a PPDU of this class.
+    Request { peer: usize, class: PayloadClass },
     /// Data to this peer.
     Data { peer: usize, plan: PpduPlan },
 }
@@ -79,8 +93,11 @@ impl<P: Payload> Station<P> {
             peers,
             hook: AckHook::default(),
             counters: StationCounters::default(),
+            airtime: StationAirtime::default(),
             // Two significant digits; grows as needed.
             queueing_delay_us: Histogram::new(2).expect("2 digits are within what the library allows"),
+            queueing_time: Duration::ZERO,
+            ppdu_sizes: vec![0; usize::from(WINDOW)],
             active: false,
             transmitting: false,
         }
@@ -128,11 +145,14 @@ impl<P: Payload> Station<P> {
             entry.ready = false;
             match entry.originator.need() {
                 Need::Nothing => {}
-                Need::BlockAckRequest => return Some(Outgoing::Request { peer }),
+                Need::BlockAckRequest => {
+                    return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
+                }
                 Need::Data => {
-                    let delays = &mut self.queueing_delay_us;
+                    let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
                     let plan = entry.originator.build(now, lifetime, |delay| {
                         delays.record(delay.as_micros()).expect("the histogram grows as needed");
+                        *time += delay;
                     });
                     self.counters.dropped_mpdus += u64::from(plan.expired);
                     if plan.mpdus > 0 {
@@ -150,6 +170,14 @@ impl<P: Payload> Station<P> {
         self.take_turn(peer);
     }
 
+    /// Forgets delays, queue lengths and sizes so far.
+    pub fn start_measuring(&mut self) {
+        self.queueing_delay_us.reset();
+        self.queueing_time = Duration::ZERO;
+        self.ppdu_sizes.fill(0);
+        self.peers.iter_mut().for_each(|peer| peer.originator.reset_queue_peak());
+    }
+
     /// Books what became of MPDUs.
     pub fn count_settled(&mut self, settled: Settled) {
         self.counters.delivered_first_try += u64::from(settled.first_try);
@@ -159,15 +187,23 @@ impl<P: Payload> Station<P> {
     }
 
     /// Books a PPDU going out.
-    pub fn count_outgoing(&mut self, outgoing: &Outgoing) {
+    pub fn count_outgoing(&mut self, outgoing: &Outgoing, phy: &Phy) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
-            Outgoing::Data { plan, .. } => {
+            Outgoing::Data { peer, plan } => {
                 self.counters.data_ppdus += 1;
                 self.counters.data_mpdus += u64::from(plan.mpdus);
+                self.ppdu_sizes[plan.mpdus as usize - 1] += 1;
                 self.counters.retries += u64::from(plan.retries);
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
-                self.counters.tcp_ack_ppdus += u64::from(plan.tcp_acks == plan.mpdus);
+                if plan.class() == PayloadClass::Ack {
+                    self.counters.tcp_ack_ppdus += 1;
+                    self.counters.tcp_ack_backoff += phy.aifs() + self.contention.drawn(phy);
+                }
+                let octets = Bytes(u64::from(plan.ack_packet_octets));
+                self.counters.tcp_ack_octets += octets.0;
+                let rate = self.peers[*peer].originator.mode.rate();
+                self.counters.tcp_ack_octet_time += rate.time_for(octets);
             }
         }
     }

@@ -1,0 +1,189 @@
+//! What each station of a run did, flat and in JSON.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tacit_link::payload::PayloadClass;
+use tacit_link::wifi::{Airtime, AirtimeUse};
+use tacit_proto::hack;
+use tacit_sim::Outcome;
+use tacit_sim::record::StationOutcome;
+
+/// What a station sent, waited and spent in the measured window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationRecord {
+    /// Number of the channel.
+    pub bss: u32,
+    /// Number of the host; the access point is the first station of its channel.
+    pub host: u32,
+    /// Octets of IP packets delivered to others.
+    pub delivered_bytes: u64,
+    /// PPDUs of data sent, collided ones included.
+    pub data_ppdus: u64,
+    /// MPDUs in them.
+    pub data_mpdus: u64,
+    /// PPDUs of data by the number of their MPDUs: the first entry counts those of one.
+    pub ppdu_sizes: Vec<u64>,
+    /// MPDUs delivered on their first transmission.
+    pub delivered_first_try: u64,
+    /// MPDUs delivered after one retransmission or more.
+    pub delivered_after_retry: u64,
+    /// MPDU transmissions that were retransmissions.
+    pub retries: u64,
+    /// MPDUs given up: retry limit or lifetime.
+    pub mpdus_dropped: u64,
+    /// Packets its queues refused.
+    pub queue_drops: u64,
+    /// PPDUs that collided.
+    pub collided_ppdus: u64,
+    /// ACKs and Block Acks that did not come back.
+    pub missed_link_acks: u64,
+    /// Block Ack Requests sent.
+    pub block_ack_requests: u64,
+    /// Pure TCP ACKs on the air, retransmissions included.
+    pub tcp_acks_on_air: u64,
+    /// PPDUs of nothing but those.
+    pub tcp_ack_ppdus: u64,
+    /// ACKs and Block Acks sent.
+    pub link_acks: u64,
+    /// Of them, those that carried compressed ACKs.
+    pub augmented_link_acks: u64,
+    /// Of those, lengthened by no more than AIFS.
+    pub augmented_within_aifs: u64,
+    /// Octets appended, repeated ones included.
+    pub appended_octets: u64,
+    /// Mean number of packets in its queues.
+    pub queue_mean_packets: f64,
+    /// Most packets that waited at once in one queue.
+    pub queue_peak_packets: u64,
+    /// Time from queueing to first transmission: median.
+    pub queue_delay_p50_us: u64,
+    /// The same: 95th percentile.
+    pub queue_delay_p95_us: u64,
+    /// The same: longest.
+    pub queue_delay_max_us: u64,
+    /// Seconds of the channel's time that it is charged for, by use.
+    pub airtime_s: AirtimeSeconds,
+    /// Of them, those for PPDUs of nothing but TCP ACKs, and for what rode on its link-layer ACKs.
+    pub tcp_ack_airtime_s: AirtimeSeconds,
+    /// What its TCP/HACK driver did; null for a stock station.
+    pub hack: Option<DriverRecord>,
+}
+
+/// What a TCP/HACK driver did in the measured window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriverRecord {
+    /// Pure ACKs queued as packets.
+    pub native_acks: u64,
+    /// Pure ACKs that rode on a link-layer ACK, each counted once.
+    pub compressed_acks: u64,
+    /// Octets of those, without repetitions.
+    pub compressed_octets: u64,
+    /// Octets they would have had as IP packets.
+    pub uncompressed_octets: u64,
+    /// The one over the other; null where nothing was compressed.
+    pub compression_ratio: Option<f64>,
+    /// ACKs held and then queued as packets after all.
+    pub flushed_acks: u64,
+    /// Pure ACKs that the codec could not take.
+    pub refused_acks: u64,
+    /// Times an ACK had waited for `hold-limit`, or the timer.
+    pub hold_limits: u64,
+    /// ACKs reconstituted from what others appended.
+    pub reconstituted_acks: u64,
+    /// Frames dropped as duplicates.
+    pub duplicate_frames: u64,
+    /// Frames that could not be decoded: wrong CRC, no context, gaps.
+    pub failed_frames: u64,
+}
+
+/// Seconds by use of airtime; idle time is nobody's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AirtimeSeconds(Vec<(AirtimeUse, f64)>);
+
+impl AirtimeSeconds {
+    fn new(seconds: impl Fn(AirtimeUse) -> f64) -> Self {
+        let charged = AirtimeUse::ALL.into_iter().filter(|what| *what != AirtimeUse::Idle);
+        Self(charged.map(|what| (what, seconds(what))).collect())
+    }
+}
+
+impl From<&Airtime> for AirtimeSeconds {
+    fn from(airtime: &Airtime) -> Self {
+        Self::new(|what| airtime.get(what).as_secs_f64())
+    }
+}
+
+impl Serialize for AirtimeSeconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (what, seconds) in &self.0 {
+            map.serialize_entry(what.name(), seconds)?;
+        }
+        map.end()
+    }
+}
+
+/// The stations of `outcome`, channel by channel, access points first.
+pub fn station_records(outcome: &Outcome) -> Vec<StationRecord> {
+    let measured_s = outcome.measured.as_secs_f64();
+    let channels = outcome.bss.iter().zip(0..);
+    let stations =
+        channels.flat_map(|(bss, number)| bss.stations.iter().map(move |station| (number, station)));
+    stations.map(|(bss, station)| StationRecord::new(bss, station, measured_s)).collect()
+}
+
+impl StationRecord {
+    fn new(bss: u32, station: &StationOutcome, measured_s: f64) -> Self {
+        let counters = &station.counters;
+        let largest = station.ppdu_sizes.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        Self {
+            bss,
+            host: station.host.0,
+            delivered_bytes: counters.delivered_bytes,
+            data_ppdus: counters.data_ppdus,
+            data_mpdus: counters.data_mpdus,
+            ppdu_sizes: station.ppdu_sizes[..largest].to_vec(),
+            delivered_first_try: counters.delivered_first_try,
+            delivered_after_retry: counters.delivered_after_retry,
+            retries: counters.retries,
+            mpdus_dropped: counters.dropped_mpdus,
+            queue_drops: counters.dropped_by_queue,
+            collided_ppdus: counters.collided_ppdus,
+            missed_link_acks: counters.missed_link_acks,
+            block_ack_requests: counters.block_ack_requests,
+            tcp_acks_on_air: counters.tcp_acks_on_air,
+            tcp_ack_ppdus: counters.tcp_ack_ppdus,
+            link_acks: counters.link_acks,
+            augmented_link_acks: counters.augmented_link_acks,
+            augmented_within_aifs: counters.augmented_within_aifs,
+            appended_octets: counters.appended_octets,
+            queue_mean_packets: station.queueing_time.as_secs_f64() / measured_s,
+            queue_peak_packets: station.queue_peak_packets,
+            queue_delay_p50_us: station.queueing_delay_us.p50,
+            queue_delay_p95_us: station.queueing_delay_us.p95,
+            queue_delay_max_us: station.queueing_delay_us.max,
+            airtime_s: AirtimeSeconds::new(|what| station.airtime.get(what).as_secs_f64()),
+            tcp_ack_airtime_s: AirtimeSeconds::from(station.airtime.of(PayloadClass::Ack)),
+            hack: station.hack.as_ref().map(DriverRecord::new),
+        }
+    }
+}
+
+impl DriverRecord {
+    fn new(counters: &hack::Counters) -> Self {
+        let ratio = counters.uncompressed_octets as f64 / counters.compressed_octets as f64;
+        Self {
+            native_acks: counters.native_acks,
+            compressed_acks: counters.compressed_acks,
+            compressed_octets: counters.compressed_octets,
+            uncompressed_octets: counters.uncompressed_octets,
+            compression_ratio: Some(ratio).filter(|ratio| ratio.is_finite()),
+            flushed_acks: counters.flushed_acks,
+            refused_acks: counters.refused_acks,
+            hold_limits: counters.hold_limits,
+            reconstituted_acks: counters.reconstituted_acks,
+            duplicate_frames: counters.duplicate_frames,
+            failed_frames: counters.failed_frames,
+        }
+    }
+}
