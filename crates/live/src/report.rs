@@ -213,7 +213,7 @@ impl Report {
             let used: Vec<_> = used.map(|(name, share)| format!("{name} {:.1} %", share * 100.0)).collect();
             let _ = writeln!(
                 text,
-                "  air{}     {}",
+                "  air{:<6}{}",
                 if number == 0 { String::new() } else { number.to_string() },
                 used.join(", ")
             );
