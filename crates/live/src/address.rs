@@ -95,8 +95,7 @@ impl Block {
         let how = routes.attributes();
         let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
         let mut script = format!(
-            "link set dev lo up\n\
-             address add {near}/30 dev {device} noprefixroute\n\
+            "address add {near}/30 dev {device} noprefixroute\n\
              link set dev {device} up\n\
              route add {far} dev {device} src {near}{how}\n\
              route add default via {far} dev {device} src {near}{how}\n"
@@ -116,8 +115,7 @@ impl Block {
         let how = routes.attributes();
         let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
         let mut script = format!(
-            "link set dev lo up\n\
-             address add {far}/30 dev {device} noprefixroute\n\
+            "address add {far}/30 dev {device} noprefixroute\n\
              link set dev {device} up\n\
              route add 198.18.{}.0/30 dev {device} src {far}{how}\n",
             self.number

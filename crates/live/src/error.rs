@@ -1,6 +1,7 @@
 //! Why there is no live run.
 
 use std::io;
+use std::path::Path;
 
 /// Why a live run could not be made or did not end.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,11 @@ pub enum LiveError {
 }
 
 impl LiveError {
+    /// For `map_err`, with a file.
+    pub(crate) fn io_at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Io { what: path.display().to_string(), source }
+    }
+
     /// For `map_err`.
     pub(crate) fn io(what: &str) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::Io { what: what.to_owned(), source }

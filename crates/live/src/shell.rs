@@ -64,77 +64,100 @@ pub struct Options {
 /// When the machine does not allow it, a command cannot be started, or the hop broke.
 pub fn run(options: Options) -> Result<Report, LiveError> {
     let signals = Signals::taken_over()?;
-    let private = options.server.is_some();
-    if private {
-        leave_the_hosts_network()?;
-    }
-    let block = if private { Block::first() } else { Block::free()? };
-    let device = |_| {
-        Tun::create().map_err(|source| LiveError::Refused {
-            what: "cannot make a TUN device".to_owned(),
-            source,
-            advice: "run as root, or give a command for the other side with --server, which needs no \
-                     device in this network (tacit doctor says more)",
-        })
-    };
-    let (near_tun, far_tun) = (device(())?, device(())?);
-    let pcap = options
-        .pcap
-        .as_deref()
-        .map(|path| AtomicFile::create(path).map_err(LiveError::io(&path.display().to_string())));
+    let pcap = options.pcap.as_deref().map(|path| AtomicFile::create(path).map_err(LiveError::io_at(path)));
     let pcap = pcap.transpose()?;
-    let routes = Routes { quickack: options.plan.ack_mode.quick(), congestion: options.congestion.clone() };
-    let command = command_or_shell(options.command.clone());
-    let fds = [near_tun.as_fd(), far_tun.as_fd()];
-    let streams = if options.output_to_error { Streams::OutputToError } else { Streams::Inherited };
-    let inside = |command: &[OsString], script, environment, streams| Inside {
-        script,
-        sysctls: sysctls(),
-        command: command.to_vec(),
-        environment,
-        streams,
-    };
-    let mut near = Side::make(
-        inside(&command, block.near_script(near_tun.name(), &routes), block.near_environment(), streams),
-        &fds,
-    )?;
-    let mut far = match &options.server {
-        None => None,
-        Some(server) => {
-            let log = options
-                .server_log
-                .as_ref()
-                .map(|path| File::create(path).map_err(LiveError::io(&path.display().to_string())));
-            let streams = Streams::Detached(log.transpose()?);
-            let script = block.far_script(far_tun.name(), &routes);
-            let inside = inside(server, script, block.far_environment(), streams);
-            Some(Side::make(inside, &[fds[0], fds[1], near.as_fd()])?)
-        }
-    };
-    near.configure(near_tun.name())?;
-    match &mut far {
-        Some(far) => far.configure(far_tun.name())?,
-        None => ip_batch(&block.far_script(far_tun.name(), &routes))?,
-    }
-    let running = RunningHop::start(options.plan.clone(), near_tun, far_tun, pcap)?;
+    let Sides { mut near, mut far, tuns: [near_tun, far_tun] } = Sides::make(&options)?;
+    let mut running = RunningHop::start(options.plan.clone(), near_tun, far_tun, pcap)?;
     if let (Some(far), Some(server)) = (&mut far, &options.server) {
         far.start(&name_of(server))?;
         wait_for_server(far);
     }
-    near.start(&name_of(&command))?;
-    let status = watch_command(&mut near, &signals, &running.shared, options.watch)?;
+    near.start(&name_of(&options.command_or_shell()))?;
+    let status = watch_command(&mut near, &signals, &mut running, options.watch);
     take_the_terminal_back();
+    // A hop that broke says why; the command can only have noticed that nothing moves.
     let ended = running.stop()?;
-    // Before the report: what the server still has to say comes first.
-    drop(far);
     let about = About {
         scenario: options.scenario,
         scheme: options.scheme,
         seed: options.plan.setup.seed,
         ack_mode: options.plan.ack_mode.to_string(),
-        exit_status: status,
+        exit_status: status?,
     };
     Ok(Report::new(about, &ended))
+}
+
+/// Both sides, their networks set up and their commands not started.
+struct Sides {
+    near: Side,
+    /// `None` is the network this was started in.
+    far: Option<Side>,
+    /// The near one, then the far one.
+    tuns: [Tun; 2],
+}
+
+impl Sides {
+    fn make(options: &Options) -> Result<Self, LiveError> {
+        let private = options.server.is_some();
+        if private {
+            leave_the_hosts_network()?;
+        }
+        let block = if private { Block::first() } else { Block::free()? };
+        let tuns = [make_device()?, make_device()?];
+        let [near_device, far_device] = [tuns[0].name(), tuns[1].name()];
+        let fds = [tuns[0].as_fd(), tuns[1].as_fd()];
+        let routes =
+            Routes { quickack: options.plan.ack_mode.quick(), congestion: options.congestion.clone() };
+        let inside = |command: Vec<OsString>, script: String, environment, streams| Inside {
+            script: format!("{LOOPBACK_UP}{script}"),
+            sysctls: sysctls(),
+            command,
+            environment,
+            streams,
+        };
+        let mut near = Side::make(
+            inside(
+                options.command_or_shell(),
+                block.near_script(near_device, &routes),
+                block.near_environment(),
+                if options.output_to_error { Streams::OutputToError } else { Streams::Inherited },
+            ),
+            &fds,
+        )?;
+        let far_script = block.far_script(far_device, &routes);
+        let mut far = None;
+        if let Some(server) = &options.server {
+            let log = options.server_log.as_deref();
+            let log = log.map(|path| File::create(path).map_err(LiveError::io_at(path))).transpose()?;
+            let streams = Streams::Detached(log);
+            let inside = inside(server.clone(), far_script.clone(), block.far_environment(), streams);
+            far = Some(Side::make(inside, &[fds[0], fds[1], near.as_fd()])?);
+        }
+        near.configure(near_device)?;
+        match &mut far {
+            Some(far) => far.configure(far_device)?,
+            None => ip_batch(&far_script)?,
+        }
+        Ok(Self { near, far, tuns })
+    }
+}
+
+/// A new network namespace has it down; the host's is none of our business.
+const LOOPBACK_UP: &str = "link set dev lo up\n";
+
+fn make_device() -> Result<Tun, LiveError> {
+    Tun::create().map_err(|source| LiveError::Refused {
+        what: "cannot make a TUN device".to_owned(),
+        source,
+        advice: "run as root, or give a command for the other side with --server, which needs no device \
+                 in this network (tacit doctor says more)",
+    })
+}
+
+impl Options {
+    fn command_or_shell(&self) -> Vec<OsString> {
+        command_or_shell(self.command.clone())
+    }
 }
 
 fn command_or_shell(command: Vec<OsString>) -> Vec<OsString> {
@@ -207,11 +230,14 @@ fn listens(side: &Side) -> bool {
     listens("tcp") || listens("tcp6") || bound("udp") || bound("udp6")
 }
 
-/// Passes signals on and tells watchers, until the command ends; returns its exit status.
+/// Stands for the exit status of a command whose hop broke; the hop's error is what counts.
+const HOP_BROKE: u8 = 125;
+
+/// Passes signals on and tells watchers, until the command or the hop ends; returns the exit status.
 fn watch_command(
     near: &mut Side,
     signals: &Signals,
-    shared: &Shared,
+    running: &mut RunningHop,
     watch: Option<fn(&Snapshot)>,
 ) -> Result<u8, LiveError> {
     let (mut next_watch, mut watched_octets) = (wall(), 0);
@@ -232,6 +258,9 @@ fn watch_command(
                 }),
             };
         }
+        if running.thread.is_finished() {
+            return Ok(HOP_BROKE);
+        }
         if signalled && let Some(signal) = signals.to_pass_on() {
             near.signal(signal);
         }
@@ -239,7 +268,7 @@ fn watch_command(
             && wall() >= next_watch
         {
             next_watch = wall() + std::time::Duration::from_millis(u64::from(WATCH_EVERY));
-            let snapshot = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let snapshot = running.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
             // An interactive shell takes the terminal for itself, and an idle hop has nothing to say.
             let octets = snapshot.received.iter().sum::<u64>();
             if octets > watched_octets && !somebody_else_has_the_terminal() {

@@ -22,6 +22,16 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     if args.server_log.is_some() && server.is_none() {
         return Err(bad("--server-log", "there is no server", "--server -- SERVER with it").into());
     }
+    if let Some(name) = &args.congestion
+        && !is_congestion_control(name)
+    {
+        return Err(bad(
+            "--congestion",
+            &format!("{name:?} is no congestion control"),
+            "such as cubic, reno, bbr",
+        )
+        .into());
+    }
     let bound = bind(
         &single::Options {
             scenario: args.scenario,
@@ -57,6 +67,12 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         note(report.to_text().trim_end());
     }
     Ok(ExitCode::from(report.exit_status))
+}
+
+/// What can be one: the kernel's names are short and plain (TCP_CA_NAME_MAX is 16 with the end).
+fn is_congestion_control(name: &str) -> bool {
+    (1..16).contains(&name.len())
+        && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"_-".contains(&octet))
 }
 
 /// The command and the server among what stands behind the first `--`.

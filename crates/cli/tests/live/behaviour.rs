@@ -37,6 +37,7 @@ fn bad_input_is_one_line() {
         (&["--acks", "none", "--", "true"], "from 1 to 64"),
         (&["--server", "--"], "--server -- SERVER -- COMMAND"),
         (&["--server-log", "x", "--", "true"], "there is no server"),
+        (&["--congestion", "cubic\nlink", "--", "true"], "no congestion control"),
         (&["wired-10", "--pcap", "x", "--", "true"], "no Wi-Fi"),
     ] {
         let output = shell(words).output().unwrap();
