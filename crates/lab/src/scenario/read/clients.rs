@@ -1,0 +1,48 @@
+//! `[[client]]`.
+
+use super::wifi::{ack_mode, data_mode, mpdu_error};
+use super::{MAX_CLIENTS, span};
+use crate::error::InputError;
+use crate::input::{Section, flag, loss, queue_limit};
+use crate::scenario::{ClientOverride, Wifi, signal};
+
+pub(super) fn client_overrides(
+    root: &Section<'_>,
+    wifi: Option<&Wifi>,
+) -> Result<Vec<ClientOverride>, InputError> {
+    let sections = root.sections("client")?;
+    if sections.len() > MAX_CLIENTS as usize {
+        return Err(root
+            .error("client", format!("{} clients", sections.len()))
+            .allowed(format!("at most {MAX_CLIENTS}")));
+    }
+    sections
+        .into_iter()
+        .map(|section| {
+            let mut client = ClientOverride {
+                start: section.optional("start", span)?,
+                stop: section.optional("stop", span)?,
+                ..ClientOverride::default()
+            };
+            if let Some(wifi) = wifi {
+                client.mode = section.optional("rate", data_mode(wifi.standard))?;
+                client.ack_mode = section.or("ack-rate", None, ack_mode)?;
+                client.mpdu_error = mpdu_error(&section)?;
+                client.link_ack_error = section.optional("link-ack-error", loss)?;
+                client.signal = signal::signal(&section)?;
+                client.hack = section.optional("hack", flag)?;
+                client.leave = section.optional("leave", span)?;
+                client.back = section.optional("back", span)?;
+                if client.back.is_some() && client.leave.is_none_or(|leave| client.back <= Some(leave)) {
+                    return Err(section
+                        .error("back", "comes back without having left")
+                        .allowed("leave before back"));
+                }
+                client.ap_queue = section.optional("ap-queue", queue_limit)?;
+                client.station_queue = section.optional("station-queue", queue_limit)?;
+            }
+            section.finish()?;
+            Ok(client)
+        })
+        .collect()
+}
