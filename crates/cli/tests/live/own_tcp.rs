@@ -165,11 +165,11 @@ impl OwnHost {
 }
 
 /// Goodput in bits per second of a transfer from the program `far` to the program `near`.
-fn goodput_bps(hop: &[&str], congestion: &str, near: &str, far: &str) -> Option<f64> {
+fn goodput_bps(hop: &[&str], congestion: &str, [near, far]: [&str; 2], seed: &str) -> Option<f64> {
     let variable = format!("{CONGESTION_VARIABLE}={congestion}");
     let program = |name| [vec!["env".to_owned(), variable.clone()], helper::words("own_tcp", name)].concat();
     let (near, far) = (program(near), program(far));
-    let mut words = [&["--json", "--acks", "2"], hop, &["--"]].concat();
+    let mut words = [&["--json", "--acks", "2", "--seed", seed], hop, &["--"]].concat();
     words.extend(near.iter().map(String::as_str));
     words.extend(["--server", "--"]);
     words.extend(far.iter().map(String::as_str));
@@ -177,25 +177,39 @@ fn goodput_bps(hop: &[&str], congestion: &str, near: &str, far: &str) -> Option<
     Some(steady_bps(&report["transfer"]["down"]))
 }
 
-/// The body of every case: three transfers over equal hops.
+/// Who receives and who sends.
+const KERNELS: [&str; 2] = ["kernel_receives", "kernel_sends"];
+const OWN_SENDER: [&str; 2] = ["kernel_receives", "own_sends"];
+const OWN_RECEIVER: [&str; 2] = ["own_receives", "kernel_sends"];
+
+/// The body of every case: transfers over equal hops, the same packets lost. Where one differs, the mean over
+/// more seeds counts.
 fn stacks_agree(hop: &[&str], congestion: &str) {
     let Some(_machine) = machine(&[]) else { return };
-    let goodput = |near, far| goodput_bps(hop, congestion, near, far);
-    let Some(kernel) = goodput("kernel_receives", "kernel_sends") else { return };
-    for (role, near, far) in
-        [("sender", "kernel_receives", "own_sends"), ("receiver", "own_receives", "kernel_sends")]
-    {
-        let Some(own) = goodput(near, far) else { return };
-        let difference = own / kernel - 1.0;
-        say(&format!(
-            "{hop:?} {congestion}: Linux to Linux {:.1} Mb/s, our {role} {:.1} ({:+.1} %)",
-            kernel / 1e6,
-            own / 1e6,
-            difference * 100.0
-        ));
-        assert!(difference.abs() <= TOLERANCE, "our {role} has {own:.0} bit/s, Linux's {kernel:.0}");
+    let mut sums = [0.0; 3];
+    for seed in ["1", "2", "3"] {
+        for (sum, programs) in sums.iter_mut().zip([KERNELS, OWN_SENDER, OWN_RECEIVER]) {
+            let Some(goodput) = goodput_bps(hop, congestion, programs, seed) else { return };
+            *sum += goodput;
+        }
+        if differences(sums).iter().all(|difference| difference.abs() <= TOLERANCE) {
+            break;
+        }
     }
+    let [sender, receiver] = differences(sums).map(|difference| difference * 100.0);
+    say(&format!(
+        "{hop:?} {congestion}: against Linux to Linux, our sender {sender:+.1} %, our receiver {receiver:+.1} %"
+    ));
+    assert!(differences(sums).iter().all(|difference| difference.abs() <= TOLERANCE), "{sums:?}");
 }
+
+/// Of our sender's and our receiver's goodput from the kernels'.
+fn differences([kernels, sender, receiver]: [f64; 3]) -> [f64; 2] {
+    [sender / kernels - 1.0, receiver / kernels - 1.0]
+}
+
+/// One segment in a thousand over 42 ms: the window decides, not the link.
+const LOSSY: &[&str] = &["wlan-11a-54", "--set", "wired.loss=0.1 %", "--set", "wired.delay=20 ms"];
 
 #[test]
 fn cubic_over_a_clean_hop() {
@@ -209,12 +223,12 @@ fn reno_over_a_clean_hop() {
 
 #[test]
 fn cubic_through_loss() {
-    stacks_agree(&["wlan-11a-54", "--set", "wired.loss=0.02 %", "--set", "wired.delay=10 ms"], "cubic");
+    stacks_agree(LOSSY, "cubic");
 }
 
 #[test]
 fn reno_through_loss() {
-    stacks_agree(&["wlan-11a-54", "--set", "wired.loss=0.02 %", "--set", "wired.delay=10 ms"], "reno");
+    stacks_agree(LOSSY, "reno");
 }
 
 #[test]
