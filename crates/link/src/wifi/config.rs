@@ -2,7 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::phy::{Mode, Standard};
+use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
 use crate::queue::QueueLimit;
@@ -37,6 +37,8 @@ pub struct StationConfig {
 pub struct BssConfig {
     /// The amendment everyone speaks.
     pub standard: Standard,
+    /// What they choose of what it allows; makes a difference at 2.4 GHz only.
+    pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
@@ -66,6 +68,7 @@ impl BssConfig {
     pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
         Self {
             standard,
+            variant: Variant::of(standard),
             stations,
             txop_limit: None,
             ampdu_mpdus: None,
@@ -78,5 +81,10 @@ impl BssConfig {
             capture: false,
             eifs: true,
         }
+    }
+
+    /// Timing and limits.
+    pub const fn phy(&self) -> &'static Phy {
+        self.standard.phy_as(self.variant)
     }
 }
