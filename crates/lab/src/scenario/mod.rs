@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use tacit_link::wifi::Propagation;
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{Mode, Standard, Variant};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
@@ -83,6 +83,8 @@ pub struct RunPlan {
 pub struct Wifi {
     /// The amendment.
     pub standard: Standard,
+    /// What is chosen of what it allows, at 2.4 GHz.
+    pub variant: Variant,
     /// Data rate.
     pub mode: Mode,
     /// Rate of control responses; `None` follows the standard's rule.

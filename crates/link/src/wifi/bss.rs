@@ -91,7 +91,7 @@ impl<P: Payload> Bss<P> {
             config.stations.len() + 1,
             "one name per station and the access point's"
         );
-        let phy = config.standard.phy();
+        let phy = config.phy();
         let stations = build_stations(phy, &config, seed, name, station_names);
         Self {
             phy,

@@ -2,7 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::phy::{Mode, Standard};
+use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
 use crate::queue::QueueConfig;
@@ -54,6 +54,8 @@ impl StationConfig {
 pub struct BssConfig {
     /// The amendment everyone speaks.
     pub standard: Standard,
+    /// What they choose of what it allows; makes a difference at 2.4 GHz only.
+    pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
@@ -83,6 +85,7 @@ impl BssConfig {
     pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
         Self {
             standard,
+            variant: Variant::of(standard),
             stations,
             txop_limit: None,
             ampdu_mpdus: None,
@@ -95,5 +98,10 @@ impl BssConfig {
             capture: false,
             eifs: true,
         }
+    }
+
+    /// Timing and limits.
+    pub const fn phy(&self) -> &'static Phy {
+        self.standard.phy_as(self.variant)
     }
 }
