@@ -49,6 +49,7 @@ impl Scenario {
             wired: vec![wired],
             bss,
             flows,
+            applications: Vec::new(),
             duration: self.run.duration,
             measure_from: Instant::ZERO + self.run.measure_from,
             seed,
