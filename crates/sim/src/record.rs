@@ -98,6 +98,19 @@ impl PageLoads {
         let rank = (self.load_times.len() * percent).div_ceil(100);
         self.load_times.get(rank.checked_sub(1)?).copied()
     }
+
+    /// Mean load time in seconds; `None` without a page.
+    pub fn mean_s(&self) -> Option<f64> {
+        let total: Duration = self.load_times.iter().copied().sum();
+        (!self.load_times.is_empty()).then(|| total.as_secs_f64() / self.load_times.len() as f64)
+    }
+
+    /// All pages of several users together.
+    pub fn merged<'a>(users: impl Iterator<Item = &'a Self>) -> Self {
+        let mut load_times: Vec<Duration> = users.flat_map(|user| user.load_times.iter().copied()).collect();
+        load_times.sort_unstable();
+        Self { load_times, waiting_since: None }
+    }
 }
 
 /// When an on-off source was on in the measured window.
