@@ -29,6 +29,12 @@ pub struct StationCounters {
     pub missed_link_acks: u64,
     /// Block Ack Requests sent.
     pub block_ack_requests: u64,
+    /// RTS sent.
+    pub rts: u64,
+    /// RTS that no CTS answered.
+    pub missed_cts: u64,
+    /// CTS sent to the sender itself.
+    pub cts_to_self: u64,
     /// ACKs and Block Acks sent.
     pub link_acks: u64,
     /// Pure TCP ACKs on the air, retransmissions included.
@@ -75,6 +81,9 @@ impl StationCounters {
             collided_ppdus: self.collided_ppdus - earlier.collided_ppdus,
             missed_link_acks: self.missed_link_acks - earlier.missed_link_acks,
             block_ack_requests: self.block_ack_requests - earlier.block_ack_requests,
+            rts: self.rts - earlier.rts,
+            missed_cts: self.missed_cts - earlier.missed_cts,
+            cts_to_self: self.cts_to_self - earlier.cts_to_self,
             link_acks: self.link_acks - earlier.link_acks,
             tcp_acks_on_air: self.tcp_acks_on_air - earlier.tcp_acks_on_air,
             tcp_ack_ppdus: self.tcp_ack_ppdus - earlier.tcp_ack_ppdus,
