@@ -5,7 +5,6 @@
 //! channel is set up that way: no retry limit, no EIFS.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
@@ -39,15 +38,8 @@ fn mode(standard: Standard) -> Mode {
 /// Bits of payload per second that `stations` get through in `span`.
 fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
     let station = StationConfig {
-        mode: mode(standard),
-        control_mode: None,
-        downlink_loss: Loss::None,
-        uplink_loss: Loss::None,
-        link_ack_loss: Loss::None,
-        snr: None,
-        away: None,
-        downlink_queue: QueueLimit::default(),
-        uplink_queue: QueueLimit { packets: Some(2), bytes: None },
+        uplink_queue: QueueLimit { packets: Some(2), bytes: None }.into(),
+        ..StationConfig::new(mode(standard))
     };
     let config = BssConfig {
         ampdu_mpdus: Some(1),

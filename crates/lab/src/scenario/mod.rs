@@ -16,7 +16,7 @@ use std::path::Path;
 use tacit_link::wifi::phy::{Mode, Standard, Variant};
 use tacit_link::wifi::{Propagation, Protection};
 use tacit_link::wired::PipeConfig;
-use tacit_link::{Loss, QueueLimit};
+use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration};
@@ -120,9 +120,9 @@ pub struct Wifi {
     /// Receivers keep hold of the longest of several PPDUs that start together.
     pub capture: bool,
     /// Queue per station at the access point.
-    pub ap_queue: QueueLimit,
+    pub ap_queue: QueueConfig,
     /// Queue at each station.
-    pub station_queue: QueueLimit,
+    pub station_queue: QueueConfig,
 }
 
 /// `[hack]`: how TCP ACKs wait for link-layer ACKs.
@@ -196,9 +196,9 @@ pub struct ClientOverride {
     /// Whether it speaks TCP/HACK where others do.
     pub hack: Option<bool>,
     /// Queue at the access point.
-    pub ap_queue: Option<QueueLimit>,
+    pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
-    pub station_queue: Option<QueueLimit>,
+    pub station_queue: Option<QueueConfig>,
     /// When its flows start.
     pub start: Option<Duration>,
     /// When its sources stop offering data.

@@ -25,7 +25,7 @@ use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::Phy;
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
-use crate::queue::QueueLimit;
+use crate::queue::QueueConfig;
 use crate::random::Stream;
 
 /// A packet passed up.
@@ -285,6 +285,12 @@ impl<P: Payload> Bss<P> {
         peers.iter().map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
     }
 
+    /// Packets that the queues of a station marked instead of dropping them, since the start.
+    pub fn queue_marks(&self, station: StationId) -> u64 {
+        let peers = &self.stations[station.index()].peers;
+        peers.iter().map(|peer| peer.originator.queue().marks()).sum()
+    }
+
     /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
     pub fn ppdu_sizes(&self, station: StationId) -> &[u64] {
         &self.stations[station.index()].ppdu_sizes
@@ -310,6 +316,7 @@ impl<P: Payload> Bss<P> {
             let settled = counters.delivered_first_try
                 + counters.delivered_after_retry
                 + counters.dropped_mpdus
+                + counters.discarded_by_queue
                 + counters.retracted;
             let held = self.backlog(station.id) as u64;
             if counters.accepted != settled + held {
@@ -509,7 +516,7 @@ fn build_stations<P: Payload>(
     bss: &str,
     names: &[&str],
 ) -> Vec<Station<P>> {
-    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueLimit, link: &str| {
+    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
         let guard = config.protection.longest(phy, &client.mode, &control);
         let txop_limit = config.txop_limit.map(|limit| limit.saturating_sub(guard));

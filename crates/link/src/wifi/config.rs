@@ -5,7 +5,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
-use crate::queue::QueueLimit;
+use crate::queue::QueueConfig;
 
 /// One client of a basic service set and its link to the access point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +27,26 @@ pub struct StationConfig {
     /// both still defer to what is sent. `None` for never.
     pub away: Option<(Instant, Instant)>,
     /// Queue at the access point for this station.
-    pub downlink_queue: QueueLimit,
+    pub downlink_queue: QueueConfig,
     /// Queue at the station.
-    pub uplink_queue: QueueLimit,
+    pub uplink_queue: QueueConfig,
+}
+
+impl StationConfig {
+    /// A client that sends and receives at `mode`, loses nothing and has queues without limits.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            control_mode: None,
+            downlink_loss: Loss::None,
+            uplink_loss: Loss::None,
+            link_ack_loss: Loss::None,
+            snr: None,
+            away: None,
+            downlink_queue: QueueConfig::default(),
+            uplink_queue: QueueConfig::default(),
+        }
+    }
 }
 
 /// What goes before data PPDUs to reserve the channel, and before which.

@@ -53,15 +53,9 @@ pub fn usual_mbps(standard: Standard) -> u64 {
 pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
     let mode = Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap();
     let station = StationConfig {
-        mode,
-        control_mode: None,
-        downlink_loss: Loss::None,
-        uplink_loss: Loss::None,
-        link_ack_loss: Loss::None,
-        snr: None,
-        away: None,
-        downlink_queue: packets(126),
-        uplink_queue: packets(1000),
+        downlink_queue: packets(126).into(),
+        uplink_queue: packets(1000).into(),
+        ..StationConfig::new(mode)
     };
     let wire = pipe(BitRate::from_mbps(500), Duration::from_millis(1), packets(1000), Loss::None);
     let mut hosts = vec!["server".to_string(), "ap".to_string()];

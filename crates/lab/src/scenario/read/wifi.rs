@@ -6,11 +6,12 @@ use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
 use tacit_proto::units::{Bytes, Duration};
 
+use super::queue::queue;
 use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
     MAX_DURATION, Mismatch, Section, Value, bit_rate, byte_count, duration, flag, integer, loss, one_of,
-    queue_limit, within,
+    within,
 };
 use crate::scenario::{MpduError, Wifi, signal};
 
@@ -189,8 +190,8 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         )?,
         eifs: section.or("eifs", usual.eifs, flag)?,
         capture: section.or("capture", usual.capture, flag)?,
-        ap_queue: section.or("ap-queue", DEFAULT_QUEUE, queue_limit)?,
-        station_queue: section.or("station-queue", DEFAULT_QUEUE, queue_limit)?,
+        ap_queue: queue(&section, "ap-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),
+        station_queue: queue(&section, "station-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),
     };
     section.finish()?;
     Ok(Some(parsed))
