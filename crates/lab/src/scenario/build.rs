@@ -90,6 +90,8 @@ impl Scenario {
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
+            protection: wifi.protection,
+            short_retry_limit: wifi.short_retry_limit,
             lifetime: wifi.lifetime,
             reorder_timeout: wifi.reorder_timeout,
             link_ack_delay: wifi.link_ack_delay,
@@ -182,6 +184,25 @@ mod tests {
         let text = "base = \"wlan-11n-150\"\n[[client]]\nback = \"4 s\"\n";
         let error = Scenario::parse("one.toml", text, &[]).unwrap_err().to_string();
         assert!(error.contains("without having left"), "{error}");
+    }
+
+    #[test]
+    fn stations_of_802_11b_force_slots_rates_and_protection() {
+        use tacit_link::wifi::Protection;
+        let config = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+            Scenario::load("wlan-11g-54", &set).unwrap().setup(1, 1).unwrap().bss[0].config.clone()
+        };
+        let alone = config(&[]);
+        assert_eq!((alone.phy().slot, alone.protection), (Duration::from_micros(9), Protection::None));
+        let mixed = config(&["wifi.b-stations=true"]);
+        assert_eq!(mixed.phy().slot, Duration::from_micros(20));
+        assert_eq!(mixed.phy().beacon_mode().rate(), BitRate::from_mbps(1));
+        assert_eq!(mixed.protection, Protection::CtsToSelf { above: 0 });
+        let short = config(&["wifi.b-stations=true", "wifi.slot=short", "wifi.protection=none"]);
+        assert_eq!((short.phy().slot, short.protection), (Duration::from_micros(9), Protection::None));
+        let by_length = config(&["wifi.rts-threshold=500 B"]);
+        assert_eq!(by_length.protection, Protection::RtsCts { above: 500 });
     }
 
     #[test]
