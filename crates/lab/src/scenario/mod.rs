@@ -4,6 +4,8 @@
 //! where there is no `[wifi]`. A scenario may name a `base` it differs from; tables merge.
 
 mod build;
+#[cfg(test)]
+mod flow_tests;
 pub mod library;
 mod read;
 mod signal;
