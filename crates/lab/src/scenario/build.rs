@@ -73,7 +73,7 @@ impl Scenario {
     fn lay_chain(&self, chain: &mut Chain, clients: u32) -> (Vec<HostId>, Vec<BssSetup>) {
         let links = |hops: &[Hop]| -> Vec<Link> {
             hops.iter()
-                .filter_map(|hop| if let Hop::Pipe(link) = hop { Some(link.clone()) } else { None })
+                .filter_map(|hop| if let Hop::Pipe(link) = hop { Some((**link).clone()) } else { None })
                 .collect()
         };
         let router = |number: usize| format!("router-{number}");

@@ -125,7 +125,7 @@ pub struct Wifi {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hop {
     /// A wired or cellular one.
-    Pipe(Link),
+    Pipe(Box<Link>),
     /// The wireless one that `[wifi]` describes: the access point stands on the server's side.
     Wifi,
 }

@@ -38,10 +38,10 @@ pub(super) fn chain(root: &Section<'_>, has_wifi: bool) -> Result<Vec<Hop>, Inpu
     let mut hops = Vec::new();
     if list.is_empty() {
         if has_wired || !has_cellular {
-            hops.push(Hop::Pipe(usual_wire));
+            hops.push(Hop::Pipe(Box::new(usual_wire)));
         }
         if has_cellular {
-            hops.push(Hop::Pipe(usual_cellular.link(&cellular_section)?));
+            hops.push(Hop::Pipe(Box::new(usual_cellular.link(&cellular_section)?)));
         }
     } else {
         if list.len() > MAX_HOPS {
@@ -77,8 +77,8 @@ fn hop(
 ) -> Result<Hop, InputError> {
     let kinds = [("wired", Kind::Wired), ("cellular", Kind::Cellular), ("wifi", Kind::Wifi)];
     match section.required("kind", one_of(&kinds))? {
-        Kind::Wired => wired(section, usual_wire).map(Hop::Pipe),
-        Kind::Cellular => Cellular::read(section, usual_cellular)?.link(section).map(Hop::Pipe),
+        Kind::Wired => wired(section, usual_wire).map(Box::new).map(Hop::Pipe),
+        Kind::Cellular => Cellular::read(section, usual_cellular)?.link(section).map(Box::new).map(Hop::Pipe),
         Kind::Wifi if !has_wifi => Err(section
             .error("kind", "there is no [wifi]")
             .allowed("\"wifi\" beside [wifi], which describes it")),
@@ -194,13 +194,13 @@ fn jitter(section: &Section<'_>, usual: Option<Jitter>) -> Result<Option<Jitter>
         });
     }
     let table = section.section("jitter")?;
-    let distributions: [(_, fn(Duration) -> Distribution); 2] =
-        [("uniform", Distribution::Uniform), ("normal", Distribution::Normal)];
     let spread = table.required("spread", span)?;
-    let distribution = table.or("distribution", distributions[0].1, one_of(&distributions))?;
+    let distributions =
+        [("uniform", Distribution::Uniform(spread)), ("normal", Distribution::Normal(spread))];
+    let distribution = table.or("distribution", Distribution::Uniform(spread), one_of(&distributions))?;
     let order = table.or("order", Order::Kept, one_of(&[("kept", Order::Kept), ("free", Order::Free)]))?;
     table.finish()?;
-    Ok(Some(Jitter { distribution: distribution(spread), order }))
+    Ok(Some(Jitter { distribution, order }))
 }
 
 /// `"none"`, or `{ chance = …, packets = …, delay = … }`.
