@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use tacit_proto::units::{Duration, Instant, Ratio};
 
-use super::InFlight;
+use super::InTransit;
 use crate::random::Stream;
 
 /// Impairments of one direction; none by default.
@@ -117,7 +117,7 @@ pub(super) struct Impaired<P> {
 #[derive(Clone, Debug)]
 struct Numbered<P> {
     number: u64,
-    packet: InFlight<P>,
+    packet: InTransit<P>,
 }
 
 /// A packet that waits for others to overtake it.
@@ -127,7 +127,7 @@ struct Held<P> {
     /// When it would have arrived.
     due_at: Instant,
     /// With the latest arrival.
-    packet: InFlight<P>,
+    packet: InTransit<P>,
 }
 
 impl<P: Clone> Impaired<P> {
@@ -146,23 +146,23 @@ impl<P: Clone> Impaired<P> {
     }
 
     /// Takes over a packet that leaves the transmitter at `end` and would arrive after `delay`; returns how
-    /// many packets that became.
-    pub fn launch(&mut self, end: Instant, delay: Duration, lost: bool, payload: P) -> u64 {
-        let twice = !lost && self.duplication.hit(self.config.duplication);
+    /// many copies were made.
+    pub fn launch(&mut self, end: Instant, delay: Duration, packet: InTransit<P>) -> u64 {
+        let twice = !packet.lost && self.duplication.hit(self.config.duplication);
         if twice {
-            self.send(end, delay, false, payload.clone());
+            self.send(end, delay, packet.clone());
         }
-        self.send(end, delay, lost, payload);
-        1 + u64::from(twice)
+        self.send(end, delay, packet);
+        u64::from(twice)
     }
 
-    fn send(&mut self, end: Instant, delay: Duration, lost: bool, payload: P) {
+    fn send(&mut self, end: Instant, delay: Duration, packet: InTransit<P>) {
         let arrival_at = self.jittered(end, delay);
         if let Some(reordering) = self.config.reordering
             && self.reordering.hit(reordering.chance)
             && (reordering.packets.is_none() || self.held.len() < MAX_HELD)
         {
-            let packet = InFlight { arrival_at: arrival_at + reordering.delay, lost, payload };
+            let packet = InTransit { at: arrival_at + reordering.delay, ..packet };
             match reordering.packets {
                 None => self.push(packet),
                 Some(overtakers_left) => {
@@ -171,7 +171,7 @@ impl<P: Clone> Impaired<P> {
             }
             return;
         }
-        self.push(InFlight { arrival_at, lost, payload });
+        self.push(InTransit { at: arrival_at, ..packet });
         self.release_overtaken(arrival_at);
     }
 
@@ -187,7 +187,7 @@ impl<P: Clone> Impaired<P> {
         self.last_arrival
     }
 
-    fn push(&mut self, packet: InFlight<P>) {
+    fn push(&mut self, packet: InTransit<P>) {
         self.flight.push(Numbered { number: self.sent, packet });
         self.sent += 1;
     }
@@ -202,18 +202,18 @@ impl<P: Clone> Impaired<P> {
                 continue;
             }
             let Held { due_at, mut packet, .. } = self.held.remove(index);
-            packet.arrival_at = packet.arrival_at.min(overtaker_at.max(due_at));
+            packet.at = packet.at.min(overtaker_at.max(due_at));
             self.push(packet);
         }
     }
 
     /// The next packet that has arrived by `now`.
-    pub fn pop(&mut self, now: Instant) -> Option<InFlight<P>> {
-        if let Some(index) = self.held.iter().position(|held| held.packet.arrival_at <= now) {
+    pub fn pop(&mut self, now: Instant) -> Option<InTransit<P>> {
+        if let Some(index) = self.held.iter().position(|held| held.packet.at <= now) {
             let packet = self.held.remove(index).packet;
             self.push(packet);
         }
-        if self.flight.peek()?.packet.arrival_at > now {
+        if self.flight.peek()?.packet.at > now {
             return None;
         }
         self.flight.pop().map(|numbered| numbered.packet)
@@ -221,8 +221,8 @@ impl<P: Clone> Impaired<P> {
 
     /// When the next packet arrives.
     pub fn next_arrival(&self) -> Option<Instant> {
-        let held = self.held.iter().map(|held| held.packet.arrival_at).min();
-        held.into_iter().chain(self.flight.peek().map(|numbered| numbered.packet.arrival_at)).min()
+        let held = self.held.iter().map(|held| held.packet.at).min();
+        held.into_iter().chain(self.flight.peek().map(|numbered| numbered.packet.at)).min()
     }
 
     pub fn len(&self) -> usize {
@@ -232,7 +232,7 @@ impl<P: Clone> Impaired<P> {
 
 impl<P> Numbered<P> {
     fn key(&self) -> (Instant, u64) {
-        (self.packet.arrival_at, self.number)
+        (self.packet.at, self.number)
     }
 }
 

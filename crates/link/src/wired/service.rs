@@ -98,19 +98,21 @@ impl Progress {
     /// Transmits it; returns when that begins and ends.
     #[inline]
     pub fn transmit(&mut self, service: &Service, since: Instant, len: Bytes) -> (Instant, Instant) {
-        let start = match service {
+        let Service::Rate(rate) = service else { return self.transmit_otherwise(service, since, len) };
+        let start = self.free_at.max(since);
+        self.free_at = start + rate.time_for(len);
+        (start, self.free_at)
+    }
+
+    /// The same for transmitters without a rate of their own: most have one.
+    #[inline(never)]
+    fn transmit_otherwise(&mut self, service: &Service, since: Instant, len: Bytes) -> (Instant, Instant) {
+        let start = self.next_start(service, since);
+        match service {
             Service::Trace(trace) => return self.position.transmit(trace, since, len),
-            Service::Rate(rate) => {
-                let start = self.free_at.max(since);
-                self.free_at = start + rate.time_for(len);
-                start
-            }
-            Service::Script(script) => {
-                let start = script.running_from(self.free_at.max(since));
-                self.free_at = script.end_of(start, len);
-                start
-            }
-        };
+            Service::Script(script) => self.free_at = script.end_of(start, len),
+            Service::Rate(rate) => self.free_at = start + rate.time_for(len),
+        }
         (start, self.free_at)
     }
 }
