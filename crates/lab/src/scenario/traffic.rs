@@ -171,16 +171,17 @@ impl Scenario {
     pub(super) fn flows_and_applications(
         &self,
         clients: u32,
+        hosts: &[HostId],
     ) -> Result<(Vec<FlowSetup>, Vec<ApplicationSetup>), InputError> {
         let mut run = Run { scenario: self, flows: Vec::new(), applications: Vec::new() };
-        for index in 0..clients {
+        for (index, &host) in (0..clients).zip(hosts.iter().cycle()) {
             let client = self.client_override(index);
             if self.flows.is_empty() {
-                run.push(index, None, &client)?;
+                run.push(index, host, None, &client)?;
             }
             for flow in &self.flows {
                 if flow.clients.as_ref().is_none_or(|named| named.contains(&index)) {
-                    run.push(index, Some(flow), &client)?;
+                    run.push(index, host, Some(flow), &client)?;
                 }
             }
         }
@@ -200,10 +201,11 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Adds what client `index` has of `flow`, or of the traffic that all have.
+    /// Adds what client `index`, on `host`, has of `flow`, or of the traffic that all have.
     fn push(
         &mut self,
         index: u32,
+        host: HostId,
         flow: Option<&FlowPlan>,
         client: &ClientOverride,
     ) -> Result<(), InputError> {
@@ -213,7 +215,6 @@ impl Run<'_> {
         let stop = flow.and_then(|flow| flow.stop).or(client.stop);
         scenario.check_start(index, start, stop)?;
         let traffic = flow.map_or(&scenario.traffic, |flow| &flow.traffic);
-        let host = scenario.client_host(index);
         let down = (Scenario::SERVER, host, End::Sink);
         let up = (host, Scenario::SERVER, End::Source);
         let ways = match traffic.direction {
