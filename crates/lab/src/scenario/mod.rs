@@ -19,6 +19,7 @@ use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
 use tacit_proto::tcp;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 pub use self::signal::Signal;
@@ -240,8 +241,8 @@ pub struct TrafficPlan {
     pub size: Option<Bytes>,
     /// Payload rate per UDP flow; `None` saturates.
     pub udp_rate: Option<BitRate>,
-    /// The sink of a UDP flow reports this long after something arrived; `None` never.
-    pub udp_report: Option<Duration>,
+    /// When the sink of a UDP flow reports what arrived; `None` never.
+    pub udp_report: Option<ReportAfter>,
     /// Octets per datagram; `None` fills the MTU.
     pub udp_payload: Option<Bytes>,
 }
