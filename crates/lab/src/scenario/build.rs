@@ -3,11 +3,10 @@
 use tacit_link::wifi::error_rate::ideal_mode;
 use tacit_link::wifi::phy::{Mode, mpdu_len};
 use tacit_link::wifi::{BssConfig, StationConfig};
-use tacit_proto::packet::IpVersion;
-use tacit_proto::units::{Bytes, Duration, HostId, Instant};
-use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
+use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_sim::setup::{BssSetup, Setup, WiredSetup};
 
-use super::{ClientOverride, Direction, Scenario, Signal, TrafficPlan, Transport, Wifi};
+use super::{ClientOverride, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
 /// The access point, or the only client where there is no Wi-Fi.
@@ -44,16 +43,14 @@ impl Scenario {
             forward: self.wired.clone(),
             backward: self.wired.clone(),
         };
-        let mut flows = Vec::new();
-        for index in 0..clients {
-            self.check_signal(index)?;
-            self.push_flows(index, &mut flows)?;
-        }
+        (0..clients).try_for_each(|index| self.check_signal(index))?;
+        let (flows, applications) = self.flows_and_applications(clients)?;
         Ok(Setup {
             hosts,
             wired: vec![wired],
             bss,
             flows,
+            applications,
             duration: self.run.duration,
             measure_from: Instant::ZERO + self.run.measure_from,
             seed,
@@ -63,11 +60,11 @@ impl Scenario {
     }
 
     /// The host of client `index`: its own behind Wi-Fi, one for all at the end of a wire.
-    fn client_host(&self, index: u32) -> HostId {
+    pub(super) fn client_host(&self, index: u32) -> HostId {
         if self.wifi.is_some() { HostId(2 + index) } else { FAR_END }
     }
 
-    fn client_override(&self, index: u32) -> ClientOverride {
+    pub(super) fn client_override(&self, index: u32) -> ClientOverride {
         self.overrides.get(index as usize).cloned().unwrap_or_default()
     }
 
@@ -129,28 +126,12 @@ impl Scenario {
         BssSetup { access_point: FAR_END, clients, config, hack }
     }
 
-    fn push_flows(&self, index: u32, flows: &mut Vec<FlowSetup>) -> Result<(), InputError> {
-        let client = self.client_override(index);
-        let start = client.start.unwrap_or_else(|| self.stagger.saturating_mul(u64::from(index)));
-        self.check_start(index, start, client.stop)?;
-        let host = self.client_host(index);
-        let (down, up) = ((Self::SERVER, host), (host, Self::SERVER));
-        let ways = match self.traffic.direction {
-            Direction::Download => vec![down],
-            Direction::Upload => vec![up],
-            Direction::Both => vec![down, up],
-        };
-        flows.extend(ways.into_iter().map(|(source, sink)| FlowSetup {
-            source,
-            sink,
-            start: Instant::ZERO + start,
-            stop: client.stop.map(|stop| Instant::ZERO + stop),
-            traffic: self.flow_traffic(),
-        }));
-        Ok(())
-    }
-
-    fn check_start(&self, index: u32, start: Duration, stop: Option<Duration>) -> Result<(), InputError> {
+    pub(super) fn check_start(
+        &self,
+        index: u32,
+        start: Duration,
+        stop: Option<Duration>,
+    ) -> Result<(), InputError> {
         let place = format!("{}: client {}", self.name, index + 1);
         if start >= self.run.duration {
             return Err(InputError::new(place, format!("starts at {start}, after the end of the run"))
@@ -164,21 +145,6 @@ impl Scenario {
             _ => Ok(()),
         }
     }
-
-    fn flow_traffic(&self) -> Traffic {
-        match self.traffic.transport {
-            Transport::Tcp => Traffic::Tcp { config: self.tcp, size: self.traffic.size },
-            Transport::Udp => {
-                let TrafficPlan { udp_rate: rate, udp_report: report_after, .. } = self.traffic;
-                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate, report_after }
-            }
-        }
-    }
-
-    /// Octets per datagram: as given, or what fills the MTU.
-    pub fn udp_payload(&self) -> Bytes {
-        self.traffic.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
-    }
 }
 
 impl Wifi {
@@ -190,11 +156,6 @@ impl Wifi {
         let octets = mpdu_len(self.standard.phy().mac_header_len(), FULL_PACKET);
         ideal_mode(modes, |mode| signal.snr(&self.propagation, mode), octets).unwrap_or(self.mode)
     }
-}
-
-/// Payload of the datagram whose IP packet is `mtu` long.
-fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
-    mtu - Bytes(u64::from(ip.header_len() + tacit_proto::udp::Datagram::HEADER_LEN))
 }
 
 #[cfg(test)]
