@@ -19,6 +19,7 @@ use tacit_link::wired::Service;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::{Setup, Traffic};
@@ -124,7 +125,7 @@ fn random_setup(seed: u64) -> Setup {
                 ip: IpVersion::V6,
                 payload: Bytes(500),
                 rate: Some(BitRate::from_mbps(1)),
-                report_after: Some(Duration::from_millis(20)),
+                report_after: Some(ReportAfter::Time(Duration::from_millis(20))),
             },
             _ => Traffic::Tcp { config: tcp_config(draw), size },
         };

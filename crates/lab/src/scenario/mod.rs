@@ -18,7 +18,7 @@ mod traffic;
 use std::fs;
 use std::path::Path;
 
-use tacit_link::wifi::phy::{Mode, Standard, Variant};
+use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -97,6 +97,8 @@ pub struct Wifi {
     pub variant: Variant,
     /// Data rate.
     pub mode: Mode,
+    /// Where each client has the mode that carries most at its signal: which modes there are.
+    pub ideal: Option<ModeChoice>,
     /// Rate of control responses; `None` follows the standard's rule.
     pub ack_mode: Option<Mode>,
     /// MPDU loss.

@@ -1,6 +1,7 @@
 //! What flows, as a scenario says it, and the flows and programs of a run that it becomes.
 
 use tacit_proto::packet::IpVersion;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, FlowSetup, Law, Objects, OnOff, RequestResponse, Span, Streaming,
@@ -45,7 +46,7 @@ pub struct TrafficPlan {
     /// Payload rate per UDP flow; `None` saturates.
     pub udp_rate: Option<BitRate>,
     /// The sink of a UDP flow reports this long after something arrived; `None` never.
-    pub udp_report: Option<Duration>,
+    pub udp_report: Option<ReportAfter>,
     /// Octets per datagram; `None` fills the MTU.
     pub udp_payload: Option<Bytes>,
     /// What feeds the flow.
