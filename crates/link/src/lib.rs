@@ -7,7 +7,7 @@ pub mod random;
 pub mod wifi;
 pub mod wired;
 
-pub use loss::Loss;
+pub use loss::{GilbertElliott, Loss};
 pub use payload::{Payload, PayloadClass};
 pub use queue::{QueueConfig, QueueLimit};
 pub use wifi::AirFrame;

@@ -287,7 +287,16 @@ fn a_simulated_channel_reads_back() {
     let mut write = |i: usize, transmitter, receiver, outcome, frame| {
         let at = Instant::from_nanos(i as u64 * 1_000_000);
         let duration = mode.ppdu_duration(1_500);
-        let frame = tacit_link::wifi::AirFrame { at, duration, mode, transmitter, receiver, outcome, frame };
+        let frame = tacit_link::wifi::AirFrame {
+            at,
+            duration,
+            mode,
+            transmitter,
+            receiver,
+            category: tacit_link::wifi::AccessCategory::BestEffort,
+            outcome,
+            frame,
+        };
         writer.write(&frame).unwrap();
     };
     for (i, packet) in conversation().into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! From a [`Scenario`] to the [`Setup`] of one run.
 
-use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::units::{Bytes, Duration, HostId, Instant};
 use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
@@ -88,6 +88,7 @@ impl Scenario {
             }
         };
         let config = BssConfig {
+            categories: self.access_categories(clients),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,
@@ -109,6 +110,13 @@ impl Scenario {
         BssSetup { access_point: FAR_END, clients, config, hack }
     }
 
+    /// The access categories of the first `clients` clients, the least urgent first.
+    fn access_categories(&self, clients: u32) -> Vec<AccessCategory> {
+        let of = |index| self.client_override(index).access_category.unwrap_or(self.traffic.access_category);
+        let used: Vec<_> = (0..clients).map(of).collect();
+        AccessCategory::ALL.into_iter().filter(|category| used.contains(category)).collect()
+    }
+
     fn push_flows(&self, index: u32, flows: &mut Vec<FlowSetup>) -> Result<(), InputError> {
         let client = self.client_override(index);
         let start = client.start.unwrap_or_else(|| self.stagger.saturating_mul(u64::from(index)));
@@ -126,6 +134,7 @@ impl Scenario {
             start: Instant::ZERO + start,
             stop: client.stop.map(|stop| Instant::ZERO + stop),
             traffic: self.flow_traffic(),
+            access_category: client.access_category.unwrap_or(self.traffic.access_category),
         }));
         Ok(())
     }

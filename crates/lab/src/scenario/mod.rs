@@ -13,8 +13,8 @@ mod tests;
 use std::fs;
 use std::path::Path;
 
-use tacit_link::wifi::Propagation;
 use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{AccessCategory, Propagation};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
@@ -193,6 +193,8 @@ pub struct ClientOverride {
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
+    /// The access category of its traffic.
+    pub access_category: Option<AccessCategory>,
     /// When its flows start.
     pub start: Option<Duration>,
     /// When its sources stop offering data.
@@ -230,6 +232,8 @@ pub struct TrafficPlan {
     pub direction: Direction,
     /// Over what.
     pub transport: Transport,
+    /// The access category of its packets.
+    pub access_category: AccessCategory,
     /// Octets per TCP flow; `None` is bulk.
     pub size: Option<Bytes>,
     /// Payload rate per UDP flow; `None` saturates.

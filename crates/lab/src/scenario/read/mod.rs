@@ -68,7 +68,7 @@ pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenar
         clients: clients.or("count", default_count, integer(1..=MAX_CLIENTS))?,
         stagger: clients.or("stagger", Duration::ZERO, span)?,
         overrides,
-        traffic: traffic_section(root.section("traffic")?, &tcp, wifi.is_some())?,
+        traffic: traffic_section(root.section("traffic")?, &tcp, wifi.as_ref())?,
         tcp,
         wifi,
         compare: compare_section(root.section("compare")?)?,
