@@ -26,11 +26,13 @@ impl Payload for Blob {
 }
 
 fn mode(standard: Standard) -> Mode {
-    let mbps = match standard {
-        Standard::A => 54,
-        Standard::N => 150,
+    let kbps = match standard {
+        Standard::A | Standard::G => 54_000,
+        Standard::B => 11_000,
+        Standard::N => 150_000,
+        Standard::Ac => 866_700,
     };
-    Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
+    Mode::for_rate(standard, BitRate::from_kbps(kbps)).unwrap()
 }
 
 /// Bits of payload per second that `stations` get through in `span`.
@@ -89,7 +91,8 @@ fn model(standard: Standard, stations: u16) -> f64 {
     let some = 1.0 - (1.0 - tau).powf(n);
     let success = n * tau * (1.0 - tau).powf(n - 1.0);
     let us = |span: Duration| span.as_nanos() as f64 / 1e3;
-    let data = us(mode.ppdu_duration(mpdu_len(phy.mac_header_len(), PAYLOAD as u32)));
+    let single = phy.aggregation.map_or(0, |limits| limits.single.overhead());
+    let data = us(mode.ppdu_duration(single + mpdu_len(phy.mac_header_len(), PAYLOAD as u32)));
     let ack = us(phy.control_mode(&mode).ppdu_duration(ACK_LEN));
     let good = data + us(phy.sifs) + ack + us(phy.aifs());
     let bad = data + us(phy.aifs());

@@ -1,11 +1,10 @@
 //! From a [`Scenario`] to the [`Setup`] of one run.
 
 use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
-use tacit_proto::packet::IpVersion;
-use tacit_proto::units::{Bytes, Duration, HostId, Instant};
-use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
+use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_sim::setup::{BssSetup, FlowSetup, Setup, WiredSetup};
 
-use super::{ClientOverride, Direction, Scenario, TrafficPlan, Transport, Wifi};
+use super::{ClientOverride, Scenario, Wifi};
 use crate::error::InputError;
 
 /// The access point, or the only client where there is no Wi-Fi.
@@ -26,11 +25,12 @@ impl Scenario {
     /// Where a client starts after the end of the run.
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
         let mut hosts = vec!["server".to_owned()];
+        let (flows, applications) = self.flows_and_applications(clients)?;
         let mut bss = Vec::new();
         if let Some(wifi) = &self.wifi {
             hosts.push("ap".to_owned());
             hosts.extend((1..=clients).map(|number| format!("client-{number}")));
-            bss.push(self.bss(wifi, clients));
+            bss.push(self.bss(wifi, clients, &flows));
         } else {
             hosts.push("client".to_owned());
         }
@@ -40,15 +40,12 @@ impl Scenario {
             forward: self.wired.clone(),
             backward: self.wired.clone(),
         };
-        let mut flows = Vec::new();
-        for index in 0..clients {
-            self.push_flows(index, &mut flows)?;
-        }
         Ok(Setup {
             hosts,
             wired: vec![wired],
             bss,
             flows,
+            applications,
             duration: self.run.duration,
             measure_from: Instant::ZERO + self.run.measure_from,
             seed,
@@ -58,15 +55,15 @@ impl Scenario {
     }
 
     /// The host of client `index`: its own behind Wi-Fi, one for all at the end of a wire.
-    fn client_host(&self, index: u32) -> HostId {
+    pub(super) fn client_host(&self, index: u32) -> HostId {
         if self.wifi.is_some() { HostId(2 + index) } else { FAR_END }
     }
 
-    fn client_override(&self, index: u32) -> ClientOverride {
+    pub(super) fn client_override(&self, index: u32) -> ClientOverride {
         self.overrides.get(index as usize).cloned().unwrap_or_default()
     }
 
-    fn bss(&self, wifi: &Wifi, clients: u32) -> BssSetup {
+    fn bss(&self, wifi: &Wifi, clients: u32, flows: &[FlowSetup]) -> BssSetup {
         let station = |index| {
             let client = self.client_override(index);
             let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
@@ -88,7 +85,8 @@ impl Scenario {
             }
         };
         let config = BssConfig {
-            categories: self.access_categories(clients),
+            variant: wifi.variant,
+            categories: access_categories(flows),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,
@@ -110,36 +108,12 @@ impl Scenario {
         BssSetup { access_point: FAR_END, clients, config, hack }
     }
 
-    /// The access categories of the first `clients` clients, the least urgent first.
-    fn access_categories(&self, clients: u32) -> Vec<AccessCategory> {
-        let of = |index| self.client_override(index).access_category.unwrap_or(self.traffic.access_category);
-        let used: Vec<_> = (0..clients).map(of).collect();
-        AccessCategory::ALL.into_iter().filter(|category| used.contains(category)).collect()
-    }
-
-    fn push_flows(&self, index: u32, flows: &mut Vec<FlowSetup>) -> Result<(), InputError> {
-        let client = self.client_override(index);
-        let start = client.start.unwrap_or_else(|| self.stagger.saturating_mul(u64::from(index)));
-        self.check_start(index, start, client.stop)?;
-        let host = self.client_host(index);
-        let (down, up) = ((Self::SERVER, host), (host, Self::SERVER));
-        let ways = match self.traffic.direction {
-            Direction::Download => vec![down],
-            Direction::Upload => vec![up],
-            Direction::Both => vec![down, up],
-        };
-        flows.extend(ways.into_iter().map(|(source, sink)| FlowSetup {
-            source,
-            sink,
-            start: Instant::ZERO + start,
-            stop: client.stop.map(|stop| Instant::ZERO + stop),
-            traffic: self.flow_traffic(),
-            access_category: client.access_category.unwrap_or(self.traffic.access_category),
-        }));
-        Ok(())
-    }
-
-    fn check_start(&self, index: u32, start: Duration, stop: Option<Duration>) -> Result<(), InputError> {
+    pub(super) fn check_start(
+        &self,
+        index: u32,
+        start: Duration,
+        stop: Option<Duration>,
+    ) -> Result<(), InputError> {
         let place = format!("{}: client {}", self.name, index + 1);
         if start >= self.run.duration {
             return Err(InputError::new(place, format!("starts at {start}, after the end of the run"))
@@ -153,26 +127,6 @@ impl Scenario {
             _ => Ok(()),
         }
     }
-
-    fn flow_traffic(&self) -> Traffic {
-        match self.traffic.transport {
-            Transport::Tcp => Traffic::Tcp { config: self.tcp, size: self.traffic.size },
-            Transport::Udp => {
-                let TrafficPlan { udp_rate: rate, udp_report: report_after, .. } = self.traffic;
-                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate, report_after }
-            }
-        }
-    }
-
-    /// Octets per datagram: as given, or what fills the MTU.
-    pub fn udp_payload(&self) -> Bytes {
-        self.traffic.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
-    }
-}
-
-/// Payload of the datagram whose IP packet is `mtu` long.
-fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
-    mtu - Bytes(u64::from(ip.header_len() + tacit_proto::udp::Datagram::HEADER_LEN))
 }
 
 #[cfg(test)]
@@ -244,4 +198,11 @@ mod tests {
         assert!((snr_db[1] - snr_db[0] - 3.01).abs() < 0.01, "{snr_db:?}");
         assert!((snr_db[2] + 1.5).abs() < 1e-9, "{snr_db:?}");
     }
+}
+
+/// The access categories that `flows` use, the least urgent first; best effort where there are none.
+fn access_categories(flows: &[FlowSetup]) -> Vec<AccessCategory> {
+    let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
+    let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
+    if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }
 }

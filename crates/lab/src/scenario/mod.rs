@@ -9,19 +9,23 @@ mod read;
 mod signal;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::fs;
 use std::path::Path;
 
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{Mode, Standard, Variant};
 use tacit_link::wifi::{AccessCategory, Propagation};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration};
+use tacit_proto::units::{BitRate, Duration};
 
 pub use self::signal::Signal;
+pub use self::traffic::{
+    ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
+};
 use crate::error::{InputError, LabError};
 use crate::input::{Node, Tree, Value, nearest};
 
@@ -59,6 +63,8 @@ pub struct Scenario {
     pub overrides: Vec<ClientOverride>,
     /// What flows.
     pub traffic: TrafficPlan,
+    /// Flows of their own kinds, in place of those; none for as `traffic` says.
+    pub flows: Vec<FlowPlan>,
     /// Both ends of each TCP connection.
     pub tcp: tcp::Config,
     /// What `compare` does when nobody says otherwise.
@@ -83,6 +89,8 @@ pub struct RunPlan {
 pub struct Wifi {
     /// The amendment.
     pub standard: Standard,
+    /// What is chosen of what it allows, at 2.4 GHz.
+    pub variant: Variant,
     /// Data rate.
     pub mode: Mode,
     /// Rate of control responses; `None` follows the standard's rule.
@@ -203,45 +211,6 @@ pub struct ClientOverride {
     pub leave: Option<Duration>,
     /// When it comes back; `None` for never.
     pub back: Option<Duration>,
-}
-
-/// Which way data flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Server to client.
-    Download,
-    /// Client to server.
-    Upload,
-    /// One flow each way per client.
-    Both,
-}
-
-/// The transport of a scenario run as written; schemes may change it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// TCP as `[tcp]` says.
-    Tcp,
-    /// UDP.
-    Udp,
-}
-
-/// `[traffic]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrafficPlan {
-    /// Which way.
-    pub direction: Direction,
-    /// Over what.
-    pub transport: Transport,
-    /// The access category of its packets.
-    pub access_category: AccessCategory,
-    /// Octets per TCP flow; `None` is bulk.
-    pub size: Option<Bytes>,
-    /// Payload rate per UDP flow; `None` saturates.
-    pub udp_rate: Option<BitRate>,
-    /// The sink of a UDP flow reports this long after something arrived; `None` never.
-    pub udp_report: Option<Duration>,
-    /// Octets per datagram; `None` fills the MTU.
-    pub udp_payload: Option<Bytes>,
 }
 
 /// `[compare]`.

@@ -97,7 +97,7 @@ impl<P: Payload> Bss<P> {
             "one name per station and the access point's"
         );
         assert!(!config.categories.is_empty(), "traffic has a category");
-        let phy = config.standard.phy();
+        let phy = config.phy();
         let stations = build_stations(phy, &config, seed, name, station_names);
         Self {
             phy,

@@ -3,7 +3,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::category::AccessCategory;
-use super::phy::{Mode, Standard};
+use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
 use crate::queue::QueueConfig;
@@ -55,6 +55,8 @@ impl StationConfig {
 pub struct BssConfig {
     /// The amendment everyone speaks.
     pub standard: Standard,
+    /// What they choose of what it allows; makes a difference at 2.4 GHz only.
+    pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
     /// The access categories in use, each station having all of them; at least one, and best effort alone
@@ -87,6 +89,7 @@ impl BssConfig {
     pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
         Self {
             standard,
+            variant: Variant::of(standard),
             stations,
             categories: vec![AccessCategory::BestEffort],
             txop_limit: None,
@@ -100,5 +103,10 @@ impl BssConfig {
             capture: false,
             eifs: true,
         }
+    }
+
+    /// Timing and limits.
+    pub const fn phy(&self) -> &'static Phy {
+        self.standard.phy_as(self.variant)
     }
 }

@@ -38,6 +38,16 @@ pub fn saturating(ip_len: u64) -> Traffic {
     Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
 }
 
+/// A rate of `standard`: its fastest of one stream and whole Mb/s.
+pub fn usual_mbps(standard: Standard) -> u64 {
+    match standard {
+        Standard::A | Standard::G => 54,
+        Standard::B => 11,
+        Standard::N => 150,
+        Standard::Ac => 390,
+    }
+}
+
 /// A server behind a 500 Mb/s link of 1 ms, an access point, `clients` clients, one download each,
 /// started 50 ms apart.
 pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
@@ -69,6 +79,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
                 access_category: AccessCategory::BestEffort,
             })
             .collect(),
+        applications: Vec::new(),
         duration: Duration::from_secs(6),
         measure_from: Instant::ZERO + Duration::from_secs(2),
         seed: 1,
@@ -93,6 +104,7 @@ pub fn wired(rate: BitRate, delay: Duration, queue_packets: u32, loss: Loss, tra
             traffic,
             access_category: AccessCategory::BestEffort,
         }],
+        applications: Vec::new(),
         duration: Duration::from_secs(10),
         measure_from: Instant::ZERO + Duration::from_secs(2),
         seed: 1,

@@ -27,12 +27,12 @@ pub(super) fn client_overrides(
                 ..ClientOverride::default()
             };
             if let Some(wifi) = wifi {
-                client.mode = section.optional("rate", data_mode(wifi.standard))?;
-                client.ack_mode = section.or("ack-rate", None, ack_mode)?;
+                client.mode = data_mode(&section, wifi.standard, wifi.variant)?;
+                client.ack_mode = section.or("ack-rate", None, ack_mode(wifi.standard, wifi.variant))?;
                 client.mpdu_error = mpdu_error(&section)?;
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
                 client.signal = signal::signal(&section)?;
-                client.access_category = access_category(&section, wifi)?;
+                client.access_category = access_category(&section, Some(wifi))?;
                 client.hack = section.optional("hack", flag)?;
                 client.leave = section.optional("leave", span)?;
                 client.back = section.optional("back", span)?;

@@ -168,6 +168,11 @@ impl<P: Payload> Originator<P> {
         }
     }
 
+    /// Whether each MPDU of `plan` stands behind a delimiter: in an A-MPDU, of one even for VHT.
+    pub fn is_delimited(&self, plan: &PpduPlan) -> bool {
+        plan.mpdus > 1 || self.limits.delimits_single()
+    }
+
     /// Class of the PPDU built last: what a Block Ack Request asks about.
     pub fn last_class(&self) -> PayloadClass {
         self.last_class
