@@ -249,6 +249,7 @@ pub const ALL: &[Metric] = &[
         view.airtime(AirtimeUse::Retransmission)
     }),
     metric("airtime_link_ack", "airtime of link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
+    metric("airtime_protection", "airtime of RTS and CTS", |view| view.airtime(AirtimeUse::Protection)),
     metric("airtime_compressed_ack", "airtime of compressed TCP ACKs on link-layer ACKs", |view| {
         view.airtime(AirtimeUse::CompressedAck)
     }),

@@ -91,6 +91,8 @@ impl Scenario {
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
+            protection: wifi.protection,
+            short_retry_limit: wifi.short_retry_limit,
             lifetime: wifi.lifetime,
             reorder_timeout: wifi.reorder_timeout,
             link_ack_delay: wifi.link_ack_delay,
@@ -127,6 +129,13 @@ impl Scenario {
             _ => Ok(()),
         }
     }
+}
+
+/// The access categories that `flows` use, the least urgent first; best effort where there are none.
+fn access_categories(flows: &[FlowSetup]) -> Vec<AccessCategory> {
+    let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
+    let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
+    if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }
 }
 
 #[cfg(test)]
@@ -186,6 +195,25 @@ mod tests {
     }
 
     #[test]
+    fn stations_of_802_11b_force_slots_rates_and_protection() {
+        use tacit_link::wifi::Protection;
+        let config = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+            Scenario::load("wlan-11g-54", &set).unwrap().setup(1, 1).unwrap().bss[0].config.clone()
+        };
+        let alone = config(&[]);
+        assert_eq!((alone.phy().slot, alone.protection), (Duration::from_micros(9), Protection::None));
+        let mixed = config(&["wifi.b-stations=true"]);
+        assert_eq!(mixed.phy().slot, Duration::from_micros(20));
+        assert_eq!(mixed.phy().beacon_mode().rate(), BitRate::from_mbps(1));
+        assert_eq!(mixed.protection, Protection::CtsToSelf { above: 0 });
+        let short = config(&["wifi.b-stations=true", "wifi.slot=short", "wifi.protection=none"]);
+        assert_eq!((short.phy().slot, short.protection), (Duration::from_micros(9), Protection::None));
+        let by_length = config(&["wifi.rts-threshold=500 B"]);
+        assert_eq!(by_length.protection, Protection::RtsCts { above: 500 });
+    }
+
+    #[test]
     fn distances_become_snr_over_each_clients_channel() {
         let text = "base = \"wlan-11n-150\"\n[wifi]\ndistance = \"20 m\"\npath-loss-exponent = 3.5\n\
                     [[client]]\n[[client]]\nrate = \"65Mbps\"\n[[client]]\nsnr = \"-1.5 dB\"\n";
@@ -198,11 +226,4 @@ mod tests {
         assert!((snr_db[1] - snr_db[0] - 3.01).abs() < 0.01, "{snr_db:?}");
         assert!((snr_db[2] + 1.5).abs() < 1e-9, "{snr_db:?}");
     }
-}
-
-/// The access categories that `flows` use, the least urgent first; best effort where there are none.
-fn access_categories(flows: &[FlowSetup]) -> Vec<AccessCategory> {
-    let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
-    let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
-    if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }
 }

@@ -4,6 +4,8 @@
 //! where there is no `[wifi]`. A scenario may name a `base` it differs from; tables merge.
 
 mod build;
+#[cfg(test)]
+mod flow_tests;
 pub mod library;
 mod read;
 mod signal;
@@ -15,7 +17,7 @@ use std::fs;
 use std::path::Path;
 
 use tacit_link::wifi::phy::{Mode, Standard, Variant};
-use tacit_link::wifi::{AccessCategory, Propagation};
+use tacit_link::wifi::{AccessCategory, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
@@ -109,6 +111,10 @@ pub struct Wifi {
     pub ampdu_mpdus: Option<u32>,
     /// Beacon interval.
     pub beacons: Option<Duration>,
+    /// What goes before data.
+    pub protection: Protection,
+    /// RTS in a row that may stay unanswered.
+    pub short_retry_limit: u32,
     /// Retries before giving up.
     pub retry_limit: u32,
     /// Longest life of an MPDU.

@@ -31,6 +31,13 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("no such width", "base = \"wlan-11ac-866\"\n[wifi]\nchannel-width = \"60 MHz\"\n", &[]),
     ("slot time of 802.11n", "base = \"wlan-11n-150\"\n[wifi]\nslot = \"long\"\n", &[]),
     ("preamble of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\npreamble = \"short\"\n", &[]),
+    ("802.11b at 5 GHz", "base = \"wlan-11n-150\"\n[wifi]\nb-stations = true\n", &[]),
+    ("no such protection", "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"rts\"\n", &[]),
+    (
+        "threshold of nothing",
+        "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"none\"\nrts-threshold = \"500 B\"\n",
+        &[],
+    ),
     ("ACK rate of 802.11b", "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\nack-rate = \"6Mbps\"\n", &[]),
     ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),
     ("rate missing", "[wifi]\nstandard = \"802.11a\"\n", &[]),

@@ -22,6 +22,7 @@ use super::mac::block_ack::{BlockAckRecipient, Recipient, WINDOW};
 use super::mac::exchange::{Exchange, Phase};
 use super::mac::noise::Noise;
 use super::mac::originator::Originator;
+use super::mac::protection::Handshake;
 use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::Phy;
 use crate::loss::{Loss, LossProcess};
@@ -216,6 +217,7 @@ impl<P: Payload> Bss<P> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let channel = match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at()),
+            Phase::Protection { until, .. } => Some(*until),
             Phase::Transmission(exchange) => Some(exchange.end),
             Phase::Response { exchange, .. } => Some(exchange.response_end),
             Phase::Collision { until } | Phase::Beacon { until } => Some(*until),
@@ -404,6 +406,7 @@ impl<P: Payload> Bss<P> {
                     self.access(at);
                 }
             }
+            Phase::Protection { exchange, step, until } => self.protection_ended(&exchange, step, until),
             Phase::Transmission(exchange) => self.transmission_ended(&exchange),
             Phase::Response { exchange, lost } => self.response_ended(&exchange, lost),
             Phase::Collision { until } => self.collision_ended(until),
@@ -475,6 +478,7 @@ impl<P: Payload> Bss<P> {
         winners.clear();
         let yielding = &self.yielding;
         let (phy, idle, lifetime) = (self.phy, self.idle, self.config.lifetime);
+        let protection = self.config.protection;
         let stations = &mut self.stations;
         let drained = &mut self.drained;
         self.active.retain(|id| {
@@ -497,7 +501,10 @@ impl<P: Payload> Bss<P> {
             station.active = outgoing.is_some();
             if let Some(outgoing) = outgoing {
                 station.transmitting = true;
-                station.count_outgoing(&outgoing, phy);
+                // Behind an RTS it is not on the air yet.
+                if station.handshake(protection, &outgoing) != Handshake::Rts {
+                    station.count_outgoing(&outgoing, phy);
+                }
                 winners.push((*id, outgoing));
             }
             station.active
@@ -634,6 +641,8 @@ fn build_functions<P: Payload>(
     let txop_limit = earliest(config.txop_limit, edca.txop_limit);
     let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
+        let guard = config.protection.longest(phy, &client.mode, &control);
+        let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
         let limits = AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, txop_limit);
         let recipient = if limits.window > 1 {
             Recipient::Block(BlockAckRecipient::new())

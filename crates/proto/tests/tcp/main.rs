@@ -4,6 +4,7 @@ mod acks;
 mod handshake;
 mod hostile;
 mod pipe;
+mod prr;
 mod rack;
 mod recovery;
 mod script;

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    AckPolicy, Config, Congestion, Counters, Event, LossDetection, ReadPolicy, SlowStart, State,
+    AckPolicy, Config, Congestion, Counters, Event, LossDetection, ReadPolicy, Recovery, SlowStart, State,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -237,8 +237,13 @@ struct Weather {
 
 /// Every way to detect and to repair losses.
 pub fn recovery_choices() -> impl Strategy<Value = Config> {
-    prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp])
-        .prop_map(|loss_detection| Config { loss_detection, ..Config::default() })
+    let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
+    let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
+    (detections, recoveries).prop_map(|(loss_detection, recovery)| Config {
+        loss_detection,
+        recovery,
+        ..Config::default()
+    })
 }
 
 fn weather() -> impl Strategy<Value = Weather> {
