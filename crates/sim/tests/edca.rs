@@ -38,11 +38,10 @@ fn hack_works_in_every_category() {
         let stock = run(&setup).unwrap();
         setup.bss[0].hack = vec![Some(hack::Config::default()); 3];
         let outcome = run(&setup).unwrap();
-        for flow in &outcome.flows {
-            let acks = flow.hack.unwrap();
-            // Where another category leaves little, there is seldom more data to announce.
-            assert!(acks.compressed_acks > 2 * acks.native_acks, "{category:?}: {acks:?}");
-        }
+        let acks = [0, 1].map(|flow| outcome.flows[flow].hack.unwrap());
+        assert!(acks[0].compressed_acks > 4 * acks[0].native_acks, "{category:?}: {acks:?}");
+        // Where the other leaves little, there is seldom more data to announce.
+        assert!(acks[1].compressed_acks > 0, "{category:?}: {acks:?}");
         let all =
             |outcome: &tacit_sim::Outcome| outcome.flows.iter().map(|flow| flow.delivered.0).sum::<u64>();
         assert!(all(&outcome) > all(&stock), "{category:?}");
