@@ -19,7 +19,7 @@ use std::fs;
 use std::path::Path;
 
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_link::wifi::{Propagation, Protection};
+use tacit_link::wifi::{AccessCategory, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
@@ -236,6 +236,8 @@ pub struct ClientOverride {
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
+    /// The access category of its traffic.
+    pub access_category: Option<AccessCategory>,
     /// When its flows start.
     pub start: Option<Duration>,
     /// When its sources stop offering data.

@@ -54,7 +54,7 @@ pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenar
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
     let tcp = tcp_section(root.section("tcp")?, wifi.is_some())?;
-    let around = Surroundings { tcp: &tcp, has_wifi: wifi.is_some() };
+    let around = Surroundings { tcp: &tcp, wifi: wifi.as_ref() };
     let traffic = traffic_section(root.section("traffic")?, around)?;
     let flows = flow_sections(&root, &traffic, around)?;
     let clients = root.section("clients")?;
