@@ -9,5 +9,6 @@ mod behaviour;
 mod conformance;
 mod helper;
 mod killed;
+mod links;
 mod support;
 mod transfers;
