@@ -6,7 +6,7 @@ use tacit_proto::hack::Coding;
 
 use crate::error::InputError;
 use crate::input::nearest;
-use crate::scenario::{HackVariant, Scenario, Transport};
+use crate::scenario::{ApplicationKind, HackVariant, Scenario, Transport};
 
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -92,9 +92,12 @@ pub const ALL: &[Scheme] = &[
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
         apply: |scenario| {
-            scenario.traffic.transport = Transport::Udp;
-            scenario.traffic.udp_rate = None;
-            scenario.traffic.udp_report = None;
+            for traffic in scenario.shared_traffic_mut() {
+                traffic.transport = Transport::Udp;
+                traffic.udp_rate = None;
+                traffic.udp_report = None;
+                traffic.application = ApplicationKind::Bulk;
+            }
             scenario.hack.variant = None;
         },
     },
@@ -107,7 +110,7 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
 }
 
 fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
-    scenario.traffic.transport = Transport::Tcp;
+    scenario.shared_traffic_mut().for_each(|traffic| traffic.transport = Transport::Tcp);
     scenario.tcp.ack_policy.every = segments;
     scenario.hack.variant = None;
 }

@@ -12,6 +12,7 @@ use tacit_proto::Packet;
 use tacit_sim::capture::{AtomicFile, CaptureWriter};
 use tacit_sim::{Observer, Outcome, Setup};
 
+use crate::application::{self, ApplicationRecord, application_records};
 use crate::compare::AirtimeShares;
 use crate::error::{InputError, LabError};
 use crate::hop_record::{HopRecord, hop_records};
@@ -58,6 +59,8 @@ pub struct Single {
     pub measured_s: f64,
     /// The flows.
     pub flows: Vec<FlowRecord>,
+    /// The programs that feed flows; those that feed themselves are not in it.
+    pub applications: Vec<ApplicationRecord>,
     /// The hops, direction by direction: wires forth and back, then channels.
     pub hops: Vec<HopRecord>,
     /// The stations of each channel, the access point first.
@@ -163,6 +166,7 @@ impl Prepared {
             goodput_bps: outcome.goodput_bps(),
             measured_s: outcome.measured.as_secs_f64(),
             flows: flow_records(outcome),
+            applications: application_records(outcome),
             hops: hop_records(&self.setup, outcome),
             stations: station_records(outcome),
             airtime: metrics.airtime(),
@@ -262,6 +266,10 @@ impl Single {
         }
         text.push_str(&flows.render());
         text.push('\n');
+        if !self.applications.is_empty() {
+            text.push_str(&application::to_text(&self.applications));
+            text.push('\n');
+        }
         text.push_str(&self.hop_table().render());
         text.push('\n');
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);

@@ -33,12 +33,22 @@ pub struct StationRecord {
     pub mpdus_dropped: u64,
     /// Packets its queues refused.
     pub queue_drops: u64,
+    /// Packets its queues took and dropped later, by CoDel or for another flow's sake.
+    pub queue_discards: u64,
+    /// Packets its queues marked with ECN instead; whole run.
+    pub queue_marks: u64,
     /// PPDUs that collided.
     pub collided_ppdus: u64,
     /// ACKs and Block Acks that did not come back.
     pub missed_link_acks: u64,
     /// Block Ack Requests sent.
     pub block_ack_requests: u64,
+    /// RTS sent.
+    pub rts: u64,
+    /// RTS that no CTS answered.
+    pub missed_cts: u64,
+    /// CTS sent to the sender itself.
+    pub cts_to_self: u64,
     /// Pure TCP ACKs on the air, retransmissions included.
     pub tcp_acks_on_air: u64,
     /// PPDUs of nothing but those.
@@ -148,9 +158,14 @@ impl StationRecord {
             retries: counters.retries,
             mpdus_dropped: counters.dropped_mpdus,
             queue_drops: counters.dropped_by_queue,
+            queue_discards: counters.discarded_by_queue,
+            queue_marks: station.queue_marks,
             collided_ppdus: counters.collided_ppdus,
             missed_link_acks: counters.missed_link_acks,
             block_ack_requests: counters.block_ack_requests,
+            rts: counters.rts,
+            missed_cts: counters.missed_cts,
+            cts_to_self: counters.cts_to_self,
             tcp_acks_on_air: counters.tcp_acks_on_air,
             tcp_ack_ppdus: counters.tcp_ack_ppdus,
             link_acks: counters.link_acks,

@@ -11,5 +11,5 @@ pub mod wired;
 pub use cellular::Trace;
 pub use loss::Loss;
 pub use payload::{Payload, PayloadClass};
-pub use queue::QueueLimit;
+pub use queue::{QueueConfig, QueueLimit};
 pub use wifi::AirFrame;

@@ -38,6 +38,7 @@ fn chain(pipes: &[PipeConfig], traffic: Traffic) -> Setup {
         wired: wired.collect(),
         bss: Vec::new(),
         flows: vec![source],
+        applications: Vec::new(),
         duration: Duration::from_secs(10),
         measure_from: Instant::ZERO + Duration::from_secs(2),
         seed: 1,

@@ -6,10 +6,11 @@
 #![allow(clippy::unwrap_used, reason = "constants within range")]
 
 mod common;
+mod swarm_programs;
 
 use common::*;
 use tacit_link::loss::Loss;
-use tacit_link::queue::QueueLimit;
+use tacit_link::queue::{QueueConfig, QueueLimit};
 use tacit_link::random::Stream;
 use tacit_link::wifi::Decibels;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
@@ -68,7 +69,7 @@ fn hack_config(draw: &mut Stream) -> hack::Config {
 
 fn random_setup(seed: u64) -> Setup {
     let draw = &mut Stream::new(seed, "swarm");
-    let standard = pick(draw, &Standard::ALL);
+    let standard = pick(draw, &[Standard::A, Standard::N]);
     let mode = pick(draw, &Mode::all(standard));
     let clients = 1 + draw.up_to(5);
     let mut setup = wlan(
@@ -100,8 +101,8 @@ fn random_setup(seed: u64) -> Setup {
         station.downlink_loss = percent(draw, 20);
         station.uplink_loss = percent(draw, 20);
         station.link_ack_loss = percent(draw, 10);
-        station.downlink_queue = packets(pick(draw, &[10, 126, 1000]));
-        station.uplink_queue = packets(pick(draw, &[10, 126, 1000]));
+        station.downlink_queue = packets(pick(draw, &[10, 126, 1000])).into();
+        station.uplink_queue = packets(pick(draw, &[10, 126, 1000])).into();
     }
     if draw.up_to(1) == 0 {
         let stations = setup.bss[0].clients.len() + 1;
@@ -246,6 +247,18 @@ fn check(seed: u64) {
     }
 }
 
+/// The world of `seed` with programs that feed most of its flows.
+fn check_with_programs(seed: u64) -> usize {
+    let mut setup = random_setup(seed);
+    swarm_programs::add_programs(&mut setup, seed);
+    let outcome = run(&setup).unwrap_or_else(|error| panic!("programs, seed {seed}: {error}"));
+    let patient = too_noisy(&setup)
+        || setup.bss[0].config.stations.iter().any(|station| station.away.is_some())
+        || setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { .. }));
+    swarm_programs::check_programs(&setup, &outcome, seed, patient, LONGEST_PAUSE);
+    outcome.applications.len()
+}
+
 /// The world of `seed` without any loss, under TCP/HACK.
 fn lossless_setup(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
@@ -256,7 +269,7 @@ fn lossless_setup(seed: u64) -> Setup {
     for station in &mut set.config.stations {
         (station.downlink_loss, station.uplink_loss, station.link_ack_loss) =
             (Loss::None, Loss::None, Loss::None);
-        (station.downlink_queue, station.uplink_queue) = (QueueLimit::default(), QueueLimit::default());
+        (station.downlink_queue, station.uplink_queue) = (QueueConfig::default(), QueueConfig::default());
         (station.snr, station.away) = (None, None);
     }
     if set.hack.is_empty() {
@@ -294,8 +307,18 @@ fn no_held_ack_ends_in_a_timeout() {
     assert!(checked >= 60, "{checked} of 100 worlds lost nothing");
 }
 
+fn seeds(usual: u64) -> u64 {
+    std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(usual)
+}
+
 #[test]
 fn three_hundred_random_worlds() {
-    let seeds = std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
-    (0..seeds).for_each(check);
+    (0..seeds(300)).for_each(check);
+}
+
+#[test]
+fn programs_in_random_worlds() {
+    let seeds = seeds(150);
+    let programs: usize = (0..seeds).map(check_with_programs).sum();
+    assert!(programs as u64 > seeds, "{programs} programs in {seeds} worlds");
 }

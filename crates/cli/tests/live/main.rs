@@ -10,5 +10,6 @@ mod conformance;
 mod helper;
 mod killed;
 mod links;
+mod own_tcp;
 mod support;
 mod transfers;

@@ -29,6 +29,11 @@ impl<'a> Section<'a> {
         self.tree.is_some()
     }
 
+    /// True when `key` stands in the document.
+    pub fn has(&self, key: &str) -> bool {
+        self.tree.is_some_and(|tree| tree.entries.contains_key(key))
+    }
+
     /// The node under `key`, unparsed.
     pub fn node(&self, key: &'static str) -> Option<&'a Node> {
         self.asked.borrow_mut().push(key);
@@ -73,8 +78,12 @@ impl<'a> Section<'a> {
         key: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
     ) -> Result<T, InputError> {
-        self.optional(key, parse)?
-            .ok_or_else(|| InputError::new(&self.origin, format!("{} is missing", self.full(key))))
+        self.optional(key, parse)?.ok_or_else(|| self.missing(key))
+    }
+
+    /// The error that `key` is not there.
+    pub fn missing(&self, key: &str) -> InputError {
+        InputError::new(&self.origin, format!("{} is missing", self.full(key)))
     }
 
     /// The table under `key`, perhaps absent.

@@ -36,6 +36,8 @@ pub struct AmpduPosition {
     pub reference: u32,
     /// This is the last MPDU of the A-MPDU.
     pub last: bool,
+    /// It is the only one, and its delimiter says so (S-MPDU of VHT).
+    pub single: bool,
 }
 
 /// A frame by type.
@@ -76,6 +78,10 @@ pub enum Frame<P> {
         /// Starting sequence number.
         start: u16,
     },
+    /// Request to send.
+    Rts,
+    /// Clear to send, to who asked or to the sender itself.
+    Cts,
     /// Beacon.
     Beacon,
 }
@@ -89,6 +95,8 @@ pub struct AirFrame<P> {
     pub duration: Duration,
     /// Rate and format of that PPDU.
     pub mode: Mode,
+    /// What its Duration field says: how long the medium is reserved after it.
+    pub reserves: Duration,
     /// Who sends.
     pub transmitter: StationId,
     /// Who is addressed; `None` is everybody.

@@ -2,10 +2,10 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::phy::{Mode, Standard};
+use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
-use crate::queue::QueueLimit;
+use crate::queue::QueueConfig;
 
 /// One client of a basic service set and its link to the access point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +27,44 @@ pub struct StationConfig {
     /// both still defer to what is sent. `None` for never.
     pub away: Option<(Instant, Instant)>,
     /// Queue at the access point for this station.
-    pub downlink_queue: QueueLimit,
+    pub downlink_queue: QueueConfig,
     /// Queue at the station.
-    pub uplink_queue: QueueLimit,
+    pub uplink_queue: QueueConfig,
+}
+
+impl StationConfig {
+    /// A client that sends and receives at `mode`, loses nothing and has queues without limits.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            control_mode: None,
+            downlink_loss: Loss::None,
+            uplink_loss: Loss::None,
+            link_ack_loss: Loss::None,
+            snr: None,
+            away: None,
+            downlink_queue: QueueConfig::default(),
+            uplink_queue: QueueConfig::default(),
+        }
+    }
+}
+
+/// What goes before data PPDUs to reserve the channel, and before which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protection {
+    /// Nothing.
+    #[default]
+    None,
+    /// A CTS to the sender itself, before PSDUs longer than `above` octets.
+    CtsToSelf {
+        /// 0 is before all.
+        above: u32,
+    },
+    /// RTS and CTS, before PSDUs longer than `above` octets (dot11RTSThreshold).
+    RtsCts {
+        /// 0 is before all.
+        above: u32,
+    },
 }
 
 /// A basic service set: an access point, its clients and the rules they share.
@@ -37,6 +72,8 @@ pub struct StationConfig {
 pub struct BssConfig {
     /// The amendment everyone speaks.
     pub standard: Standard,
+    /// What they choose of what it allows; makes a difference at 2.4 GHz only.
+    pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
@@ -47,6 +84,11 @@ pub struct BssConfig {
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
     pub retry_limit: u32,
+    /// What goes before data.
+    pub protection: Protection,
+    /// RTS that may stay unanswered in a row before what they announce is given up
+    /// (dot11ShortRetryLimit), less one.
+    pub short_retry_limit: u32,
     /// An MPDU older than this since it was queued is dropped rather than retried.
     pub lifetime: Duration,
     /// The recipient passes on what it has when a gap in front of it lasts this long.
@@ -66,17 +108,25 @@ impl BssConfig {
     pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
         Self {
             standard,
+            variant: Variant::of(standard),
             stations,
             txop_limit: None,
             ampdu_mpdus: None,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),
             retry_limit: 7,
+            protection: Protection::None,
+            short_retry_limit: 7,
             lifetime: Duration::from_millis(500),
             reorder_timeout: Duration::from_millis(100),
             link_ack_delay: Duration::ZERO,
             capture: false,
             eifs: true,
         }
+    }
+
+    /// Timing and limits.
+    pub const fn phy(&self) -> &'static Phy {
+        self.standard.phy_as(self.variant)
     }
 }

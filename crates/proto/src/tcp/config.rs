@@ -1,5 +1,7 @@
 //! What a TCP endpoint may be told before it starts.
 
+use super::prr::Recovery;
+use super::rack::LossDetection;
 use crate::packet::IpVersion;
 use crate::units::{Bytes, Duration};
 
@@ -69,6 +71,10 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer selective acknowledgment (RFC 2018).
     pub sack: bool,
+    /// How loss is detected.
+    pub loss_detection: LossDetection,
+    /// How much is sent during fast recovery.
+    pub recovery: Recovery,
     /// Receive buffer; the window scale offered follows from it.
     pub receive_buffer: Bytes,
     /// Most octets in flight whatever the windows say (a send buffer limit).
@@ -102,6 +108,8 @@ impl Default for Config {
             ack_policy: AckPolicy::default(),
             timestamps: true,
             sack: true,
+            loss_detection: LossDetection::DupAck,
+            recovery: Recovery::Rfc6675,
             receive_buffer: Bytes(4 << 20),
             send_buffer: Bytes(4 << 20),
             initial_window: 10,

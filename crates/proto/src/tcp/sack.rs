@@ -1,14 +1,16 @@
 //! The scoreboard: what was sent, what of it arrived, what is held lost (RFC 6675 section 3).
 //!
-//! It only keeps the books. *Whether* a segment is lost is decided in one place, [`Scoreboard::detect_lost`],
-//! and *what* to send next in [`sender`](super::sender); another way to detect loss replaces the
-//! former and touches nothing else.
+//! It only keeps the books. *Whether* a segment is lost is decided in [`Scoreboard::detect_lost`] by
+//! what was SACKed, or in `timed` by when it was sent; *what* to send next in [`sender`](super::sender).
+
+mod timed;
 
 use std::collections::VecDeque;
 
 use super::position::Position;
 use super::ranges::{Range, RangeSet};
 use crate::units::{Duration, Instant};
+use timed::Timed;
 
 /// "DupThresh ... is defined to be 3" (RFC 6675 section 2).
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -98,6 +100,8 @@ pub(crate) struct Scoreboard {
     examined: u64,
     /// HighRxt: no segment before this index needs sending again.
     resend_from: u64,
+    /// Where times of transmission decide about loss (RFC 8985).
+    timed: Option<Box<Timed>>,
 }
 
 impl Scoreboard {
@@ -119,7 +123,7 @@ impl Scoreboard {
     }
 
     /// Octets SACKed and not yet acknowledged cumulatively.
-    #[cfg(test)]
+    #[inline]
     pub fn sacked_octets(&self) -> u64 {
         self.sacked_octets
     }
@@ -135,6 +139,7 @@ impl Scoreboard {
     /// Removes everything below `una`.
     pub fn acknowledge(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
+        let mut timed = self.timed.as_deref_mut();
         while let Some(front) = self.segments.front_mut() {
             if front.start >= una {
                 break;
@@ -161,7 +166,13 @@ impl Scoreboard {
             if front.has(SACKED) {
                 // It arrived earlier than this acknowledgment says.
                 self.sacked_octets -= u64::from(front.len);
+                if let Some(timed) = &mut timed {
+                    timed.rack.segments_sacked -= 1;
+                }
             } else {
+                if let Some(timed) = &mut timed {
+                    timed.on_delivered(front, true);
+                }
                 covered.oldest_rtt.get_or_insert(age);
                 covered.newest_rtt = Some(age);
             }
@@ -215,6 +226,10 @@ impl Scoreboard {
             }
             self.pipe -= sent.in_pipe();
             sent.marks |= SACKED;
+            if let Some(timed) = &mut self.timed {
+                timed.rack.segments_sacked += 1;
+                timed.on_delivered(sent, false);
+            }
         }
     }
 
@@ -324,6 +339,9 @@ impl Scoreboard {
         sent.sent_at = now;
         self.pipe += sent.in_pipe();
         self.resend_from = segment.index + 1;
+        if let Some(timed) = &mut self.timed {
+            timed.on_resent(segment.index, now);
+        }
     }
 
     /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
@@ -331,6 +349,9 @@ impl Scoreboard {
         let sent = &mut self.segments[(segment.index - self.removed) as usize];
         sent.marks |= AMBIGUOUS;
         sent.sent_at = now;
+        if let Some(timed) = &mut self.timed {
+            timed.on_resent(segment.index, now);
+        }
     }
 
     /// The pipe counted from nothing, to check the running sum against.
@@ -344,6 +365,7 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::rack::Rack;
     use crate::units::SeqNumber;
     use proptest::prelude::*;
 
@@ -412,19 +434,31 @@ mod tests {
     proptest! {
         /// Whatever happens in whatever order, the running sums equal a recount.
         #[test]
-        fn sums_stay_true(steps in prop::collection::vec((0u8..6, 0u64..2500, 1u64..600), 1..60)) {
+        fn sums_stay_true(
+            by_time in any::<bool>(),
+            steps in prop::collection::vec((0u8..8, 0u64..2500, 1u64..600), 1..60),
+        ) {
             let mut board = Scoreboard::default();
+            let mut now = Instant::ZERO;
+            if by_time {
+                board.watch_times(Rack::new(at(0), None, now));
+            }
             let mut next = 0;
             let mut una = 0;
             for (kind, start, len) in steps {
                 match kind {
-                    0 | 1 => { board.push(at(next), len as u32, Instant::ZERO); next += len; }
+                    0 | 1 => { board.push(at(next), len as u32, now); next += len; }
+                    2 if by_time => {
+                        board.rack().expect("times are watched").begin_ack(now, None);
+                        board.mark_sacked(block(start, start + len));
+                        board.detect_lost_by_time(now, false, None);
+                    }
                     2 => { board.mark_sacked(block(start, start + len)); board.detect_lost(MSS); }
-                    3 => if let Some(lost) = board.next_lost() { board.resent(lost, Instant::ZERO); },
-                    4 => { una = (una + len).min(next); board.acknowledge(at(una), Instant::ZERO); }
-                    _ => if start < 300 { board.mark_all_lost(); } else if let Some(hole) = board.next_below_sacked() {
-                        board.resent(hole, Instant::ZERO);
-                    },
+                    3 => if let Some(lost) = board.next_lost() { board.resent(lost, now); },
+                    4 => { una = (una + len).min(next); board.acknowledge(at(una), now); }
+                    5 => if by_time { board.mark_overdue_lost(now, None); } else { board.mark_all_lost(); },
+                    6 => now += Duration::from_nanos(len),
+                    _ => if let Some(hole) = board.next_below_sacked().filter(|_| !by_time) { board.resent(hole, now); },
                 }
                 prop_assert_eq!((board.pipe(), board.sacked_octets()), board.recount());
             }

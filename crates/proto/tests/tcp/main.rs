@@ -4,6 +4,8 @@ mod acks;
 mod handshake;
 mod hostile;
 mod pipe;
+mod prr;
+mod rack;
 mod recovery;
 mod script;
 mod states;

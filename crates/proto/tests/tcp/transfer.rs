@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
-use tacit_proto::tcp::{AckPolicy, Config, Congestion, Counters, Event, ReadPolicy, SlowStart, State};
+use tacit_proto::tcp::{
+    AckPolicy, Config, Congestion, Counters, Event, LossDetection, ReadPolicy, Recovery, SlowStart, State,
+};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 use crate::pipe::{Link, Pipe, Random};
@@ -233,6 +235,17 @@ struct Weather {
     octets: (u64, u64),
 }
 
+/// Every way to detect and to repair losses.
+pub fn recovery_choices() -> impl Strategy<Value = Config> {
+    let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
+    let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
+    (detections, recoveries).prop_map(|(loss_detection, recovery)| Config {
+        loss_detection,
+        recovery,
+        ..Config::default()
+    })
+}
+
 fn weather() -> impl Strategy<Value = Weather> {
     let congestion = prop_oneof![Just(Congestion::NewReno), Just(Congestion::Cubic)];
     let config = (
@@ -241,14 +254,15 @@ fn weather() -> impl Strategy<Value = Weather> {
         any::<bool>(),
         1u32..9,
         prop::sample::select(vec![5_000u64, 60_000, 4 << 20]),
+        recovery_choices(),
     )
-        .prop_map(|(congestion, timestamps, sack, every, buffer)| Config {
+        .prop_map(|(congestion, timestamps, sack, every, buffer, recovery)| Config {
             congestion,
             timestamps,
             sack,
             receive_buffer: Bytes(buffer),
             ack_policy: AckPolicy { every, ..AckPolicy::default() },
-            ..Config::default()
+            ..recovery
         });
     // Fifteen failures in a row, which end a connection, must stay out of reach.
     let one_in = || prop_oneof![Just(0u64), 6u64..100];

@@ -9,7 +9,7 @@ use super::aggregation::AggregationLimits;
 use super::block_ack::WINDOW;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
-use crate::queue::{DropTail, QueueLimit};
+use crate::queue::{Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
 use crate::wifi::phy::Mode;
 
@@ -66,6 +66,8 @@ pub(crate) struct PpduPlan {
     pub tcp_acks: u32,
     /// Packets dropped from the queue because they were too old.
     pub expired: u32,
+    /// Packets that the queue's discipline dropped.
+    pub discarded: u32,
     /// Packets remain queued for this destination beyond this PPDU.
     pub more_data: bool,
     /// The SYNC bit (HACK paper section 3.4): the last acknowledgment never came, and data goes on.
@@ -78,7 +80,7 @@ pub(crate) struct Originator<P> {
     pub mode: Mode,
     pub control_mode: Mode,
     limits: AggregationLimits,
-    queue: DropTail<P>,
+    queue: Queue<P>,
     window: VecDeque<Mpdu<P>>,
     next_sequence: u16,
     /// Waiting MPDUs in the window.
@@ -86,6 +88,8 @@ pub(crate) struct Originator<P> {
     /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
     request_due: bool,
     request_retries: u32,
+    /// RTS in a row that no CTS answered.
+    rts_retries: u32,
     /// Class of the PPDU built last.
     last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
@@ -105,17 +109,18 @@ pub(crate) struct Settled {
 }
 
 impl<P: Payload> Originator<P> {
-    pub fn new(mode: Mode, control_mode: Mode, limits: AggregationLimits, queue: QueueLimit) -> Self {
+    pub fn new(mode: Mode, control_mode: Mode, limits: AggregationLimits, queue: QueueConfig) -> Self {
         Self {
             mode,
             control_mode,
             limits,
-            queue: DropTail::new(queue),
+            queue: Queue::new(queue),
             window: VecDeque::with_capacity(usize::from(WINDOW)),
             next_sequence: 0,
             waiting: 0,
             request_due: false,
             request_retries: 0,
+            rts_retries: 0,
             last_class: PayloadClass::Data,
             sync_due: false,
             reports_acks: false,
@@ -138,12 +143,15 @@ impl<P: Payload> Originator<P> {
         self.queue.retract(unwanted)
     }
 
+    /// Queues `payload`; returns whether it was taken, and how many taken earlier were dropped for it.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
-        self.queue.push(now, payload)
+    pub fn enqueue(&mut self, now: Instant, payload: P) -> (bool, u32) {
+        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+        let taken = self.queue.push(now, payload, &mut |payload| losses.take(payload));
+        (taken, losses.count)
     }
 
-    pub fn queue(&self) -> &DropTail<P> {
+    pub fn queue(&self) -> &Queue<P> {
         &self.queue
     }
 
@@ -161,6 +169,11 @@ impl<P: Payload> Originator<P> {
         } else {
             Need::Nothing
         }
+    }
+
+    /// Whether each MPDU of `plan` stands behind a delimiter: in an A-MPDU, of one even for VHT.
+    pub fn is_delimited(&self, plan: &PpduPlan) -> bool {
+        plan.mpdus > 1 || self.limits.delimits_single()
     }
 
     /// Class of the PPDU built last: what a Block Ack Request asks about.
@@ -215,15 +228,17 @@ impl<P: Payload> Originator<P> {
         delay_of: &mut impl FnMut(Duration),
     ) {
         let window = self.limits.window;
-        while sequence_distance(self.window_start(), self.next_sequence) < window {
-            let Some(queued) = self.queue.front() else { break };
+        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+        loop {
+            let start = self.window.front().map_or(self.next_sequence, |mpdu| mpdu.sequence);
+            if sequence_distance(start, self.next_sequence) >= window {
+                break;
+            }
+            let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) else { break };
             if now.saturating_since(queued.at) > lifetime {
                 plan.expired += 1;
-                if let Some(queued) = self.queue.pop()
-                    && self.reports_acks
-                    && queued.payload.class() == PayloadClass::Ack
-                {
-                    self.settled_acks.push_back((queued.payload, false));
+                if let Some(queued) = self.queue.pop() {
+                    losses.report(queued.payload);
                 }
                 continue;
             }
@@ -245,6 +260,7 @@ impl<P: Payload> Originator<P> {
             self.next_sequence = sequence_add(self.next_sequence, 1);
             self.window.push_back(mpdu);
         }
+        plan.discarded += losses.count;
     }
 
     /// An ACK came for the one MPDU in flight.
@@ -304,6 +320,31 @@ impl<P: Payload> Originator<P> {
         self.settle(|_| false, 0, Instant::ZERO)
     }
 
+    /// A CTS came.
+    pub fn rts_answered(&mut self) {
+        self.rts_retries = 0;
+    }
+
+    /// No CTS came: nothing of what was put together has been sent. Past `short_retry_limit` it is given
+    /// up (802.11-2020 clause 10.3.4.4).
+    pub fn rts_missed(&mut self, short_retry_limit: u32, agreement: bool) -> Settled {
+        self.rts_retries += 1;
+        if self.rts_retries > short_retry_limit {
+            self.rts_retries = 0;
+            let settled = self.settle(|_| false, 0, Instant::ZERO);
+            self.request_due |= agreement;
+            self.sync_due = true;
+            return settled;
+        }
+        for mpdu in &mut self.window {
+            if mpdu.state == MpduState::InFlight {
+                mpdu.state = MpduState::Waiting;
+                self.waiting += 1;
+            }
+        }
+        Settled::default()
+    }
+
     /// Decides every MPDU in flight: acknowledged, to be sent again, or given up when it has been
     /// retried `retry_limit` times or was queued before `oldest`.
     fn settle(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
@@ -346,6 +387,33 @@ impl<P: Payload> Originator<P> {
     /// MPDUs accepted and not settled, queued ones included.
     pub fn backlog(&self) -> usize {
         self.queue.len() + self.window.iter().filter(|mpdu| !mpdu.is_settled()).count()
+    }
+}
+
+/// Packets that a queue took and dropped: counts them, and keeps pure ACKs for who wants to know.
+struct Losses<'a, P> {
+    settled_acks: Option<&'a mut VecDeque<(P, bool)>>,
+    count: u32,
+}
+
+impl<'a, P: Payload> Losses<'a, P> {
+    #[inline]
+    fn new(reports_acks: bool, settled_acks: &'a mut VecDeque<(P, bool)>) -> Self {
+        Self { settled_acks: reports_acks.then_some(settled_acks), count: 0 }
+    }
+
+    /// One that the queue's discipline dropped.
+    fn take(&mut self, payload: P) {
+        self.count += 1;
+        self.report(payload);
+    }
+
+    fn report(&mut self, payload: P) {
+        if let Some(settled_acks) = &mut self.settled_acks
+            && payload.class() == PayloadClass::Ack
+        {
+            settled_acks.push_back((payload, false));
+        }
     }
 }
 

@@ -10,10 +10,12 @@ use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
 use super::originator::{Need, Originator, PpduPlan, Settled};
+use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::StationAirtime;
+use crate::wifi::config::Protection;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::phy::Phy;
 
@@ -118,7 +120,9 @@ impl<P: Payload> Station<P> {
     /// Queues `payload` for a peer; false when the queue dropped it.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, peer: usize, payload: P) -> bool {
-        if !self.peers[peer].originator.enqueue(now, payload) {
+        let (taken, discarded) = self.peers[peer].originator.enqueue(now, payload);
+        self.counters.discarded_by_queue += u64::from(discarded);
+        if !taken {
             self.counters.dropped_by_queue += 1;
             return false;
         }
@@ -155,6 +159,7 @@ impl<P: Payload> Station<P> {
                         *time += delay;
                     });
                     self.counters.dropped_mpdus += u64::from(plan.expired);
+                    self.counters.discarded_by_queue += u64::from(plan.discarded);
                     if plan.mpdus > 0 {
                         return Some(Outgoing::Data { peer, plan });
                     }
@@ -162,6 +167,15 @@ impl<P: Payload> Station<P> {
             }
         }
         None
+    }
+
+    /// What goes before `outgoing` under `protection`.
+    #[inline]
+    pub fn handshake(&self, protection: Protection, outgoing: &Outgoing) -> Handshake {
+        match protection {
+            Protection::None => Handshake::None,
+            _ => protection.handshake(outgoing, &self.peers[outgoing.peer()].originator.mode),
+        }
     }
 
     /// Its part in an exchange with `peer` is over.

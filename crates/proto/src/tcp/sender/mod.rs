@@ -1,19 +1,26 @@
 //! The sending half: SND.UNA, SND.NXT, the peer's window. What acknowledgments and timeouts mean for
 //! loss is in `recovery`, what to send next in `transmit`.
 
+mod extended;
+mod rack_tlp;
 mod recovery;
 mod transmit;
 
 use super::config::Config;
 use super::congestion::{AckSample, Controller};
 use super::counters::Counters;
+use super::dsack::CopyLedger;
 use super::position::Position;
+use super::prr::{Prr, Recovery};
+use super::rack::{LossDetection, Rack};
 use super::ranges::Range;
 use super::rtt::RttEstimator;
 use super::sack::{DUP_THRESH, Scoreboard};
 use super::segment::{Flags, Segment, TIMESTAMP_TICK};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
+use extended::Seen;
+use rack_tlp::RackTlp;
 
 /// Retransmissions of the same data before the connection is given up (RFC 9293 section 3.8.3's R2;
 /// Linux tcp_retries2).
@@ -22,7 +29,7 @@ pub(crate) const MAX_RETRIES: u32 = 15;
 /// The timers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// RTO (RFC 6298).
+    /// RTO (RFC 6298); with RACK-TLP also its probe and its reordering timer.
     Retransmit,
     /// Zero-window probe and SWS override (RFC 9293 section 3.8.6.1).
     Persist,
@@ -126,6 +133,14 @@ pub(crate) struct Sender {
     pub rtt: RttEstimator,
     pub congestion: Controller,
     phase: Phase,
+    /// Something of what [`extended`] does is asked for.
+    extended: bool,
+    /// Where RACK-TLP detects loss.
+    rack_tlp: Option<RackTlp>,
+    copies: CopyLedger,
+    recovery: Recovery,
+    /// Fast recovery with [`Recovery::Prr`] is under way.
+    prr: Option<Prr>,
     dup_acks: u32,
     /// Without SACK: octets that duplicate ACKs say have left the network.
     inferred: u64,
@@ -169,6 +184,11 @@ impl Sender {
             rtt: RttEstimator::new(config.rto_min),
             congestion: Controller::new(config, u32::from(config.mss())),
             phase: Phase::Open,
+            extended: config.recovery != Recovery::Rfc6675,
+            rack_tlp: None,
+            copies: CopyLedger::default(),
+            recovery: config.recovery,
+            prr: None,
             dup_acks: 0,
             inferred: 0,
             recover: iss,
@@ -185,7 +205,7 @@ impl Sender {
     }
 
     /// The handshake is done: segments carry `mss` octets and `use_sack` was agreed on.
-    pub fn establish(&mut self, config: &Config, mss: u32, use_sack: bool, syn_lost: bool) {
+    pub fn establish(&mut self, now: Instant, config: &Config, mss: u32, use_sack: bool, syn_lost: bool) {
         self.mss = mss;
         self.use_sack = use_sack;
         self.congestion = Controller::new(config, mss);
@@ -193,6 +213,12 @@ impl Sender {
         self.recover = self.snd_una - 1;
         self.window_limited_until = self.snd_una;
         self.retries = 0;
+        if use_sack && config.loss_detection == LossDetection::RackTlp {
+            self.board.watch_times(Rack::new(self.snd_una, self.rtt.smoothed(), now));
+            self.extended = true;
+            // Linux, too, budgets its least timeout for a delayed ACK.
+            self.rack_tlp = Some(RackTlp::new(config.rto_min));
+        }
         if syn_lost {
             // "If the SYN or SYN/ACK is lost, the initial window ... MUST be one segment" (RFC 5681
             // section 3.1).
@@ -252,6 +278,7 @@ impl Sender {
         let &ArrivedAck { seq, ack, window, .. } = arrived;
         let prior_una = self.snd_una;
         let flight = self.flight().min(self.congestion.cwnd());
+        let before = if self.extended { Some(self.before_ack(arrived.now, arrived.echoed)) } else { None };
         let news = if self.use_sack { self.mark_sacked(segment, ack, counters) } else { 0 };
         // RFC 5681 section 2's definition, for connections without SACK.
         let duplicate = ack == prior_una
@@ -278,10 +305,14 @@ impl Sender {
                 self.inferred = (self.inferred + u64::from(self.mss)).min(self.board.pipe());
             }
         }
-        if self.board.any_sacked() {
+        if self.board.any_sacked() && self.rack_tlp.is_none() {
             self.board.detect_lost(self.mss);
         }
-        self.react(flight, ack, sample, counters);
+        self.react(arrived.now, flight, ack, sample, counters);
+        if let Some(before) = before {
+            let seen = Seen { now: arrived.now, ack, segment, advanced: ack > prior_una, flight, before };
+            self.after_ack(&seen, timers, counters);
+        }
         if self.board.is_empty() {
             // "When all outstanding data has been acknowledged, turn off the retransmission timer"
             // (RFC 6298 section 5.2).
@@ -344,10 +375,13 @@ impl Sender {
             covered.oldest_rtt.or_else(|| disambiguate(covered.ambiguous_for?, arrived.echoed?))
         {
             self.rtt.sample(rtt);
+            if let Some(tlp) = &mut self.rack_tlp {
+                tlp.measured = true;
+            }
         }
         // "When an ACK is received that acknowledges new data, restart the retransmission timer"
         // (RFC 6298 section 5.3).
-        timers.set(Timer::Retransmit, now + self.rtt.rto());
+        self.restart_timeout(now, timers);
         AckSample {
             now,
             acked: covered.octets,

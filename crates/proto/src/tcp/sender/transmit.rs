@@ -15,7 +15,10 @@ impl Sender {
         // "Every time a packet containing data is sent, if the timer is not running, start it"
         // (RFC 6298 section 5.1).
         if timers.get(Timer::Retransmit).is_none() {
-            timers.set(Timer::Retransmit, now + self.rtt.rto());
+            self.restart_timeout(now, timers);
+        }
+        if self.extended {
+            self.after_sending(now, outgoing.payload, timers, counters);
         }
         Some(outgoing)
     }
@@ -31,7 +34,7 @@ impl Sender {
                     self.rescue_after = lost.end();
                 }
                 // The first copy was sent long ago; this one deserves a full timeout (RFC 6675 section 6).
-                timers.set(Timer::Retransmit, now + self.rtt.rto());
+                self.restart_timeout_behind(now, timers);
                 return Some(self.resend(lost, now, counters));
             }
             if !self.has_room(self.mss) {
@@ -39,14 +42,21 @@ impl Sender {
                 return None;
             }
             if let Some(lost) = self.board.next_lost() {
+                if self.rack_tlp.is_some() && lost.start == self.snd_una {
+                    self.restart_timeout_behind(now, timers);
+                }
                 return Some(self.resend(lost, now, counters));
             }
         }
         if let Some(fresh) = self.next_fresh(now, timers, counters) {
             return Some(fresh);
         }
+        if self.probe_due() {
+            return self.repeat_last(now, counters);
+        }
         if let Phase::Recovery(point) = self.phase
             && self.use_sack
+            && self.rack_tlp.is_none()
             && self.has_room(self.mss)
         {
             if let Some(hole) = self.board.next_below_sacked() {
@@ -61,6 +71,9 @@ impl Sender {
     #[inline]
     fn has_room(&self, octets: u32) -> bool {
         let pipe = self.pipe();
+        if let Some(prr) = &self.prr {
+            return pipe == 0 || prr.allows(u64::from(octets));
+        }
         pipe == 0 || pipe + u64::from(octets) <= self.congestion.cwnd()
     }
 
@@ -82,10 +95,11 @@ impl Sender {
         Some(self.outgoing_again(last, counters))
     }
 
-    fn outgoing_again(&self, segment: Resend, counters: &mut Counters) -> Outgoing {
+    pub(super) fn outgoing_again(&mut self, segment: Resend, counters: &mut Counters) -> Outgoing {
         let payload_end = segment.end().min(self.data_end);
         let payload = payload_end.saturating_since(segment.start) as u32;
         counters.segments_retransmitted += 1;
+        self.copies.on_copy();
         counters.bytes_retransmitted += u64::from(payload);
         Outgoing {
             start: segment.start,
@@ -116,7 +130,7 @@ impl Sender {
             return None;
         }
         self.restart_if_idle(now, counters);
-        if !self.has_room(payload) {
+        if !self.has_room(payload) && !self.probe_due() {
             self.window_limited_until = self.snd_nxt;
             return None;
         }
