@@ -1,7 +1,7 @@
 //! From sections of TOML to a [`Scenario`], with every limit there is: a file for each large section.
 
 mod clients;
-mod hack;
+pub(super) mod hack;
 mod queue;
 mod tcp;
 mod traffic;
@@ -19,7 +19,7 @@ use self::wifi::wifi_section;
 use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, default_wire};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Section, Tree, Value, bit_rate, duration, integer, loss, queue_limit, text,
+    Log, MAX_DURATION, Mismatch, Section, Tree, Value, bit_rate, duration, integer, loss, queue_limit, text,
     within,
 };
 
@@ -52,7 +52,20 @@ fn or_none<T>(
 }
 
 pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenario, InputError> {
-    let root = Section::root(source, tree);
+    from_root(name, Section::root(source, tree), tree)
+}
+
+/// The same, with `log` for the keys that were asked for.
+pub(super) fn logged_scenario(
+    name: String,
+    source: &str,
+    tree: &Tree,
+    log: Log,
+) -> Result<Scenario, InputError> {
+    from_root(name, Section::logged(source, tree, log), tree)
+}
+
+fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, InputError> {
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
     let tcp = tcp_section(root.section("tcp")?, wifi.is_some())?;
