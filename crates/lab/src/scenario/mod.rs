@@ -5,10 +5,12 @@
 //! merge.
 
 mod build;
+pub mod explain;
 #[cfg(test)]
 mod flow_tests;
 pub mod library;
 mod read;
+mod reference;
 mod signal;
 #[cfg(test)]
 mod tests;
@@ -261,10 +263,7 @@ impl Scenario {
     /// # Errors
     /// Where there is none, it cannot be read, or says something that is not allowed.
     pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
-        let mut loaded = load_tree(name_or_path, 0)?;
-        for assignment in assignments {
-            loaded.tree.set(assignment)?;
-        }
+        let loaded = load_assigned(name_or_path, assignments)?;
         Ok(read::scenario(loaded.name, &loaded.source, &loaded.tree)?)
     }
 
@@ -285,6 +284,15 @@ struct Loaded {
     name: String,
     source: String,
     tree: Tree,
+}
+
+/// A scenario's tree with assignments on top.
+fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, LabError> {
+    let mut loaded = load_tree(name_or_path, 0)?;
+    for assignment in assignments {
+        loaded.tree.set(assignment)?;
+    }
+    Ok(loaded)
 }
 
 fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, LabError> {

@@ -80,7 +80,8 @@ impl ApplicationKind {
         ("streaming", Self::Streaming),
     ];
 
-    fn name(self) -> &'static str {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 }
