@@ -1,9 +1,11 @@
 //! TCP from outside: packet scripts, whole transfers, hostile input.
 
+mod ack_policies;
 mod acks;
 mod handshake;
 mod hostile;
 mod pipe;
+mod rates;
 mod recovery;
 mod script;
 mod states;

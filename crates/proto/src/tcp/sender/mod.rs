@@ -1,12 +1,14 @@
 //! The sending half: SND.UNA, SND.NXT, the peer's window. What acknowledgments and timeouts mean for
 //! loss is in `recovery`, what to send next in `transmit`.
 
+mod delivery;
 mod recovery;
 mod transmit;
 
 use super::config::Config;
-use super::congestion::{AckSample, Controller};
+use super::congestion::{AckSample, Controller, Start};
 use super::counters::Counters;
+use super::pacing::Pacer;
 use super::position::Position;
 use super::ranges::Range;
 use super::rtt::RttEstimator;
@@ -30,6 +32,8 @@ pub(crate) enum Timer {
     DelayedAck,
     /// 2MSL.
     TimeWait,
+    /// When the pacer lets the next segment go.
+    Pacing,
 }
 
 impl TimerKind for Timer {
@@ -38,7 +42,7 @@ impl TimerKind for Timer {
     }
 }
 
-pub(crate) type Timers = TimerTable<4>;
+pub(crate) type Timers = TimerTable<5>;
 
 /// What the sender is doing about loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +129,7 @@ pub(crate) struct Sender {
     pub board: Scoreboard,
     pub rtt: RttEstimator,
     pub congestion: Controller,
+    pacer: Option<Pacer>,
     phase: Phase,
     dup_acks: u32,
     /// Without SACK: octets that duplicate ACKs say have left the network.
@@ -167,7 +172,8 @@ impl Sender {
             use_sack: false,
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto_min),
-            congestion: Controller::new(config, u32::from(config.mss())),
+            congestion: Controller::new(config, u32::from(config.mss()), Start::default()),
+            pacer: None,
             phase: Phase::Open,
             dup_acks: 0,
             inferred: 0,
@@ -188,7 +194,9 @@ impl Sender {
     pub fn establish(&mut self, config: &Config, mss: u32, use_sack: bool, syn_lost: bool) {
         self.mss = mss;
         self.use_sack = use_sack;
-        self.congestion = Controller::new(config, mss);
+        let start = Start { seed: self.snd_una.wire().0, rtt: self.rtt.smoothed() };
+        self.congestion = Controller::new(config, mss, start);
+        self.set_up_rate_control(config.pacing);
         self.initial_window = u64::from(config.initial_window.max(1)) * u64::from(mss);
         self.recover = self.snd_una - 1;
         self.window_limited_until = self.snd_una;
@@ -252,6 +260,7 @@ impl Sender {
         let &ArrivedAck { seq, ack, window, .. } = arrived;
         let prior_una = self.snd_una;
         let flight = self.flight().min(self.congestion.cwnd());
+        let prior_pipe = self.begin_delivery(arrived.now);
         let news = if self.use_sack { self.mark_sacked(segment, ack, counters) } else { 0 };
         // RFC 5681 section 2's definition, for connections without SACK.
         let duplicate = ack == prior_una
@@ -282,6 +291,9 @@ impl Sender {
             self.board.detect_lost(self.mss);
         }
         self.react(flight, ack, sample, counters);
+        if let Some(prior_pipe) = prior_pipe {
+            self.finish_delivery(prior_pipe, arrived, segment);
+        }
         if self.board.is_empty() {
             // "When all outstanding data has been acknowledged, turn off the retransmission timer"
             // (RFC 6298 section 5.2).

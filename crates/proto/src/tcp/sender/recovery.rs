@@ -76,7 +76,7 @@ impl Sender {
         self.recover = self.snd_una;
         self.resend_first = false;
         self.inferred = 0;
-        if !self.use_sack {
+        if !self.use_sack && !self.congestion.sets_window_itself() {
             // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
             // (RFC 6582 section 3.2 step 3).
             let mss = u64::from(self.mss);

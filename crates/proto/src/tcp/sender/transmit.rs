@@ -10,8 +10,17 @@ impl Sender {
     /// The next octets to send at `now`.
     #[inline]
     pub fn next(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
-        let outgoing = self.choose(now, timers, counters)?;
+        if self.pacer.is_some() && self.held_by_pacer(now, timers) {
+            return None;
+        }
+        let Some(outgoing) = self.choose(now, timers, counters) else {
+            self.note_application_limit();
+            return None;
+        };
         self.last_sent = Some(now);
+        if self.pacer.is_some() {
+            self.pace(outgoing, now);
+        }
         // "Every time a packet containing data is sent, if the timer is not running, start it"
         // (RFC 6298 section 5.1).
         if timers.get(Timer::Retransmit).is_none() {
@@ -59,7 +68,7 @@ impl Sender {
 
     /// True when `octets` more fit into the congestion window.
     #[inline]
-    fn has_room(&self, octets: u32) -> bool {
+    pub(super) fn has_room(&self, octets: u32) -> bool {
         let pipe = self.pipe();
         pipe == 0 || pipe + u64::from(octets) <= self.congestion.cwnd()
     }
@@ -142,8 +151,9 @@ impl Sender {
             return;
         }
         let Some(last_sent) = self.last_sent else { return };
+        self.congestion.on_transmit_start(now, self.board.rate.as_deref());
         let idle = now.saturating_since(last_sent);
-        if idle > self.rtt.rto() {
+        if idle > self.rtt.rto() && !self.congestion.sets_window_itself() {
             if self.congestion.cwnd() > self.initial_window {
                 counters.idle_restarts += 1;
             }
