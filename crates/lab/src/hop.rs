@@ -19,7 +19,7 @@ pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
     let rate = argument("--rate", rate, bit_rate)?;
     let mode = Mode::for_rate(standard, rate).map_err(|unknown| {
         let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        InputError::new("--rate", format!("{} has no rate {}", standard.name(), unknown.rate)).allowed(rates)
+        InputError::new("--rate", unknown.what()).allowed(rates)
     })?;
     Ok(Hop::new(standard, mode))
 }
@@ -142,7 +142,8 @@ mod tests {
         let error = |phy, rate| parse(phy, rate).unwrap_err().to_string();
         assert_eq!(
             error("802.11x", "54Mbps"),
-            "--phy: unknown \"802.11x\", did you mean \"802.11a\"?; allowed: \"802.11a\", \"802.11n\""
+            "--phy: unknown \"802.11x\", did you mean \"802.11a\"?; allowed: \"802.11a\", \"802.11b\", \"802.11g\", \"802.11n\", \
+             \"802.11ac\""
         );
         assert!(
             error("802.11a", "55Mbps").starts_with("--rate: 802.11a has no rate 55Mbps; allowed: 6Mbps, ")

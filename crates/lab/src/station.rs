@@ -33,6 +33,10 @@ pub struct StationRecord {
     pub mpdus_dropped: u64,
     /// Packets its queues refused.
     pub queue_drops: u64,
+    /// Packets its queues took and dropped later, by CoDel or for another flow's sake.
+    pub queue_discards: u64,
+    /// Packets its queues marked with ECN instead; whole run.
+    pub queue_marks: u64,
     /// PPDUs that collided.
     pub collided_ppdus: u64,
     /// ACKs and Block Acks that did not come back.
@@ -148,6 +152,8 @@ impl StationRecord {
             retries: counters.retries,
             mpdus_dropped: counters.dropped_mpdus,
             queue_drops: counters.dropped_by_queue,
+            queue_discards: counters.discarded_by_queue,
+            queue_marks: station.queue_marks,
             collided_ppdus: counters.collided_ppdus,
             missed_link_acks: counters.missed_link_acks,
             block_ack_requests: counters.block_ack_requests,

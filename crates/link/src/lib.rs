@@ -9,5 +9,5 @@ pub mod wired;
 
 pub use loss::Loss;
 pub use payload::{Payload, PayloadClass};
-pub use queue::QueueLimit;
+pub use queue::{QueueConfig, QueueLimit};
 pub use wifi::AirFrame;

@@ -1,6 +1,7 @@
 //! What a link may know about what it carries.
 
 use tacit_proto::Packet;
+use tacit_proto::packet::Ecn;
 use tacit_proto::units::Bytes;
 
 /// How a payload is booked in the airtime accounts; never a reason to treat it differently.
@@ -24,6 +25,18 @@ pub trait Payload: Clone {
 
     /// For the accounts.
     fn class(&self) -> PayloadClass;
+
+    /// The same for packets of one direction of a connection, for queues that keep flows apart; the same
+    /// for all where nobody can tell.
+    fn flow_hash(&self) -> u64 {
+        0
+    }
+
+    /// Sets the ECN field to congestion experienced, where the packet says that its ends understand that
+    /// (RFC 3168 section 5); returns whether it did.
+    fn mark_congestion(&mut self) -> bool {
+        false
+    }
 }
 
 impl Payload for Packet {
@@ -35,5 +48,19 @@ impl Payload for Packet {
     #[inline]
     fn class(&self) -> PayloadClass {
         if self.is_feedback() { PayloadClass::Ack } else { PayloadClass::Data }
+    }
+
+    #[inline]
+    fn flow_hash(&self) -> u64 {
+        // The ends of a flow send in one direction each.
+        u64::from(self.flow.0) << 32 | u64::from(self.source.0)
+    }
+
+    fn mark_congestion(&mut self) -> bool {
+        let capable = self.ip.ecn != Ecn::NotEct;
+        if capable {
+            self.ip.ecn = Ecn::Ce;
+        }
+        capable
     }
 }

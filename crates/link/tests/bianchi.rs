@@ -5,7 +5,6 @@
 //! channel is set up that way: no retry limit, no EIFS.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
@@ -27,25 +26,20 @@ impl Payload for Blob {
 }
 
 fn mode(standard: Standard) -> Mode {
-    let mbps = match standard {
-        Standard::A => 54,
-        Standard::N => 150,
+    let kbps = match standard {
+        Standard::A | Standard::G => 54_000,
+        Standard::B => 11_000,
+        Standard::N => 150_000,
+        Standard::Ac => 866_700,
     };
-    Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
+    Mode::for_rate(standard, BitRate::from_kbps(kbps)).unwrap()
 }
 
 /// Bits of payload per second that `stations` get through in `span`.
 fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
     let station = StationConfig {
-        mode: mode(standard),
-        control_mode: None,
-        downlink_loss: Loss::None,
-        uplink_loss: Loss::None,
-        link_ack_loss: Loss::None,
-        snr: None,
-        away: None,
-        downlink_queue: QueueLimit::default(),
-        uplink_queue: QueueLimit { packets: Some(2), bytes: None },
+        uplink_queue: QueueLimit { packets: Some(2), bytes: None }.into(),
+        ..StationConfig::new(mode(standard))
     };
     let config = BssConfig {
         ampdu_mpdus: Some(1),
@@ -97,7 +91,8 @@ fn model(standard: Standard, stations: u16) -> f64 {
     let some = 1.0 - (1.0 - tau).powf(n);
     let success = n * tau * (1.0 - tau).powf(n - 1.0);
     let us = |span: Duration| span.as_nanos() as f64 / 1e3;
-    let data = us(mode.ppdu_duration(mpdu_len(phy.mac_header_len(), PAYLOAD as u32)));
+    let single = phy.aggregation.map_or(0, |limits| limits.single.overhead());
+    let data = us(mode.ppdu_duration(single + mpdu_len(phy.mac_header_len(), PAYLOAD as u32)));
     let ack = us(phy.control_mode(&mode).ppdu_duration(ACK_LEN));
     let good = data + us(phy.sifs) + ack + us(phy.aifs());
     let bad = data + us(phy.aifs());

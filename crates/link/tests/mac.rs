@@ -26,17 +26,7 @@ impl Payload for Numbered {
 }
 
 fn config(standard: Standard, mbps: u64) -> BssConfig {
-    let client = StationConfig {
-        mode: Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap(),
-        control_mode: None,
-        downlink_loss: Loss::None,
-        uplink_loss: Loss::None,
-        link_ack_loss: Loss::None,
-        snr: None,
-        away: None,
-        downlink_queue: QueueLimit::default(),
-        uplink_queue: QueueLimit::default(),
-    };
+    let client = StationConfig::new(Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap());
     BssConfig { beacon_interval: None, ..BssConfig::new(standard, vec![client]) }
 }
 
@@ -288,7 +278,7 @@ fn packets_that_waited_too_long_are_dropped() {
 #[test]
 fn the_queue_limit_drops_at_the_door() {
     let mut c = config(Standard::N, 150);
-    c.stations[0].downlink_queue = QueueLimit { packets: Some(3), bytes: None };
+    c.stations[0].downlink_queue = QueueLimit { packets: Some(3), bytes: None }.into();
     let mut h = Harness::new(c);
     h.send(3);
     assert!(!h.bss.enqueue(h.now, AP, CLIENT, Numbered(3)));

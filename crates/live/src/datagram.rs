@@ -182,6 +182,46 @@ impl Payload for Frame {
             Self::Live(_) => PayloadClass::Data,
         }
     }
+
+    fn flow_hash(&self) -> u64 {
+        match self {
+            Self::Simulated(packet) => packet.flow_hash(),
+            Self::Live(datagram) => datagram.summary.flow,
+        }
+    }
+
+    fn mark_congestion(&mut self) -> bool {
+        match self {
+            Self::Simulated(packet) => packet.mark_congestion(),
+            Self::Live(datagram) => mark_congestion(Arc::make_mut(&mut datagram.octets)),
+        }
+    }
+}
+
+/// Sets the ECN field of an IP packet to congestion experienced, unless it is zero, and corrects the
+/// checksum of an IPv4 header (RFC 3168 section 5, RFC 1624). False where it is zero, or nothing can be read.
+fn mark_congestion(octets: &mut [u8]) -> bool {
+    const CE: u8 = 0b11;
+    match octets {
+        [first, tos, ..] if *first >> 4 == 4 && *tos & CE != 0 => {
+            let old = u16::from_be_bytes([*first, *tos]);
+            *tos |= CE;
+            let new = u16::from_be_bytes([*first, *tos]);
+            if let Some([high, low]) = octets.get_mut(10..12) {
+                // RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+                let sum = u32::from(!u16::from_be_bytes([*high, *low])) + u32::from(!old) + u32::from(new);
+                let folded = (sum & 0xffff) + (sum >> 16);
+                [*high, *low] = (!(((folded & 0xffff) + (folded >> 16)) as u16)).to_be_bytes();
+            }
+            true
+        }
+        // The traffic class begins in the second half of the first octet.
+        [first, second, ..] if *first >> 4 == 6 && *second & (CE << 4) != 0 => {
+            *second |= CE << 4;
+            true
+        }
+        _ => false,
+    }
 }
 
 impl AckPacket for Frame {
@@ -254,10 +294,28 @@ impl FrameBytes for Frame {
 
 #[cfg(test)]
 mod tests {
-    use etherparse::PacketBuilder;
+    use etherparse::{Ipv4HeaderSlice, PacketBuilder};
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_mark_keeps_the_header_valid_and_only_goes_where_it_is_understood() {
+        for (ecn, marked) in [(0, 0), (1, 3), (2, 3), (3, 3)] {
+            let mut octets = Vec::new();
+            let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1, 2);
+            builder.write(&mut octets, b"hello").unwrap();
+            octets[1] = ecn;
+            let checksum = Ipv4HeaderSlice::from_slice(&octets).unwrap().to_header().calc_header_checksum();
+            octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+            let mut frame = Frame::Live(Datagram::new(&octets, HostId(1)));
+            assert_eq!(frame.mark_congestion(), ecn != 0);
+            let Frame::Live(datagram) = frame else { unreachable!("it was made live") };
+            let header = Ipv4HeaderSlice::from_slice(datagram.octets()).unwrap();
+            assert_eq!(datagram.octets()[1], marked);
+            assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
+        }
+    }
 
     type Tcp = etherparse::PacketBuilderStep<etherparse::TcpHeader>;
 

@@ -26,3 +26,4 @@ pub use clock::Punctuality;
 pub use error::LiveError;
 pub use hop::Plan;
 pub use report::Report;
+pub use tun::Tun;

@@ -5,7 +5,7 @@ use tacit_proto::packet::{Ecn, IpHeader, IpVersion};
 use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_proto::udp::Datagram;
 use tacit_proto::units::{FlowId, HostId, SeqNumber};
-use tacit_proto::wire::{DecodeError, EncodeError, decode, encode, encode_headers};
+use tacit_proto::wire::{DecodeError, EncodeError, decode, decode_foreign, encode, encode_headers};
 use tacit_proto::{Packet, Transport};
 
 fn packet(transport: Transport) -> Packet {
@@ -179,4 +179,35 @@ proptest! {
         }
         let _ = decode(&bytes);
     }
+}
+
+/// An ACK as Linux 6.18 sent it: its sum is zero, which has two forms.
+#[test]
+fn linux_writes_a_checksum_of_zero_as_all_ones() {
+    let ack = [
+        0x45, 0x00, 0x00, 0x34, 0x1f, 0x6d, 0x40, 0x00, 0x3f, 0x06, 0x08, 0x55, 0x0a, 0x00, 0x00, 0x01, 0x0a,
+        0x00, 0x00, 0x02, 0x3c, 0xb0, 0x13, 0x89, 0xc7, 0x45, 0xb8, 0x08, 0x01, 0x56, 0xd0, 0x70, 0x80, 0x10,
+        0x06, 0xc6, 0xff, 0xff, 0x00, 0x00, 0x01, 0x01, 0x08, 0x0a, 0xa8, 0xf6, 0x6e, 0x81, 0x00, 0xbd, 0xa2,
+        0x71,
+    ];
+    let packet = decode(&ack).unwrap();
+    assert!(packet.is_pure_ack());
+    let again = encode(&packet).unwrap();
+    assert_eq!(again[36..38], [0, 0], "what we write");
+    let mut wrong = ack;
+    wrong[37] = 0xfe;
+    assert_eq!(decode(&wrong), Err(DecodeError::Checksum("TCP")));
+}
+
+#[test]
+fn the_payload_of_others_may_be_anything() {
+    let packet = packet(Transport::Tcp(Segment { payload_len: 3, flags: Flags::ACK, ..Segment::default() }));
+    let mut bytes = encode(&packet).unwrap();
+    assert_eq!(decode_foreign(&bytes), Ok((packet, &bytes[bytes.len() - 3..])));
+    // Both are high halves of words: the sum stays.
+    let [.., first, _, last] = &mut bytes[..] else { unreachable!("it has headers") };
+    (*first, *last) = (*last, *first);
+    let swapped = decode_foreign(&bytes).map(|(packet, _)| packet);
+    assert_eq!(swapped, Ok(packet));
+    assert_eq!(decode(&bytes), Err(DecodeError::Payload(0)));
 }

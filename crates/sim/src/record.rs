@@ -115,6 +115,8 @@ pub struct StationOutcome {
     pub queueing_time: Duration,
     /// Most packets that waited at once in one of its queues.
     pub queue_peak_packets: u64,
+    /// Packets that its queues marked with ECN instead of dropping them; whole run.
+    pub queue_marks: u64,
     /// PPDUs of data it sent, by the number of their MPDUs: entry 0 counts those of one.
     pub ppdu_sizes: Vec<u64>,
 }

@@ -74,7 +74,7 @@ fn hack_download(standard: Standard, mbps: u64) -> Setup {
         ..tcp::Config::default()
     };
     let mut setup = wlan(standard, mbps, 1, &bulk(config));
-    setup.bss[0].config.stations[0].downlink_queue = packets(1000);
+    setup.bss[0].config.stations[0].downlink_queue = packets(1000).into();
     setup.bss[0].hack = vec![Some(hack::Config::default()); 2];
     setup.duration = Duration::from_secs(1);
     setup.measure_from = tacit_proto::units::Instant::ZERO;

@@ -35,7 +35,7 @@ fn lossless(
     setup.flows = setup.flows.iter().flat_map(|flow| vec![flow.clone(); flows]).collect();
     setup.bss[0].hack = vec![Some(driver); clients as usize + 1];
     for station in &mut setup.bss[0].config.stations {
-        (station.downlink_queue, station.uplink_queue) = (packets(2_000), packets(2_000));
+        (station.downlink_queue, station.uplink_queue) = (packets(2_000).into(), packets(2_000).into());
     }
     setup.wired[0].forward.queue = packets(10_000);
     setup.duration = Duration::from_secs(2);
@@ -137,7 +137,7 @@ fn acks_with_sack_blocks_ride_too() {
     for standard in [Standard::A, Standard::N] {
         let sacks = |speaks: bool| {
             let mut setup = lossless(standard, 1, 1, tcp::Config::default(), hack::Config::default());
-            setup.bss[0].config.stations[0].downlink_queue = packets(126);
+            setup.bss[0].config.stations[0].downlink_queue = packets(126).into();
             setup.duration = Duration::from_secs(6);
             if !speaks {
                 setup.bss[0].hack.clear();

@@ -85,8 +85,7 @@ fn saturating_flows_share_evenly() {
 #[test]
 fn airtime_adds_up_to_the_window_exactly() {
     for standard in Standard::ALL {
-        let mbps = if standard == Standard::A { 54 } else { 150 };
-        let mut setup = wlan(standard, mbps, 3, &bulk(tcp::Config::default()));
+        let mut setup = wlan(standard, usual_mbps(standard), 3, &bulk(tcp::Config::default()));
         // A window that starts and ends in the middle of things.
         setup.measure_from = Instant::from_nanos(1_234_567_891);
         setup.duration = Duration::from_nanos(3_456_789_123);
@@ -101,8 +100,8 @@ fn airtime_adds_up_to_the_window_exactly() {
 /// Who is charged for what: nothing on a channel is left over, and nothing counts twice.
 #[test]
 fn what_stations_spend_adds_up_to_what_the_channel_spent() {
-    for (standard, mbps) in [(Standard::A, 54), (Standard::N, 150)] {
-        let setup = wlan(standard, mbps, 3, &bulk(tcp::Config::default()));
+    for standard in Standard::ALL {
+        let setup = wlan(standard, usual_mbps(standard), 3, &bulk(tcp::Config::default()));
         let outcome = run(&setup).unwrap();
         let channel = &outcome.bss[0];
         for what in AirtimeUse::ALL {

@@ -9,7 +9,7 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::tcp::{self, Congestion};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
-use tacit_sim::record::Outcome;
+use tacit_sim::record::{Outcome, SeriesPoint};
 use tacit_sim::setup::FlowSetup;
 use tacit_sim::{Setup, run};
 
@@ -114,4 +114,64 @@ fn bbr_fills_a_wlan_as_cubic_does() {
     let (bbr, cubic) = (goodput(Congestion::Bbr), goodput(Congestion::Cubic));
     println!("BBR {bbr:.1}, CUBIC {cubic:.1} Mb/s");
     assert!(bbr > 0.9 * cubic, "{bbr} {cubic}");
+}
+
+/// Mean of the smoothed round-trip time of the first flow over the measured window, in milliseconds.
+fn mean_rtt_ms(outcome: &Outcome, measure_from: Duration) -> f64 {
+    let flow = outcome.flows[0].flow;
+    let measured = |point: &&SeriesPoint| point.flow == flow && point.at >= Instant::ZERO + measure_from;
+    let rtts: Vec<f64> =
+        outcome.series.iter().filter(measured).map(|point| point.smoothed_rtt.as_secs_f64() * 1e3).collect();
+    rtts.iter().sum::<f64>() / rtts.len() as f64
+}
+
+/// Utilisation, mean round-trip time in milliseconds and packets dropped.
+fn alone(control: Congestion) -> (f64, f64, u64) {
+    let mut setup = bottleneck(&[control], BDP, secs(30), secs(5));
+    setup.sample_interval = Some(Duration::from_millis(50));
+    let outcome = run(&setup).unwrap();
+    let (used, rtt, dropped) =
+        (utilisation(&outcome), mean_rtt_ms(&outcome, secs(5)), outcome.pipes[0].dropped);
+    println!("{control:?}: utilisation {used:.3}, mean round trip {rtt:.1} ms, dropped {dropped}");
+    (used, rtt, dropped)
+}
+
+/// Two to four segments of 0.6 ms wait, and the one that is sent.
+#[test]
+fn vegas_keeps_the_pipe_full_and_the_queue_short() {
+    let (used, rtt, dropped) = alone(Congestion::Vegas);
+    assert!(used > 0.97);
+    assert!((41.2..43.6).contains(&rtt), "{rtt}");
+    assert_eq!(dropped, 0);
+}
+
+/// Section 2.3 of the paper: between none and 2.5/delta segments, five, wait; half of that on average.
+#[test]
+fn copa_keeps_the_pipe_full_and_the_queue_short() {
+    let (used, rtt, dropped) = alone(Congestion::Copa);
+    assert!(used > 0.95);
+    assert!((40.6..44.0).contains(&rtt), "{rtt}");
+    assert_eq!(dropped, 0);
+}
+
+#[test]
+fn copa_flows_share_alike() {
+    let setup = bottleneck(&[Congestion::Copa; 2], BDP, secs(40), secs(10));
+    let outcome = run(&setup).unwrap();
+    println!("{:?} Mb/s, Jain {:.3}", rates(&outcome), jain(&rates(&outcome)));
+    assert!(jain(&rates(&outcome)) > 0.9);
+}
+
+/// Where CUBIC never lets the queue empty Copa fills it too; Vegas, which does not, is left with little.
+#[test]
+fn copa_competes_where_vegas_gives_way() {
+    let share = |control| {
+        let outcome = run(&bottleneck(&[control, Congestion::Cubic], 2 * BDP, secs(60), secs(10))).unwrap();
+        let rates = rates(&outcome);
+        println!("{control:?} {:.1}, CUBIC {:.1} Mb/s", rates[0], rates[1]);
+        rates[0] / (rates[0] + rates[1])
+    };
+    let (copa, vegas) = (share(Congestion::Copa), share(Congestion::Vegas));
+    assert!((0.25..0.75).contains(&copa), "{copa}");
+    assert!(vegas < 0.2, "{vegas}");
 }

@@ -9,7 +9,7 @@ mod common;
 
 use common::*;
 use tacit_link::loss::Loss;
-use tacit_link::queue::QueueLimit;
+use tacit_link::queue::{QueueConfig, QueueLimit};
 use tacit_link::random::Stream;
 use tacit_link::wifi::Decibels;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
@@ -73,7 +73,7 @@ fn hack_config(draw: &mut Stream) -> hack::Config {
 
 fn random_setup(seed: u64) -> Setup {
     let draw = &mut Stream::new(seed, "swarm");
-    let standard = pick(draw, &Standard::ALL);
+    let standard = pick(draw, &[Standard::A, Standard::N]);
     let mode = pick(draw, &Mode::all(standard));
     let clients = 1 + draw.up_to(5);
     let mut setup = wlan(
@@ -105,8 +105,8 @@ fn random_setup(seed: u64) -> Setup {
         station.downlink_loss = percent(draw, 20);
         station.uplink_loss = percent(draw, 20);
         station.link_ack_loss = percent(draw, 10);
-        station.downlink_queue = packets(pick(draw, &[10, 126, 1000]));
-        station.uplink_queue = packets(pick(draw, &[10, 126, 1000]));
+        station.downlink_queue = packets(pick(draw, &[10, 126, 1000])).into();
+        station.uplink_queue = packets(pick(draw, &[10, 126, 1000])).into();
     }
     if draw.up_to(1) == 0 {
         let stations = setup.bss[0].clients.len() + 1;
@@ -261,7 +261,7 @@ fn lossless_setup(seed: u64) -> Setup {
     for station in &mut set.config.stations {
         (station.downlink_loss, station.uplink_loss, station.link_ack_loss) =
             (Loss::None, Loss::None, Loss::None);
-        (station.downlink_queue, station.uplink_queue) = (QueueLimit::default(), QueueLimit::default());
+        (station.downlink_queue, station.uplink_queue) = (QueueConfig::default(), QueueConfig::default());
         (station.snr, station.away) = (None, None);
     }
     if set.hack.is_empty() {

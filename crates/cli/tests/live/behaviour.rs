@@ -95,13 +95,13 @@ fn signals_go_to_the_command() {
 fn hops_nest() {
     let Some(_machine) = machine(&["ip"]) else { return };
     let inner = env!("CARGO_BIN_EXE_tacit");
-    let helper = words("udp_ask").join(" ");
+    let helper = words("helper", "udp_ask").join(" ");
     // From inside two hops, the server at the far end of the outer one.
     let script =
         format!("{inner} shell wired-10 -q -- sh -c 'echo $TACIT_PEER; TACIT_PEER=198.18.0.1 {helper}'");
     let mut all = vec!["-q".to_owned(), "--".into(), "sh".into(), "-c".into(), script, "--server".into()];
     all.push("--".into());
-    all.extend(words("udp_echo"));
+    all.extend(words("helper", "udp_echo"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).starts_with("198.18.1.1\n"), "{}", said(&output));
@@ -154,9 +154,9 @@ fn a_run_that_fell_behind_gives_no_numbers() {
 fn datagrams_of_all_sizes_come_back() {
     let Some(_machine) = machine(&[]) else { return };
     let mut all: Vec<String> = ["--json", "--scheme", "hack-more-data", "--"].map(str::to_owned).to_vec();
-    all.extend(words("udp_ask"));
+    all.extend(words("helper", "udp_ask"));
     all.extend(["--server", "--"].map(str::to_owned));
-    all.extend(words("udp_echo"));
+    all.extend(words("helper", "udp_echo"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
 }

@@ -117,7 +117,7 @@ impl Means {
 }
 
 /// Without the first second and the last.
-fn steady_bps(way: &Value) -> f64 {
+pub fn steady_bps(way: &Value) -> f64 {
     let intervals = way["intervals"].as_array().unwrap();
     let steady = &intervals[1..intervals.len() - 1];
     steady.iter().map(|interval| interval["sum"]["bits_per_second"].as_f64().unwrap()).sum::<f64>()

@@ -8,10 +8,10 @@ fn peer() -> String {
     std::env::var("TACIT_PEER").unwrap()
 }
 
-/// Words that run the helper `name`.
-pub fn words(name: &str) -> Vec<String> {
+/// Words that run the helper `name` of this file's `module`.
+pub fn words(module: &str, name: &str) -> Vec<String> {
     let binary = std::env::current_exe().unwrap().to_string_lossy().into_owned();
-    let test = format!("helper::{name}");
+    let test = format!("{module}::{name}");
     [&binary, "--exact", &test, "--ignored", "--nocapture", "--test-threads=1"].map(str::to_owned).to_vec()
 }
 

@@ -9,5 +9,6 @@ mod behaviour;
 mod conformance;
 mod helper;
 mod killed;
+mod own_tcp;
 mod support;
 mod transfers;

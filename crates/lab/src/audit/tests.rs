@@ -280,14 +280,24 @@ fn schemes_come_out_in_the_known_order() {
 #[test]
 fn a_simulated_channel_reads_back() {
     use tacit_link::wifi::air::{Frame, Outcome, StationId};
-    use tacit_proto::units::Instant;
+    use tacit_proto::units::{Duration, Instant};
 
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let mut writer = tacit_sim::capture::CaptureWriter::new(Vec::new()).unwrap();
     let mut write = |i: usize, transmitter, receiver, outcome, frame| {
         let at = Instant::from_nanos(i as u64 * 1_000_000);
         let duration = mode.ppdu_duration(1_500);
-        let frame = tacit_link::wifi::AirFrame { at, duration, mode, transmitter, receiver, outcome, frame };
+        let reserves = Duration::ZERO;
+        let frame = tacit_link::wifi::AirFrame {
+            at,
+            duration,
+            mode,
+            reserves,
+            transmitter,
+            receiver,
+            outcome,
+            frame,
+        };
         writer.write(&frame).unwrap();
     };
     for (i, packet) in conversation().into_iter().enumerate() {

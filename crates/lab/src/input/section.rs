@@ -73,8 +73,12 @@ impl<'a> Section<'a> {
         key: &'static str,
         parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
     ) -> Result<T, InputError> {
-        self.optional(key, parse)?
-            .ok_or_else(|| InputError::new(&self.origin, format!("{} is missing", self.full(key))))
+        self.optional(key, parse)?.ok_or_else(|| self.missing(key))
+    }
+
+    /// The error that `key` is not there.
+    pub fn missing(&self, key: &str) -> InputError {
+        InputError::new(&self.origin, format!("{} is missing", self.full(key)))
     }
 
     /// The table under `key`, perhaps absent.

@@ -88,6 +88,7 @@ impl Scenario {
             }
         };
         let config = BssConfig {
+            variant: wifi.variant,
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,

@@ -22,8 +22,15 @@ macro_rules! bundled {
 }
 
 /// All of them, the default first.
-pub const ALL: &[Bundled] =
-    bundled!["wlan-11n-150", "wlan-11a-54", "sora-11a-54", "lossy-11n-150", "ns3-11n-150", "wired-10"];
+pub const ALL: &[Bundled] = bundled![
+    "wlan-11n-150",
+    "wlan-11a-54",
+    "wlan-11ac-866",
+    "sora-11a-54",
+    "lossy-11n-150",
+    "ns3-11n-150",
+    "wired-10"
+];
 
 /// The scenario called `name`.
 pub fn find(name: &str) -> Option<&'static Bundled> {

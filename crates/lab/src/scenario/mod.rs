@@ -14,9 +14,9 @@ use std::fs;
 use std::path::Path;
 
 use tacit_link::wifi::Propagation;
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{Mode, Standard, Variant};
 use tacit_link::wired::PipeConfig;
-use tacit_link::{Loss, QueueLimit};
+use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration};
@@ -83,6 +83,8 @@ pub struct RunPlan {
 pub struct Wifi {
     /// The amendment.
     pub standard: Standard,
+    /// What is chosen of what it allows, at 2.4 GHz.
+    pub variant: Variant,
     /// Data rate.
     pub mode: Mode,
     /// Rate of control responses; `None` follows the standard's rule.
@@ -114,9 +116,9 @@ pub struct Wifi {
     /// Receivers keep hold of the longest of several PPDUs that start together.
     pub capture: bool,
     /// Queue per station at the access point.
-    pub ap_queue: QueueLimit,
+    pub ap_queue: QueueConfig,
     /// Queue at each station.
-    pub station_queue: QueueLimit,
+    pub station_queue: QueueConfig,
 }
 
 /// `[hack]`: how TCP ACKs wait for link-layer ACKs.
@@ -190,9 +192,9 @@ pub struct ClientOverride {
     /// Whether it speaks TCP/HACK where others do.
     pub hack: Option<bool>,
     /// Queue at the access point.
-    pub ap_queue: Option<QueueLimit>,
+    pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
-    pub station_queue: Option<QueueLimit>,
+    pub station_queue: Option<QueueConfig>,
     /// When its flows start.
     pub start: Option<Duration>,
     /// When its sources stop offering data.

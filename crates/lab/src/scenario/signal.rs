@@ -1,6 +1,6 @@
 //! How strong a client's signal is: keys of `[wifi]` and `[[client]]`.
 
-use tacit_link::wifi::phy::Mode;
+use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Decibels, PathLoss, Propagation};
 
 use crate::error::InputError;
@@ -44,8 +44,8 @@ pub(super) fn signal(section: &Section<'_>) -> Result<Option<Signal>, InputError
 }
 
 /// What a distance means.
-pub(super) fn propagation(section: &Section<'_>) -> Result<Propagation, InputError> {
-    let usual = Propagation::default();
+pub(super) fn propagation(section: &Section<'_>, standard: Standard) -> Result<Propagation, InputError> {
+    let usual = Propagation::at(standard);
     let laws = [("log-distance", true), ("friis", false)];
     let with_exponent = section.or("path-loss", true, one_of(&laws))?;
     let exponent = section.optional("path-loss-exponent", within(EXPONENTS, number))?;

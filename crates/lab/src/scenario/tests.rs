@@ -18,6 +18,17 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("nothing measured", "[run]\nduration = \"1 s\"\nmeasure-from = \"1 s\"\n", &[]),
     ("zero rate", "[wired]\nrate = \"0Mbps\"\n", &[]),
     ("no such rate", "[wifi]\nstandard = \"802.11a\"\nrate = \"55Mbps\"\n", &[]),
+    ("rate not of these streams", "base = \"wlan-11ac-866\"\n[wifi]\nstreams = 4\n", &[]),
+    (
+        "combination left out",
+        "[wifi]\nstandard = \"802.11ac\"\nmcs = 6\nstreams = 3\nchannel-width = \"80 MHz\"\n",
+        &[],
+    ),
+    ("streams of no rate", "[wifi]\nstandard = \"802.11ac\"\nstreams = 2\n", &[]),
+    ("no such width", "base = \"wlan-11ac-866\"\n[wifi]\nchannel-width = \"60 MHz\"\n", &[]),
+    ("slot time of 802.11n", "base = \"wlan-11n-150\"\n[wifi]\nslot = \"long\"\n", &[]),
+    ("preamble of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\npreamble = \"short\"\n", &[]),
+    ("ACK rate of 802.11b", "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\nack-rate = \"6Mbps\"\n", &[]),
     ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),
     ("rate missing", "[wifi]\nstandard = \"802.11a\"\n", &[]),
     ("share above one", "base = \"wlan-11n-150\"\n[wifi]\nmpdu-error = { down = \"101 %\" }\n", &[]),
@@ -32,6 +43,16 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     ("queue in milliseconds", "base = \"wlan-11n-150\"\n[wifi]\nap-queue = \"5 ms\"\n", &[]),
+    (
+        "queue without a discipline",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { limit = \"9 packets\" }\n",
+        &[],
+    ),
+    (
+        "a target for drop-tail",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"drop-tail\", target = \"5 ms\" }\n",
+        &[],
+    ),
     ("packet too large for Wi-Fi", "base = \"wlan-11n-150\"\n[tcp]\nmtu = \"9000 B\"\n", &[]),
     ("too small for IPv6", "[tcp]\nip = \"v6\"\nmtu = \"1000 B\"\n", &[]),
     ("client without Wi-Fi", "[[client]]\nrate = \"54Mbps\"\n", &[]),
@@ -102,4 +123,33 @@ fn files_that_are_no_text_are_refused() {
     assert!(error.contains("x.toml:2: not TOML: not UTF-8"), "{error}");
     fs::write(&path, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
     assert!(Scenario::load(path.to_str().unwrap(), &[]).is_err());
+}
+
+#[test]
+fn queues_have_a_limit_or_a_discipline() {
+    use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
+    use tacit_proto::units::Duration;
+
+    let queue = |text: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n[wifi]\nap-queue = {text}\n");
+        Scenario::parse("my.toml", &text, &[]).unwrap().wifi.unwrap().ap_queue
+    };
+    let limit = QueueLimit { packets: Some(300), bytes: None };
+    assert_eq!(queue("\"300 packets\""), limit.into());
+    assert_eq!(
+        queue("{ discipline = \"codel\", limit = \"300 packets\", ecn = false }"),
+        QueueConfig {
+            limit,
+            discipline: Discipline::CoDel(CoDelConfig { ecn: false, ..CoDelConfig::INTERNET })
+        }
+    );
+    let FqCoDelConfig { codel, quantum, flows } = FqCoDelConfig::MAC80211;
+    assert_eq!(
+        queue("{ discipline = \"fq-codel\", target = \"7 ms\" }").discipline,
+        Discipline::FqCoDel(FqCoDelConfig {
+            codel: CoDelConfig { target: Duration::from_millis(7), ..codel },
+            quantum,
+            flows
+        })
+    );
 }

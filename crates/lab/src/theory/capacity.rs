@@ -33,7 +33,11 @@ impl Hop {
     /// The hop of the HACK paper's capacity curves: `data` both ways, link-layer ACKs at the control
     /// response rate, and a TXOP limit of 4 ms where the standard aggregates.
     pub fn new(standard: Standard, data: Mode) -> Self {
-        let phy = standard.phy();
+        Self::on(standard.phy(), data)
+    }
+
+    /// The same with the timing of `phy`.
+    pub fn on(phy: &'static Phy, data: Mode) -> Self {
         let txop_limit = phy.aggregation.map(|_| HACK_TXOP_LIMIT);
         Self { phy, data, control: phy.control_mode(&data), txop_limit }
     }
@@ -61,7 +65,7 @@ impl Hop {
     fn psdu_len(&self, mpdus: u32, packet: u32) -> u32 {
         let mpdu = mpdu_len(self.phy.mac_header_len(), packet);
         match mpdus {
-            0 | 1 => mpdu,
+            0 | 1 => mpdu + self.phy.aggregation.map_or(0, |limits| limits.single.overhead()),
             _ => (mpdus - 1) * subframe_len(mpdu) + MPDU_DELIMITER_LEN + mpdu,
         }
     }
@@ -294,6 +298,8 @@ fn scaled(span: Duration, factor: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use tacit_link::wifi::phy::{ModeChoice, Preamble, Variant};
+
     use super::*;
 
     fn hop(standard: Standard, mbps: u64) -> Hop {
@@ -339,6 +345,29 @@ mod tests {
         assert!((gain - 18.0).abs() < 1.5, "{gain}");
     }
 
+    /// Worked out by hand: AIFS and mean backoff 110.5 us, PPDU, SIFS 16, Block Ack 32 at 24 Mb/s.
+    #[test]
+    fn dot11ac_carries_sixty_four_packets() {
+        let hop = Hop::new(Standard::Ac, Mode::for_rate(Standard::Ac, BitRate::from_kbps(866_700)).unwrap());
+        assert_eq!(hop.mpdus_per_ppdu(1500), 64);
+        let udp = capacity(&hop, &Traffic::UDP, Feedback::None);
+        assert_eq!(udp.airtime.total(), Duration::from_nanos(110_500 + (36 + 8 + 916 + 16 + 32) * 1_000));
+        close(udp.goodput.as_mbps_f64(), 64.0 * 1472.0 * 8.0 / 1118.5, 0.01);
+    }
+
+    /// 802.11b with short preambles: DIFS and mean backoff 360 us, 96 + 1118 of data, SIFS 10, ACK 107.
+    #[test]
+    fn dot11b_and_g_carry_one_packet() {
+        let short = Variant { preamble: Preamble::Short, ..Variant::of(Standard::B) };
+        let b = Mode::choose(Standard::B, short, ModeChoice::rate(BitRate::from_mbps(11))).unwrap();
+        let udp = capacity(&Hop::on(Standard::B.phy_as(short), b), &Traffic::UDP, Feedback::None);
+        assert_eq!(udp.airtime.total(), Duration::from_micros(360 + 96 + 1118 + 10 + 107));
+        close(udp.goodput.as_mbps_f64(), 6.96, 0.1);
+        // DIFS and mean backoff 95.5, 20 + 228 + 6 of data, SIFS 10, ACK 28 + 6.
+        let udp = capacity(&hop(Standard::G, 54), &Traffic::UDP, Feedback::None);
+        assert_eq!(udp.airtime.total(), Duration::from_nanos(95_500 + (254 + 10 + 34) * 1_000));
+    }
+
     #[test]
     fn mean_gain_below_one_hundred_is_about_eight_percent() {
         let gains = [15, 30, 45, 60, 90].map(|rate| {
@@ -354,8 +383,11 @@ mod tests {
     fn the_control_rate_rule_hardly_matters() {
         for rate in [15, 30, 45, 60, 90, 150] {
             let by_reference = hop(Standard::N, rate);
-            let highest_not_above =
-                Phy::BASIC_RATES.into_iter().rev().find(|basic| *basic <= by_reference.data.rate()).unwrap();
+            let highest_not_above = Phy::OFDM_BASIC_RATES
+                .into_iter()
+                .rev()
+                .find(|basic| *basic <= by_reference.data.rate())
+                .unwrap();
             let by_rate = Hop { control: Mode::ofdm(highest_not_above).unwrap(), ..by_reference };
             for feedback in [Feedback::every(2), Feedback::HACK] {
                 let expected = mbps(&by_reference, Traffic::TCP, feedback);

@@ -1,9 +1,14 @@
-//! Queues in front of links.
+//! Queues in front of links: drop-tail, CoDel and FQ-CoDel behind one interface.
 
-use std::collections::VecDeque;
+mod codel;
+mod drop_tail;
+mod fq_codel;
 
-use tacit_proto::units::{Bytes, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 
+pub use self::codel::CoDel;
+pub use self::drop_tail::DropTail;
+pub use self::fq_codel::FqCoDel;
 use crate::payload::Payload;
 
 /// How much a queue holds; an arrival that would pass either limit is dropped. No limit is unlimited.
@@ -33,119 +38,188 @@ pub struct Queued<P> {
     pub at: Instant,
 }
 
-/// First in, first out; what does not fit is dropped.
-#[derive(Clone, Debug)]
-pub struct DropTail<P> {
-    limit: QueueLimit,
-    packets: VecDeque<Queued<P>>,
-    bytes: Bytes,
-    /// Most packets since it was last asked to forget.
-    peak: usize,
+/// The settings of CoDel (RFC 8289 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// A standing queue of this much delay is acceptable.
+    pub target: Duration,
+    /// Delay must stay above `target` for this long before anything is dropped: about the longest usual
+    /// round-trip time.
+    pub interval: Duration,
+    /// Mark ECN-capable packets instead of dropping them (RFC 3168, RFC 8289 section 5.3).
+    pub ecn: bool,
 }
 
-impl<P: Payload> DropTail<P> {
+impl CoDelConfig {
+    /// RFC 8289 section 4.2 and 4.3: 5 ms and 100 ms.
+    pub const INTERNET: Self =
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: true };
+
+    /// What Linux's mac80211 takes for a station (`sta_info_alloc`): 20 ms and 100 ms, because an A-MPDU
+    /// alone lasts up to 5 ms and others have their turns between.
+    pub const MAC80211: Self = Self { target: Duration::from_millis(20), ..Self::INTERNET };
+}
+
+/// The settings of FQ-CoDel (RFC 8290 section 5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCoDelConfig {
+    /// What works on each flow's queue.
+    pub codel: CoDelConfig,
+    /// Octets a flow may send in its turn.
+    pub quantum: u32,
+    /// Queues that flows are hashed into.
+    pub flows: u16,
+}
+
+impl FqCoDelConfig {
+    /// What Linux's mac80211 takes (`fq_init`): a quantum of 300 octets, so that flows of small packets,
+    /// TCP ACKs among them, are served before a full packet of another; the number of queues is that of
+    /// RFC 8290 section 5.2.3, each station having its own here.
+    pub const MAC80211: Self = Self { codel: CoDelConfig::MAC80211, quantum: 300, flows: 1_024 };
+}
+
+/// Which packet of a queue leaves next, and which are dropped on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// First in, first out; only what does not fit is dropped.
+    #[default]
+    DropTail,
+    /// First in, first out, and drops while delay stays above a target.
+    CoDel(CoDelConfig),
+    /// Deficit round robin between flows, new ones first, each under CoDel.
+    FqCoDel(FqCoDelConfig),
+}
+
+/// A queue before it holds anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// How much it holds.
+    pub limit: QueueLimit,
+    /// In which order.
+    pub discipline: Discipline,
+}
+
+impl From<QueueLimit> for QueueConfig {
+    fn from(limit: QueueLimit) -> Self {
+        Self { limit, discipline: Discipline::DropTail }
+    }
+}
+
+/// A queue at work.
+///
+/// Every packet it took leaves it once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
+/// of [`Queue::push`] and [`Queue::front`].
+#[derive(Clone, Debug)]
+pub enum Queue<P> {
+    /// See [`Discipline::DropTail`].
+    DropTail(DropTail<P>),
+    /// See [`Discipline::CoDel`].
+    CoDel(Box<CoDel<P>>),
+    /// See [`Discipline::FqCoDel`].
+    FqCoDel(Box<FqCoDel<P>>),
+}
+
+impl<P: Payload> Queue<P> {
     /// An empty queue.
-    pub fn new(limit: QueueLimit) -> Self {
-        Self { limit, packets: VecDeque::new(), bytes: Bytes(0), peak: 0 }
-    }
-
-    /// Queues `payload` at `now`; returns false when it was dropped.
-    #[inline]
-    pub fn push(&mut self, now: Instant, payload: P) -> bool {
-        let len = payload.len();
-        if !self.limit.admits(self.packets.len(), self.bytes, len) {
-            return false;
+    pub fn new(config: QueueConfig) -> Self {
+        match config.discipline {
+            Discipline::DropTail => Self::DropTail(DropTail::new(config.limit)),
+            Discipline::CoDel(codel) => Self::CoDel(Box::new(CoDel::new(config.limit, codel))),
+            Discipline::FqCoDel(fq) => Self::FqCoDel(Box::new(FqCoDel::new(config.limit, fq))),
         }
-        self.bytes += len;
-        self.packets.push_back(Queued { payload, at: now });
-        self.peak = self.peak.max(self.packets.len());
-        true
     }
 
-    /// True when a packet of `len` octets would be taken.
+    /// Queues `payload` at `now`; returns false when it was refused. `dropped` gets packets taken earlier
+    /// that had to go for it, or `payload` itself where it did after all.
+    #[inline]
+    pub fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
+        match self {
+            Self::DropTail(queue) => queue.push(now, payload),
+            Self::CoDel(queue) => queue.push(now, payload),
+            Self::FqCoDel(queue) => queue.push(now, payload, dropped),
+        }
+    }
+
+    /// True when a packet of `len` octets would be taken without loss.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
-        self.limit.admits(self.packets.len(), self.bytes, len)
+        match self {
+            Self::DropTail(queue) => queue.has_room(len),
+            Self::CoDel(queue) => queue.has_room(len),
+            Self::FqCoDel(queue) => queue.has_room(len),
+        }
     }
 
-    /// The packet that leaves next.
+    /// The packet that leaves next, decided at `now` and not changed by later arrivals; `dropped` gets
+    /// those that did not live to see it.
     #[inline]
-    pub fn front(&self) -> Option<&Queued<P>> {
-        self.packets.front()
+    pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
+        match self {
+            Self::DropTail(queue) => queue.front(),
+            Self::CoDel(queue) => queue.front(now, dropped),
+            Self::FqCoDel(queue) => queue.front(now, dropped),
+        }
     }
 
-    /// Takes the packet that leaves next.
+    /// Takes the packet that [`Queue::front`] gave; `None` without one.
     #[inline]
     pub fn pop(&mut self) -> Option<Queued<P>> {
-        let queued = self.packets.pop_front()?;
-        self.bytes -= queued.payload.len();
-        Some(queued)
+        match self {
+            Self::DropTail(queue) => queue.pop(),
+            Self::CoDel(queue) => queue.pop(),
+            Self::FqCoDel(queue) => queue.pop(),
+        }
     }
 
     /// Drops the packets that `unwanted` says; returns how many.
-    pub fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
-        let before = self.packets.len();
-        let bytes = &mut self.bytes;
-        self.packets.retain(|queued| {
-            let stays = !unwanted(&queued.payload);
-            if !stays {
-                *bytes -= queued.payload.len();
-            }
-            stays
-        });
-        before - self.packets.len()
-    }
-
-    /// Most packets that waited at once, since [`DropTail::reset_peak`].
-    pub fn peak(&self) -> usize {
-        self.peak
-    }
-
-    /// Forgets what was before.
-    pub fn reset_peak(&mut self) {
-        self.peak = self.packets.len();
+    pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
+        match self {
+            Self::DropTail(queue) => queue.retract(unwanted),
+            Self::CoDel(queue) => queue.retract(unwanted),
+            Self::FqCoDel(queue) => queue.retract(unwanted),
+        }
     }
 
     /// Packets waiting.
     #[inline]
     pub fn len(&self) -> usize {
-        self.packets.len()
+        match self {
+            Self::DropTail(queue) => queue.len(),
+            Self::CoDel(queue) => queue.len(),
+            Self::FqCoDel(queue) => queue.len(),
+        }
     }
 
     /// True when nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.len() == 0
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::payload::PayloadClass;
-
-    #[derive(Clone, Debug)]
-    struct Blob(u64);
-
-    impl Payload for Blob {
-        fn len(&self) -> Bytes {
-            Bytes(self.0)
-        }
-        fn class(&self) -> PayloadClass {
-            PayloadClass::Data
+    /// Most packets that waited at once, since [`Queue::reset_peak`].
+    pub fn peak(&self) -> usize {
+        match self {
+            Self::DropTail(queue) => queue.peak(),
+            Self::CoDel(queue) => queue.peak(),
+            Self::FqCoDel(queue) => queue.peak(),
         }
     }
 
-    #[test]
-    fn either_limit_drops() {
-        let mut queue = DropTail::new(QueueLimit { packets: Some(2), bytes: Some(Bytes(2_000)) });
-        let now = Instant::ZERO;
-        assert!(queue.push(now, Blob(1_500)));
-        assert!(!queue.push(now, Blob(600)), "2100 octets would pass 2000");
-        assert!(queue.push(now, Blob(500)));
-        assert!(!queue.push(now, Blob(1)), "a third packet");
-        assert_eq!(queue.pop().unwrap().payload.0, 1_500);
-        assert!(queue.has_room(Bytes(1_500)));
-        assert!(!queue.has_room(Bytes(1_501)));
+    /// Forgets what was before.
+    pub fn reset_peak(&mut self) {
+        match self {
+            Self::DropTail(queue) => queue.reset_peak(),
+            Self::CoDel(queue) => queue.reset_peak(),
+            Self::FqCoDel(queue) => queue.reset_peak(),
+        }
+    }
+
+    /// Packets that were marked instead of dropped, since the start.
+    pub fn marks(&self) -> u64 {
+        match self {
+            Self::DropTail(_) => 0,
+            Self::CoDel(queue) => queue.marks(),
+            Self::FqCoDel(queue) => queue.marks(),
+        }
     }
 }

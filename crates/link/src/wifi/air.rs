@@ -36,6 +36,8 @@ pub struct AmpduPosition {
     pub reference: u32,
     /// This is the last MPDU of the A-MPDU.
     pub last: bool,
+    /// It is the only one, and its delimiter says so (S-MPDU of VHT).
+    pub single: bool,
 }
 
 /// A frame by type.
@@ -89,6 +91,8 @@ pub struct AirFrame<P> {
     pub duration: Duration,
     /// Rate and format of that PPDU.
     pub mode: Mode,
+    /// What its Duration field says: how long the medium is reserved after it.
+    pub reserves: Duration,
     /// Who sends.
     pub transmitter: StationId,
     /// Who is addressed; `None` is everybody.

@@ -24,7 +24,7 @@ use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::Phy;
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
-use crate::queue::QueueLimit;
+use crate::queue::QueueConfig;
 use crate::random::Stream;
 
 /// A packet passed up.
@@ -91,7 +91,7 @@ impl<P: Payload> Bss<P> {
             config.stations.len() + 1,
             "one name per station and the access point's"
         );
-        let phy = config.standard.phy();
+        let phy = config.phy();
         let stations = build_stations(phy, &config, seed, name, station_names);
         Self {
             phy,
@@ -283,6 +283,12 @@ impl<P: Payload> Bss<P> {
         peers.iter().map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
     }
 
+    /// Packets that the queues of a station marked instead of dropping them, since the start.
+    pub fn queue_marks(&self, station: StationId) -> u64 {
+        let peers = &self.stations[station.index()].peers;
+        peers.iter().map(|peer| peer.originator.queue().marks()).sum()
+    }
+
     /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
     pub fn ppdu_sizes(&self, station: StationId) -> &[u64] {
         &self.stations[station.index()].ppdu_sizes
@@ -308,6 +314,7 @@ impl<P: Payload> Bss<P> {
             let settled = counters.delivered_first_try
                 + counters.delivered_after_retry
                 + counters.dropped_mpdus
+                + counters.discarded_by_queue
                 + counters.retracted;
             let held = self.backlog(station.id) as u64;
             if counters.accepted != settled + held {
@@ -502,7 +509,7 @@ fn build_stations<P: Payload>(
     bss: &str,
     names: &[&str],
 ) -> Vec<Station<P>> {
-    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueLimit, link: &str| {
+    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
         let limits =
             AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.txop_limit);

@@ -2,10 +2,10 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::phy::{Mode, Standard};
+use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
-use crate::queue::QueueLimit;
+use crate::queue::QueueConfig;
 
 /// One client of a basic service set and its link to the access point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +27,26 @@ pub struct StationConfig {
     /// both still defer to what is sent. `None` for never.
     pub away: Option<(Instant, Instant)>,
     /// Queue at the access point for this station.
-    pub downlink_queue: QueueLimit,
+    pub downlink_queue: QueueConfig,
     /// Queue at the station.
-    pub uplink_queue: QueueLimit,
+    pub uplink_queue: QueueConfig,
+}
+
+impl StationConfig {
+    /// A client that sends and receives at `mode`, loses nothing and has queues without limits.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            control_mode: None,
+            downlink_loss: Loss::None,
+            uplink_loss: Loss::None,
+            link_ack_loss: Loss::None,
+            snr: None,
+            away: None,
+            downlink_queue: QueueConfig::default(),
+            uplink_queue: QueueConfig::default(),
+        }
+    }
 }
 
 /// A basic service set: an access point, its clients and the rules they share.
@@ -37,6 +54,8 @@ pub struct StationConfig {
 pub struct BssConfig {
     /// The amendment everyone speaks.
     pub standard: Standard,
+    /// What they choose of what it allows; makes a difference at 2.4 GHz only.
+    pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
@@ -66,6 +85,7 @@ impl BssConfig {
     pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
         Self {
             standard,
+            variant: Variant::of(standard),
             stations,
             txop_limit: None,
             ampdu_mpdus: None,
@@ -78,5 +98,10 @@ impl BssConfig {
             capture: false,
             eifs: true,
         }
+    }
+
+    /// Timing and limits.
+    pub const fn phy(&self) -> &'static Phy {
+        self.standard.phy_as(self.variant)
     }
 }

@@ -8,8 +8,10 @@
 //! 40 MHz they tune to. The constellation sees the SNR of one subcarrier's symbol, Es/N0. All power
 //! is on the subcarriers in use and the receiver's FFT drops the noise between and beside them, so
 //! Es/N0 is the SNR over the channel times FFT points over subcarriers in use: 64/52 (+0.90 dB) for
-//! 802.11a, 64/56 (+0.58 dB) for HT 20 MHz, 128/114 (+0.50 dB) for HT 40 MHz. The guard interval
-//! changes neither: power is constant through it. Streams are taken to have this SNR each.
+//! 802.11a, 64/56 (+0.58 dB) for 20 MHz of HT and VHT, 128/114 (+0.50 dB) for 40, 256/242 (+0.24 dB)
+//! for 80 and 512/484 (the same) for 160 MHz. The guard interval changes neither: power is constant
+//! through it. Streams are taken to have this SNR each. A chip of DSSS sees the noise of 11 of the
+//! 22 MHz, +3.01 dB; its errors are in `dsss`.
 //!
 //! Control frames in a 40 MHz channel go as non-HT duplicates (802.11-2020 clause 17.3.5.6), a copy
 //! in each half with half the power against half the noise: the same SNR.
@@ -19,13 +21,19 @@
 
 use tacit_proto::units::Ratio;
 
-use super::phy::{Mode, Modulation};
+mod dsss;
+
+use super::phy::{Format, Mode, Modulation};
 use super::propagation::Decibels;
 
 /// Bits of the legacy SIGNAL field, BPSK 1/2 at 6 Mb/s (802.11-2020 clause 17.3.4).
 const L_SIG_BITS: f64 = 24.0;
-/// Bits of HT-SIG, the same modulation (802.11-2020 clause 19.3.9.4.3).
+/// Bits of HT-SIG and of VHT-SIG-A, the same modulation (802.11-2020 clauses 19.3.9.4.3 and 21.3.8.3.3).
 const HT_SIG_BITS: f64 = 48.0;
+/// Bits of VHT-SIG-B with its tail at 20, 40 and from 80 MHz on, the same modulation (table 21-14).
+const VHT_SIG_B_BITS: [f64; 3] = [26.0, 27.0, 29.0];
+/// Bits of the header of DSSS, DBPSK at 1 Mb/s or DQPSK at 2 Mb/s (802.11-2020 clause 16.2.3).
+const DSSS_HEADER_BITS: f64 = 48.0;
 /// Code rate 1/2, as the generators (133, 171) give it; the others are punctured from it.
 const HEADER: Modulation = Modulation { bits_per_subcarrier: 1, code_num: 1, code_den: 2 };
 
@@ -106,14 +114,15 @@ const CODES: [Code; 4] = [
 ];
 
 /// Chance that a bit of the constellation is taken wrongly, Gray mapping, nearest neighbours only.
-/// Modulations are those of the tables: 1, 2, 4 or 6 coded bits.
+/// Modulations are those of the tables: 1, 2, 4, 6 or 8 coded bits.
 fn uncoded_bit_error(bits_per_subcarrier: u32, symbol_snr: f64) -> f64 {
     // J. Proakis, "Digital Communications", the chapter on optimum receivers: Q(x) = erfc(x / sqrt 2) / 2.
     let (neighbours, distance) = match bits_per_subcarrier {
         1 => (1.0, 1.0),
         2 => (1.0, 2.0),
         4 => (3.0 / 4.0, 10.0),
-        _ => (7.0 / 12.0, 42.0),
+        6 => (7.0 / 12.0, 42.0),
+        _ => (15.0 / 32.0, 170.0),
     };
     neighbours * 0.5 * libm::erfc(libm::sqrt(symbol_snr / distance))
 }
@@ -139,12 +148,24 @@ fn coded_bit_error(modulation: &Modulation, symbol_snr: f64) -> f64 {
 
 /// Es/N0 of `mode`, as a ratio, where the SNR over the channel is `snr`.
 fn symbol_snr(mode: &Mode, snr: Decibels) -> f64 {
-    let (points, in_use) = match (mode.mcs, mode.width_mhz) {
-        (None, _) => (64.0, 52.0),
-        (Some(_), 40) => (128.0, 114.0),
-        (Some(_), _) => (64.0, 56.0),
+    let (points, in_use) = match (mode.format, mode.width_mhz) {
+        (Format::Dsss, _) => (22.0, 11.0),
+        (Format::Ofdm | Format::ErpOfdm, _) => (64.0, 52.0),
+        (_, 160) => (512.0, 484.0),
+        (_, 80) => (256.0, 242.0),
+        (_, 40) => (128.0, 114.0),
+        (_, _) => (64.0, 56.0),
     };
     snr.as_ratio() * points / in_use
+}
+
+/// Chance that a bit of the data of `mode` is wrong where the SNR over the channel is `snr`.
+fn bit_error(mode: &Mode, snr: Decibels) -> f64 {
+    let symbol_snr = symbol_snr(mode, snr);
+    match mode.modulation() {
+        Some(modulation) => coded_bit_error(&modulation, symbol_snr),
+        None => dsss::bit_error(mode.rate().as_bps() / 1_000, symbol_snr),
+    }
 }
 
 /// Chance that all of `bits` arrive where each is wrong with `bit_error`.
@@ -155,13 +176,29 @@ fn all_right(bit_error: f64, bits: f64) -> f64 {
 /// Chance that an MPDU of `octets` sent in `mode` arrives whole where the SNR over the channel is
 /// `snr`, the preamble having been understood.
 pub fn mpdu_success(mode: &Mode, snr: Decibels, octets: u32) -> f64 {
-    all_right(coded_bit_error(&mode.modulation(), symbol_snr(mode, snr)), f64::from(octets) * 8.0)
+    all_right(bit_error(mode, snr), f64::from(octets) * 8.0)
 }
 
 /// Chance that a receiver understands the header before the data of a PPDU sent in `mode`: SIGNAL,
-/// and HT-SIG where there is one.
+/// then HT-SIG or VHT-SIG where there is one; the PLCP header of DSSS.
 pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
-    let bits = if mode.mcs.is_some() { L_SIG_BITS + HT_SIG_BITS } else { L_SIG_BITS };
+    let bits = match mode.format {
+        Format::Dsss => {
+            let kbps = if mode.has_short_preamble() { 2_000 } else { 1_000 };
+            return all_right(dsss::bit_error(kbps, symbol_snr(mode, snr)), DSSS_HEADER_BITS);
+        }
+        Format::Ofdm | Format::ErpOfdm => L_SIG_BITS,
+        Format::HtMixed => L_SIG_BITS + HT_SIG_BITS,
+        Format::Vht => {
+            let [narrow, forty, wide] = VHT_SIG_B_BITS;
+            let sig_b = match mode.width_mhz {
+                20 => narrow,
+                40 => forty,
+                _ => wide,
+            };
+            L_SIG_BITS + HT_SIG_BITS + sig_b
+        }
+    };
     all_right(coded_bit_error(&HEADER, symbol_snr(mode, snr)), bits)
 }
 
@@ -176,7 +213,7 @@ pub(crate) struct ErrorTable {
 impl ErrorTable {
     pub fn new(mode: &Mode, snr: Decibels) -> Self {
         Self {
-            bit_error: coded_bit_error(&mode.modulation(), symbol_snr(mode, snr)),
+            bit_error: bit_error(mode, snr),
             preamble: loss(preamble_success(mode, snr)),
             by_octets: Vec::new(),
         }

@@ -47,14 +47,28 @@ fn sensitivity_of_802_11n_is_met_within_less_than_two_decibels() {
     }
 }
 
+/// 802.11-2020 table 21-25, the same for 4096 octets at 80 MHz.
+#[test]
+fn sensitivity_of_802_11ac_is_met_within_less_than_two_decibels() {
+    let levels_dbm = [-76.0, -73.0, -71.0, -68.0, -64.0, -60.0, -59.0, -58.0, -53.0, -51.0];
+    for (mcs, level_dbm) in (0..).zip(levels_dbm) {
+        let needed = snr_of_10_percent(&Mode::vht(mcs, 1, 80, true).unwrap(), 4096);
+        let stated = level_dbm + 95.0 - 15.0;
+        assert!((needed - stated).abs() <= 2.0, "MCS {mcs}: {needed} dB, the standard implies {stated}");
+    }
+}
+
 #[test]
 fn needed_snr_is_a_known_answer() {
     // A change here changes every run with an SNR.
     let mut table = String::new();
     for standard in Standard::ALL {
         let modes: Vec<Mode> = match standard {
-            Standard::A => Mode::all(standard),
+            Standard::A | Standard::B => Mode::all(standard),
+            // As 802.11a and b.
+            Standard::G => Vec::new(),
             Standard::N => (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, true)).collect(),
+            Standard::Ac => (0..10).filter_map(|mcs| Mode::vht(mcs, 1, 80, true)).collect(),
         };
         for mode in modes {
             table.push_str(&format!(
@@ -69,10 +83,10 @@ fn needed_snr_is_a_known_answer() {
     insta::assert_snapshot!(table);
 }
 
-/// Eb/N0 for one error in 10^5 bits, Gray mapping: BPSK and QPSK 9.6 dB, 16-QAM 13.4, 64-QAM 17.8.
+/// Eb/N0 for one error in 10^5 bits, Gray mapping: BPSK and QPSK 9.6 dB, 16-QAM 13.4, 64-QAM 17.8, 256-QAM 22.5.
 #[test]
 fn uncoded_errors_are_the_textbooks() {
-    for (bits, eb_n0_db) in [(1, 9.6), (2, 9.6), (4, 13.4), (6, 17.8)] {
+    for (bits, eb_n0_db) in [(1, 9.6), (2, 9.6), (4, 13.4), (6, 17.8), (8, 22.5)] {
         let error = |eb_n0| uncoded_bit_error(bits, Decibels::from_db(eb_n0).as_ratio() * f64::from(bits));
         assert!(error(eb_n0_db - 0.1) > 1e-5 && error(eb_n0_db + 0.1) < 1e-5, "{bits} bits");
     }
@@ -101,7 +115,9 @@ fn preambles_survive_where_data_does_and_not_far_below() {
         for mode in Mode::all(standard) {
             let needed = Decibels::from_db(snr_of_10_percent(&mode, 1500));
             assert!(preamble_success(&mode, needed) > 0.99, "{mode:?}");
-            assert!(preamble_success(&mode, Decibels::from_db(-5.0)) < 0.01, "{mode:?}");
+            // DSSS spreads each bit of its header over 11 chips.
+            let useless = Decibels::from_db(if mode.format == Format::Dsss { -12.0 } else { -5.0 });
+            assert!(preamble_success(&mode, useless) < 0.01, "{mode:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::phy::Mode;
+use super::phy::{Mode, Standard};
 
 /// Speed of light in metres per microsecond: over a frequency in MHz it gives metres.
 const LIGHT_M_PER_US: f64 = 299.792_458;
@@ -99,6 +99,13 @@ impl Default for Propagation {
 }
 
 impl Propagation {
+    /// The default, in the band of `standard`: channel 6 at 2.4 GHz.
+    pub fn at(standard: Standard) -> Self {
+        let usual = Self::default();
+        let frequency_mhz = if standard.is_2_4_ghz() { 2_437.0 } else { usual.frequency_mhz };
+        Self { frequency_mhz, ..usual }
+    }
+
     /// Loss over `distance_m`; none is below that of the shortest distance there is an answer for, a
     /// wavelength.
     pub fn path_loss_db(&self, distance_m: f64) -> f64 {
@@ -131,7 +138,6 @@ mod tests {
     use tacit_proto::units::BitRate;
 
     use super::*;
-    use crate::wifi::phy::Standard;
 
     fn close(a: f64, b: f64, within: f64) {
         assert!((a - b).abs() <= within, "{a} is not {b}");

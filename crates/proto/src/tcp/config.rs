@@ -2,6 +2,7 @@
 
 use super::ack_policy::AckPolicy;
 use super::pacing::Pacing;
+use super::rack::LossDetection;
 use crate::packet::IpVersion;
 use crate::units::{Bytes, Duration};
 
@@ -69,6 +70,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer selective acknowledgment (RFC 2018).
     pub sack: bool,
+    /// How loss is detected.
+    pub loss_detection: LossDetection,
     /// Receive buffer; the window scale offered follows from it.
     pub receive_buffer: Bytes,
     /// Most octets in flight whatever the windows say (a send buffer limit).
@@ -104,6 +107,7 @@ impl Default for Config {
             ack_policy: AckPolicy::default(),
             timestamps: true,
             sack: true,
+            loss_detection: LossDetection::DupAck,
             receive_buffer: Bytes(4 << 20),
             send_buffer: Bytes(4 << 20),
             initial_window: 10,

@@ -41,6 +41,8 @@ pub struct Counters {
     pub acks_received: u64,
     /// Duplicate acknowledgments: with SACK, those with news in their blocks; else as RFC 5681 says.
     pub dup_acks_received: u64,
+    /// Duplicates the peer reported (RFC 2883) that a copy of ours explains.
+    pub dsacks_received: u64,
     /// Octets of ours the peer SACKed, ever.
     pub bytes_sacked: u64,
     /// Times fast recovery began.
@@ -51,6 +53,8 @@ pub struct Counters {
     pub syn_retransmissions: u64,
     /// Rescue retransmissions (RFC 6675 NextSeg rule (4)).
     pub rescue_retransmissions: u64,
+    /// Tail loss probes sent (RFC 8985 section 7).
+    pub loss_probes: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
     /// Segments dropped by PAWS (RFC 7323 section 5).

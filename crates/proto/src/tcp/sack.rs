@@ -1,8 +1,9 @@
 //! The scoreboard: what was sent, what of it arrived, what is held lost (RFC 6675 section 3).
 //!
-//! It only keeps the books. *Whether* a segment is lost is decided in one place, [`Scoreboard::detect_lost`],
-//! and *what* to send next in [`sender`](super::sender); another way to detect loss replaces the
-//! former and touches nothing else.
+//! It only keeps the books. *Whether* a segment is lost is decided in [`Scoreboard::detect_lost`] by
+//! what was SACKed, or in `timed` by when it was sent; *what* to send next in [`sender`](super::sender).
+
+mod timed;
 
 use std::collections::VecDeque;
 
@@ -10,6 +11,7 @@ use super::position::Position;
 use super::ranges::{Range, RangeSet};
 use super::rate::RateSampler;
 use crate::units::{Duration, Instant};
+use timed::Timed;
 
 /// "DupThresh ... is defined to be 3" (RFC 6675 section 2).
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -101,6 +103,8 @@ pub(crate) struct Scoreboard {
     resend_from: u64,
     /// Told of what is sent and delivered, where the congestion control asks for rates.
     pub rate: Option<Box<RateSampler>>,
+    /// Where times of transmission decide about loss (RFC 8985).
+    timed: Option<Box<Timed>>,
 }
 
 impl Scoreboard {
@@ -169,7 +173,13 @@ impl Scoreboard {
             if front.has(SACKED) {
                 // It arrived earlier than this acknowledgment says.
                 self.sacked_octets -= u64::from(front.len);
+                if let Some(timed) = &mut self.timed {
+                    timed.rack.segments_sacked -= 1;
+                }
             } else {
+                if let Some(timed) = &mut self.timed {
+                    timed.on_delivered(front, true);
+                }
                 covered.oldest_rtt.get_or_insert(age);
                 covered.newest_rtt = Some(age);
             }
@@ -231,6 +241,10 @@ impl Scoreboard {
             sent.marks |= SACKED;
             if let Some(rate) = &mut self.rate {
                 rate.on_delivered(place, u64::from(sent.len));
+            }
+            if let Some(timed) = &mut self.timed {
+                timed.rack.segments_sacked += 1;
+                timed.on_delivered(sent, false);
             }
         }
     }
@@ -345,6 +359,9 @@ impl Scoreboard {
         sent.sent_at = now;
         self.pipe += sent.in_pipe();
         self.resend_from = segment.index + 1;
+        if let Some(timed) = &mut self.timed {
+            timed.on_resent(segment.index, now);
+        }
     }
 
     /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
@@ -355,6 +372,9 @@ impl Scoreboard {
         sent.sent_at = now;
         if let Some(rate) = &mut self.rate {
             rate.on_resent(place, now, self.pipe);
+        }
+        if let Some(timed) = &mut self.timed {
+            timed.on_resent(segment.index, now);
         }
     }
 
@@ -369,6 +389,7 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::rack::Rack;
     use crate::units::SeqNumber;
     use proptest::prelude::*;
 
@@ -437,19 +458,31 @@ mod tests {
     proptest! {
         /// Whatever happens in whatever order, the running sums equal a recount.
         #[test]
-        fn sums_stay_true(steps in prop::collection::vec((0u8..6, 0u64..2500, 1u64..600), 1..60)) {
+        fn sums_stay_true(
+            by_time in any::<bool>(),
+            steps in prop::collection::vec((0u8..8, 0u64..2500, 1u64..600), 1..60),
+        ) {
             let mut board = Scoreboard::default();
+            let mut now = Instant::ZERO;
+            if by_time {
+                board.watch_times(Rack::new(at(0), None, now));
+            }
             let mut next = 0;
             let mut una = 0;
             for (kind, start, len) in steps {
                 match kind {
-                    0 | 1 => { board.push(at(next), len as u32, Instant::ZERO); next += len; }
+                    0 | 1 => { board.push(at(next), len as u32, now); next += len; }
+                    2 if by_time => {
+                        board.rack().expect("times are watched").begin_ack(now, None);
+                        board.mark_sacked(block(start, start + len));
+                        board.detect_lost_by_time(now, false, None);
+                    }
                     2 => { board.mark_sacked(block(start, start + len)); board.detect_lost(MSS); }
-                    3 => if let Some(lost) = board.next_lost() { board.resent(lost, Instant::ZERO); },
-                    4 => { una = (una + len).min(next); board.acknowledge(at(una), Instant::ZERO); }
-                    _ => if start < 300 { board.mark_all_lost(); } else if let Some(hole) = board.next_below_sacked() {
-                        board.resent(hole, Instant::ZERO);
-                    },
+                    3 => if let Some(lost) = board.next_lost() { board.resent(lost, now); },
+                    4 => { una = (una + len).min(next); board.acknowledge(at(una), now); }
+                    5 => if by_time { board.mark_overdue_lost(now, None); } else { board.mark_all_lost(); },
+                    6 => now += Duration::from_nanos(len),
+                    _ => if let Some(hole) = board.next_below_sacked().filter(|_| !by_time) { board.resent(hole, now); },
                 }
                 prop_assert_eq!((board.pipe(), board.sacked_octets()), board.recount());
             }

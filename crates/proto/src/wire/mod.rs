@@ -131,8 +131,20 @@ pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeErr
 ///
 /// # Errors
 ///
-/// Whatever [`encode`] would not have made, apart from TTL and DSCP.
+/// Whatever [`encode`] would not have made, apart from TTL, DSCP and the form of a checksum of zero.
 pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
+    let (packet, content) = decode_foreign(bytes)?;
+    Stream::of(&packet).verify(&packet.transport, content)?;
+    Ok(packet)
+}
+
+/// The packet in `bytes` and its payload, which somebody else wrote: as [`decode`], but the payload may be
+/// anything.
+///
+/// # Errors
+///
+/// As [`decode`], never [`DecodeError::Payload`].
+pub fn decode_foreign(bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
     let (ip, rest) = Ip::decode(bytes)?;
     let (source, destination) = ip.hosts()?;
     let (transport, ports, content) = match ip.protocol() {
@@ -141,9 +153,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
         other => return Err(DecodeError::Protocol(other.0)),
     };
     let flow = address::flow(source, destination, ports)?;
-    let packet = Packet { flow, source, destination, ip: ip.fields(), transport };
-    Stream::of(&packet).verify(&packet.transport, content)?;
-    Ok(packet)
+    Ok((Packet { flow, source, destination, ip: ip.fields(), transport }, content))
 }
 
 /// Transport header, ports, and the payload that follows.
@@ -334,7 +344,7 @@ fn decode_tcp<'a>(ip: &Ip, bytes: &'a [u8]) -> Result<Decoded<'a>, DecodeError> 
     }
     let reserved = bytes[12] & 0x0f;
     let (header, content) = TcpHeader::from_slice(bytes).map_err(|_| DecodeError::TcpHeader)?;
-    if header.checksum != ip.tcp_checksum(&header, content) {
+    if !sums_agree(header.checksum, ip.tcp_checksum(&header, content)) {
         return Err(DecodeError::Checksum("TCP"));
     }
     if reserved != 0 || header.urgent_pointer != 0 {
@@ -352,6 +362,11 @@ fn decode_tcp<'a>(ip: &Ip, bytes: &'a [u8]) -> Result<Decoded<'a>, DecodeError> 
     Ok((Transport::Tcp(segment), (header.source_port, header.destination_port), content))
 }
 
+/// In one's complement zero has two forms (RFC 1624 section 3), and Linux sends either.
+fn sums_agree(one: u16, other: u16) -> bool {
+    one == other || (matches!(one, 0 | 0xffff) && matches!(other, 0 | 0xffff))
+}
+
 fn udp_header(datagram: &Datagram, ports: (u16, u16)) -> UdpHeader {
     UdpHeader {
         source_port: ports.0,
@@ -367,7 +382,7 @@ fn decode_udp<'a>(ip: &Ip, bytes: &'a [u8]) -> Result<Decoded<'a>, DecodeError> 
     if usize::from(header.length) != bytes.len() {
         return Err(DecodeError::Length("UDP"));
     }
-    if header.checksum != ip.udp_checksum(&header, content) {
+    if !sums_agree(header.checksum, ip.udp_checksum(&header, content)) {
         return Err(DecodeError::Checksum("UDP"));
     }
     let number = content.first_chunk().ok_or(DecodeError::Length("UDP"))?;

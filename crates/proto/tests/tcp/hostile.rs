@@ -10,6 +10,7 @@ use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport};
 
 use crate::script::{Script, plain};
+use crate::transfer::recovery_choices;
 
 #[test]
 fn a_reset_must_hit_exactly() {
@@ -216,10 +217,11 @@ proptest! {
         timestamps in any::<bool>(),
         sack in any::<bool>(),
         cubic in any::<bool>(),
+        recovery in recovery_choices(),
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let congestion = if cubic { Congestion::Cubic } else { Congestion::NewReno };
-        let config = Config { timestamps, sack, congestion, ..Config::default() };
+        let config = Config { timestamps, sack, congestion, ..recovery };
         let mut now = Instant::ZERO + Duration::from_millis(5);
         let mut connection = match opening {
             0 => Connection::listen(config, ENDS, ISS),

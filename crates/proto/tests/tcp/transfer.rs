@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, ReadPolicy, SlowStart, State,
+    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, LossDetection, ReadPolicy, SlowStart, State,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -250,6 +250,12 @@ fn ack_policy() -> impl Strategy<Value = AckPolicy> {
     ]
 }
 
+/// Every way to detect and to repair losses.
+pub fn recovery_choices() -> impl Strategy<Value = Config> {
+    prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp])
+        .prop_map(|loss_detection| Config { loss_detection, ..Config::default() })
+}
+
 fn weather() -> impl Strategy<Value = Weather> {
     let congestion = prop_oneof![Just(Congestion::NewReno), Just(Congestion::Cubic), Just(Congestion::Bbr)];
     let config = (
@@ -258,14 +264,15 @@ fn weather() -> impl Strategy<Value = Weather> {
         any::<bool>(),
         ack_policy(),
         prop::sample::select(vec![5_000u64, 60_000, 4 << 20]),
+        recovery_choices(),
     )
-        .prop_map(|(congestion, timestamps, sack, ack_policy, buffer)| Config {
+        .prop_map(|(congestion, timestamps, sack, ack_policy, buffer, recovery)| Config {
             congestion,
             timestamps,
             sack,
             receive_buffer: Bytes(buffer),
             ack_policy,
-            ..Config::default()
+            ..recovery
         });
     // Fifteen failures in a row, which end a connection, must stay out of reach.
     let one_in = || prop_oneof![Just(0u64), 6u64..100];

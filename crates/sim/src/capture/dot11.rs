@@ -1,8 +1,7 @@
 //! 802.11 frames as octets (802.11-2020 clause 9.3).
 
+use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::{Frame, Outcome, StationId};
-use tacit_link::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, Mode, Standard};
-use tacit_link::wifi::{AirFrame, phy::Phy};
 
 use super::FrameBytes;
 
@@ -68,7 +67,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend_from_slice(appended);
         }
         Frame::BlockAckReq { start } => {
-            control(out, BLOCK_ACK_REQUEST, nav_us(&air.mode, BLOCK_ACK_LEN));
+            control(out, BLOCK_ACK_REQUEST, duration_field(air));
             out.extend(transmitter);
             out.extend(COMPRESSED.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
@@ -84,8 +83,8 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
 }
 
 fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
-    let Frame::Data { sequence, retry, more_data, ampdu, payload, .. } = &air.frame else { return };
-    let is_qos = ampdu.is_some() || air.mode.mcs.is_some();
+    let Frame::Data { sequence, retry, more_data, payload, .. } = &air.frame else { return };
+    let is_qos = air.mode.format.aggregates();
     let mut flags = match (air.transmitter, air.receiver) {
         (StationId::AP, _) => FROM_DS,
         (_, Some(StationId::AP)) => TO_DS,
@@ -97,10 +96,8 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     if *more_data {
         flags |= MORE_DATA;
     }
-    let response = if ampdu.is_some() { BLOCK_ACK_LEN } else { ACK_LEN };
-    let duration = if air.receiver.is_some() { nav_us(&air.mode, response) } else { 0 };
     out.extend([if is_qos { QOS_DATA } else { DATA }, flags]);
-    out.extend(duration.to_le_bytes());
+    out.extend(duration_field(air).to_le_bytes());
     out.extend(air.receiver.map_or(BROADCAST, mac_address));
     out.extend(mac_address(air.transmitter));
     // Behind the access point is the wired side, for which its own address stands in.
@@ -134,11 +131,9 @@ fn beacon_frame<P>(out: &mut Vec<u8>, air: &AirFrame<P>, number: u16) {
     }
 }
 
-/// The Duration field: SIFS and a response of `octets` (802.11-2020 clause 9.2.5).
-fn nav_us(mode: &Mode, octets: u32) -> u16 {
-    let phy: &Phy = if mode.mcs.is_some() { Standard::N.phy() } else { Standard::A.phy() };
-    let response = phy.sifs + phy.control_mode(mode).ppdu_duration(octets);
-    u16::try_from(response.as_micros()).unwrap_or(0x7fff).min(0x7fff)
+/// The Duration field, in us (802.11-2020 clause 9.2.5).
+fn duration_field<P>(air: &AirFrame<P>) -> u16 {
+    u16::try_from(air.reserves.as_micros()).unwrap_or(0x7fff).min(0x7fff)
 }
 
 /// A locally administered address; the access point's is the BSSID.

@@ -3,6 +3,7 @@
 
 use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome};
+use tacit_link::wifi::phy::{Format, Mode};
 
 const TSFT: u32 = 1 << 0;
 const FLAGS: u32 = 1 << 1;
@@ -10,13 +11,18 @@ const RATE: u32 = 1 << 2;
 const CHANNEL: u32 = 1 << 3;
 const MCS: u32 = 1 << 19;
 const AMPDU_STATUS: u32 = 1 << 20;
+const VHT: u32 = 1 << 21;
 
+const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 const FLAG_FCS_AT_END: u8 = 0x10;
 const FLAG_BAD_FCS: u8 = 0x40;
 
-/// Channel 36.
-const FREQUENCY_MHZ: u16 = 5180;
+/// Channel 36, and channel 6 at 2.4 GHz.
+const FREQUENCY_5_GHZ_MHZ: u16 = 5180;
+const FREQUENCY_2_4_GHZ_MHZ: u16 = 2437;
+const CHANNEL_CCK: u16 = 0x0020;
 const CHANNEL_OFDM: u16 = 0x0040;
+const CHANNEL_2_4_GHZ: u16 = 0x0080;
 const CHANNEL_5_GHZ: u16 = 0x0100;
 
 /// Bandwidth, index, guard interval, format (HT-mixed), FEC (BCC), STBC (none), extension streams (none).
@@ -24,8 +30,17 @@ const MCS_ALL_KNOWN: u8 = 0x7f;
 const MCS_FLAG_40_MHZ: u8 = 0x01;
 const MCS_FLAG_SHORT_GUARD_INTERVAL: u8 = 0x04;
 
+/// STBC (none), guard interval, beamforming (none), bandwidth.
+const VHT_KNOWN: u16 = 0x0001 | 0x0004 | 0x0020 | 0x0040;
+const VHT_FLAG_SHORT_GUARD_INTERVAL: u8 = 0x04;
+/// Radiotap's numbers of 20, 40, 80 and 160 MHz without side bands.
+const VHT_BANDWIDTHS: [(u16, u8); 4] = [(20, 0), (40, 1), (80, 4), (160, 11)];
+
 const AMPDU_LAST_KNOWN: u16 = 0x0004;
 const AMPDU_IS_LAST: u16 = 0x0008;
+/// End of frame, the bit of a delimiter whose MPDU is the only one.
+const AMPDU_EOF: u16 = 0x0040;
+const AMPDU_EOF_KNOWN: u16 = 0x0080;
 
 pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     let ampdu = match &air.frame {
@@ -34,7 +49,11 @@ pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     };
     let start = out.len();
     let mut present = TSFT | FLAGS | CHANNEL;
-    present |= if air.mode.mcs.is_some() { MCS } else { RATE };
+    present |= match air.mode.format {
+        Format::Dsss | Format::Ofdm | Format::ErpOfdm => RATE,
+        Format::HtMixed => MCS,
+        Format::Vht => VHT,
+    };
     if ampdu.is_some() {
         present |= AMPDU_STATUS;
     }
@@ -48,18 +67,25 @@ pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>) {
 
 fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, ampdu: Option<AmpduPosition>) {
     out.extend((air.at.as_nanos() / 1_000).to_le_bytes());
+    let preamble = if air.mode.has_short_preamble() { FLAG_SHORT_PREAMBLE } else { 0 };
     out.push(match air.outcome {
-        Outcome::Received => FLAG_FCS_AT_END,
-        Outcome::Collided | Outcome::Errored => FLAG_FCS_AT_END | FLAG_BAD_FCS,
+        Outcome::Received => preamble | FLAG_FCS_AT_END,
+        Outcome::Collided | Outcome::Errored => preamble | FLAG_FCS_AT_END | FLAG_BAD_FCS,
     });
     if air.mode.mcs.is_none() {
         // In units of 500 kb/s; legacy rates end at 54 Mb/s.
         out.push((air.mode.rate().as_bps() / 500_000) as u8);
     }
     align(out, start, 2);
-    out.extend(FREQUENCY_MHZ.to_le_bytes());
-    out.extend((CHANNEL_OFDM | CHANNEL_5_GHZ).to_le_bytes());
-    if let Some(index) = air.mode.mcs {
+    let (frequency, band) = if air.mode.format.is_2_4_ghz() {
+        (FREQUENCY_2_4_GHZ_MHZ, CHANNEL_2_4_GHZ)
+    } else {
+        (FREQUENCY_5_GHZ_MHZ, CHANNEL_5_GHZ)
+    };
+    let kind = if air.mode.format == Format::Dsss { CHANNEL_CCK } else { CHANNEL_OFDM };
+    out.extend(frequency.to_le_bytes());
+    out.extend((kind | band).to_le_bytes());
+    if let Some(index) = air.mode.mcs.filter(|_| air.mode.format == Format::HtMixed) {
         let bandwidth = if air.mode.width_mhz == 40 { MCS_FLAG_40_MHZ } else { 0 };
         let guard = if air.mode.short_guard_interval { MCS_FLAG_SHORT_GUARD_INTERVAL } else { 0 };
         out.push(MCS_ALL_KNOWN);
@@ -70,10 +96,31 @@ fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, ampdu: Option<A
         align(out, start, 4);
         out.extend(position.reference.to_le_bytes());
         let last = if position.last { AMPDU_IS_LAST } else { 0 };
-        out.extend((AMPDU_LAST_KNOWN | last).to_le_bytes());
+        let end_of_frame = match (air.mode.format, position.single) {
+            (Format::Vht, true) => AMPDU_EOF_KNOWN | AMPDU_EOF,
+            (Format::Vht, false) => AMPDU_EOF_KNOWN,
+            _ => 0,
+        };
+        out.extend((AMPDU_LAST_KNOWN | last | end_of_frame).to_le_bytes());
         // Delimiter CRC, not known; reserved.
         out.extend([0; 2]);
     }
+    if air.mode.format == Format::Vht {
+        align(out, start, 2);
+        vht(out, &air.mode);
+    }
+}
+
+/// The VHT field: what is known, flags, bandwidth, MCS and streams of four users of which one is there,
+/// coding (BCC), group and partial AID (not known).
+fn vht(out: &mut Vec<u8>, mode: &Mode) {
+    let bandwidth = VHT_BANDWIDTHS.into_iter().find(|(width, _)| *width == mode.width_mhz);
+    out.extend(VHT_KNOWN.to_le_bytes());
+    out.push(if mode.short_guard_interval { VHT_FLAG_SHORT_GUARD_INTERVAL } else { 0 });
+    out.push(bandwidth.map_or(0, |(_, number)| number));
+    out.extend([mode.mcs.unwrap_or_default() << 4 | mode.streams, 0, 0, 0]);
+    // Coding, group, partial AID.
+    out.extend([0; 4]);
 }
 
 fn align(out: &mut Vec<u8>, start: usize, to: usize) {

@@ -3,8 +3,8 @@ use std::process::Command;
 
 use etherparse::PacketBuilder;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
-use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_proto::units::{BitRate, Instant};
+use tacit_link::wifi::phy::{Mode, Preamble, Standard};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::*;
 
@@ -38,7 +38,11 @@ fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Frame<Vec<u8>>
 
 /// Every kind of frame, both directions, both standards, and one of each ill fate.
 fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
-    let in_ampdu = |last| Some(AmpduPosition { reference: 5, last });
+    let in_ampdu = |last| Some(AmpduPosition { reference: 5, last, single: false });
+    let alone = Some(AmpduPosition { reference: 6, last: true, single: true });
+    let ac = |kbps| Mode::for_rate(Standard::Ac, BitRate::from_kbps(kbps)).unwrap();
+    let b = |preamble| Mode::dsss(BitRate::from_mbps(11), preamble).unwrap();
+    let g = Mode::erp_ofdm(BitRate::from_mbps(54)).unwrap();
     let (down, up) = ((StationId::AP, Some(STATION)), (STATION, Some(StationId::AP)));
     let n = mode(Standard::N, 150);
     let a = mode(Standard::A, 54);
@@ -56,11 +60,20 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (a, down, Outcome::Received, data(8, None, false)),
         (slow, up, Outcome::Received, Frame::Ack { appended: Vec::new() }),
         (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, Frame::Beacon),
+        (ac(866_700), down, Outcome::Received, data(10, in_ampdu(false), false)),
+        (ac(866_700), down, Outcome::Received, data(11, in_ampdu(true), true)),
+        (ac(3_466_700), up, Outcome::Received, data(12, alone, false)),
+        (ac(6_500), up, Outcome::Errored, data(13, alone, false)),
+        (ac(200_000), up, Outcome::Received, data(14, alone, false)),
+        (b(Preamble::Short), down, Outcome::Received, data(15, None, false)),
+        (b(Preamble::Long), up, Outcome::Received, Frame::Ack { appended: Vec::new() }),
+        (g, down, Outcome::Received, data(16, None, true)),
     ];
     let at = |i: usize| Instant::from_nanos(5_000_000_123 + i as u64 * 1_000_000);
     let frames = kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, frame))| {
         let duration = mode.ppdu_duration(1000);
-        AirFrame { at: at(i), duration, mode, transmitter, receiver, outcome, frame }
+        let reserves = Duration::from_micros(48);
+        AirFrame { at: at(i), duration, mode, reserves, transmitter, receiver, outcome, frame }
     });
     frames.collect()
 }
@@ -197,6 +210,21 @@ fn tshark_finds_nothing_wrong() {
     assert!(rows[1][0].ends_with("5.001000123"), "{:?}", rows[1]);
     let ampdu = with(&["-Y", "radiotap.ampdu.reference == 5 && radiotap.mcs.index == 7"]).unwrap();
     assert_eq!(ampdu.lines().count(), 3);
+    // Radiotap's bandwidth 4 is 80 MHz, 11 is 160, 1 is 40.
+    for (vht, frames) in [
+        (
+            "radiotap.vht.bw == 4 && radiotap.vht.mcs.0 == 9 && radiotap.vht.nss.0 == 2 && radiotap.vht.gi == 1",
+            2,
+        ),
+        ("radiotap.vht.bw == 11 && radiotap.vht.nss.0 == 4 && radiotap.ampdu.flags.eof == 1", 1),
+        ("radiotap.vht.bw == 0 && radiotap.vht.mcs.0 == 0 && radiotap.vht.gi == 0", 1),
+        ("radiotap.vht.bw == 1 && wlan_radio.phy == 8 && wlan_radio.data_rate == 200", 1),
+        ("radiotap.channel.flags.cck == 1 && radiotap.datarate == 11 && radiotap.flags.preamble == 1", 1),
+        ("radiotap.channel.freq == 2437 && radiotap.datarate == 54 && wlan_radio.phy == 6", 1),
+        ("wlan.duration == 48", 14),
+    ] {
+        assert_eq!(with(&["-Y", vht]).unwrap().lines().count(), frames, "{vht}");
+    }
     let block_ack = with(&["-Y", "wlan.fixed.ssc.sequence == 1 && wlan.ba.bm"]).unwrap();
     assert_eq!(block_ack.lines().count(), 1, "{block_ack}");
     let beacons = with(&["-Y", "wlan.ssid == \"tacit\" || wlan.ssid == 74:61:63:69:74"]).unwrap();

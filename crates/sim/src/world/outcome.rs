@@ -53,6 +53,7 @@ impl<P: Carried> World<'_, P> {
                     queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
                     queueing_time: channel.queueing_time(station),
                     queue_peak_packets: channel.queue_peak(station) as u64,
+                    queue_marks: channel.queue_marks(station),
                     ppdu_sizes: channel.ppdu_sizes(station).to_vec(),
                 });
             BssOutcome {

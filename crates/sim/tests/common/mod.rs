@@ -38,20 +38,24 @@ pub fn saturating(ip_len: u64) -> Traffic {
     Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
 }
 
+/// A rate of `standard`: its fastest of one stream and whole Mb/s.
+pub fn usual_mbps(standard: Standard) -> u64 {
+    match standard {
+        Standard::A | Standard::G => 54,
+        Standard::B => 11,
+        Standard::N => 150,
+        Standard::Ac => 390,
+    }
+}
+
 /// A server behind a 500 Mb/s link of 1 ms, an access point, `clients` clients, one download each,
 /// started 50 ms apart.
 pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
     let mode = Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap();
     let station = StationConfig {
-        mode,
-        control_mode: None,
-        downlink_loss: Loss::None,
-        uplink_loss: Loss::None,
-        link_ack_loss: Loss::None,
-        snr: None,
-        away: None,
-        downlink_queue: packets(126),
-        uplink_queue: packets(1000),
+        downlink_queue: packets(126).into(),
+        uplink_queue: packets(1000).into(),
+        ..StationConfig::new(mode)
     };
     let wire = pipe(BitRate::from_mbps(500), Duration::from_millis(1), packets(1000), Loss::None);
     let mut hosts = vec!["server".to_string(), "ap".to_string()];

@@ -1,9 +1,10 @@
 //! `[[client]]`.
 
+use super::queue::queue;
 use super::wifi::{ack_mode, data_mode, mpdu_error};
 use super::{MAX_CLIENTS, span};
 use crate::error::InputError;
-use crate::input::{Section, flag, loss, queue_limit};
+use crate::input::{Section, flag, loss};
 use crate::scenario::{ClientOverride, Wifi, signal};
 
 pub(super) fn client_overrides(
@@ -25,8 +26,8 @@ pub(super) fn client_overrides(
                 ..ClientOverride::default()
             };
             if let Some(wifi) = wifi {
-                client.mode = section.optional("rate", data_mode(wifi.standard))?;
-                client.ack_mode = section.or("ack-rate", None, ack_mode)?;
+                client.mode = data_mode(&section, wifi.standard, wifi.variant)?;
+                client.ack_mode = section.or("ack-rate", None, ack_mode(wifi.standard, wifi.variant))?;
                 client.mpdu_error = mpdu_error(&section)?;
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
                 client.signal = signal::signal(&section)?;
@@ -38,8 +39,8 @@ pub(super) fn client_overrides(
                         .error("back", "comes back without having left")
                         .allowed("leave before back"));
                 }
-                client.ap_queue = section.optional("ap-queue", queue_limit)?;
-                client.station_queue = section.optional("station-queue", queue_limit)?;
+                client.ap_queue = queue(&section, "ap-queue")?;
+                client.station_queue = queue(&section, "station-queue")?;
             }
             section.finish()?;
             Ok(client)

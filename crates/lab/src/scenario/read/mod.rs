@@ -2,6 +2,7 @@
 
 mod clients;
 mod hack;
+mod queue;
 mod tcp;
 mod traffic;
 mod wifi;

@@ -2,34 +2,84 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi;
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
 use tacit_proto::units::Duration;
 
+use super::queue::queue;
 use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Section, Value, bit_rate, duration, flag, integer, loss, one_of, queue_limit,
-    within,
+    MAX_DURATION, Mismatch, Section, Value, bit_rate, duration, flag, integer, loss, one_of, within,
 };
 use crate::scenario::{MpduError, Wifi, signal};
 
-pub(super) fn data_mode(standard: Standard) -> impl Fn(&Value) -> Result<Mode, Mismatch> {
-    move |value| {
-        Mode::for_rate(standard, bit_rate(value)?).map_err(|unknown| {
-            let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            Mismatch::new(format!("{} has no rate {}", standard.name(), unknown.rate), rates)
-        })
+/// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
+pub(super) fn data_mode(
+    section: &Section<'_>,
+    standard: Standard,
+    variant: Variant,
+) -> Result<Option<Mode>, InputError> {
+    let widths = [("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)];
+    let intervals = [("short", true), ("long", false)];
+    let choice = ModeChoice {
+        rate: section.optional("rate", bit_rate)?,
+        mcs: section.optional("mcs", integer(0..=31))?.map(|mcs| mcs as u8),
+        streams: section.optional("streams", integer(1..=4))?.map(|streams| streams as u8),
+        width_mhz: section.optional("channel-width", one_of(&widths))?,
+        short_guard_interval: section.optional("guard-interval", one_of(&intervals))?,
+    };
+    if choice.rate.is_none() && choice.mcs.is_none() {
+        let open = ["streams", "channel-width", "guard-interval"];
+        return match open.into_iter().find(|key| section.node(key).is_some()) {
+            Some(key) => Err(section.error(key, "says nothing by itself").allowed("beside rate or mcs")),
+            None => Ok(None),
+        };
     }
+    let key = if choice.rate.is_some() { "rate" } else { "mcs" };
+    Mode::choose(standard, variant, choice).map(Some).map_err(|unknown| {
+        let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        section.error(key, unknown.what()).allowed(rates)
+    })
 }
 
-pub(super) fn ack_mode(value: &Value) -> Result<Option<Mode>, Mismatch> {
-    let allowed = "\"auto\", or a rate of 802.11a: 6, 9, 12, 18, 24, 36, 48 or 54Mbps";
-    if matches!(value, Value::Text(text) if text == "auto") {
-        return Ok(None);
+/// What is chosen at 2.4 GHz.
+fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
+    let usual = Variant::of(standard);
+    let slot = section.optional("slot", one_of(&[("short", SlotTime::Short), ("long", SlotTime::Long)]))?;
+    let preamble =
+        section.optional("preamble", one_of(&[("long", Preamble::Long), ("short", Preamble::Short)]))?;
+    if slot.is_some() && standard != Standard::G {
+        return Err(section
+            .error("slot", format!("{} has one slot time", standard.name()))
+            .allowed("802.11g"));
     }
-    let rate = bit_rate(value).map_err(|mismatch| Mismatch::new(mismatch.what, allowed))?;
-    let mode = Mode::ofdm(rate);
-    mode.map(Some).ok_or_else(|| Mismatch::new(format!("no control frame is sent at {rate}"), allowed))
+    if preamble.is_some() && !standard.is_2_4_ghz() {
+        return Err(section
+            .error("preamble", format!("{} has no DSSS frames", standard.name()))
+            .allowed("802.11b, 802.11g"));
+    }
+    Ok(Variant { slot: slot.unwrap_or(usual.slot), preamble: preamble.unwrap_or(usual.preamble), ..usual })
+}
+
+pub(super) fn ack_mode(
+    standard: Standard,
+    variant: Variant,
+) -> impl Fn(&Value) -> Result<Option<Mode>, Mismatch> {
+    let ofdm = "6, 9, 12, 18, 24, 36, 48 or 54Mbps";
+    let allowed = match standard {
+        Standard::A | Standard::N | Standard::Ac => format!("\"auto\", or a rate of 802.11a: {ofdm}"),
+        Standard::B => "\"auto\", 1, 2, 5.5 or 11Mbps".to_owned(),
+        Standard::G => format!("\"auto\", 1, 2, 5.5, 11, {ofdm}"),
+    };
+    move |value| {
+        if matches!(value, Value::Text(text) if text == "auto") {
+            return Ok(None);
+        }
+        let rate = bit_rate(value).map_err(|mismatch| Mismatch::new(mismatch.what, allowed.clone()))?;
+        let mode = standard.phy_as(variant).legacy_mode(rate);
+        mode.map(Some)
+            .ok_or_else(|| Mismatch::new(format!("no control frame is sent at {rate}"), allowed.clone()))
+    }
 }
 
 pub(super) fn mpdu_error(section: &Section<'_>) -> Result<Option<MpduError>, InputError> {
@@ -69,14 +119,20 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     let standards = Standard::ALL.map(|standard| (standard.name(), standard));
     let standard = section.required("standard", one_of(&standards))?;
     let usual = wifi::BssConfig::new(standard, Vec::new());
+    let variant = variant(&section, standard)?;
+    let mode = data_mode(&section, standard, variant)?;
     let parsed = Wifi {
         standard,
-        mode: section.required("rate", data_mode(standard))?,
-        ack_mode: section.or("ack-rate", None, ack_mode)?,
+        variant,
+        mode: match mode {
+            Some(mode) => mode,
+            None => return Err(section.missing("rate")),
+        },
+        ack_mode: section.or("ack-rate", None, ack_mode(standard, variant))?,
         mpdu_error: mpdu_error(&section)?.unwrap_or_default(),
         link_ack_error: section.or("link-ack-error", Loss::None, loss)?,
         signal: signal::signal(&section)?,
-        propagation: signal::propagation(&section)?,
+        propagation: signal::propagation(&section, standard)?,
         txop_limit: section.or(
             "txop-limit",
             usual.txop_limit,
@@ -94,8 +150,8 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         )?,
         eifs: section.or("eifs", usual.eifs, flag)?,
         capture: section.or("capture", usual.capture, flag)?,
-        ap_queue: section.or("ap-queue", DEFAULT_QUEUE, queue_limit)?,
-        station_queue: section.or("station-queue", DEFAULT_QUEUE, queue_limit)?,
+        ap_queue: queue(&section, "ap-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),
+        station_queue: queue(&section, "station-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),
     };
     section.finish()?;
     Ok(Some(parsed))

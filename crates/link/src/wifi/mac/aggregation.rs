@@ -13,6 +13,8 @@ pub(crate) struct AggregationLimits {
     max_mpdus: u32,
     max_octets: u32,
     mac_header_len: u32,
+    /// Octets before the MPDU in a PPDU of one.
+    single_overhead: u32,
 }
 
 impl AggregationLimits {
@@ -40,7 +42,13 @@ impl AggregationLimits {
             max_mpdus,
             max_octets: octets.min(within),
             mac_header_len,
+            single_overhead: phy.aggregation.map_or(0, |limits| limits.single.overhead()),
         }
+    }
+
+    /// Whether a PPDU of one MPDU has a delimiter too.
+    pub const fn delimits_single(&self) -> bool {
+        self.single_overhead > 0
     }
 
     /// Octets of the MPDU that carries an IP packet of `payload`.
@@ -53,7 +61,7 @@ impl AggregationLimits {
     #[inline]
     pub fn admit(&self, plan: &mut PpduPlan, len: u32) -> bool {
         if plan.mpdus == 0 {
-            plan.octets = len;
+            plan.octets = self.single_overhead + len;
         } else {
             // The subframes before this one are padded, the last is not.
             let octets = plan.padded_octets + MPDU_DELIMITER_LEN + len;

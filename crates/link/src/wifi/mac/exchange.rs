@@ -12,7 +12,7 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::interrupt::Interrupt;
-use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, Phy, subframe_len};
+use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, subframe_len};
 
 /// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
 const BEACON_LEN: u32 = 110;
@@ -46,6 +46,8 @@ pub(crate) struct Exchange {
     response_len: u32,
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
+    /// What its Duration field says: SIFS and a stock response.
+    reserves: Duration,
 }
 
 impl Outgoing {
@@ -107,7 +109,7 @@ impl<P: Payload> Bss<P> {
         };
         let end = at + duration;
         let response_at = end + self.phy.sifs + self.config.link_ack_delay;
-        let response_end = response_at + control.ppdu_duration(response_len);
+        let response = control.ppdu_duration(response_len);
         Exchange {
             from,
             to: peer.id,
@@ -117,7 +119,8 @@ impl<P: Payload> Bss<P> {
             end,
             response_at,
             response_len,
-            response_end,
+            response_end: response_at + response,
+            reserves: self.phy.sifs + response,
         }
     }
 
@@ -142,7 +145,7 @@ impl<P: Payload> Bss<P> {
         if !heard {
             // The sender times out before the time reserved by the Duration field is over, which
             // bystanders keep.
-            self.fail(exchange, exchange.end + self.ack_timeout());
+            self.fail(exchange, exchange.end + self.ack_timeout(exchange));
             self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
             return;
         }
@@ -212,18 +215,23 @@ impl<P: Payload> Bss<P> {
         let mut heard = false;
         let mut left = plan.mpdus;
         let mut octets_before = 0;
+        let delimited = sender.originator.is_delimited(plan);
         let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
         for mpdu in sender.originator.in_flight() {
             left -= 1;
-            let noisy = unheard
-                || sender.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, plan.mpdus > 1));
+            let noisy =
+                unheard || sender.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
             let lost = sender.data_loss.takes() || noisy;
             let starts_at = exchange.start + sender.originator.mode.time_before(octets_before);
             octets_before += subframe_len(mpdu.len);
             let errored = lost || starts_at < exchange.clear_from;
             heard |= !errored;
             if let Some(air) = &mut self.air {
-                let ampdu = (plan.mpdus > 1).then_some(AmpduPosition { reference, last: left == 0 });
+                let ampdu = delimited.then_some(AmpduPosition {
+                    reference,
+                    last: left == 0,
+                    single: plan.mpdus == 1,
+                });
                 let outcome = if errored { Outcome::Errored } else { Outcome::Received };
                 let frame = mpdu.frame(plan, ampdu);
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
@@ -330,8 +338,9 @@ impl<P: Payload> Bss<P> {
         Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(self.config.lifetime)
     }
 
-    fn ack_timeout(&self) -> Duration {
-        self.phy.ack_timeout() + self.config.link_ack_delay
+    fn ack_timeout(&self, exchange: &Exchange) -> Duration {
+        let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
+        self.phy.ack_timeout(&peer.originator.control_mode) + self.config.link_ack_delay
     }
 
     pub(crate) fn start_collision(&mut self, at: Instant, winners: &[(StationId, Outgoing)]) {
@@ -362,7 +371,7 @@ impl<P: Payload> Bss<P> {
         for exchange in &colliding {
             if captured.is_none_or(|captured| captured.from != exchange.from) {
                 self.record_collided(exchange);
-                self.fail(exchange, exchange.end + self.ack_timeout());
+                self.fail(exchange, exchange.end + self.ack_timeout(exchange));
             }
         }
         self.colliding = colliding;
@@ -377,7 +386,7 @@ impl<P: Payload> Bss<P> {
 
     pub(crate) fn start_beacon(&mut self, at: Instant) {
         self.book_idle(self.idle_use(), at);
-        let mode = Mode::ofdm(Phy::BASIC_RATES[0]).expect("basic rates are OFDM rates");
+        let mode = self.phy.beacon_mode();
         let until = at + mode.ppdu_duration(BEACON_LEN);
         for id in &self.active {
             self.stations[id.index()].contention.freeze(&self.idle, at, self.phy);
@@ -391,6 +400,7 @@ impl<P: Payload> Bss<P> {
                 at,
                 duration: until - at,
                 mode,
+                reserves: Duration::ZERO,
                 transmitter: StationId::AP,
                 receiver: None,
                 outcome: Outcome::Received,
@@ -417,9 +427,12 @@ impl<P: Payload> Bss<P> {
             Outgoing::Data { plan, .. } => {
                 self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
                 for (mpdu, position) in originator.in_flight().zip(1..) {
-                    let ampdu =
-                        AmpduPosition { reference: self.ampdu_reference, last: position == plan.mpdus };
-                    let frame = mpdu.frame(&plan, (plan.mpdus > 1).then_some(ampdu));
+                    let ampdu = AmpduPosition {
+                        reference: self.ampdu_reference,
+                        last: position == plan.mpdus,
+                        single: plan.mpdus == 1,
+                    };
+                    let frame = mpdu.frame(&plan, originator.is_delimited(&plan).then_some(ampdu));
                     air.push_back(exchange.air_frame(originator.mode, Outcome::Collided, frame));
                 }
             }
@@ -433,6 +446,7 @@ impl Exchange {
             at: self.start,
             duration: self.end - self.start,
             mode,
+            reserves: self.reserves,
             transmitter: self.from,
             receiver: Some(self.to),
             outcome,
@@ -445,6 +459,7 @@ impl Exchange {
             at: self.response_at,
             duration: self.response_end - self.response_at,
             mode,
+            reserves: Duration::ZERO,
             transmitter: self.to,
             receiver: Some(self.from),
             outcome: if lost { Outcome::Errored } else { Outcome::Received },

@@ -9,7 +9,7 @@ use super::aggregation::AggregationLimits;
 use super::block_ack::WINDOW;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
-use crate::queue::{DropTail, QueueLimit};
+use crate::queue::{Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
 use crate::wifi::phy::Mode;
 
@@ -66,6 +66,8 @@ pub(crate) struct PpduPlan {
     pub tcp_acks: u32,
     /// Packets dropped from the queue because they were too old.
     pub expired: u32,
+    /// Packets that the queue's discipline dropped.
+    pub discarded: u32,
     /// Packets remain queued for this destination beyond this PPDU.
     pub more_data: bool,
     /// The SYNC bit (HACK paper section 3.4): the last acknowledgment never came, and data goes on.
@@ -78,7 +80,7 @@ pub(crate) struct Originator<P> {
     pub mode: Mode,
     pub control_mode: Mode,
     limits: AggregationLimits,
-    queue: DropTail<P>,
+    queue: Queue<P>,
     window: VecDeque<Mpdu<P>>,
     next_sequence: u16,
     /// Waiting MPDUs in the window.
@@ -105,12 +107,12 @@ pub(crate) struct Settled {
 }
 
 impl<P: Payload> Originator<P> {
-    pub fn new(mode: Mode, control_mode: Mode, limits: AggregationLimits, queue: QueueLimit) -> Self {
+    pub fn new(mode: Mode, control_mode: Mode, limits: AggregationLimits, queue: QueueConfig) -> Self {
         Self {
             mode,
             control_mode,
             limits,
-            queue: DropTail::new(queue),
+            queue: Queue::new(queue),
             window: VecDeque::with_capacity(usize::from(WINDOW)),
             next_sequence: 0,
             waiting: 0,
@@ -138,12 +140,15 @@ impl<P: Payload> Originator<P> {
         self.queue.retract(unwanted)
     }
 
+    /// Queues `payload`; returns whether it was taken, and how many taken earlier were dropped for it.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
-        self.queue.push(now, payload)
+    pub fn enqueue(&mut self, now: Instant, payload: P) -> (bool, u32) {
+        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+        let taken = self.queue.push(now, payload, &mut |payload| losses.take(payload));
+        (taken, losses.count)
     }
 
-    pub fn queue(&self) -> &DropTail<P> {
+    pub fn queue(&self) -> &Queue<P> {
         &self.queue
     }
 
@@ -161,6 +166,11 @@ impl<P: Payload> Originator<P> {
         } else {
             Need::Nothing
         }
+    }
+
+    /// Whether each MPDU of `plan` stands behind a delimiter: in an A-MPDU, of one even for VHT.
+    pub fn is_delimited(&self, plan: &PpduPlan) -> bool {
+        plan.mpdus > 1 || self.limits.delimits_single()
     }
 
     /// Class of the PPDU built last: what a Block Ack Request asks about.
@@ -215,15 +225,17 @@ impl<P: Payload> Originator<P> {
         delay_of: &mut impl FnMut(Duration),
     ) {
         let window = self.limits.window;
-        while sequence_distance(self.window_start(), self.next_sequence) < window {
-            let Some(queued) = self.queue.front() else { break };
+        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+        loop {
+            let start = self.window.front().map_or(self.next_sequence, |mpdu| mpdu.sequence);
+            if sequence_distance(start, self.next_sequence) >= window {
+                break;
+            }
+            let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) else { break };
             if now.saturating_since(queued.at) > lifetime {
                 plan.expired += 1;
-                if let Some(queued) = self.queue.pop()
-                    && self.reports_acks
-                    && queued.payload.class() == PayloadClass::Ack
-                {
-                    self.settled_acks.push_back((queued.payload, false));
+                if let Some(queued) = self.queue.pop() {
+                    losses.report(queued.payload);
                 }
                 continue;
             }
@@ -245,6 +257,7 @@ impl<P: Payload> Originator<P> {
             self.next_sequence = sequence_add(self.next_sequence, 1);
             self.window.push_back(mpdu);
         }
+        plan.discarded += losses.count;
     }
 
     /// An ACK came for the one MPDU in flight.
@@ -346,6 +359,33 @@ impl<P: Payload> Originator<P> {
     /// MPDUs accepted and not settled, queued ones included.
     pub fn backlog(&self) -> usize {
         self.queue.len() + self.window.iter().filter(|mpdu| !mpdu.is_settled()).count()
+    }
+}
+
+/// Packets that a queue took and dropped: counts them, and keeps pure ACKs for who wants to know.
+struct Losses<'a, P> {
+    settled_acks: Option<&'a mut VecDeque<(P, bool)>>,
+    count: u32,
+}
+
+impl<'a, P: Payload> Losses<'a, P> {
+    #[inline]
+    fn new(reports_acks: bool, settled_acks: &'a mut VecDeque<(P, bool)>) -> Self {
+        Self { settled_acks: reports_acks.then_some(settled_acks), count: 0 }
+    }
+
+    /// One that the queue's discipline dropped.
+    fn take(&mut self, payload: P) {
+        self.count += 1;
+        self.report(payload);
+    }
+
+    fn report(&mut self, payload: P) {
+        if let Some(settled_acks) = &mut self.settled_acks
+            && payload.class() == PayloadClass::Ack
+        {
+            settled_acks.push_back((payload, false));
+        }
     }
 }
 

@@ -118,7 +118,9 @@ impl<P: Payload> Station<P> {
     /// Queues `payload` for a peer; false when the queue dropped it.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, peer: usize, payload: P) -> bool {
-        if !self.peers[peer].originator.enqueue(now, payload) {
+        let (taken, discarded) = self.peers[peer].originator.enqueue(now, payload);
+        self.counters.discarded_by_queue += u64::from(discarded);
+        if !taken {
             self.counters.dropped_by_queue += 1;
             return false;
         }
@@ -155,6 +157,7 @@ impl<P: Payload> Station<P> {
                         *time += delay;
                     });
                     self.counters.dropped_mpdus += u64::from(plan.expired);
+                    self.counters.discarded_by_queue += u64::from(plan.discarded);
                     if plan.mpdus > 0 {
                         return Some(Outgoing::Data { peer, plan });
                     }

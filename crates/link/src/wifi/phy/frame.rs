@@ -17,6 +17,11 @@ pub const BLOCK_ACK_LEN: u32 = 32;
 /// Block Ack Request frame.
 pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
 
+/// Request to send.
+pub const RTS_LEN: u32 = 20;
+/// Clear to send.
+pub const CTS_LEN: u32 = 14;
+
 /// Octets of the MPDU that carries `payload_len` octets of IP packet behind `mac_header_len`.
 pub const fn mpdu_len(mac_header_len: u32, payload_len: u32) -> u32 {
     mac_header_len + LLC_SNAP_LEN + payload_len + FCS_LEN

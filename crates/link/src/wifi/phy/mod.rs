@@ -3,14 +3,18 @@
 //! Nothing above this module knows what a symbol is. A standard is a row of [`Phy`] constants and
 //! a table of [`Mode`]s; adding one adds rows.
 
+mod choice;
 mod frame;
 mod mode;
+mod tables;
 
+pub use choice::{ModeChoice, UnknownRate};
 pub use frame::{
-    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, FCS_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
-    QOS_MAC_HEADER_LEN, mpdu_len, subframe_len,
+    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CTS_LEN, FCS_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN,
+    MPDU_DELIMITER_LEN, QOS_MAC_HEADER_LEN, RTS_LEN, mpdu_len, subframe_len,
 };
-pub use mode::{Mode, Modulation, UnknownRate};
+pub use mode::{Format, Mode, Preamble};
+pub use tables::Modulation;
 
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -19,19 +23,28 @@ use tacit_proto::units::{BitRate, Bytes, Duration};
 pub enum Standard {
     /// 802.11a: OFDM, 5 GHz, 20 MHz (802.11-2020 clause 17).
     A,
+    /// 802.11b: DSSS and CCK, 2.4 GHz (802.11-2020 clauses 15 and 16).
+    B,
+    /// 802.11g: ERP-OFDM beside the rates of 802.11b, 2.4 GHz (802.11-2020 clause 18).
+    G,
     /// 802.11n: HT-mixed, 5 GHz (802.11-2020 clause 19).
     N,
+    /// 802.11ac: VHT, 5 GHz (802.11-2020 clause 21).
+    Ac,
 }
 
 impl Standard {
     /// All of them, in the order they were published.
-    pub const ALL: [Self; 2] = [Self::A, Self::N];
+    pub const ALL: [Self; 5] = [Self::A, Self::B, Self::G, Self::N, Self::Ac];
 
     /// The name users write.
     pub const fn name(self) -> &'static str {
         match self {
             Self::A => "802.11a",
+            Self::B => "802.11b",
+            Self::G => "802.11g",
             Self::N => "802.11n",
+            Self::Ac => "802.11ac",
         }
     }
 
@@ -40,12 +53,71 @@ impl Standard {
         Self::ALL.into_iter().find(|standard| standard.name() == name)
     }
 
-    /// Its timing and limits.
+    /// Whether it is used at 2.4 GHz here, and has variants there.
+    pub const fn is_2_4_ghz(self) -> bool {
+        matches!(self, Self::B | Self::G)
+    }
+
+    /// Its timing and limits, in its usual variant.
     pub const fn phy(self) -> &'static Phy {
+        self.phy_as(Variant::of(self))
+    }
+
+    /// Its timing and limits in `variant`, which makes a difference at 2.4 GHz only.
+    pub const fn phy_as(self, variant: Variant) -> &'static Phy {
+        let preamble = matches!(variant.preamble, Preamble::Short) as usize;
         match self {
             Self::A => &Phy::A,
+            Self::B => &Phy::B[preamble],
+            Self::G => {
+                let slot = matches!(variant.slot, SlotTime::Short) as usize;
+                let basic = matches!(variant.basic_rates, BasicRates::Ofdm) as usize;
+                &Phy::G[4 * slot + 2 * basic + preamble]
+            }
             Self::N => &Phy::N,
+            Self::Ac => &Phy::AC,
         }
+    }
+}
+
+/// aSlotTime of ERP (802.11-2020 table 18-5): short only where every station can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotTime {
+    /// 9 us.
+    Short,
+    /// 20 us.
+    Long,
+}
+
+/// The rates every station of a basic service set must receive: control frames and beacons use them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BasicRates {
+    /// 6, 12 and 24 Mb/s: no station of 802.11b can join.
+    Ofdm,
+    /// 1, 2, 5.5 and 11 Mb/s.
+    Dsss,
+}
+
+/// What a basic service set at 2.4 GHz chooses of what its standard allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Slot time; 802.11b has the long one only.
+    pub slot: SlotTime,
+    /// Preamble of DSSS frames.
+    pub preamble: Preamble,
+    /// Basic rates; 802.11b has its own only.
+    pub basic_rates: BasicRates,
+}
+
+impl Variant {
+    /// What `standard` is used with unless somebody says otherwise: the long preamble, which every
+    /// receiver knows; 802.11g without stations of 802.11b.
+    pub const fn of(standard: Standard) -> Self {
+        let (slot, basic_rates) = match standard {
+            Standard::B => (SlotTime::Long, BasicRates::Dsss),
+            _ => (SlotTime::Short, BasicRates::Ofdm),
+        };
+        Self { slot, preamble: Preamble::Long, basic_rates }
     }
 }
 
@@ -69,6 +141,8 @@ pub struct Phy {
     pub cw_max: u32,
     /// QoS data frames and block acknowledgment with A-MPDU.
     pub aggregation: Option<AmpduLimits>,
+    /// What 2.4 GHz leaves to choose.
+    pub variant: Variant,
 }
 
 /// What an A-MPDU may hold at most.
@@ -80,6 +154,28 @@ pub struct AmpduLimits {
     pub mpdus: u32,
     /// Longest PPDU in the air (aPPDUMaxTime).
     pub ppdu: Duration,
+    /// What a PPDU of one MPDU looks like.
+    pub single: SingleMpdu,
+}
+
+/// A PPDU of one MPDU, where A-MPDUs exist; an ACK answers it either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SingleMpdu {
+    /// The MPDU alone.
+    Plain,
+    /// An A-MPDU of it, its delimiter saying that it is the only one: VHT knows nothing else (S-MPDU,
+    /// 802.11-2020 clauses 9.7.1 and 10.12.7).
+    Delimited,
+}
+
+impl SingleMpdu {
+    /// Octets before the MPDU.
+    pub const fn overhead(self) -> u32 {
+        match self {
+            Self::Plain => 0,
+            Self::Delimited => MPDU_DELIMITER_LEN,
+        }
+    }
 }
 
 impl Phy {
@@ -93,23 +189,76 @@ impl Phy {
         cw_min: 15,
         cw_max: 1023,
         aggregation: None,
+        variant: Variant::of(Standard::A),
     };
+
+    /// 802.11-2020 tables 15-5 and 16-4, by preamble: long, short.
+    const B: [Self; 2] = [Self::b(Preamble::Long), Self::b(Preamble::Short)];
+
+    const fn b(preamble: Preamble) -> Self {
+        Self {
+            standard: Standard::B,
+            slot: Duration::from_micros(20),
+            sifs: Duration::from_micros(10),
+            cw_min: 31,
+            variant: Variant { preamble, ..Variant::of(Standard::B) },
+            ..Self::A
+        }
+    }
+
+    /// 802.11-2020 table 18-5, by slot time (long, short), basic rates (DSSS, OFDM) and preamble (long,
+    /// short).
+    const G: [Self; 8] = [
+        Self::g(SlotTime::Long, BasicRates::Dsss, Preamble::Long),
+        Self::g(SlotTime::Long, BasicRates::Dsss, Preamble::Short),
+        Self::g(SlotTime::Long, BasicRates::Ofdm, Preamble::Long),
+        Self::g(SlotTime::Long, BasicRates::Ofdm, Preamble::Short),
+        Self::g(SlotTime::Short, BasicRates::Dsss, Preamble::Long),
+        Self::g(SlotTime::Short, BasicRates::Dsss, Preamble::Short),
+        Self::g(SlotTime::Short, BasicRates::Ofdm, Preamble::Long),
+        Self::g(SlotTime::Short, BasicRates::Ofdm, Preamble::Short),
+    ];
+
+    const fn g(slot: SlotTime, basic_rates: BasicRates, preamble: Preamble) -> Self {
+        Self {
+            standard: Standard::G,
+            slot: Duration::from_micros(match slot {
+                SlotTime::Short => 9,
+                SlotTime::Long => 20,
+            }),
+            sifs: Duration::from_micros(10),
+            variant: Variant { slot, preamble, basic_rates },
+            ..Self::A
+        }
+    }
 
     /// 802.11-2020 table 19-25, EDCA best effort of table 9-155, A-MPDU limit of clause 9.4.2.55.3.
     const N: Self = Self {
         standard: Standard::N,
-        slot: Duration::from_micros(9),
-        sifs: Duration::from_micros(16),
         aifs_slots: 3,
         counts_busy_slot: true,
-        cw_min: 15,
-        cw_max: 1023,
         aggregation: Some(AmpduLimits {
             bytes: Bytes(65_535),
             mpdus: 64,
             // The 12-bit length of L-SIG ends here (clause 19.4.3).
             ppdu: Duration::from_micros(5_484),
+            single: SingleMpdu::Plain,
         }),
+        variant: Variant::of(Standard::N),
+        ..Self::A
+    };
+
+    /// 802.11-2020 table 21-29, EDCA best effort of table 9-155, A-MPDU limit of clause 9.4.2.157.2.
+    const AC: Self = Self {
+        standard: Standard::Ac,
+        aggregation: Some(AmpduLimits {
+            bytes: Bytes(1_048_575),
+            mpdus: 64,
+            ppdu: Duration::from_micros(5_484),
+            single: SingleMpdu::Delimited,
+        }),
+        variant: Variant::of(Standard::Ac),
+        ..Self::N
     };
 
     /// Idle time before backoff: DIFS or AIFS\[BE\].
@@ -122,11 +271,10 @@ impl Phy {
         self.sifs + self.slot
     }
 
-    /// How long a transmitter waits after its PPDU for the start of a response: SIFS, a slot, and
-    /// the time a receiver needs to notice one (802.11-2020 clause 10.3.2.11; aRxPHYStartDelay of
-    /// OFDM, table 17-21).
-    pub fn ack_timeout(&self) -> Duration {
-        self.sifs + self.slot + Duration::from_micros(20)
+    /// How long a transmitter waits after its PPDU for the start of a response in `control` mode: SIFS, a
+    /// slot, and the time a receiver needs to notice one (802.11-2020 clause 10.3.2.11).
+    pub fn ack_timeout(&self, control: &Mode) -> Duration {
+        self.sifs + self.slot + control.rx_start_delay()
     }
 
     /// Header octets of a data MPDU before LLC/SNAP: QoS data where the standard aggregates.
@@ -134,22 +282,51 @@ impl Phy {
         if self.aggregation.is_some() { QOS_MAC_HEADER_LEN } else { MAC_HEADER_LEN }
     }
 
-    /// Rates every station must receive, lowest first: control frames use them.
-    pub const BASIC_RATES: [BitRate; 3] =
-        [BitRate::from_mbps(6), BitRate::from_mbps(12), BitRate::from_mbps(24)];
-
-    /// The mode of the control response to a frame sent at `data`: the highest basic rate not above
-    /// the non-HT reference rate of its modulation (802.11-2020 clause 10.6.6.5.2 and table 10-10).
-    pub fn control_mode(&self, data: &Mode) -> Mode {
-        let reference = data.non_ht_reference_rate();
-        let rate = Self::BASIC_RATES.into_iter().rev().find(|rate| *rate <= reference);
-        Mode::ofdm(rate.unwrap_or(Self::BASIC_RATES[0])).expect("basic rates are OFDM rates")
+    /// The control mode of this standard at `rate`: legacy OFDM, and at 2.4 GHz what its table has.
+    pub fn legacy_mode(&self, rate: BitRate) -> Option<Mode> {
+        let dsss = || Mode::dsss(rate, self.variant.preamble);
+        match self.standard {
+            Standard::B => dsss(),
+            Standard::G => Mode::erp_ofdm(rate).or_else(dsss),
+            Standard::A | Standard::N | Standard::Ac => Mode::ofdm(rate),
+        }
     }
 
-    /// Extended interframe space: SIFS, an ACK at the lowest basic rate, then DIFS or AIFS
-    /// (802.11-2020 clause 10.3.2.3.7).
+    /// Basic rates of OFDM: the mandatory ones.
+    pub const OFDM_BASIC_RATES: [BitRate; 3] =
+        [BitRate::from_mbps(6), BitRate::from_mbps(12), BitRate::from_mbps(24)];
+    /// Basic rates of DSSS: all of 802.11b.
+    pub const DSSS_BASIC_RATES: [BitRate; 4] =
+        [BitRate::from_mbps(1), BitRate::from_mbps(2), BitRate::from_kbps(5_500), BitRate::from_mbps(11)];
+
+    /// The mode of the control response to a frame sent at `data`: the highest basic or mandatory rate of
+    /// its own kind, DSSS or OFDM, not above the non-HT reference rate of its modulation (802.11-2020
+    /// clause 10.6.6.5.2 and table 10-10).
+    pub fn control_mode(&self, data: &Mode) -> Mode {
+        let reference = data.non_ht_reference_rate();
+        let rates: &[BitRate] = match data.format {
+            Format::Dsss => &Self::DSSS_BASIC_RATES,
+            _ => &Self::OFDM_BASIC_RATES,
+        };
+        let rate = rates.iter().rev().find(|rate| **rate <= reference).unwrap_or(&rates[0]);
+        self.legacy_mode(*rate).expect("basic rates are rates of the standard")
+    }
+
+    /// The mode of beacons: the lowest basic rate.
+    pub fn beacon_mode(&self) -> Mode {
+        let rate = match self.variant.basic_rates {
+            BasicRates::Ofdm => Self::OFDM_BASIC_RATES[0],
+            BasicRates::Dsss => Self::DSSS_BASIC_RATES[0],
+        };
+        self.legacy_mode(rate).expect("basic rates are rates of the standard")
+    }
+
+    /// Extended interframe space: SIFS, an ACK at the lowest mandatory rate of the PHY, then DIFS or AIFS
+    /// (802.11-2020 clause 10.3.2.3.7). At 2.4 GHz that rate is 1 Mb/s whatever the basic rates are.
     pub fn eifs(&self) -> Duration {
-        let slowest = Mode::ofdm(Self::BASIC_RATES[0]).expect("basic rates are OFDM rates");
+        let rate =
+            if self.standard.is_2_4_ghz() { Self::DSSS_BASIC_RATES[0] } else { Self::OFDM_BASIC_RATES[0] };
+        let slowest = self.legacy_mode(rate).expect("mandatory rates are rates of the standard");
         self.sifs + slowest.ppdu_duration(ACK_LEN) + self.aifs()
     }
 }
@@ -162,7 +339,23 @@ mod tests {
     fn aifs_is_what_the_standard_says() {
         assert_eq!(Standard::A.phy().aifs(), Duration::from_micros(34));
         assert_eq!(Standard::N.phy().aifs(), Duration::from_micros(43));
-        assert_eq!(Standard::A.phy().eifs(), Duration::from_micros(16 + 44 + 34));
+        assert_eq!(Standard::Ac.phy().aifs(), Duration::from_micros(43));
+        assert_eq!(Standard::B.phy().aifs(), Duration::from_micros(50));
+        assert_eq!(Standard::G.phy().aifs(), Duration::from_micros(28));
+        let long = Variant { slot: SlotTime::Long, ..Variant::of(Standard::G) };
+        assert_eq!(Standard::G.phy_as(long).aifs(), Duration::from_micros(50));
+    }
+
+    /// SIFS, an ACK of 14 octets at the lowest mandatory rate (44 us at 6 Mb/s, 192 + 112 at 1 Mb/s with
+    /// the long preamble), DIFS or AIFS.
+    #[test]
+    fn eifs_is_what_the_standard_says_of_each_phy() {
+        let eifs = |standard: Standard| standard.phy().eifs().as_micros();
+        assert_eq!(eifs(Standard::A), 16 + 44 + 34);
+        assert_eq!(eifs(Standard::N), 16 + 44 + 43);
+        assert_eq!(eifs(Standard::Ac), 16 + 44 + 43);
+        assert_eq!(eifs(Standard::B), 10 + 304 + 50);
+        assert_eq!(eifs(Standard::G), 10 + 304 + 28);
     }
 
     #[test]
@@ -173,5 +366,30 @@ mod tests {
             phy.control_mode(&mode).rate().as_bps() / 1_000_000
         };
         assert_eq!([control(15), control(30), control(45), control(60), control(150)], [6, 12, 12, 24, 24]);
+    }
+
+    #[test]
+    fn control_responses_are_of_the_kind_of_the_data() {
+        let control = |standard: Standard, kbps: u64| {
+            let mode = Mode::for_rate(standard, BitRate::from_kbps(kbps)).unwrap();
+            let control = standard.phy().control_mode(&mode);
+            (control.format, control.rate().as_bps() / 1_000, control.ppdu_duration(ACK_LEN).as_micros())
+        };
+        // 256-QAM answers at 24 Mb/s as all of 16-QAM and above does.
+        assert_eq!(control(Standard::Ac, 866_700), (Format::Ofdm, 24_000, 28));
+        assert_eq!(control(Standard::G, 54_000), (Format::ErpOfdm, 24_000, 28 + 6));
+        assert_eq!(control(Standard::G, 11_000), (Format::Dsss, 11_000, 192 + 11));
+        assert_eq!(control(Standard::B, 5_500), (Format::Dsss, 5_500, 192 + 21));
+        assert_eq!(control(Standard::B, 1_000), (Format::Dsss, 1_000, 192 + 112));
+    }
+
+    #[test]
+    fn beacons_go_at_the_lowest_basic_rate() {
+        let beacon = |standard: Standard| standard.phy().beacon_mode().rate();
+        assert_eq!(beacon(Standard::B), BitRate::from_mbps(1));
+        assert_eq!(beacon(Standard::G), BitRate::from_mbps(6));
+        let mixed = Variant { basic_rates: BasicRates::Dsss, ..Variant::of(Standard::G) };
+        assert_eq!(Standard::G.phy_as(mixed).beacon_mode().rate(), BitRate::from_mbps(1));
+        assert_eq!(beacon(Standard::Ac), BitRate::from_mbps(6));
     }
 }

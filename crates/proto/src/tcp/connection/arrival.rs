@@ -168,7 +168,7 @@ impl Connection {
         }
         self.sender.set_window(window, seq, ack);
         let mss = self.sender.mss;
-        self.sender.establish(&self.config, mss, self.agreed.sack, syn_lost);
+        self.sender.establish(now, &self.config, mss, self.agreed.sack, syn_lost);
         self.syn_due = false;
         self.state = if self.sender.fin_end().is_some() { State::FinWait1 } else { State::Established };
         self.events.push_back(Event::Connected);

@@ -298,7 +298,7 @@ impl Connection {
         self.timers.set(Timer::TimeWait, now + self.config.time_wait);
     }
 
-    fn on_retransmit_timer(&mut self) {
+    fn on_retransmit_timer(&mut self, now: Instant) {
         let alive = match self.state {
             State::SynSent | State::SynReceived => {
                 self.syn_due = true;
@@ -306,7 +306,7 @@ impl Connection {
                 self.sender.rtt.back_off();
                 self.syn_retries <= MAX_RETRIES
             }
-            _ => self.sender.on_retransmit_timeout(&mut self.counters),
+            _ => self.sender.on_retransmit_timer(now, &mut self.timers, &mut self.counters),
         };
         if !alive {
             self.end(Event::TimedOut);
@@ -329,7 +329,7 @@ impl Endpoint for Connection {
 
     fn handle_timeout(&mut self, now: Instant) {
         if self.timers.take_expired(Timer::Retransmit, now) {
-            self.on_retransmit_timer();
+            self.on_retransmit_timer(now);
         }
         if self.timers.take_expired(Timer::Persist, now) && !self.sender.on_persist_timeout() {
             self.end(Event::TimedOut);

@@ -2,20 +2,24 @@
 //! loss is in `recovery`, what to send next in `transmit`.
 
 mod delivery;
+mod rack_tlp;
 mod recovery;
 mod transmit;
 
 use super::config::Config;
 use super::congestion::{AckSample, Controller, Start};
 use super::counters::Counters;
+use super::dsack::{self, CopyLedger};
 use super::pacing::Pacer;
 use super::position::Position;
+use super::rack::{LossDetection, Rack};
 use super::ranges::Range;
 use super::rtt::RttEstimator;
 use super::sack::{DUP_THRESH, Scoreboard};
 use super::segment::{Flags, Segment, TIMESTAMP_TICK};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
+use rack_tlp::{ProbeAnswer, RackTlp};
 
 /// Retransmissions of the same data before the connection is given up (RFC 9293 section 3.8.3's R2;
 /// Linux tcp_retries2).
@@ -24,7 +28,7 @@ pub(crate) const MAX_RETRIES: u32 = 15;
 /// The timers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// RTO (RFC 6298).
+    /// RTO (RFC 6298); with RACK-TLP also its probe and its reordering timer.
     Retransmit,
     /// Zero-window probe and SWS override (RFC 9293 section 3.8.6.1).
     Persist,
@@ -131,6 +135,9 @@ pub(crate) struct Sender {
     pub congestion: Controller,
     pacer: Option<Pacer>,
     phase: Phase,
+    /// Where RACK-TLP detects loss.
+    rack_tlp: Option<RackTlp>,
+    copies: CopyLedger,
     dup_acks: u32,
     /// Without SACK: octets that duplicate ACKs say have left the network.
     inferred: u64,
@@ -175,6 +182,8 @@ impl Sender {
             congestion: Controller::new(config, u32::from(config.mss()), Start::default()),
             pacer: None,
             phase: Phase::Open,
+            rack_tlp: None,
+            copies: CopyLedger::default(),
             dup_acks: 0,
             inferred: 0,
             recover: iss,
@@ -191,7 +200,7 @@ impl Sender {
     }
 
     /// The handshake is done: segments carry `mss` octets and `use_sack` was agreed on.
-    pub fn establish(&mut self, config: &Config, mss: u32, use_sack: bool, syn_lost: bool) {
+    pub fn establish(&mut self, now: Instant, config: &Config, mss: u32, use_sack: bool, syn_lost: bool) {
         self.mss = mss;
         self.use_sack = use_sack;
         let start = Start { seed: self.snd_una.wire().0, rtt: self.rtt.smoothed() };
@@ -201,6 +210,11 @@ impl Sender {
         self.recover = self.snd_una - 1;
         self.window_limited_until = self.snd_una;
         self.retries = 0;
+        if use_sack && config.loss_detection == LossDetection::RackTlp {
+            self.board.watch_times(Rack::new(self.snd_una, self.rtt.smoothed(), now));
+            // Linux, too, budgets its least timeout for a delayed ACK.
+            self.rack_tlp = Some(RackTlp::new(config.rto_min));
+        }
         if syn_lost {
             // "If the SYN or SYN/ACK is lost, the initial window ... MUST be one segment" (RFC 5681
             // section 3.1).
@@ -261,12 +275,13 @@ impl Sender {
         let prior_una = self.snd_una;
         let flight = self.flight().min(self.congestion.cwnd());
         let prior_pipe = self.begin_delivery(arrived.now);
+        if let Some(rack) = self.board.rack() {
+            rack.begin_ack(arrived.now, arrived.echoed);
+        }
         let news = if self.use_sack { self.mark_sacked(segment, ack, counters) } else { 0 };
         // RFC 5681 section 2's definition, for connections without SACK.
-        let duplicate = ack == prior_una
-            && !self.board.is_empty()
-            && segment.sequence_len() == 0
-            && window == self.snd_wnd;
+        let repeats = ack == prior_una && segment.sequence_len() == 0 && window == self.snd_wnd;
+        let duplicate = repeats && !self.board.is_empty();
         self.update_window(window, seq, ack, timers);
         self.unanswered = 0;
         if window == 0 {
@@ -287,10 +302,17 @@ impl Sender {
                 self.inferred = (self.inferred + u64::from(self.mss)).min(self.board.pipe());
             }
         }
-        if self.board.any_sacked() {
+        if self.board.any_sacked() && self.rack_tlp.is_none() {
             self.board.detect_lost(self.mss);
         }
-        self.react(flight, ack, sample, counters);
+        let dsack = self.use_sack && !segment.sack.is_empty() && self.note_duplicate(segment, ack, counters);
+        self.react(arrived.now, flight, ack, sample, counters);
+        if self.rack_tlp.is_some() {
+            self.look_at_times(arrived.now, flight, timers, counters);
+            let bare_duplicate = repeats && segment.sack.is_empty();
+            let answer = ProbeAnswer { dsack, bare_duplicate };
+            self.after_ack(arrived, ack > prior_una, answer, flight, timers);
+        }
         if let Some(prior_pipe) = prior_pipe {
             self.finish_delivery(prior_pipe, arrived, segment);
         }
@@ -328,6 +350,22 @@ impl Sender {
         news
     }
 
+    /// Whether the ACK reports that a copy of ours was needless (RFC 2883).
+    fn note_duplicate(&mut self, segment: &Segment, ack: Position, counters: &mut Counters) -> bool {
+        let Some(range) = dsack::reported(&segment.sack, ack, self.snd_nxt, self.max_window) else {
+            return false;
+        };
+        if !self.copies.believes(range.len().div_ceil(u64::from(self.mss))) {
+            return false;
+        }
+        counters.dsacks_received += 1;
+        let snd_nxt = self.snd_nxt;
+        if let Some(rack) = self.board.rack() {
+            rack.on_dsack(ack, snd_nxt);
+        }
+        true
+    }
+
     /// "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))" (RFC 9293 section
     /// 3.10.7.4): old segments do not move the window.
     fn update_window(&mut self, window: u64, seq: Position, ack: Position, timers: &mut Timers) {
@@ -356,10 +394,13 @@ impl Sender {
             covered.oldest_rtt.or_else(|| disambiguate(covered.ambiguous_for?, arrived.echoed?))
         {
             self.rtt.sample(rtt);
+            if let Some(tlp) = &mut self.rack_tlp {
+                tlp.measured = true;
+            }
         }
         // "When an ACK is received that acknowledges new data, restart the retransmission timer"
         // (RFC 6298 section 5.3).
-        timers.set(Timer::Retransmit, now + self.rtt.rto());
+        self.restart_timeout(now, timers);
         AckSample {
             now,
             acked: covered.octets,

@@ -5,11 +5,13 @@ use crate::tcp::congestion::AckSample;
 use crate::tcp::counters::Counters;
 use crate::tcp::position::Position;
 use crate::tcp::sack::DUP_THRESH;
+use crate::units::Instant;
 
 impl Sender {
     /// Moves between phases and lets the window grow.
     pub(super) fn react(
         &mut self,
+        now: Instant,
         flight: u64,
         ack: Position,
         sample: Option<AckSample>,
@@ -32,6 +34,7 @@ impl Sender {
                 if ack >= point {
                     self.phase = Phase::Open;
                     self.recover = ack;
+                    self.rack_recovered();
                 }
             }
             Phase::Open => {
@@ -42,12 +45,16 @@ impl Sender {
             }
         }
         if self.phase == Phase::Open && self.should_recover() {
-            self.enter_recovery(flight, counters);
+            self.enter_recovery(now, flight, counters);
         }
     }
 
     /// Three duplicate ACKs, or the first segment found lost (RFC 6675 section 5 steps (1), (2)).
+    /// RACK looks at times, after this.
     fn should_recover(&mut self) -> bool {
+        if self.rack_tlp.is_some() {
+            return false;
+        }
         if self.board.next_lost().is_some() {
             return true;
         }
@@ -58,10 +65,13 @@ impl Sender {
     }
 
     /// RFC 6675 section 5 step (4).
-    fn enter_recovery(&mut self, flight: u64, counters: &mut Counters) {
+    pub(super) fn enter_recovery(&mut self, now: Instant, flight: u64, counters: &mut Counters) {
         self.phase = Phase::Recovery(self.snd_nxt);
         self.congestion.on_loss(flight);
-        self.board.mark_first_lost();
+        if self.rack_tlp.is_none() {
+            self.board.mark_first_lost();
+        }
+        self.forget_probe(now);
         if !self.use_sack {
             // "plus 3*SMSS": the segments that sent the duplicates (RFC 5681 section 3.2 step 3).
             self.inferred = u64::from(DUP_THRESH * self.mss).min(self.board.pipe());
@@ -76,11 +86,18 @@ impl Sender {
         self.recover = self.snd_una;
         self.resend_first = false;
         self.inferred = 0;
+        self.rack_recovered();
         if !self.use_sack && !self.congestion.sets_window_itself() {
             // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
             // (RFC 6582 section 3.2 step 3).
             let mss = u64::from(self.mss);
             self.congestion.limit(self.flight().max(mss) + mss);
+        }
+    }
+
+    fn rack_recovered(&mut self) {
+        if let Some(rack) = self.board.rack() {
+            rack.on_recovered();
         }
     }
 
@@ -94,7 +111,7 @@ impl Sender {
     }
 
     /// The retransmission timer expired. False when the connection should be given up.
-    pub fn on_retransmit_timeout(&mut self, counters: &mut Counters) -> bool {
+    pub(super) fn on_retransmit_timeout(&mut self, now: Instant, counters: &mut Counters) -> bool {
         if self.board.is_empty() {
             return true;
         }
@@ -105,7 +122,12 @@ impl Sender {
         counters.timeouts += 1;
         self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
         self.rtt.back_off();
-        self.board.mark_all_lost();
+        if self.rack_tlp.is_some() {
+            self.board.mark_overdue_lost(now, self.rtt.smoothed());
+        } else {
+            self.board.mark_all_lost();
+        }
+        self.forget_probe(now);
         self.phase = Phase::Timeout(self.snd_nxt);
         self.recover = self.snd_nxt;
         self.dup_acks = 0;

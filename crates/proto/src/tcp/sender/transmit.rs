@@ -6,6 +6,15 @@ use crate::tcp::position::Position;
 use crate::tcp::sack::Resend;
 use crate::units::Instant;
 
+/// How much may be on its way besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// What the congestion window says.
+    Window,
+    /// One segment more than that: a loss probe.
+    Beyond,
+}
+
 impl Sender {
     /// The next octets to send at `now`.
     #[inline]
@@ -24,7 +33,10 @@ impl Sender {
         // "Every time a packet containing data is sent, if the timer is not running, start it"
         // (RFC 6298 section 5.1).
         if timers.get(Timer::Retransmit).is_none() {
-            timers.set(Timer::Retransmit, now + self.rtt.rto());
+            self.restart_timeout(now, timers);
+        }
+        if self.rack_tlp.is_some() {
+            self.schedule_probe(now, timers);
         }
         Some(outgoing)
     }
@@ -40,7 +52,7 @@ impl Sender {
                     self.rescue_after = lost.end();
                 }
                 // The first copy was sent long ago; this one deserves a full timeout (RFC 6675 section 6).
-                timers.set(Timer::Retransmit, now + self.rtt.rto());
+                self.restart_timeout_behind(now, timers);
                 return Some(self.resend(lost, now, counters));
             }
             if !self.has_room(self.mss) {
@@ -48,14 +60,20 @@ impl Sender {
                 return None;
             }
             if let Some(lost) = self.board.next_lost() {
+                if self.rack_tlp.is_some() && lost.start == self.snd_una {
+                    self.restart_timeout_behind(now, timers);
+                }
                 return Some(self.resend(lost, now, counters));
             }
+        } else if let Some(probe) = self.next_probe(now, timers, counters) {
+            return Some(probe);
         }
-        if let Some(fresh) = self.next_fresh(now, timers, counters) {
+        if let Some(fresh) = self.next_fresh(now, timers, counters, Limit::Window) {
             return Some(fresh);
         }
         if let Phase::Recovery(point) = self.phase
             && self.use_sack
+            && self.rack_tlp.is_none()
             && self.has_room(self.mss)
         {
             if let Some(hole) = self.board.next_below_sacked() {
@@ -91,10 +109,11 @@ impl Sender {
         Some(self.outgoing_again(last, counters))
     }
 
-    fn outgoing_again(&self, segment: Resend, counters: &mut Counters) -> Outgoing {
+    pub(super) fn outgoing_again(&mut self, segment: Resend, counters: &mut Counters) -> Outgoing {
         let payload_end = segment.end().min(self.data_end);
         let payload = payload_end.saturating_since(segment.start) as u32;
         counters.segments_retransmitted += 1;
+        self.copies.on_copy();
         counters.bytes_retransmitted += u64::from(payload);
         Outgoing {
             start: segment.start,
@@ -106,7 +125,13 @@ impl Sender {
 
     /// New data, within the congestion window, the peer's window and the send buffer.
     #[inline]
-    fn next_fresh(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
+    pub(super) fn next_fresh(
+        &mut self,
+        now: Instant,
+        timers: &mut Timers,
+        counters: &mut Counters,
+        limit: Limit,
+    ) -> Option<Outgoing> {
         let unsent = self.unsent();
         let fin_waits = self.closing && self.snd_nxt <= self.data_end;
         if unsent == 0 && !fin_waits {
@@ -125,7 +150,7 @@ impl Sender {
             return None;
         }
         self.restart_if_idle(now, counters);
-        if !self.has_room(payload) {
+        if limit == Limit::Window && !self.has_room(payload) {
             self.window_limited_until = self.snd_nxt;
             return None;
         }

@@ -1,0 +1,297 @@
+//! The simulator's TCP against Linux's, through the same hop: either may send, either may receive. Both
+//! understand each other octet by octet, and goodput is the kernel's.
+//!
+//! Our end is a host of its own behind a TUN device, which the kernel of its side routes to. The near end
+//! opens the connection and asks for as many seconds as it wants; data flows from the far end.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::process::Command;
+use std::time::Instant as WallInstant;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrIn};
+use tacit_live::Tun;
+use tacit_proto::Endpoint as _;
+use tacit_proto::packet::{IpHeader, Packet, Transport};
+use tacit_proto::tcp::{AckPolicy, Config, Congestion, Connection, Ends, Flags, Segment, State};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_proto::wire::payload::Stream;
+use tacit_proto::wire::{self, address};
+
+use super::conformance::steady_bps;
+use super::helper;
+use super::support::{machine, say, valid_report};
+
+/// The ends, near and far; the lower number opens connections.
+const HOSTS: [HostId; 2] = [HostId(1), HostId(2)];
+const FLOW: FlowId = FlowId(0);
+/// Of a transfer; the first is slow start and does not count.
+const SECONDS: u64 = 8;
+/// Between the stacks' goodput (issue: 10 %).
+const TOLERANCE: f64 = 0.1;
+/// Octets our source keeps written ahead.
+const AHEAD: u64 = 1 << 20;
+/// How the congestion control is told to our end.
+const CONGESTION_VARIABLE: &str = "TACIT_TEST_CONGESTION";
+
+/// Our end's initial sequence number: numbers wrap early in every transfer.
+const ISS: SeqNumber = SeqNumber(u32::MAX - 70_000);
+
+/// The octets of every stream here: what our end sends from the far side.
+fn pattern(from: u64, len: usize) -> Vec<u8> {
+    let [destination, source] = HOSTS;
+    let ip = IpHeader::default();
+    let transport = Transport::Tcp(Segment::default());
+    let stream = Stream::of(&Packet { flow: FLOW, source, destination, ip, transport });
+    (from..).take(len).map(|place| stream.octet((ISS + 1 + place as u32).0)).collect()
+}
+
+fn ip_of(host: HostId) -> String {
+    address::ipv4(host).unwrap().map(|part| part.to_string()).join(".")
+}
+
+/// Runs `ip` with these words.
+fn ip(words: &str) -> String {
+    let output = Command::new("ip").args(words.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Makes `here` known on this side, and the way to `there`; packets for `here` leave by `device`.
+fn set_up(here: HostId, there: HostId, device: &str) {
+    let peer = std::env::var("TACIT_PEER").unwrap();
+    let found = ip(&format!("route get {peer}"));
+    let hop = found.split_whitespace().skip_while(|word| *word != "dev").nth(1).unwrap();
+    let congestion = std::env::var(CONGESTION_VARIABLE).unwrap();
+    let (here, there) = (ip_of(here), ip_of(there));
+    if device == "lo" {
+        ip(&format!("address add {here}/32 dev lo"));
+        ip(&format!("route add {there} via {peer} dev {hop} src {here} quickack 1 congctl {congestion}"));
+    } else {
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        ip(&format!("link set dev {device} up"));
+        ip(&format!("route add {here} dev {device}"));
+        ip(&format!("route add {there} via {peer} dev {hop}"));
+    }
+}
+
+/// A host whose TCP is ours.
+struct OwnHost {
+    tun: Tun,
+    tcp: Connection,
+    epoch: WallInstant,
+    /// Of the peer's octets: the next that was not seen.
+    verified: u64,
+    /// Sequence number of the peer's first octet.
+    first: Option<SeqNumber>,
+    /// Of the packet on its way out.
+    bytes: Vec<u8>,
+}
+
+impl OwnHost {
+    fn new(make: impl FnOnce(Config, Ends, SeqNumber, Instant) -> Connection, here: HostId) -> Self {
+        let there = if here == HOSTS[0] { HOSTS[1] } else { HOSTS[0] };
+        let tun = Tun::create().unwrap();
+        set_up(here, there, tun.name());
+        let congestion = match std::env::var(CONGESTION_VARIABLE).unwrap().as_str() {
+            "cubic" => Congestion::Cubic,
+            "reno" => Congestion::NewReno,
+            other => panic!("our TCP has no {other}"),
+        };
+        // The kernel's end acknowledges each packet too; the hop thins both alike.
+        let ack_policy = AckPolicy::every(1);
+        let config = Config { congestion, ack_policy, ..Config::default() };
+        let ends = Ends { flow: FLOW, local: here, remote: there };
+        let tcp = make(config, ends, ISS, Instant::ZERO);
+        #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+        let epoch = WallInstant::now();
+        Self { tun, tcp, epoch, verified: 0, first: None, bytes: Vec::new() }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO + Duration::from_nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// Takes in what waits, sends what may be sent, then waits for either.
+    fn turn(&mut self) {
+        let mut buffer = [0; 2_048];
+        while let Some(len) = self.tun.receive(&mut buffer).unwrap() {
+            let (packet, content) = match wire::decode_foreign(&buffer[..len]) {
+                Ok(decoded) => decoded,
+                // Neighbour discovery and the like.
+                Err(_) if buffer[0] >> 4 == 6 => continue,
+                Err(error) => panic!("Linux sent {:02x?}: {error}", &buffer[..len]),
+            };
+            if let Transport::Tcp(segment) = packet.transport {
+                if segment.flags.contains(Flags::SYN) {
+                    self.first = Some(segment.seq + 1);
+                }
+                self.verify(segment.seq, content);
+            }
+            self.tcp.handle_packet(self.now(), packet);
+            self.send();
+        }
+        if self.tcp.poll_timeout().is_some_and(|at| at <= self.now()) {
+            self.tcp.handle_timeout(self.now());
+        }
+        self.send();
+        let wait =
+            self.tcp.poll_timeout().map_or(100_000_000, |at| at.saturating_since(self.now()).as_nanos());
+        // Whole milliseconds, and none for less: a pacer wants to be called in time.
+        let wait = PollTimeout::from((wait / 1_000_000).min(100) as u8);
+        poll(&mut [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)], wait).unwrap();
+    }
+
+    fn send(&mut self) {
+        while let Some(packet) = self.tcp.poll_transmit(self.now()) {
+            self.bytes.clear();
+            wire::encode_into(&packet, &mut self.bytes).unwrap();
+            self.tun.send(&self.bytes);
+        }
+        while self.tcp.poll_event().is_some() {}
+    }
+
+    /// Every octet must be the one its place says, however often it comes.
+    fn verify(&mut self, seq: SeqNumber, content: &[u8]) {
+        let Some(first) = self.first.filter(|_| !content.is_empty()) else { return };
+        // The place is near what was seen so far, which the 32 bits do not say alone.
+        let ahead = i64::from((seq - (first + self.verified as u32)) as i32);
+        let place = self.verified.checked_add_signed(ahead).unwrap();
+        assert_eq!(pattern(place, content.len()), content, "octets from {place} on");
+        self.verified = self.verified.max(place + content.len() as u64);
+    }
+}
+
+/// Goodput in bits per second of a transfer from the program `far` to the program `near`.
+fn goodput_bps(hop: &[&str], congestion: &str, [near, far]: [&str; 2], seed: &str) -> Option<f64> {
+    let variable = format!("{CONGESTION_VARIABLE}={congestion}");
+    let program = |name| [vec!["env".to_owned(), variable.clone()], helper::words("own_tcp", name)].concat();
+    let (near, far) = (program(near), program(far));
+    let mut words = [&["--json", "--acks", "2", "--seed", seed], hop, &["--"]].concat();
+    words.extend(near.iter().map(String::as_str));
+    words.extend(["--server", "--"]);
+    words.extend(far.iter().map(String::as_str));
+    let report = valid_report(&words)?;
+    Some(steady_bps(&report["transfer"]["down"]))
+}
+
+/// Who receives and who sends.
+const KERNELS: [&str; 2] = ["kernel_receives", "kernel_sends"];
+const OWN_SENDER: [&str; 2] = ["kernel_receives", "own_sends"];
+const OWN_RECEIVER: [&str; 2] = ["own_receives", "kernel_sends"];
+
+/// The body of every case: transfers over equal hops, the same packets lost. Where one differs, the mean over
+/// more seeds counts.
+fn stacks_agree(hop: &[&str], congestion: &str) {
+    let Some(_machine) = machine(&[]) else { return };
+    let mut sums = [0.0; 3];
+    for seed in ["1", "2", "3"] {
+        for (sum, programs) in sums.iter_mut().zip([KERNELS, OWN_SENDER, OWN_RECEIVER]) {
+            let Some(goodput) = goodput_bps(hop, congestion, programs, seed) else { return };
+            *sum += goodput;
+        }
+        if differences(sums).iter().all(|difference| difference.abs() <= TOLERANCE) {
+            break;
+        }
+    }
+    let [sender, receiver] = differences(sums).map(|difference| difference * 100.0);
+    say(&format!(
+        "{hop:?} {congestion}: against Linux to Linux, our sender {sender:+.1} %, our receiver {receiver:+.1} %"
+    ));
+    assert!(differences(sums).iter().all(|difference| difference.abs() <= TOLERANCE), "{sums:?}");
+}
+
+/// Of our sender's and our receiver's goodput from the kernels'.
+fn differences([kernels, sender, receiver]: [f64; 3]) -> [f64; 2] {
+    [sender / kernels - 1.0, receiver / kernels - 1.0]
+}
+
+/// One segment in a thousand over 42 ms: the window decides, not the link.
+const LOSSY: &[&str] = &["wlan-11a-54", "--set", "wired.loss=0.1 %", "--set", "wired.delay=20 ms"];
+
+#[test]
+fn cubic_over_a_clean_hop() {
+    stacks_agree(&["wlan-11n-150"], "cubic");
+}
+
+#[test]
+fn reno_over_a_clean_hop() {
+    stacks_agree(&["wlan-11n-150"], "reno");
+}
+
+#[test]
+fn cubic_through_loss() {
+    stacks_agree(LOSSY, "cubic");
+}
+
+#[test]
+fn reno_through_loss() {
+    stacks_agree(LOSSY, "reno");
+}
+
+#[test]
+#[ignore = "runs inside a hop"]
+fn kernel_receives() {
+    set_up(HOSTS[0], HOSTS[1], "lo");
+    // What our host would use: the port of the flow.
+    let ports = [15_536, address::SERVICE_PORT];
+    let socket = socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).unwrap();
+    let addresses =
+        [0, 1].map(|end| SockaddrIn::from(SocketAddrV4::new(ip_of(HOSTS[end]).parse().unwrap(), ports[end])));
+    socket::bind(socket.as_raw_fd(), &addresses[0]).unwrap();
+    socket::connect(socket.as_raw_fd(), &addresses[1]).unwrap();
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+    let start = WallInstant::now();
+    let (mut place, mut buffer) = (0, vec![0; 1 << 16]);
+    while start.elapsed().as_secs() < SECONDS {
+        let len = stream.read(&mut buffer).unwrap();
+        assert_ne!(len, 0, "the source ended early");
+        assert!(pattern(place, len) == buffer[..len], "octets from {place} on");
+        place += len as u64;
+    }
+    stream.shutdown(Shutdown::Both).unwrap();
+}
+
+#[test]
+#[ignore = "runs inside a hop"]
+fn kernel_sends() {
+    set_up(HOSTS[1], HOSTS[0], "lo");
+    let listener = TcpListener::bind((ip_of(HOSTS[1]), address::SERVICE_PORT)).unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    // The pattern does not repeat; a piece is made while the last one is sent.
+    let mut place = 0;
+    while let Ok(len) = stream.write(&pattern(place, 1 << 14)) {
+        place += len as u64;
+    }
+}
+
+#[test]
+#[ignore = "runs inside a hop"]
+fn own_receives() {
+    let mut host = OwnHost::new(Connection::connect, HOSTS[0]);
+    while host.epoch.elapsed().as_secs() < SECONDS {
+        host.turn();
+    }
+    assert!(host.tcp.delivered_bytes() > 0);
+    host.tcp.abort();
+    host.turn();
+}
+
+#[test]
+#[ignore = "runs inside a hop"]
+fn own_sends() {
+    let listen = |config, ends, iss, _| Connection::listen(config, ends, iss);
+    let mut host = OwnHost::new(listen, HOSTS[1]);
+    // The kernel does not know that somebody listens; a shell starts its command when it does.
+    let _ready = UdpSocket::bind("0.0.0.0:0").unwrap();
+    loop {
+        if host.tcp.state() == State::Established {
+            host.tcp.write(AHEAD.saturating_sub(host.tcp.unsent()));
+        }
+        host.turn();
+    }
+}

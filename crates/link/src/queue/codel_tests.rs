@@ -1,0 +1,190 @@
+use super::*;
+use crate::payload::PayloadClass;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Numbered {
+    number: u32,
+    capable: bool,
+    marked: bool,
+}
+
+impl Payload for Numbered {
+    fn len(&self) -> Bytes {
+        Bytes(1_500)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+    fn mark_congestion(&mut self) -> bool {
+        self.marked |= self.capable;
+        self.capable
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+/// A queue under the settings of RFC 8289, and what became of what was put in.
+struct Harness {
+    queue: CoDel<Numbered>,
+    arrived: u32,
+    dropped: Vec<(u64, u32)>,
+    marked: Vec<u32>,
+}
+
+impl Harness {
+    fn new() -> Self {
+        let queue = CoDel::new(QueueLimit::default(), CoDelConfig::INTERNET);
+        Self { queue, arrived: 0, dropped: Vec::new(), marked: Vec::new() }
+    }
+
+    fn arrive(&mut self, ms: u64, count: u32, capable: bool) {
+        for _ in 0..count {
+            let number = self.arrived;
+            self.arrived += 1;
+            assert!(self.queue.push(at(ms), Numbered { number, capable, marked: false }));
+        }
+    }
+
+    /// Takes one packet at `ms`.
+    fn take(&mut self, ms: u64) -> Option<u32> {
+        let dropped = &mut self.dropped;
+        self.queue.front(at(ms), &mut |payload: Numbered| dropped.push((ms, payload.number)))?;
+        let payload = self.queue.pop()?.payload;
+        if payload.marked {
+            self.marked.push(payload.number);
+        }
+        Some(payload.number)
+    }
+
+    /// One packet arrives and one is taken, each millisecond, behind a standing queue.
+    fn keep_up(&mut self, from_ms: u64, to_ms: u64, capable: bool) {
+        for ms in from_ms..to_ms {
+            self.arrive(ms, 1, capable);
+            self.take(ms).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_control_law_is_the_interval_over_the_square_root() {
+    // RFC 8289 section 5.6 with an interval of 100 ms; roots to ten places.
+    let known = [
+        (1, 100_000_000),
+        (2, 70_710_678),
+        (3, 57_735_026),
+        (4, 50_000_000),
+        (10, 31_622_776),
+        (100, 10_000_000),
+        (10_000, 1_000_000),
+        (1_000_000, 100_000),
+    ];
+    for (count, nanos) in known {
+        let got = pause(Duration::from_millis(100), count).as_nanos();
+        assert!(got.abs_diff(nanos) <= 1, "count {count}: {got} ns instead of {nanos}");
+    }
+}
+
+#[test]
+fn newton_finds_every_root() {
+    let exact = |count: u32| (f64::from(count).sqrt().recip() * 2_f64.powi(32)) as i64;
+    let counts = (2..5_000).chain((1..32).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]));
+    for count in counts.filter(|count| *count > 1).chain([u32::MAX]) {
+        let off = (i64::from(inverse_sqrt(count)) - exact(count)).abs();
+        assert!(off <= 4, "count {count}: {off} / 2^32 off");
+    }
+}
+
+#[test]
+fn a_short_burst_passes() {
+    let mut h = Harness::new();
+    h.arrive(0, 50, false);
+    // Delay is above 5 ms from the sixth packet on, but not for 100 ms.
+    let taken: Vec<_> = (0..50).filter_map(|ms| h.take(ms)).collect();
+    assert_eq!(taken, (0..50).collect::<Vec<_>>());
+    assert!(h.dropped.is_empty());
+}
+
+#[test]
+fn a_standing_queue_is_dropped_from_ever_more_often() {
+    let mut h = Harness::new();
+    // A queue of 20 ms that does not go away.
+    h.arrive(0, 20, false);
+    h.keep_up(0, 400, false);
+    let times: Vec<_> = h.dropped.iter().map(|(ms, _)| *ms).collect();
+    // The packet taken at 5 ms is the first that waited 5 ms. An interval later comes the first drop, then
+    // one after 100, 70.7, 57.7 and 50 ms, each noticed at the next millisecond.
+    assert_eq!(times, [105, 205, 276, 334, 384]);
+    // Packets go at the head: at 105 ms the 106th leaves, and the one behind it is sent.
+    assert_eq!(h.dropped[0].1, 105);
+}
+
+#[test]
+fn dropping_ends_when_the_queue_does() {
+    let mut h = Harness::new();
+    h.arrive(0, 20, false);
+    h.keep_up(0, 250, false);
+    assert_eq!(h.dropped.len(), 2);
+    // The sender stops: the queue drains, and what comes later is not its fault.
+    let mut ms = 250;
+    while h.take(ms).is_some() {
+        ms += 1;
+    }
+    h.arrive(300, 3, false);
+    h.keep_up(300, 390, false);
+    assert_eq!(h.dropped.len(), 2);
+}
+
+#[test]
+fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
+    let mut h = Harness::new();
+    h.arrive(0, 20, false);
+    h.keep_up(0, 400, false);
+    let before = h.dropped.len();
+    // Gone for 50 ms, then back: the first drop after an interval as ever, the second sooner than one.
+    let mut ms = 400;
+    while h.take(ms).is_some() {
+        ms += 1;
+    }
+    h.arrive(450, 20, false);
+    h.keep_up(450, 750, false);
+    let times: Vec<_> = h.dropped[before..].iter().map(|(ms, _)| *ms).collect();
+    assert_eq!(times[0], 555);
+    // Four of the five drops were made since dropping began the last time: 100 / sqrt(4).
+    assert_eq!(times[1], 605, "{times:?}");
+}
+
+#[test]
+fn what_understands_ecn_is_marked_and_stays() {
+    let mut h = Harness::new();
+    h.arrive(0, 20, true);
+    h.keep_up(0, 400, true);
+    assert!(h.dropped.is_empty());
+    // The packets that were dropped in the story above, give or take those that now remain.
+    assert_eq!(h.marked, [105, 205, 276, 334, 384]);
+    assert_eq!(h.queue.marks(), 5);
+}
+
+#[test]
+fn one_packet_is_no_queue() {
+    let mut h = Harness::new();
+    for ms in 0..50 {
+        // Each waits for 20 ms, with one more behind it.
+        h.arrive(20 * ms, 1, false);
+        if ms > 0 {
+            assert!(h.take(20 * ms).is_some());
+        }
+    }
+    assert!(h.dropped.is_empty());
+}
+
+#[test]
+fn retracted_packets_are_gone_wherever_they_are() {
+    let mut h = Harness::new();
+    h.arrive(0, 4, false);
+    h.queue.front(at(0), &mut |_| {});
+    assert_eq!(h.queue.retract(|payload| payload.number % 2 == 0), 2);
+    assert_eq!(h.queue.len(), 2);
+    assert_eq!([h.take(1), h.take(2), h.take(3)], [Some(1), Some(3), None]);
+}

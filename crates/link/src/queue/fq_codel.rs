@@ -1,0 +1,204 @@
+//! FQ-CoDel: flows take turns by octets, those that just began before those that have a queue, and CoDel
+//! works on each (RFC 8290).
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::{Bytes, Instant};
+
+use super::codel::{Control, Fifo};
+use super::{FqCoDelConfig, QueueLimit, Queued};
+use crate::payload::Payload;
+
+/// Stands for a bucket without a flow yet.
+const UNUSED: u16 = u16::MAX;
+
+/// The queue of one bucket.
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    fifo: Fifo<P>,
+    control: Control,
+    /// Octets it may still send in this turn; below zero it has borrowed.
+    credit: i64,
+    /// Among the new or the old flows.
+    listed: bool,
+}
+
+/// Queues of flows under one limit.
+#[derive(Clone, Debug)]
+pub struct FqCoDel<P> {
+    limit: QueueLimit,
+    config: FqCoDelConfig,
+    /// Which entry of `flows` a bucket has.
+    buckets: Vec<u16>,
+    /// Of the buckets used so far.
+    flows: Vec<Flow<P>>,
+    /// Flows that had nothing queued before, in order of arrival.
+    new: VecDeque<u16>,
+    /// The others that have something to send, in the order of their turns.
+    old: VecDeque<u16>,
+    /// Decided on, and not taken yet.
+    next: Option<Queued<P>>,
+    packets: usize,
+    bytes: Bytes,
+    largest: Bytes,
+    peak: usize,
+}
+
+impl<P: Payload> FqCoDel<P> {
+    /// An empty queue.
+    pub fn new(limit: QueueLimit, config: FqCoDelConfig) -> Self {
+        Self {
+            limit,
+            config,
+            buckets: vec![UNUSED; usize::from(config.flows.max(1))],
+            flows: Vec::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            next: None,
+            packets: 0,
+            bytes: Bytes(0),
+            largest: Bytes(0),
+            peak: 0,
+        }
+    }
+
+    /// Never refuses: what does not fit makes the longest flow lose its oldest packets.
+    pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
+        let len = payload.len();
+        let fits = self.has_room(len);
+        let index = self.flow_of(payload.flow_hash());
+        let flow = &mut self.flows[usize::from(index)];
+        if !flow.listed {
+            flow.listed = true;
+            flow.credit = i64::from(self.config.quantum);
+            self.new.push_back(index);
+        }
+        flow.fifo.push(Queued { payload, at: now });
+        self.packets += 1;
+        self.bytes += len;
+        self.largest = self.largest.max(len);
+        if !fits {
+            while !self.limit.admits(self.packets.saturating_sub(1), self.bytes, Bytes(0))
+                && self.drop_from_longest(dropped)
+            {}
+        }
+        self.peak = self.peak.max(self.packets);
+        true
+    }
+
+    pub(super) fn has_room(&self, len: Bytes) -> bool {
+        self.limit.admits(self.packets, self.bytes, len)
+    }
+
+    /// The flow of the bucket that `hash` falls into.
+    fn flow_of(&mut self, hash: u64) -> u16 {
+        // Fibonacci hashing: flow numbers that follow each other spread over the buckets.
+        let spread = (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        let count = self.buckets.len();
+        let bucket = &mut self.buckets[(spread * count) >> 32];
+        if *bucket == UNUSED {
+            *bucket = self.flows.len() as u16;
+            self.flows.push(Flow {
+                fifo: Fifo::new(),
+                control: Control::default(),
+                credit: 0,
+                listed: false,
+            });
+        }
+        *bucket
+    }
+
+    /// Drops the oldest packet of the flow that has most octets waiting; false where nothing waits
+    /// (RFC 8290 section 4.1; one packet at a time, as mac80211 does).
+    fn drop_from_longest(&mut self, dropped: &mut impl FnMut(P)) -> bool {
+        let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes());
+        let Some(queued) = longest.and_then(|flow| flow.fifo.pop()) else { return false };
+        self.packets -= 1;
+        self.bytes -= queued.payload.len();
+        dropped(queued.payload);
+        true
+    }
+
+    pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
+        if self.next.is_none() {
+            self.next = self.dequeue(now, dropped);
+        }
+        self.next.as_ref()
+    }
+
+    /// RFC 8290 section 4.2. What it returns still counts as waiting.
+    fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<Queued<P>> {
+        loop {
+            let was_new = !self.new.is_empty();
+            let list = if was_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let flow = &mut self.flows[usize::from(index)];
+            if flow.credit <= 0 {
+                flow.credit += i64::from(self.config.quantum);
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let (packets, bytes) = (&mut self.packets, &mut self.bytes);
+            let mut gone = |payload: P| {
+                *packets -= 1;
+                *bytes -= payload.len();
+                dropped(payload);
+            };
+            let codel = &self.config.codel;
+            if let Some(queued) = flow.control.dequeue(codel, self.largest, &mut flow.fifo, now, &mut gone) {
+                flow.credit -= queued.payload.len().0 as i64;
+                return Some(queued);
+            }
+            list.pop_front();
+            if was_new && !self.old.is_empty() {
+                // Once around before it may be new again: a flow cannot starve others by stopping often.
+                self.old.push_back(index);
+            } else {
+                flow.listed = false;
+            }
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
+        let queued = self.next.take()?;
+        self.packets -= 1;
+        self.bytes -= queued.payload.len();
+        Some(queued)
+    }
+
+    pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
+        let before = self.packets;
+        if self.next.as_ref().is_some_and(|queued| unwanted(&queued.payload)) {
+            self.pop();
+        }
+        let (packets, bytes) = (&mut self.packets, &mut self.bytes);
+        for flow in &mut self.flows {
+            flow.fifo.retract(&mut unwanted, &mut |len| {
+                *packets -= 1;
+                *bytes -= len;
+            });
+        }
+        before - self.packets
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets
+    }
+
+    pub(super) fn peak(&self) -> usize {
+        self.peak
+    }
+
+    pub(super) fn reset_peak(&mut self) {
+        self.peak = self.packets;
+    }
+
+    pub(super) fn marks(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.control.marks).sum()
+    }
+}
+
+#[cfg(test)]
+#[path = "fq_codel_tests.rs"]
+mod tests;

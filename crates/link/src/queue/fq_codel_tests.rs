@@ -1,0 +1,160 @@
+use super::*;
+use crate::payload::PayloadClass;
+use tacit_proto::units::Duration;
+
+/// A packet of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Of {
+    flow: u64,
+    number: u32,
+    octets: u64,
+}
+
+impl Payload for Of {
+    fn len(&self) -> Bytes {
+        Bytes(self.octets)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+    fn flow_hash(&self) -> u64 {
+        self.flow
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+fn queue(packets: Option<u32>, quantum: u32) -> FqCoDel<Of> {
+    let config = FqCoDelConfig { quantum, ..FqCoDelConfig::MAC80211 };
+    FqCoDel::new(QueueLimit { packets, bytes: None }, config)
+}
+
+fn push(queue: &mut FqCoDel<Of>, flow: u64, numbers: core::ops::Range<u32>, octets: u64) -> Vec<Of> {
+    let mut dropped = Vec::new();
+    for number in numbers {
+        assert!(queue.push(at(0), Of { flow, number, octets }, &mut |payload| dropped.push(payload)));
+    }
+    dropped
+}
+
+/// Flow and number of the next `count` packets.
+fn take(queue: &mut FqCoDel<Of>, ms: u64, count: usize) -> Vec<(u64, u32)> {
+    let mut next = || {
+        queue.front(at(ms), &mut |_| panic!("nothing is dropped"))?;
+        queue.pop().map(|queued| (queued.payload.flow, queued.payload.number))
+    };
+    (0..count).map_while(|_| next()).collect()
+}
+
+#[test]
+fn flows_take_turns() {
+    let mut queue = queue(None, 1_500);
+    push(&mut queue, 1, 0..3, 1_500);
+    push(&mut queue, 2, 0..3, 1_500);
+    assert_eq!(take(&mut queue, 0, 9), [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]);
+    assert_eq!(queue.len(), 0);
+}
+
+#[test]
+fn turns_are_counted_in_octets() {
+    let mut queue = queue(None, 1_500);
+    push(&mut queue, 1, 0..4, 1_500);
+    push(&mut queue, 2, 0..40, 150);
+    let taken = take(&mut queue, 0, 22);
+    // Ten small packets weigh as much as a large one.
+    assert_eq!(taken.iter().filter(|(flow, _)| *flow == 1).count(), 2);
+}
+
+#[test]
+fn a_sparse_flow_goes_first() {
+    let mut queue = queue(None, 300);
+    push(&mut queue, 1, 0..50, 1_500);
+    assert_eq!(take(&mut queue, 0, 3), [(1, 0), (1, 1), (1, 2)]);
+    // An ACK of a flow that has nothing else does not wait behind 47 packets.
+    push(&mut queue, 2, 0..1, 52);
+    assert_eq!(take(&mut queue, 0, 2), [(2, 0), (1, 3)]);
+    // Nor does its next one, when it comes after its turn is over.
+    push(&mut queue, 2, 1..2, 52);
+    assert_eq!(take(&mut queue, 0, 1), [(2, 1)]);
+}
+
+#[test]
+fn a_flow_that_stops_for_a_moment_is_not_new_again() {
+    let mut queue = queue(None, 1_500);
+    push(&mut queue, 1, 0..50, 300);
+    push(&mut queue, 2, 0..1, 52);
+    // Flow 1 has a turn of five packets, flow 2 one packet; it runs dry and goes behind flow 1.
+    assert_eq!(take(&mut queue, 0, 7), [(1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (2, 0), (1, 5)]);
+    // As a new flow its next packet would leave at once.
+    push(&mut queue, 2, 1..2, 52);
+    assert_eq!(take(&mut queue, 0, 5), [(1, 6), (1, 7), (1, 8), (1, 9), (2, 1)]);
+}
+
+#[test]
+fn a_full_queue_takes_from_the_longest_flow() {
+    let mut queue = queue(Some(10), 1_500);
+    assert!(push(&mut queue, 1, 0..9, 1_500).is_empty());
+    assert!(push(&mut queue, 2, 0..1, 1_500).is_empty());
+    assert!(!queue.has_room(Bytes(1)));
+    let dropped = push(&mut queue, 2, 1..3, 1_500);
+    // Flow 1 pays, with its oldest.
+    assert_eq!(dropped.iter().map(|of| (of.flow, of.number)).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
+    assert_eq!((queue.len(), queue.peak()), (10, 10));
+}
+
+#[test]
+fn codel_works_on_each_flow_by_itself() {
+    let mut queue = queue(None, 1_500);
+    let mut dropped = Vec::new();
+    let mut number = 0;
+    let mut arrive = |queue: &mut FqCoDel<Of>, ms, flow, count| {
+        for _ in 0..count {
+            queue.push(at(ms), Of { flow, number, octets: 1_500 }, &mut |_| panic!("there is room"));
+            number += 1;
+        }
+    };
+    arrive(&mut queue, 0, 1, 100);
+    for ms in 0..600 {
+        // One packet leaves each millisecond; flow 1 stands, flow 2 sends one packet every ten.
+        arrive(&mut queue, ms, 1, 1);
+        if ms % 10 == 0 {
+            arrive(&mut queue, ms, 2, 1);
+        }
+        queue.front(at(ms), &mut |payload| dropped.push(payload.flow)).unwrap();
+        queue.pop().unwrap();
+    }
+    assert!(dropped.len() > 3, "{dropped:?}");
+    assert!(dropped.iter().all(|flow| *flow == 1), "{dropped:?}");
+}
+
+proptest::proptest! {
+    /// Whatever happens, each packet comes out once, each flow in order, and the books balance.
+    #[test]
+    fn nothing_is_made_or_lost(steps in proptest::collection::vec((0_u64..5, 0_u32..4, 40_u64..1500), 1..400)) {
+        let mut queue = queue(Some(20), 300);
+        let (mut pushed, mut gone) = (0_u32, 0_usize);
+        let mut last = [None; 5];
+        for (ms, (flow, action, octets)) in (0_u64..).zip(steps) {
+            let now = at(ms * 7);
+            let mut dropped = 0;
+            let mut count = |_| dropped += 1;
+            if action == 0 {
+                if queue.front(now, &mut count).is_some() {
+                    let payload = queue.pop().expect("there is a front").payload;
+                    gone += 1;
+                    let last = &mut last[payload.flow as usize];
+                    proptest::prop_assert!(*last < Some(payload.number));
+                    *last = Some(payload.number);
+                }
+            } else {
+                queue.push(now, Of { flow, number: pushed, octets }, &mut count);
+                pushed += 1;
+            }
+            gone += dropped;
+            proptest::prop_assert_eq!(queue.len() + gone, pushed as usize);
+            proptest::prop_assert!(queue.len() <= 20);
+        }
+    }
+}

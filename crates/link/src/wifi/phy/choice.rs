@@ -1,0 +1,178 @@
+//! Which mode users mean: a rate, and what else they say where a rate is ambiguous.
+
+use core::fmt;
+
+use tacit_proto::units::BitRate;
+
+use super::mode::{Mode, Preamble};
+use super::tables::{DSSS, HT_MCS, MCS, OFDM};
+use super::{Standard, Variant};
+
+/// What users say of the mode they mean; of those that agree with all of it the first of
+/// [`Mode::all_of`] is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModeChoice {
+    /// Bits per second in the data field, exact to the 0.1 Mb/s that tables print.
+    pub rate: Option<BitRate>,
+    /// Index in the standard's table: HT 0 to 31, VHT 0 to 9.
+    pub mcs: Option<u8>,
+    /// Spatial streams.
+    pub streams: Option<u8>,
+    /// Channel width in MHz.
+    pub width_mhz: Option<u16>,
+    /// Guard interval of 400 ns, or of 800.
+    pub short_guard_interval: Option<bool>,
+}
+
+/// A rate that the standard's table does not hold, or not with what else was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRate {
+    /// Which table.
+    pub standard: Standard,
+    /// What was asked for.
+    pub choice: ModeChoice,
+    /// The rates there are beside the rest of what was asked for, ascending; all of the standard's where
+    /// the rest fits nothing.
+    pub allowed: Vec<BitRate>,
+}
+
+impl UnknownRate {
+    /// What is wrong, without what is allowed.
+    pub fn what(&self) -> String {
+        format!("{} has no {}", self.standard.name(), self.choice)
+    }
+}
+
+impl fmt::Display for UnknownRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; it has", self.what())?;
+        for (i, rate) in self.allowed.iter().enumerate() {
+            write!(f, "{} {rate}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownRate {}
+
+impl fmt::Display for ModeChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said = Vec::new();
+        said.extend(self.rate.map(|rate| format!("rate {rate}")));
+        said.extend(self.mcs.map(|mcs| format!("MCS {mcs}")));
+        said.extend(self.streams.map(|streams| format!("{streams} stream{}", plural(streams))));
+        said.extend(self.width_mhz.map(|width| format!("{width} MHz")));
+        said.extend(
+            self.short_guard_interval
+                .map(|short| format!("{} guard interval", if short { "short" } else { "long" })),
+        );
+        f.write_str(&said.join(" with "))
+    }
+}
+
+const fn plural(count: u8) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Exact to what tables print.
+const fn printed(rate: BitRate) -> u64 {
+    (rate.as_bps() + 50_000) / 100_000
+}
+
+impl ModeChoice {
+    /// That rate, whatever else.
+    pub const fn rate(rate: BitRate) -> Self {
+        Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, short_guard_interval: None }
+    }
+
+    fn fits_rate(&self, mode: &Mode) -> bool {
+        self.rate.is_none_or(|rate| printed(rate) == printed(mode.rate()))
+    }
+
+    fn fits_rest(&self, mode: &Mode) -> bool {
+        self.mcs.is_none_or(|mcs| mode.mcs == Some(mcs))
+            && self.streams.is_none_or(|streams| mode.streams == streams)
+            && self.width_mhz.is_none_or(|width| mode.width_mhz == width)
+            && self.short_guard_interval.is_none_or(|short| mode.short_guard_interval == short)
+    }
+}
+
+impl Mode {
+    /// Every mode of `standard`, as [`Mode::all_of`] its usual variant.
+    pub fn all(standard: Standard) -> Vec<Self> {
+        Self::all_of(standard, Variant::of(standard))
+    }
+
+    /// Every mode of `standard`, those that a rate shall name first: the widths the papers use before
+    /// others, short guard intervals before long ones, fewer streams before more.
+    pub fn all_of(standard: Standard, variant: Variant) -> Vec<Self> {
+        match standard {
+            Standard::A => ofdm_rates().filter_map(Self::ofdm).collect(),
+            Standard::B => dsss_modes(variant.preamble).collect(),
+            Standard::G => {
+                ofdm_rates().filter_map(Self::erp_ofdm).chain(dsss_modes(variant.preamble)).collect()
+            }
+            Standard::N => {
+                let mut modes = Vec::new();
+                for streams in 1..=4 {
+                    for (forty, short) in [(true, true), (true, false), (false, true), (false, false)] {
+                        modes.extend((0..HT_MCS).filter_map(|mcs| Self::ht(mcs, streams, forty, short)));
+                    }
+                }
+                modes
+            }
+            Standard::Ac => {
+                let mut modes = Vec::new();
+                for width_mhz in [80, 40, 20, 160] {
+                    for short in [true, false] {
+                        for streams in 1..=4 {
+                            let mcs = 0..MCS.len() as u8;
+                            modes.extend(mcs.filter_map(|mcs| Self::vht(mcs, streams, width_mhz, short)));
+                        }
+                    }
+                }
+                modes
+            }
+        }
+    }
+
+    /// The mode of `standard` whose rate is `rate`, exact to the 0.1 Mb/s that tables print.
+    ///
+    /// # Errors
+    /// [`UnknownRate`], naming the rates there are.
+    pub fn for_rate(standard: Standard, rate: BitRate) -> Result<Self, UnknownRate> {
+        Self::choose(standard, Variant::of(standard), ModeChoice::rate(rate))
+    }
+
+    /// The mode of `standard` that `choice` means.
+    ///
+    /// # Errors
+    /// [`UnknownRate`], naming the rates there are.
+    pub fn choose(standard: Standard, variant: Variant, choice: ModeChoice) -> Result<Self, UnknownRate> {
+        let modes = Self::all_of(standard, variant);
+        if let Some(mode) = modes.iter().find(|mode| choice.fits_rate(mode) && choice.fits_rest(mode)) {
+            return Ok(*mode);
+        }
+        let rates = |fits: &dyn Fn(&Self) -> bool| {
+            let fitting = modes.iter().filter(|mode| fits(mode));
+            let mut rates: Vec<_> =
+                fitting.map(|mode| BitRate::from_bps(printed(mode.rate()) * 100_000)).collect();
+            rates.sort_unstable();
+            rates.dedup();
+            rates
+        };
+        let mut allowed = rates(&|mode| choice.fits_rest(mode));
+        if allowed.is_empty() {
+            allowed = rates(&|_| true);
+        }
+        Err(UnknownRate { standard, choice, allowed })
+    }
+}
+
+fn ofdm_rates() -> impl Iterator<Item = BitRate> {
+    OFDM.iter().map(|(mbps, _)| BitRate::from_mbps(*mbps))
+}
+
+fn dsss_modes(preamble: Preamble) -> impl Iterator<Item = Mode> {
+    DSSS.iter().filter_map(move |(kbps, ..)| Mode::dsss(BitRate::from_kbps(*kbps), preamble))
+}

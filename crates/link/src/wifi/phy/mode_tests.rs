@@ -1,0 +1,204 @@
+use tacit_proto::units::{BitRate, Duration};
+
+use super::super::{ModeChoice, Standard, Variant};
+use super::*;
+
+#[test]
+fn rates_are_the_tables() {
+    let mbps = |standard| {
+        let mut rates: Vec<_> =
+            Mode::all(standard).iter().map(|mode| mode.rate().as_bps() / 100_000).collect();
+        rates.sort_unstable();
+        rates.dedup();
+        rates
+    };
+    assert_eq!(mbps(Standard::A), [60, 90, 120, 180, 240, 360, 480, 540]);
+    let n = mbps(Standard::N);
+    for rate in [65, 150, 300, 600, 1350, 1500, 3000, 4500, 6000] {
+        assert!(n.contains(&rate), "{rate} is missing from {n:?}");
+    }
+}
+
+#[test]
+fn one_hundred_fifty_is_forty_mhz_short_guard_one_stream() {
+    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
+    assert_eq!((mode.mcs, mode.streams, mode.width_mhz, mode.short_guard_interval), (Some(7), 1, 40, true));
+}
+
+#[test]
+fn durations_known_from_the_standard() {
+    let at = |standard, mbps| Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap();
+    let us = |mode: Mode, octets| mode.ppdu_duration(octets).as_micros();
+    // 802.11a: 20 us, then 4 us per 4 * rate bits.
+    assert_eq!(us(at(Standard::A, 54), 1536), 248);
+    assert_eq!(us(at(Standard::A, 24), 14), 28);
+    assert_eq!(us(at(Standard::A, 24), 32), 32);
+    assert_eq!(us(at(Standard::A, 6), 14), 44);
+    // 1500 octets at 150 Mb/s: 80 us of data field (HACK paper section 1), 36 of preamble, 4-us rounding.
+    let n150 = at(Standard::N, 150);
+    assert_eq!(n150.rate().time_for(tacit_proto::units::Bytes(1500)).as_micros(), 80);
+    assert_eq!(us(n150, 1500), 36 + 84);
+    // Two encoders above 300 Mb/s, four training fields at four streams.
+    let n600 = at(Standard::N, 600);
+    assert_eq!(n600.preamble().as_micros(), 48);
+    assert_eq!(n600.encoders(), 2);
+}
+
+#[test]
+fn octets_within_inverts_the_duration() {
+    for standard in Standard::ALL {
+        for mode in Mode::all(standard) {
+            for limit_us in [100, 1_000, 4_000] {
+                let limit = Duration::from_micros(limit_us);
+                let octets = mode.octets_within(limit);
+                assert!(octets == 0 || mode.ppdu_duration(octets) <= limit, "{mode:?}");
+                assert!(mode.ppdu_duration(octets + 1) > limit, "{mode:?} {octets}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_rate_names_the_known_ones() {
+    let error = Mode::for_rate(Standard::A, BitRate::from_mbps(55)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "802.11a has no rate 55Mbps; it has 6Mbps, 9Mbps, 12Mbps, 18Mbps, 24Mbps, 36Mbps, 48Mbps, 54Mbps"
+    );
+}
+
+/// 802.11-2020 table 21-30 and following, at 80 MHz and the short guard interval: the rates of
+/// one to four streams, and of the widest channel.
+#[test]
+fn vht_rates_are_the_tables() {
+    let rate = |mcs, streams, width, short| {
+        Mode::vht(mcs, streams, width, short).map(|mode| (mode.rate().as_bps() + 50_000) / 100_000)
+    };
+    assert_eq!(
+        (1..=4).map(|streams| rate(9, streams, 80, true).unwrap()).collect::<Vec<_>>(),
+        [4_333, 8_667, 13_000, 17_333]
+    );
+    assert_eq!(rate(0, 1, 20, false), Some(65));
+    assert_eq!(rate(8, 1, 20, true), Some(867));
+    assert_eq!(rate(9, 1, 40, true), Some(2_000));
+    assert_eq!(rate(9, 4, 160, true), Some(34_667));
+    assert_eq!(rate(9, 3, 20, false), Some(2_600));
+}
+
+/// The combinations that clause 21.5 leaves out, and no others.
+#[test]
+fn vht_leaves_out_what_does_not_divide_among_encoders() {
+    let mut missing = Vec::new();
+    for width in [20, 40, 80, 160] {
+        for streams in 1..=4 {
+            for mcs in 0..10 {
+                match Mode::vht(mcs, streams, width, true) {
+                    None => missing.push((width, streams, mcs)),
+                    // Clause 21.3.10.5.3: data bits and blocks of the puncturing pattern divide evenly.
+                    Some(mode) => {
+                        let code = mode.modulation().unwrap();
+                        let coded = mode.bits_per_symbol() * code.code_den / code.code_num;
+                        assert_eq!(mode.bits_per_symbol() % mode.encoders(), 0, "{mode:?}");
+                        assert_eq!(coded % (mode.encoders() * code.code_den), 0, "{mode:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(missing, [(20, 1, 9), (20, 2, 9), (20, 4, 9), (80, 3, 6), (160, 3, 9)]);
+    assert!(Mode::vht(10, 1, 80, true).is_none() && Mode::vht(0, 5, 80, true).is_none());
+    assert!(Mode::vht(0, 0, 80, true).is_none() && Mode::vht(0, 1, 60, true).is_none());
+}
+
+/// Worked out by hand from clause 21.4.3: 36 us of preamble and 4 for each VHT-LTF, symbols of
+/// 3.6 us, the sum of those rounded up to 4 us.
+#[test]
+fn vht_durations_are_known() {
+    let us = |mcs, streams, width, short, octets| {
+        Mode::vht(mcs, streams, width, short).unwrap().ppdu_duration(octets).as_micros()
+    };
+    // 16 + 8 * 1542 + 12 bits at 3120 a symbol: 4 symbols, 14.4 us, 16 on the air.
+    assert_eq!(us(9, 2, 80, true, 1_542), 36 + 8 + 16);
+    // The same without the short guard interval: 4 symbols of 4 us.
+    assert_eq!(us(9, 2, 80, false, 1_542), 36 + 8 + 16);
+    // 64 full packets, 98,812 octets: 790,524 bits, 254 symbols, 914.4 us.
+    assert_eq!(us(9, 2, 80, true, 63 * 1_544 + 4 + 1_538), 36 + 8 + 916);
+    // One stream: 1560 bits a symbol, one training field, one encoder: 507 symbols, 1825.2 us.
+    assert_eq!(us(9, 1, 80, true, 63 * 1_544 + 4 + 1_538), 36 + 4 + 1_828);
+    // 160 MHz, four streams: 12,480 bits a symbol, 6 encoders; 64 symbols, 230.4 us.
+    assert_eq!(us(9, 4, 160, true, 63 * 1_544 + 4 + 1_538), 36 + 16 + 232);
+    // Three streams have as many training fields as four.
+    assert_eq!(Mode::vht(0, 3, 20, false).unwrap().preamble(), Duration::from_micros(36 + 16));
+    // Tables 21-30 and following: encoders of 866.7, 1300 and 1733.3 Mb/s, and of the odd one out.
+    let encoders = |mcs, streams, width| Mode::vht(mcs, streams, width, true).unwrap().encoders();
+    assert_eq!(
+        [encoders(9, 1, 80), encoders(9, 2, 80), encoders(9, 3, 80), encoders(9, 4, 80)],
+        [1, 2, 3, 3]
+    );
+    assert_eq!(encoders(7, 4, 160), 6);
+}
+
+#[test]
+fn dsss_durations_are_known() {
+    let us = |kbps, preamble, octets| {
+        Mode::dsss(BitRate::from_kbps(kbps), preamble).unwrap().ppdu_duration(octets).as_micros()
+    };
+    // 8200 bits at 11 Mb/s are 745.45 us, rounded up.
+    assert_eq!(us(11_000, Preamble::Long, 1_025), 192 + 746);
+    assert_eq!(us(11_000, Preamble::Long, 1_025), 938);
+    assert_eq!(us(11_000, Preamble::Short, 1_025), 96 + 746);
+    assert_eq!(us(5_500, Preamble::Long, 1_025), 192 + 1_491);
+    assert_eq!(us(2_000, Preamble::Short, 14), 96 + 56);
+    // There is no short preamble at 1 Mb/s.
+    assert_eq!(us(1_000, Preamble::Short, 14), 192 + 112);
+    assert!(Mode::dsss(BitRate::from_mbps(6), Preamble::Long).is_none());
+}
+
+#[test]
+fn erp_ofdm_is_six_microseconds_longer() {
+    for mbps in [6, 9, 12, 18, 24, 36, 48, 54] {
+        let rate = BitRate::from_mbps(mbps);
+        let [a, g] = [Mode::ofdm(rate).unwrap(), Mode::erp_ofdm(rate).unwrap()];
+        for octets in [14, 32, 1_536] {
+            assert_eq!(g.ppdu_duration(octets), a.ppdu_duration(octets) + Duration::from_micros(6));
+        }
+    }
+}
+
+#[test]
+fn a_rate_names_the_usual_way_to_send_it() {
+    let of = |mbps: f64| {
+        let rate = BitRate::from_kbps((mbps * 1e3) as u64);
+        let mode = Mode::for_rate(Standard::Ac, rate).unwrap();
+        (mode.mcs.unwrap(), mode.streams, mode.width_mhz, mode.short_guard_interval)
+    };
+    assert_eq!(of(433.3), (9, 1, 80, true));
+    assert_eq!(of(866.7), (9, 2, 80, true));
+    assert_eq!(of(1_300.0), (9, 3, 80, true));
+    assert_eq!(of(1_733.3), (9, 4, 80, true));
+    assert_eq!(of(780.0), (8, 2, 80, true));
+    assert_eq!(of(200.0), (9, 1, 40, true));
+    assert_eq!(of(6.5), (0, 1, 20, false));
+    assert_eq!(of(2_340.0), (8, 3, 160, true));
+}
+
+#[test]
+fn what_a_rate_leaves_open_can_be_said() {
+    let choose = |standard, choice| Mode::choose(standard, Variant::of(standard), choice);
+    let rate = BitRate::from_kbps(866_700);
+    let wide = ModeChoice { width_mhz: Some(160), ..ModeChoice::rate(rate) };
+    let mode = choose(Standard::Ac, wide).unwrap();
+    assert_eq!((mode.mcs, mode.streams, mode.width_mhz), (Some(9), 1, 160));
+    let named = ModeChoice { mcs: Some(9), streams: Some(4), ..ModeChoice::default() };
+    assert_eq!(choose(Standard::Ac, named).unwrap().rate().as_bps() / 100_000, 17_333);
+    let long = ModeChoice { short_guard_interval: Some(false), ..ModeChoice::rate(BitRate::from_mbps(780)) };
+    assert_eq!(choose(Standard::Ac, long).unwrap().mcs, Some(9));
+    let ht = ModeChoice { streams: Some(3), ..ModeChoice::rate(BitRate::from_mbps(90)) };
+    assert_eq!(choose(Standard::N, ht).unwrap().streams, 3);
+    // MCS 6 of three streams at 80 MHz is one that the tables leave out.
+    let none = ModeChoice { mcs: Some(6), streams: Some(3), width_mhz: Some(80), ..ModeChoice::default() };
+    let error = choose(Standard::Ac, none).unwrap_err();
+    assert_eq!(error.what(), "802.11ac has no MCS 6 with 3 streams with 80 MHz");
+    let error = choose(Standard::Ac, ModeChoice { streams: Some(1), ..ModeChoice::rate(rate) });
+    assert_eq!(error.unwrap().width_mhz, 160);
+}

@@ -1,0 +1,86 @@
+//! The standard's tables of rates: modulation, coding, subcarriers and what each combination needs.
+
+/// Modulation and code rate of one spatial stream of OFDM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modulation {
+    /// Coded bits per subcarrier: 1 BPSK, 2 QPSK, 4 16-QAM, 6 64-QAM, 8 256-QAM.
+    pub bits_per_subcarrier: u32,
+    /// Code rate numerator.
+    pub code_num: u32,
+    /// Code rate denominator.
+    pub code_den: u32,
+}
+
+const fn modulation(bits_per_subcarrier: u32, code_num: u32, code_den: u32) -> Modulation {
+    Modulation { bits_per_subcarrier, code_num, code_den }
+}
+
+/// 802.11-2020 table 17-4: rate in Mb/s and its modulation.
+pub(super) const OFDM: [(u64, Modulation); 8] = [
+    (6, modulation(1, 1, 2)),
+    (9, modulation(1, 3, 4)),
+    (12, modulation(2, 1, 2)),
+    (18, modulation(2, 3, 4)),
+    (24, modulation(4, 1, 2)),
+    (36, modulation(4, 3, 4)),
+    (48, modulation(6, 2, 3)),
+    (54, modulation(6, 3, 4)),
+];
+
+/// 802.11-2020 tables 21-30 and following: MCS 0 to 9 of each stream count. HT has the first eight of
+/// them (tables 19-27 to 19-41).
+pub(super) const MCS: [Modulation; 10] = [
+    modulation(1, 1, 2),
+    modulation(2, 1, 2),
+    modulation(2, 3, 4),
+    modulation(4, 1, 2),
+    modulation(4, 3, 4),
+    modulation(6, 2, 3),
+    modulation(6, 3, 4),
+    modulation(6, 5, 6),
+    modulation(8, 3, 4),
+    modulation(8, 5, 6),
+];
+/// How many of them HT has.
+pub(super) const HT_MCS: u8 = 8;
+
+/// Kb/s of DSSS and HR/DSSS (802.11-2020 clauses 15.2.3.3 and 16.2.3.4), as data bits per so many us.
+pub(super) const DSSS: [(u64, u32, u64); 4] = [(1_000, 1, 1), (2_000, 2, 1), (5_500, 11, 2), (11_000, 11, 1)];
+
+/// Data subcarriers of 802.11a and ERP-OFDM.
+pub(super) const OFDM_SUBCARRIERS: u32 = 48;
+
+/// A channel of HT or VHT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Channel {
+    /// Width in MHz.
+    pub width_mhz: u16,
+    /// Data subcarriers (802.11-2020 tables 19-6 and 21-5).
+    pub data_subcarriers: u32,
+}
+
+/// All of them.
+pub(super) const CHANNELS: [Channel; 4] = [
+    Channel { width_mhz: 20, data_subcarriers: 52 },
+    Channel { width_mhz: 40, data_subcarriers: 108 },
+    Channel { width_mhz: 80, data_subcarriers: 234 },
+    Channel { width_mhz: 160, data_subcarriers: 468 },
+];
+
+/// HT-LTFs or VHT-LTFs by stream count (802.11-2020 tables 19-13 and 21-13).
+pub(super) const LONG_TRAINING_FIELDS: [u64; 4] = [1, 2, 4, 4];
+
+/// Whether VHT has MCS `mcs` on `streams` at `width_mhz`: tables 21-30 to 21-57 leave out those whose
+/// coded bits do not divide among the encoders.
+pub(super) const fn vht_has(width_mhz: u16, streams: u8, mcs: u8) -> bool {
+    !matches!((width_mhz, streams, mcs), (20, 1 | 2 | 4, 9) | (80, 3, 6) | (160, 3, 9))
+}
+
+/// BCC encoders of VHT: one for each 540 Mb/s at the long guard interval, `bits_per_symbol` in 4 us, as
+/// tables 21-30 to 21-57 have it with one exception among these stream counts.
+pub(super) const fn vht_encoders(width_mhz: u16, streams: u8, mcs: u8, bits_per_symbol: u32) -> u32 {
+    match (width_mhz, streams, mcs) {
+        (160, 4, 7) => 6,
+        _ => bits_per_symbol.div_ceil(540 * 4),
+    }
+}

@@ -1,0 +1,138 @@
+//! Loss by time of transmission (RFC 8985 section 6): RACK's walks over the scoreboard.
+
+use std::collections::VecDeque;
+
+use super::{AMBIGUOUS, DUP_THRESH, LOST, RESENT, SACKED, Scoreboard, Sent};
+use crate::tcp::rack::{Delivered, Rack};
+use crate::units::{Duration, Instant};
+
+/// What RACK needs beside the segments themselves.
+///
+/// First copies lie in the board in the order of their transmission, so one cursor serves them;
+/// later copies are listed here in theirs. Neither needs a list through all segments.
+#[derive(Clone, Debug)]
+pub(crate) struct Timed {
+    pub rack: Rack,
+    /// Copies after the first, oldest first; stale where the segment is gone, SACKED, or sent once more.
+    copies: VecDeque<Copied>,
+}
+
+/// A segment sent again.
+#[derive(Clone, Copy, Debug)]
+struct Copied {
+    index: u64,
+    sent_at: Instant,
+}
+
+/// What a look at the times of transmission found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Overdue {
+    /// When the next segment will have waited long enough for what was reordered.
+    pub again_at: Option<Instant>,
+    /// When the latest retransmission now held lost was sent.
+    pub lost_again: Option<Instant>,
+}
+
+impl Timed {
+    #[inline(never)]
+    pub(super) fn on_delivered(&mut self, sent: &Sent, cumulatively: bool) {
+        let resent = sent.has(AMBIGUOUS);
+        self.rack.on_delivered(Delivered { end: sent.end(), sent_at: sent.sent_at, resent, cumulatively });
+    }
+
+    pub(super) fn on_resent(&mut self, index: u64, now: Instant) {
+        self.copies.push_back(Copied { index, sent_at: now });
+    }
+}
+
+impl Scoreboard {
+    /// From here on, times decide about loss; nothing may be outstanding yet.
+    pub fn watch_times(&mut self, rack: Rack) {
+        debug_assert!(self.is_empty());
+        self.timed = Some(Box::new(Timed { rack, copies: VecDeque::new() }));
+    }
+
+    /// RACK's variables, where it decides.
+    pub fn rack(&mut self) -> Option<&mut Rack> {
+        self.timed.as_mut().map(|timed| &mut timed.rack)
+    }
+
+    /// RACK_detect_loss() (RFC 8985 section 6.2 step 5).
+    ///
+    /// The text lets the timer run until the last of the waiting segments is due; here it runs until the
+    /// first is, so that each is held lost when its own time has come.
+    pub fn detect_lost_by_time(&mut self, now: Instant, repairing: bool, srtt: Option<Duration>) -> Overdue {
+        let mut found = Overdue::default();
+        let Some(timed) = &mut self.timed else { return found };
+        if self.segments.is_empty() {
+            timed.copies.clear();
+            return found;
+        }
+        let rack = &timed.rack;
+        let patience = rack.rtt + rack.reordering_window(repairing, DUP_THRESH, srtt);
+        let from = (self.examined - self.removed) as usize;
+        for sent in self.segments.range_mut(from..) {
+            if !sent.has(SACKED | LOST | AMBIGUOUS) {
+                if !rack.overtook((sent.sent_at, sent.end())) {
+                    break;
+                }
+                let due = sent.sent_at + patience;
+                if due > now {
+                    found.again_at = Some(due);
+                    break;
+                }
+                self.pipe -= sent.in_pipe();
+                sent.marks |= LOST;
+                self.pipe += sent.in_pipe();
+            }
+            self.examined += 1;
+        }
+        while let Some(&copy) = timed.copies.front() {
+            if let Some(sent) = outstanding(copy, self.removed, &mut self.segments) {
+                if !rack.overtook((sent.sent_at, sent.end())) {
+                    break;
+                }
+                let due = sent.sent_at + patience;
+                if due > now {
+                    found.again_at = found.again_at.into_iter().chain([due]).min();
+                    break;
+                }
+                self.pipe -= sent.in_pipe();
+                sent.marks = (sent.marks | LOST) & !RESENT;
+                self.pipe += sent.in_pipe();
+                self.resend_from = self.resend_from.min(copy.index);
+                found.lost_again = Some(copy.sent_at);
+            }
+            timed.copies.pop_front();
+        }
+        found
+    }
+
+    /// RACK_mark_losses_on_RTO() (RFC 8985 section 6.3): the first segment, and what was sent a
+    /// round trip ago. A peer that reneges is treated as in [`mark_all_lost`](Self::mark_all_lost).
+    pub fn mark_overdue_lost(&mut self, now: Instant, srtt: Option<Duration>) {
+        let Some(timed) = &mut self.timed else { return self.mark_all_lost() };
+        if self.segments.front().is_some_and(|sent| sent.has(SACKED)) {
+            timed.rack.segments_sacked = 0;
+            return self.mark_all_lost();
+        }
+        let patience = timed.rack.rtt + timed.rack.reordering_window(true, DUP_THRESH, srtt);
+        for (place, sent) in self.segments.iter_mut().enumerate() {
+            let due = place == 0 || sent.sent_at + patience <= now;
+            if due && !sent.has(SACKED) {
+                self.pipe -= sent.in_pipe();
+                sent.marks = (sent.marks | LOST) & !RESENT;
+                self.pipe += sent.in_pipe();
+            }
+        }
+        self.resend_from = self.removed;
+    }
+}
+
+/// The segment of a listed copy, if that copy is the latest and may be on its way.
+fn outstanding(copy: Copied, removed: u64, segments: &mut VecDeque<Sent>) -> Option<&mut Sent> {
+    let place = copy.index.checked_sub(removed)?;
+    let sent = segments.get_mut(place as usize)?;
+    let waiting = !sent.has(LOST) || sent.has(RESENT);
+    (sent.sent_at == copy.sent_at && !sent.has(SACKED) && waiting).then_some(sent)
+}

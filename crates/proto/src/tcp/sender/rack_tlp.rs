@@ -1,0 +1,232 @@
+//! RACK's reordering timer and the tail loss probe (RFC 8985 sections 6 to 8).
+
+use super::transmit::Limit;
+use super::{ArrivedAck, Outgoing, Phase, Sender, Timer, Timers};
+use crate::tcp::counters::Counters;
+use crate::tcp::position::Position;
+use crate::units::{Duration, Instant};
+
+/// PTO without a measured round trip (RFC 8985 section 7.2).
+const PTO_UNMEASURED: Duration = Duration::from_secs(1);
+
+/// What the retransmission timer is set for: "one timer with an additional state variable indicating
+/// the type of the timer" (RFC 8985 section 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    Timeout,
+    Probe,
+    Reordering,
+}
+
+/// State of the timers and the probe.
+#[derive(Clone, Debug)]
+pub(super) struct RackTlp {
+    watch: Watch,
+    /// TCP_RTO_expiration().
+    timeout_at: Instant,
+    /// TLP.end_seq: where the data ended when the probe now in flight was sent.
+    probe_end: Option<Position>,
+    /// TLP.is_retrans.
+    probe_repeats: bool,
+    /// A round trip was measured since the last probe.
+    pub measured: bool,
+    probe_due: bool,
+    /// TLP.max_ack_delay.
+    max_ack_delay: Duration,
+    /// Retransmissions sent before this moment are part of a loss already answered for.
+    answered_at: Instant,
+}
+
+impl RackTlp {
+    pub fn new(max_ack_delay: Duration) -> Self {
+        Self {
+            watch: Watch::Timeout,
+            timeout_at: Instant::ZERO,
+            probe_end: None,
+            probe_repeats: false,
+            measured: true,
+            probe_due: false,
+            max_ack_delay,
+            answered_at: Instant::ZERO,
+        }
+    }
+}
+
+/// What an ACK says about a tail loss probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ProbeAnswer {
+    /// It reports a duplicate (RFC 2883).
+    pub dsack: bool,
+    /// A duplicate ACK without any SACK option.
+    pub bare_duplicate: bool,
+}
+
+impl Sender {
+    /// Starts the retransmission timer over (RFC 6298 sections 5.1, 5.3).
+    #[inline]
+    pub(super) fn restart_timeout(&mut self, now: Instant, timers: &mut Timers) {
+        let at = now + self.rtt.rto();
+        timers.set(Timer::Retransmit, at);
+        if let Some(tlp) = &mut self.rack_tlp {
+            tlp.timeout_at = at;
+            tlp.watch = Watch::Timeout;
+        }
+    }
+
+    /// The first segment is sent again: the timeout starts over, behind a reordering timer that runs.
+    pub(super) fn restart_timeout_behind(&mut self, now: Instant, timers: &mut Timers) {
+        match &mut self.rack_tlp {
+            Some(tlp) if tlp.watch == Watch::Reordering => tlp.timeout_at = now + self.rtt.rto(),
+            _ => self.restart_timeout(now, timers),
+        }
+    }
+
+    /// The retransmission timer expired. False when the connection should be given up.
+    pub fn on_retransmit_timer(
+        &mut self,
+        now: Instant,
+        timers: &mut Timers,
+        counters: &mut Counters,
+    ) -> bool {
+        match self.rack_tlp.as_ref().map(|tlp| tlp.watch) {
+            None | Some(Watch::Timeout) => return self.on_retransmit_timeout(now, counters),
+            Some(Watch::Probe) => self.on_probe_timeout(now, timers),
+            Some(Watch::Reordering) => {
+                let flight = self.flight().min(self.congestion.cwnd());
+                self.look_at_times(now, flight, timers, counters);
+            }
+        }
+        true
+    }
+
+    /// RACK_detect_loss_and_arm_timer(), for an ACK and for the reordering timer.
+    pub(super) fn look_at_times(
+        &mut self,
+        now: Instant,
+        flight: u64,
+        timers: &mut Timers,
+        counters: &mut Counters,
+    ) {
+        let repairing = self.phase != Phase::Open;
+        let found = self.board.detect_lost_by_time(now, repairing, self.rtt.smoothed());
+        let Some(tlp) = &mut self.rack_tlp else { return };
+        if self.board.is_empty() {
+            return;
+        }
+        if let Some(sent_at) = found.lost_again
+            && matches!(self.phase, Phase::Recovery(_))
+            && sent_at >= tlp.answered_at
+        {
+            // "the loss of a retransmission must be taken as two indications of congestion" (section 3.4).
+            tlp.answered_at = now;
+            self.congestion.on_loss(flight);
+        }
+        if self.phase == Phase::Open && self.board.next_lost().is_some() {
+            self.enter_recovery(now, flight, counters);
+        }
+        let quiet = self.phase == Phase::Open && !self.board.any_sacked();
+        let Some(tlp) = &mut self.rack_tlp else { return };
+        if let Some(at) = found.again_at {
+            tlp.watch = Watch::Reordering;
+            timers.set(Timer::Retransmit, at);
+        } else if tlp.watch == Watch::Reordering || (tlp.watch == Watch::Probe && !quiet) {
+            tlp.watch = Watch::Timeout;
+            timers.set(Timer::Retransmit, tlp.timeout_at);
+        }
+    }
+
+    /// A recovery begins: what is lost from now on counts anew, and no probe is waited for (TLP_init()).
+    pub(super) fn forget_probe(&mut self, now: Instant) {
+        if let Some(tlp) = &mut self.rack_tlp {
+            tlp.answered_at = now;
+            tlp.probe_end = None;
+            tlp.probe_due = false;
+        }
+    }
+
+    /// Sets the timer for a probe (RFC 8985 section 7.2), after new data was sent or acknowledged, unless
+    /// something else is under way. Without a measurement since the last probe none would be sent.
+    pub(super) fn schedule_probe(&mut self, now: Instant, timers: &mut Timers) {
+        let one_segment = self.flight() <= u64::from(self.mss);
+        let Some(tlp) = &mut self.rack_tlp else { return };
+        let idle = self.phase == Phase::Open && !self.board.any_sacked() && !self.board.is_empty();
+        if !idle || tlp.watch == Watch::Reordering || tlp.probe_end.is_some() || !tlp.measured {
+            return;
+        }
+        let mut wait = self.rtt.smoothed().map_or(PTO_UNMEASURED, |smoothed| smoothed * 2);
+        if one_segment {
+            wait += tlp.max_ack_delay;
+        }
+        tlp.watch = Watch::Probe;
+        timers.set(Timer::Retransmit, (now + wait).min(tlp.timeout_at));
+    }
+
+    /// TLP_send_probe(), as far as it decides; the probe itself is sent by [`next_probe`](Self::next_probe).
+    fn on_probe_timeout(&mut self, now: Instant, timers: &mut Timers) {
+        let nothing_else = self.phase == Phase::Open && !self.board.any_sacked();
+        if self.board.is_empty() {
+            return;
+        }
+        if let Some(tlp) = &mut self.rack_tlp {
+            tlp.probe_due = nothing_else;
+        }
+        self.restart_timeout(now, timers);
+    }
+
+    /// The probe, if one is due: new data, or else the last segment once more.
+    #[inline]
+    pub(super) fn next_probe(
+        &mut self,
+        now: Instant,
+        timers: &mut Timers,
+        counters: &mut Counters,
+    ) -> Option<Outgoing> {
+        let due = self.rack_tlp.as_mut().is_some_and(|tlp| core::mem::take(&mut tlp.probe_due));
+        if due { self.send_probe(now, timers, counters) } else { None }
+    }
+
+    #[cold]
+    fn send_probe(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
+        let (outgoing, repeats) = match self.next_fresh(now, timers, counters, Limit::Beyond) {
+            Some(fresh) => (fresh, false),
+            None => {
+                let last = self.board.last_unsacked()?;
+                self.board.rescued(last, now);
+                (self.outgoing_again(last, counters), true)
+            }
+        };
+        counters.loss_probes += 1;
+        let end = self.snd_nxt;
+        let tlp = self.rack_tlp.as_mut().expect("only RACK-TLP makes a probe due");
+        tlp.probe_end = Some(end);
+        tlp.probe_repeats = repeats;
+        tlp.measured = false;
+        Some(outgoing)
+    }
+
+    /// TLP_process_ack() (RFC 8985 section 7.4.2), and the timers after an ACK.
+    pub(super) fn after_ack(
+        &mut self,
+        arrived: &ArrivedAck,
+        advanced: bool,
+        answer: ProbeAnswer,
+        flight: u64,
+        timers: &mut Timers,
+    ) {
+        let Some(tlp) = &mut self.rack_tlp else { return };
+        let end = tlp.probe_end.filter(|end| arrived.ack >= *end);
+        if let Some(end) = end {
+            let repaired = tlp.probe_repeats && !answer.dsack && arrived.ack > end;
+            if !tlp.probe_repeats || answer.dsack || repaired || answer.bare_duplicate {
+                tlp.probe_end = None;
+            }
+            if repaired && self.phase == Phase::Open {
+                // One segment was lost and the probe has repaired it: still a loss.
+                self.congestion.on_loss(flight);
+            }
+        }
+        if advanced {
+            self.schedule_probe(arrived.now, timers);
+        }
+    }
+}
