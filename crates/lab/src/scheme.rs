@@ -283,6 +283,16 @@ mod tests {
     }
 
     #[test]
+    fn schemes_of_other_transports_are_the_policies_of_their_names() {
+        for scheme in ALL.iter().filter(|scheme| scheme.listing == Listing::ByName) {
+            let key = scheme.name.trim_start_matches("tcp-");
+            let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
+            let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
+            assert_eq!(scheme.applied_to(&scenario).tcp, named.tcp, "{key}");
+        }
+    }
+
+    #[test]
     fn baselines_of_other_transports_are_compared_only_when_asked_for() {
         let names = |names: &[&str]| -> Vec<_> {
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();

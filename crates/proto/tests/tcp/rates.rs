@@ -119,6 +119,28 @@ fn bbr_follows_a_link_that_halves_and_doubles() {
     assert!(doubled > 0.9, "{doubled}");
 }
 
+/// Every ten seconds 200 ms pass with four segments in flight. On a path of 4 ms that is more rounds than
+/// the filter remembers, but what is held back on purpose is no sample.
+#[test]
+fn bbr_remembers_the_rate_while_it_probes_the_round_trip() {
+    let config = Config { congestion: Congestion::Bbr, ..Config::default() };
+    let mut up = Link::new(Some(BitRate::from_mbps(40)), ms(2));
+    up.queue = ms(20);
+    let mut pipe = Pipe::new(config, config, up, Link::new(None, ms(2)));
+    pipe.client.write(u64::MAX);
+    pipe.run_for(ms(8_000));
+    let (before, _) = share(&mut pipe, 40, ms(2_000));
+    let mut shares = Vec::new();
+    for _ in 0..15 {
+        shares.push(share(&mut pipe, 40, ms(100)).0);
+    }
+    let fewest = shares.iter().copied().fold(f64::MAX, f64::min);
+    let after = shares.iter().rposition(|share| *share < 0.5).map_or(0, |last| shares.len() - 1 - last);
+    assert!(before > 0.95, "{before}");
+    assert!(fewest < 0.5, "the probing was missed: {shares:?}");
+    assert!(shares[shares.len() - after + 1..].iter().all(|share| *share > 0.9), "{shares:?}");
+}
+
 /// Samples that the application held back do not make the pipe look small.
 #[test]
 fn bbr_does_not_take_a_slow_application_for_a_slow_path() {

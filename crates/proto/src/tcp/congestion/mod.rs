@@ -272,6 +272,12 @@ impl Controller {
         }
     }
 
+    /// True while the controller sends less than it could to measure something else: what is delivered
+    /// then says as little about the network as when the application holds back.
+    pub fn holds_back(&self) -> bool {
+        matches!(self, Self::Bbr(bbr) if bbr.holds_back())
+    }
+
     /// Data is about to be sent when none was in flight.
     pub fn on_transmit_start(&mut self, now: Instant, rate: Option<&RateSampler>) {
         if let (Self::Bbr(bbr), Some(rate)) = (self, rate) {

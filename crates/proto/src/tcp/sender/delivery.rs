@@ -46,6 +46,11 @@ impl Sender {
             smoothed_rtt: self.rtt.smoothed(),
             stamps: segment.timestamps,
         });
+        if self.congestion.holds_back()
+            && let Some(rate) = &mut self.board.rate
+        {
+            rate.limit_by_application(pipe);
+        }
     }
 
     /// True when there is something to send that must wait for the pacer; its timer is then set.

@@ -119,6 +119,11 @@ impl Bbr {
         bbr
     }
 
+    /// What is sent now is less than the path carries, on purpose.
+    pub fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
     pub fn pacing_rate(&self) -> BitRate {
         self.pacing_rate
     }
