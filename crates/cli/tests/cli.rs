@@ -75,7 +75,10 @@ fn compare_has_the_promised_keys_and_files() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort_unstable();
-    assert_eq!(files, ["flows.parquet", "index.html", "runs.parquet", "series.parquet"]);
+    assert_eq!(
+        files,
+        ["applications.parquet", "flows.parquet", "index.html", "runs.parquet", "series.parquet"]
+    );
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub fn bind(options: &Options, background: u32) -> Result<Bound, LabError> {
     let prepared = prepare(&Options { clients: Some(clients), ..options.clone() })?;
     let (scenario, mut setup) = prepared.into_parts();
     let near = Scenario::first_client(&setup);
-    setup.flows.retain(|flow| flow.source != near && flow.sink != near);
+    setup.retain_flows(|flow| flow.source != near && flow.sink != near);
     let scheme = options.scheme.clone().unwrap_or_else(|| "as written".to_owned());
     Ok(Bound { setup, near, far: Scenario::SERVER, scenario, scheme })
 }

@@ -4,6 +4,7 @@
 //! ([`compare`], [`report`], [`figure`]). Running, storing and drawing are separate steps: a report is
 //! redrawn from its files without a run.
 
+pub mod application;
 pub mod audit;
 pub mod bench;
 pub mod bound;

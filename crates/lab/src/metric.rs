@@ -6,7 +6,7 @@ use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::Duration;
 use tacit_sim::Outcome;
-use tacit_sim::record::{BssOutcome, FlowOutcome, StationOutcome};
+use tacit_sim::record::{ApplicationResult, BssOutcome, FlowOutcome, PageLoads, StationOutcome, VideoPlayed};
 
 /// One number per run; `None` where it has no meaning, such as airtime on a wire.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +32,28 @@ struct View<'a> {
     bss: Option<&'a BssOutcome>,
     senders: Vec<&'a tcp::Counters>,
     receivers: Vec<&'a tcp::Counters>,
+    /// Pages of all users together; `None` where nobody loads any.
+    pages: Option<PageLoads>,
+    videos: Vec<&'a VideoPlayed>,
 }
 
 impl<'a> View<'a> {
     fn new(outcome: &'a Outcome) -> Self {
+        let results = || outcome.applications.iter().map(|application| &application.result);
+        let loads = || {
+            results().filter_map(|result| match result {
+                ApplicationResult::Pages(loads) => Some(loads),
+                _ => None,
+            })
+        };
+        let videos = results().filter_map(|result| match result {
+            ApplicationResult::Stream(video) => Some(video),
+            _ => None,
+        });
         Self {
             outcome,
+            pages: (loads().count() > 0).then(|| PageLoads::merged(loads())),
+            videos: videos.collect(),
             seconds: outcome.measured.as_secs_f64(),
             bss: outcome.bss.first(),
             senders: outcome.flows.iter().filter_map(|flow| flow.sender.as_ref()).collect(),
@@ -101,6 +117,15 @@ impl<'a> View<'a> {
     fn received(&self, count: impl Fn(&tcp::Counters) -> u64) -> Option<f64> {
         (!self.receivers.is_empty())
             .then(|| self.receivers.iter().map(|counters| count(counters)).sum::<u64>() as f64)
+    }
+
+    fn page_load_ms(&self, percent: usize) -> Option<f64> {
+        Some(self.pages.as_ref()?.percentile(percent)?.as_secs_f64() * 1e3)
+    }
+
+    /// Sum over all videos; `None` where nobody watches any.
+    fn watched(&self, count: impl Fn(&VideoPlayed) -> f64) -> Option<f64> {
+        (!self.videos.is_empty()).then(|| self.videos.iter().map(|video| count(video)).sum())
     }
 
     /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
@@ -224,6 +249,7 @@ pub const ALL: &[Metric] = &[
         view.airtime(AirtimeUse::Retransmission)
     }),
     metric("airtime_link_ack", "airtime of link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
+    metric("airtime_protection", "airtime of RTS and CTS", |view| view.airtime(AirtimeUse::Protection)),
     metric("airtime_compressed_ack", "airtime of compressed TCP ACKs on link-layer ACKs", |view| {
         view.airtime(AirtimeUse::CompressedAck)
     }),
@@ -266,6 +292,38 @@ pub const ALL: &[Metric] = &[
     metric("tcp_ack_collision_ms", "their share of the airtime lost in collisions", |view| {
         view.spent_on_acks(AirtimeUse::Collision)
     }),
+    metric("pages_completed", "pages finished, all users", |view| {
+        Some(view.pages.as_ref()?.load_times.len() as f64)
+    }),
+    metric("page_load_p50_ms", "from the question for the document to the last octet: median", |view| {
+        view.page_load_ms(50)
+    }),
+    metric("page_load_p95_ms", "the same, 95th percentile", |view| view.page_load_ms(95)),
+    metric("page_load_mean_ms", "the same, mean", |view| Some(view.pages.as_ref()?.mean_s()? * 1e3)),
+    metric("frames_played", "frames of videos played, damaged ones included", |view| {
+        view.watched(|video| video.frames_played as f64)
+    }),
+    metric("frames_damaged_share", "those of them that lacked octets: macroblocking", |view| {
+        let damaged = view.watched(|video| video.frames_damaged as f64)?;
+        Some(damaged / view.watched(|video| video.frames_played as f64)?)
+    }),
+    metric("rebuffers", "times a play-out buffer ran dry", |view| {
+        view.watched(|video| video.rebuffers as f64)
+    }),
+    metric("rebuffering_ratio", "time players waited for video, over the time it was watched", |view| {
+        let waited = view.watched(|video| video.rebuffering.as_secs_f64())?;
+        Some(waited / view.watched(|video| video.watched.as_secs_f64())?)
+    }),
+    metric(
+        "video_start_up_ms",
+        "from the start of a video's source to its first frame played, mean",
+        |view| {
+            let started = view.videos.iter().filter_map(|video| video.start_up);
+            let (count, total) =
+                started.fold((0, 0.0), |(count, total), at| (count + 1, total + at.as_secs_f64() * 1e3));
+            Some(total / f64::from(count))
+        },
+    ),
     metric("events", "events processed, whole run", |view| Some(view.outcome.events as f64)),
 ];
 

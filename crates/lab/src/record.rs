@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tacit_sim::Outcome;
 
+use crate::application::{ApplicationRecord, application_records};
 use crate::metric;
 
 /// Which run of a sweep.
@@ -38,6 +39,9 @@ pub struct RunRecord {
     pub metrics: Vec<Option<f64>>,
     /// Its flows.
     pub flows: Vec<FlowRecord>,
+    /// The programs that feed some of them.
+    #[serde(default)]
+    pub applications: Vec<ApplicationRecord>,
     /// Its samples.
     pub series: Vec<SampleRecord>,
 }
@@ -103,6 +107,7 @@ impl RunRecord {
             measured_s: outcome.measured.as_secs_f64(),
             metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
             flows: flow_records(outcome),
+            applications: application_records(outcome),
             series: outcome
                 .series
                 .iter()

@@ -7,7 +7,7 @@ use tacit_proto::tcp::AckPolicy;
 
 use crate::error::InputError;
 use crate::input::nearest;
-use crate::scenario::{HackVariant, Scenario, Transport};
+use crate::scenario::{ApplicationKind, HackVariant, Scenario, Transport};
 
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -169,9 +169,12 @@ pub const ALL: &[Scheme] = &[
         role: Role::Bound,
         listing: Listing::Default,
         apply: |scenario| {
-            scenario.traffic.transport = Transport::Udp;
-            scenario.traffic.udp_rate = None;
-            scenario.traffic.udp_report = None;
+            for traffic in scenario.shared_traffic_mut() {
+                traffic.transport = Transport::Udp;
+                traffic.udp_rate = None;
+                traffic.udp_report = None;
+                traffic.application = ApplicationKind::Bulk;
+            }
             scenario.hack.variant = None;
         },
     },
@@ -197,7 +200,7 @@ fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
 }
 
 fn acknowledge(scenario: &mut Scenario, policy: AckPolicy) {
-    scenario.traffic.transport = Transport::Tcp;
+    scenario.shared_traffic_mut().for_each(|traffic| traffic.transport = Transport::Tcp);
     scenario.tcp.ack_policy = policy;
     scenario.hack.variant = None;
 }

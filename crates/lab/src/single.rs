@@ -12,6 +12,7 @@ use tacit_proto::Packet;
 use tacit_sim::capture::{AtomicFile, CaptureWriter};
 use tacit_sim::{Observer, Outcome, Setup};
 
+use crate::application::{self, ApplicationRecord, application_records};
 use crate::compare::AirtimeShares;
 use crate::error::{InputError, LabError};
 use crate::metric;
@@ -57,6 +58,8 @@ pub struct Single {
     pub measured_s: f64,
     /// The flows.
     pub flows: Vec<FlowRecord>,
+    /// The programs that feed flows; those that feed themselves are not in it.
+    pub applications: Vec<ApplicationRecord>,
     /// The stations of each channel, the access point first.
     pub stations: Vec<StationRecord>,
     /// Fractions of the channel's time; null without Wi-Fi.
@@ -160,6 +163,7 @@ impl Prepared {
             goodput_bps: outcome.goodput_bps(),
             measured_s: outcome.measured.as_secs_f64(),
             flows: flow_records(outcome),
+            applications: application_records(outcome),
             stations: station_records(outcome),
             airtime: metrics.airtime(),
             metrics,
@@ -234,6 +238,10 @@ impl Single {
         }
         text.push_str(&flows.render());
         text.push('\n');
+        if !self.applications.is_empty() {
+            text.push_str(&application::to_text(&self.applications));
+            text.push('\n');
+        }
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
             metrics.push(vec![metric.name.to_owned(), number_or_dash(*value, 4)]);

@@ -47,9 +47,11 @@ enum Pace {
     Saturating,
     /// One datagram per interval; `next` is when the next is due.
     Constant { interval: Duration, next: Instant },
+    /// What was supplied and not sent yet, in octets of payload.
+    Supplied { octets: u64 },
 }
 
-/// A source of datagrams of one size.
+/// A source of datagrams of one size, or of what it is supplied with in datagrams of at most that size.
 #[derive(Clone, Debug)]
 pub struct Sender {
     ends: Ends,
@@ -88,6 +90,20 @@ impl Sender {
         Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
     }
 
+    /// A source of what [`supply`](Self::supply) gives it, in datagrams of at most `payload_len` octets.
+    pub fn supplied(ends: Ends, ip: IpVersion, payload_len: u32) -> Self {
+        Self::new(ends, ip, payload_len, Pace::Supplied { octets: 0 })
+    }
+
+    /// Sends `octets` at once, the last datagram with what is left over, but no less than
+    /// [`Datagram::MIN_PAYLOAD`]. Drain after it, before the next: what is not sent joins what comes. Ignored
+    /// by sources with a pace of their own.
+    pub fn supply(&mut self, octets: u64) {
+        if let Pace::Supplied { octets: waiting } = &mut self.pace {
+            *waiting = waiting.saturating_add(octets);
+        }
+    }
+
     fn new(ends: Ends, ip: IpVersion, payload_len: u32, pace: Pace) -> Self {
         Self {
             ends,
@@ -111,6 +127,11 @@ impl Sender {
         self.sent
     }
 
+    /// Payload octets of a full datagram.
+    pub fn payload_len(&self) -> u32 {
+        self.payload_len
+    }
+
     /// Datagrams that arrived, by the latest report; 0 where nobody reports.
     pub fn reported(&self) -> u64 {
         self.reported
@@ -118,6 +139,10 @@ impl Sender {
 
     /// The next datagram at once, whatever the pace; `None` only beyond the limit.
     pub fn next_packet(&mut self) -> Option<Packet> {
+        self.packet(self.payload_len)
+    }
+
+    fn packet(&mut self, payload_len: u32) -> Option<Packet> {
         if self.sent >= self.limit {
             return None;
         }
@@ -132,7 +157,7 @@ impl Sender {
             source: self.ends.local,
             destination: self.ends.remote,
             ip: IpHeader { version: self.ip, ecn: Ecn::NotEct, identification },
-            transport: Transport::Udp(Datagram { number, payload_len: self.payload_len }),
+            transport: Transport::Udp(Datagram { number, payload_len }),
         })
     }
 }
@@ -151,14 +176,25 @@ impl Endpoint for Sender {
     /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// A datagram for every interval that has passed; `None` from a saturating source.
+    /// A datagram for every interval that has passed, or of what was supplied; `None` from a saturating
+    /// source.
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        let Pace::Constant { interval, next } = &mut self.pace else { return None };
-        if *next > now {
-            return None;
+        match &mut self.pace {
+            Pace::Saturating => None,
+            Pace::Constant { interval, next } => {
+                if *next > now {
+                    return None;
+                }
+                *next += *interval;
+                self.next_packet()
+            }
+            Pace::Supplied { octets: 0 } => None,
+            Pace::Supplied { octets } => {
+                let payload_len = self.payload_len.min(u32::try_from(*octets).unwrap_or(u32::MAX));
+                *octets -= u64::from(payload_len);
+                self.packet(payload_len.max(Datagram::MIN_PAYLOAD))
+            }
         }
-        *next += *interval;
-        self.next_packet()
     }
 
     fn poll_event(&mut self) -> Option<()> {
@@ -378,6 +414,24 @@ mod tests {
             })
             .collect();
         assert_eq!(numbers, [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_is_supplied_goes_out_at_once_the_rest_in_a_smaller_datagram() {
+        let mut source = Sender::supplied(ENDS, IpVersion::V4, 1000);
+        let mut sizes = |octets| {
+            source.supply(octets);
+            let packets = std::iter::from_fn(|| source.poll_transmit(Instant::ZERO));
+            let sizes = packets.map(|packet| match packet.transport {
+                Transport::Udp(datagram) => (datagram.number, datagram.payload_len),
+                Transport::Tcp(_) => unreachable!("a UDP source sends datagrams"),
+            });
+            sizes.collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(2500), [(0, 1000), (1, 1000), (2, 500)]);
+        assert_eq!(sizes(1001), [(3, 1000), (4, Datagram::MIN_PAYLOAD)]);
+        assert_eq!(sizes(0), []);
+        assert_eq!(source.poll_timeout(), None);
     }
 
     #[test]

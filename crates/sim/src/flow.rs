@@ -1,4 +1,4 @@
-//! A flow at work: two transport endpoints and the application that feeds them.
+//! A flow at work: two transport endpoints, and what feeds them where no program does.
 
 use tacit_link::random::Stream;
 use tacit_proto::Endpoint;
@@ -15,9 +15,25 @@ const BULK_AHEAD: u64 = 1 << 20;
 
 /// Which end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
+    /// Where data is sent from.
     Source,
+    /// Where it is received.
     Sink,
+}
+
+/// Who writes into a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feeder {
+    /// The flow itself, as its traffic says.
+    Own,
+    /// A program of the world.
+    Program {
+        /// Which.
+        number: u32,
+        /// The end that opens a connection.
+        opener: End,
+    },
 }
 
 /// A flow at work.
@@ -26,6 +42,7 @@ pub(crate) struct Flow {
     pub id: FlowId,
     pub setup: FlowSetup,
     pub transport: Protocol,
+    pub feeder: Feeder,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
     /// Delivered octets when measuring started.
@@ -37,15 +54,15 @@ pub(crate) struct Flow {
 #[derive(Debug)]
 pub(crate) enum Protocol {
     Tcp(Box<TcpFlow>),
-    Udp(UdpFlow),
+    Udp(Box<UdpFlow>),
 }
 
 #[derive(Debug)]
 pub(crate) struct TcpFlow {
     pub source: Connection,
     pub sink: Connection,
-    /// Octets the application has written.
-    written: u64,
+    /// Octets written at the source and at the sink.
+    written: [u64; 2],
     size: Option<u64>,
 }
 
@@ -56,20 +73,30 @@ pub(crate) struct UdpFlow {
     receiver: udp::Receiver,
     reporter: Option<Box<udp::Reporter>>,
     packet_len: Bytes,
+    /// The number of the datagram that just arrived, where none with that number had.
+    new_datagram: Option<u64>,
 }
 
 impl Flow {
-    pub fn new(id: FlowId, setup: FlowSetup, seed: u64, name: &str) -> Self {
+    pub fn new(id: FlowId, setup: FlowSetup, feeder: Feeder, seed: u64, name: &str) -> Self {
         let transport = match &setup.traffic {
             Traffic::Tcp { config, size } => {
                 let mut stream = Stream::new(seed, &format!("initial sequence numbers {name}"));
                 let mut isn = || SeqNumber(stream.draw());
                 let source = Ends { flow: id, local: setup.source, remote: setup.sink };
                 let sink = Ends { flow: id, local: setup.sink, remote: setup.source };
+                let opener = match feeder {
+                    Feeder::Own => End::Source,
+                    Feeder::Program { opener, .. } => opener,
+                };
+                let mut end = |this, ends| match opener == this {
+                    true => Connection::connect(*config, ends, isn(), setup.start),
+                    false => Connection::listen(*config, ends, isn()),
+                };
                 Protocol::Tcp(Box::new(TcpFlow {
-                    source: Connection::connect(*config, source, isn(), setup.start),
-                    sink: Connection::listen(*config, sink, isn()),
-                    written: 0,
+                    source: end(End::Source, source),
+                    sink: end(End::Sink, sink),
+                    written: [0; 2],
                     size: size.map(|size| size.0),
                 }))
             }
@@ -77,6 +104,7 @@ impl Flow {
                 let ends = Ends { flow: id, local: setup.source, remote: setup.sink };
                 let payload_len = payload.0 as u32;
                 let sender = match rate {
+                    _ if feeder != Feeder::Own => udp::Sender::supplied(ends, *ip, payload_len),
                     Some(rate) => {
                         udp::Sender::every(ends, *ip, payload_len, rate.time_for(*payload), setup.start)
                     }
@@ -86,17 +114,34 @@ impl Flow {
                 let packet_len = Bytes(u64::from(headers + payload_len.max(Datagram::MIN_PAYLOAD)));
                 let back = Ends { flow: id, local: setup.sink, remote: setup.source };
                 let reporter = report_after.map(|after| Box::new(udp::Reporter::new(back, *ip, after)));
-                Protocol::Udp(UdpFlow { sender, receiver: udp::Receiver::new(), reporter, packet_len })
+                Protocol::Udp(Box::new(UdpFlow {
+                    sender,
+                    receiver: udp::Receiver::new(),
+                    reporter,
+                    packet_len,
+                    new_datagram: None,
+                }))
             }
         };
-        Self { id, setup, transport, completed_at: None, delivered_before: 0, stopped: false }
+        Self { id, setup, transport, feeder, completed_at: None, delivered_before: 0, stopped: false }
     }
 
     /// The application starts.
     pub fn start(&mut self) {
         // A source of datagrams knows its start.
-        if let Protocol::Tcp(tcp) = &mut self.transport {
+        if let (Protocol::Tcp(tcp), Feeder::Own) = (&mut self.transport, self.feeder) {
             tcp.feed();
+        }
+    }
+
+    /// A program writes at `end`. The datagrams this makes must be sent before it writes again.
+    pub fn write(&mut self, end: End, octets: u64) {
+        match &mut self.transport {
+            Protocol::Tcp(tcp) => {
+                tcp.end(end).write(octets);
+                tcp.written[end as usize] += octets;
+            }
+            Protocol::Udp(udp) => udp.sender.supply(octets),
         }
     }
 
@@ -114,7 +159,7 @@ impl Flow {
             Protocol::Tcp(tcp) => {
                 tcp.end(end).handle_packet(now, packet);
                 match end {
-                    End::Source if !self.stopped => tcp.feed(),
+                    End::Source if !self.stopped && self.feeder == Feeder::Own => tcp.feed(),
                     End::Source => {}
                     End::Sink => {
                         let delivered = tcp.sink.delivered_bytes();
@@ -127,7 +172,11 @@ impl Flow {
             Protocol::Udp(udp) if end == End::Source => udp.sender.handle_packet(now, packet),
             Protocol::Udp(udp) => {
                 if let Transport::Udp(datagram) = packet.transport {
+                    let known = |counts: udp::Received| counts.duplicates + counts.too_late;
+                    let before = known(udp.receiver.counts());
                     udp.receiver.receive(datagram);
+                    let new = known(udp.receiver.counts()) == before;
+                    udp.new_datagram = new.then_some(datagram.number);
                 }
                 if let Some(reporter) = &mut udp.reporter {
                     reporter.handle_packet(now, packet);
@@ -141,7 +190,7 @@ impl Flow {
         if let Protocol::Tcp(tcp) = &mut self.transport {
             tcp.end(end).handle_timeout(now);
             // A paced sender may send more between two ACKs than the source keeps ahead.
-            if end == End::Source && !self.stopped {
+            if end == End::Source && !self.stopped && self.feeder == Feeder::Own {
                 tcp.feed();
             }
         }
@@ -177,7 +226,7 @@ impl Flow {
 
     /// True for a flow that keeps its first queue full.
     pub fn saturates(&self) -> bool {
-        matches!(self.setup.traffic, Traffic::Udp { rate: None, .. })
+        self.feeder == Feeder::Own && matches!(self.setup.traffic, Traffic::Udp { rate: None, .. })
     }
 
     /// The next packet of a flow that keeps its first queue full; `None` for others, or when stopped.
@@ -205,11 +254,55 @@ impl Flow {
         }
     }
 
+    /// Octets passed to the application at `end` in order.
+    pub fn delivered_at(&self, end: End) -> u64 {
+        match (&self.transport, end) {
+            (Protocol::Tcp(tcp), End::Source) => tcp.source.delivered_bytes(),
+            (Protocol::Udp(_), End::Source) => 0,
+            (_, End::Sink) => self.delivered(),
+        }
+    }
+
+    /// Octets that the source has written and TCP not sent.
+    pub fn unsent(&self) -> u64 {
+        match &self.transport {
+            Protocol::Tcp(tcp) => tcp.source.unsent(),
+            Protocol::Udp(_) => 0,
+        }
+    }
+
+    /// Octets a datagram carries at most; `None` for TCP.
+    pub fn datagram_payload(&self) -> Option<u64> {
+        match &self.transport {
+            Protocol::Tcp(_) => None,
+            Protocol::Udp(udp) => Some(u64::from(udp.sender.payload_len())),
+        }
+    }
+
+    /// The number of the datagram that arrived last, where none with that number had.
+    pub fn new_datagram(&self) -> Option<u64> {
+        match &self.transport {
+            Protocol::Tcp(_) => None,
+            Protocol::Udp(udp) => udp.new_datagram,
+        }
+    }
+
     /// What must hold at any time, or what broke.
     pub fn check(&self) -> Result<(), String> {
         match &self.transport {
-            Protocol::Tcp(tcp) if self.delivered() > tcp.written => {
-                Err(format!("{} delivered {} octets of {} written", self.id, self.delivered(), tcp.written))
+            Protocol::Tcp(tcp) => {
+                let written = |end| tcp.written[end as usize];
+                for (to, from) in [(End::Sink, End::Source), (End::Source, End::Sink)] {
+                    let delivered = self.delivered_at(to);
+                    if delivered > written(from) {
+                        return Err(format!(
+                            "{} delivered {delivered} octets of {} written",
+                            self.id,
+                            written(from)
+                        ));
+                    }
+                }
+                Ok(())
             }
             Protocol::Udp(udp) if udp.sender.reported() > udp.receiver.counts().datagrams => Err(format!(
                 "{} was told of {} datagrams, but {} arrived",
@@ -223,14 +316,13 @@ impl Flow {
 
     /// What the sink told the source, for datagrams with reports.
     pub fn reports(&self) -> Option<Reports> {
-        match &self.transport {
-            Protocol::Udp(UdpFlow { sender, receiver, reporter: Some(reporter), .. }) => Some(Reports {
-                sent: reporter.sent(),
-                reported_datagrams: sender.reported(),
-                arrived_datagrams: receiver.counts().datagrams,
-            }),
-            _ => None,
-        }
+        let Protocol::Udp(udp) = &self.transport else { return None };
+        let reporter = udp.reporter.as_ref()?;
+        Some(Reports {
+            sent: reporter.sent(),
+            reported_datagrams: udp.sender.reported(),
+            arrived_datagrams: udp.receiver.counts().datagrams,
+        })
     }
 
     /// Counters of both ends, for TCP.
@@ -264,13 +356,13 @@ impl TcpFlow {
     /// Writes what the application has, without getting far ahead of what has been sent.
     fn feed(&mut self) {
         let more = match self.size {
-            Some(size) => size - self.written,
+            Some(size) => size - self.written[End::Source as usize],
             None if self.source.unsent() < BULK_AHEAD / 2 => BULK_AHEAD,
             None => 0,
         };
         if more > 0 {
             self.source.write(more);
-            self.written += more;
+            self.written[End::Source as usize] += more;
             if self.size.is_some() {
                 self.source.close();
             }

@@ -1,5 +1,6 @@
 //! A deterministic discrete-event world: hosts, flows and links under one scheduler.
 
+mod apps;
 pub mod capture;
 mod carried;
 mod digest;

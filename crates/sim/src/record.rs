@@ -16,6 +16,8 @@ pub struct Outcome {
     pub measured: Duration,
     /// One per flow, in the order of the setup.
     pub flows: Vec<FlowOutcome>,
+    /// One per application, in the order of the setup.
+    pub applications: Vec<ApplicationOutcome>,
     /// One per basic service set, in the order of the setup.
     pub bss: Vec<BssOutcome>,
     /// Two per wired link, in the order of the setup: forward, backward.
@@ -56,6 +58,92 @@ pub struct FlowOutcome {
     pub reports: Option<Reports>,
     /// What became of its ACKs at TCP/HACK drivers over the whole run; `None` where there are none.
     pub hack: Option<hack::FlowCounters>,
+}
+
+/// What became of a program, as its user would see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplicationOutcome {
+    /// Its name.
+    pub name: String,
+    /// What it fed.
+    pub flows: Vec<FlowId>,
+    /// What came of it.
+    pub result: ApplicationResult,
+}
+
+/// What came of a program, by its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApplicationResult {
+    /// Pages were loaded.
+    Pages(PageLoads),
+    /// Data was sent on and off.
+    OnOff(OnOffTimes),
+    /// A video was played.
+    Stream(VideoPlayed),
+}
+
+/// Pages finished in the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageLoads {
+    /// From the question for the document to the last octet of the last object, ascending. The first page
+    /// of a run includes the opening of its connections.
+    pub load_times: Vec<Duration>,
+    /// Since when the page under way at the end of the run is.
+    pub waiting_since: Option<Instant>,
+}
+
+impl PageLoads {
+    /// The load time that this share of the pages did not exceed: nearest rank, in percent from 1 to 100.
+    pub fn percentile(&self, percent: usize) -> Option<Duration> {
+        let rank = (self.load_times.len() * percent).div_ceil(100);
+        self.load_times.get(rank.checked_sub(1)?).copied()
+    }
+
+    /// Mean load time in seconds; `None` without a page.
+    pub fn mean_s(&self) -> Option<f64> {
+        let total: Duration = self.load_times.iter().copied().sum();
+        (!self.load_times.is_empty()).then(|| total.as_secs_f64() / self.load_times.len() as f64)
+    }
+
+    /// All pages of several users together.
+    pub fn merged<'a>(users: impl Iterator<Item = &'a Self>) -> Self {
+        let mut load_times: Vec<Duration> = users.flat_map(|user| user.load_times.iter().copied()).collect();
+        load_times.sort_unstable();
+        Self { load_times, waiting_since: None }
+    }
+}
+
+/// When an on-off source was on in the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnOffTimes {
+    /// Times it began to send.
+    pub periods: u64,
+    /// For how long it was on.
+    pub on_time: Duration,
+}
+
+/// What the viewer of a video saw in the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VideoPlayed {
+    /// Frames played, damaged ones included.
+    pub frames_played: u64,
+    /// Frames played without some of their octets.
+    pub frames_damaged: u64,
+    /// Times the player ran dry.
+    pub rebuffers: u64,
+    /// For how long it waited then.
+    pub rebuffering: Duration,
+    /// From the first frame to the last, waits included.
+    pub watched: Duration,
+    /// From the start of the source to the first frame played; `None` where none was.
+    pub start_up: Option<Duration>,
+}
+
+impl VideoPlayed {
+    /// Share of the time watched that was spent waiting; `None` where nothing was watched.
+    pub fn rebuffering_ratio(&self) -> Option<f64> {
+        (self.watched != Duration::ZERO).then(|| self.rebuffering.as_secs_f64() / self.watched.as_secs_f64())
+    }
 }
 
 /// What a sink of datagrams told their source.

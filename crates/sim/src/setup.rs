@@ -1,11 +1,17 @@
-//! A run before it starts: hosts, links and flows, with every number decided.
+//! A run before it starts: hosts, links, flows and what feeds them, with every number decided.
+
+pub use crate::apps::setup::{
+    Application, ApplicationSetup, Law, MAX_CONNECTIONS, MAX_OBJECTS, Objects, OnOff, RequestResponse, Span,
+    Streaming,
+};
+pub use crate::flow::End;
 
 use tacit_link::wifi::BssConfig;
 use tacit_link::wired::PipeConfig;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant};
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::RunError;
 
@@ -21,6 +27,8 @@ pub struct Setup {
     pub bss: Vec<BssSetup>,
     /// Flows; `FlowId` is the position.
     pub flows: Vec<FlowSetup>,
+    /// Programs that feed some of the flows; the others feed themselves, as their [`Traffic`] says.
+    pub applications: Vec<ApplicationSetup>,
     /// Length of the run.
     pub duration: Duration,
     /// Results count what happens from here to the end.
@@ -68,7 +76,38 @@ impl Setup {
                 return refuse(format!("flow {index} goes from {} to itself", flow.source));
             }
         }
-        Ok(())
+        let mut taken = vec![false; self.flows.len()];
+        self.applications.iter().try_for_each(|application| application.check(&self.flows, &mut taken))
+    }
+
+    /// Keeps the flows for which `keep` holds, numbered anew, and the applications that keep all of theirs.
+    pub fn retain_flows(&mut self, keep: impl Fn(&FlowSetup) -> bool) {
+        let mut kept = 0;
+        let numbers: Vec<Option<FlowId>> = self
+            .flows
+            .iter()
+            .map(|flow| {
+                keep(flow).then(|| {
+                    kept += 1;
+                    FlowId(kept - 1)
+                })
+            })
+            .collect();
+        self.flows.retain(keep);
+        self.applications.retain_mut(|application| {
+            let renumbered: Option<Vec<FlowId>> = application
+                .flows
+                .iter()
+                .map(|flow| numbers.get(flow.0 as usize).copied().flatten())
+                .collect();
+            match renumbered {
+                Some(flows) => {
+                    application.flows = flows;
+                    true
+                }
+                None => false,
+            }
+        });
     }
 }
 

@@ -50,7 +50,7 @@ impl Observer for FromClient {
             Frame::Ack { appended } | Frame::BlockAck { appended, .. } => {
                 self.appended.push((appended.clone(), frame.outcome == Outcome::Received));
             }
-            Frame::BlockAckReq { .. } | Frame::Beacon => {}
+            Frame::BlockAckReq { .. } | Frame::Rts | Frame::Cts | Frame::Beacon => {}
         }
     }
 }

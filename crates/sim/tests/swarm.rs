@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "constants within range")]
 
 mod common;
+mod swarm_programs;
 
 use common::*;
 use tacit_link::loss::Loss;
@@ -251,6 +252,18 @@ fn check(seed: u64) {
     }
 }
 
+/// The world of `seed` with programs that feed most of its flows.
+fn check_with_programs(seed: u64) -> usize {
+    let mut setup = random_setup(seed);
+    swarm_programs::add_programs(&mut setup, seed);
+    let outcome = run(&setup).unwrap_or_else(|error| panic!("programs, seed {seed}: {error}"));
+    let patient = too_noisy(&setup)
+        || setup.bss[0].config.stations.iter().any(|station| station.away.is_some())
+        || setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { .. }));
+    swarm_programs::check_programs(&setup, &outcome, seed, patient, LONGEST_PAUSE);
+    outcome.applications.len()
+}
+
 /// The world of `seed` without any loss, under TCP/HACK.
 fn lossless_setup(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
@@ -299,8 +312,18 @@ fn no_held_ack_ends_in_a_timeout() {
     assert!(checked >= 60, "{checked} of 100 worlds lost nothing");
 }
 
+fn seeds(usual: u64) -> u64 {
+    std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(usual)
+}
+
 #[test]
 fn three_hundred_random_worlds() {
-    let seeds = std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
-    (0..seeds).for_each(check);
+    (0..seeds(300)).for_each(check);
+}
+
+#[test]
+fn programs_in_random_worlds() {
+    let seeds = seeds(150);
+    let programs: usize = (0..seeds).map(check_with_programs).sum();
+    assert!(programs as u64 > seeds, "{programs} programs in {seeds} worlds");
 }

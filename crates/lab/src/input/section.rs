@@ -29,6 +29,11 @@ impl<'a> Section<'a> {
         self.tree.is_some()
     }
 
+    /// True when `key` stands in the document.
+    pub fn has(&self, key: &str) -> bool {
+        self.tree.is_some_and(|tree| tree.entries.contains_key(key))
+    }
+
     /// The node under `key`, unparsed.
     pub fn node(&self, key: &'static str) -> Option<&'a Node> {
         self.asked.borrow_mut().push(key);

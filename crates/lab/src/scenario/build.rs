@@ -1,11 +1,10 @@
 //! From a [`Scenario`] to the [`Setup`] of one run.
 
 use tacit_link::wifi::{BssConfig, StationConfig};
-use tacit_proto::packet::IpVersion;
-use tacit_proto::units::{Bytes, Duration, HostId, Instant};
-use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
+use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_sim::setup::{BssSetup, Setup, WiredSetup};
 
-use super::{ClientOverride, Direction, Scenario, TrafficPlan, Transport, Wifi};
+use super::{ClientOverride, Scenario, Wifi};
 use crate::error::InputError;
 
 /// The access point, or the only client where there is no Wi-Fi.
@@ -40,15 +39,13 @@ impl Scenario {
             forward: self.wired.clone(),
             backward: self.wired.clone(),
         };
-        let mut flows = Vec::new();
-        for index in 0..clients {
-            self.push_flows(index, &mut flows)?;
-        }
+        let (flows, applications) = self.flows_and_applications(clients)?;
         Ok(Setup {
             hosts,
             wired: vec![wired],
             bss,
             flows,
+            applications,
             duration: self.run.duration,
             measure_from: Instant::ZERO + self.run.measure_from,
             seed,
@@ -58,11 +55,11 @@ impl Scenario {
     }
 
     /// The host of client `index`: its own behind Wi-Fi, one for all at the end of a wire.
-    fn client_host(&self, index: u32) -> HostId {
+    pub(super) fn client_host(&self, index: u32) -> HostId {
         if self.wifi.is_some() { HostId(2 + index) } else { FAR_END }
     }
 
-    fn client_override(&self, index: u32) -> ClientOverride {
+    pub(super) fn client_override(&self, index: u32) -> ClientOverride {
         self.overrides.get(index as usize).cloned().unwrap_or_default()
     }
 
@@ -93,6 +90,8 @@ impl Scenario {
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
+            protection: wifi.protection,
+            short_retry_limit: wifi.short_retry_limit,
             lifetime: wifi.lifetime,
             reorder_timeout: wifi.reorder_timeout,
             link_ack_delay: wifi.link_ack_delay,
@@ -110,28 +109,12 @@ impl Scenario {
         BssSetup { access_point: FAR_END, clients, config, hack }
     }
 
-    fn push_flows(&self, index: u32, flows: &mut Vec<FlowSetup>) -> Result<(), InputError> {
-        let client = self.client_override(index);
-        let start = client.start.unwrap_or_else(|| self.stagger.saturating_mul(u64::from(index)));
-        self.check_start(index, start, client.stop)?;
-        let host = self.client_host(index);
-        let (down, up) = ((Self::SERVER, host), (host, Self::SERVER));
-        let ways = match self.traffic.direction {
-            Direction::Download => vec![down],
-            Direction::Upload => vec![up],
-            Direction::Both => vec![down, up],
-        };
-        flows.extend(ways.into_iter().map(|(source, sink)| FlowSetup {
-            source,
-            sink,
-            start: Instant::ZERO + start,
-            stop: client.stop.map(|stop| Instant::ZERO + stop),
-            traffic: self.flow_traffic(),
-        }));
-        Ok(())
-    }
-
-    fn check_start(&self, index: u32, start: Duration, stop: Option<Duration>) -> Result<(), InputError> {
+    pub(super) fn check_start(
+        &self,
+        index: u32,
+        start: Duration,
+        stop: Option<Duration>,
+    ) -> Result<(), InputError> {
         let place = format!("{}: client {}", self.name, index + 1);
         if start >= self.run.duration {
             return Err(InputError::new(place, format!("starts at {start}, after the end of the run"))
@@ -145,26 +128,6 @@ impl Scenario {
             _ => Ok(()),
         }
     }
-
-    fn flow_traffic(&self) -> Traffic {
-        match self.traffic.transport {
-            Transport::Tcp => Traffic::Tcp { config: self.tcp, size: self.traffic.size },
-            Transport::Udp => {
-                let TrafficPlan { udp_rate: rate, udp_report: report_after, .. } = self.traffic;
-                Traffic::Udp { ip: self.tcp.ip, payload: self.udp_payload(), rate, report_after }
-            }
-        }
-    }
-
-    /// Octets per datagram: as given, or what fills the MTU.
-    pub fn udp_payload(&self) -> Bytes {
-        self.traffic.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
-    }
-}
-
-/// Payload of the datagram whose IP packet is `mtu` long.
-fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
-    mtu - Bytes(u64::from(ip.header_len() + tacit_proto::udp::Datagram::HEADER_LEN))
 }
 
 #[cfg(test)]
@@ -221,6 +184,25 @@ mod tests {
         let text = "base = \"wlan-11n-150\"\n[[client]]\nback = \"4 s\"\n";
         let error = Scenario::parse("one.toml", text, &[]).unwrap_err().to_string();
         assert!(error.contains("without having left"), "{error}");
+    }
+
+    #[test]
+    fn stations_of_802_11b_force_slots_rates_and_protection() {
+        use tacit_link::wifi::Protection;
+        let config = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+            Scenario::load("wlan-11g-54", &set).unwrap().setup(1, 1).unwrap().bss[0].config.clone()
+        };
+        let alone = config(&[]);
+        assert_eq!((alone.phy().slot, alone.protection), (Duration::from_micros(9), Protection::None));
+        let mixed = config(&["wifi.b-stations=true"]);
+        assert_eq!(mixed.phy().slot, Duration::from_micros(20));
+        assert_eq!(mixed.phy().beacon_mode().rate(), BitRate::from_mbps(1));
+        assert_eq!(mixed.protection, Protection::CtsToSelf { above: 0 });
+        let short = config(&["wifi.b-stations=true", "wifi.slot=short", "wifi.protection=none"]);
+        assert_eq!((short.phy().slot, short.protection), (Duration::from_micros(9), Protection::None));
+        let by_length = config(&["wifi.rts-threshold=500 B"]);
+        assert_eq!(by_length.protection, Protection::RtsCts { above: 500 });
     }
 
     #[test]

@@ -4,24 +4,30 @@
 //! where there is no `[wifi]`. A scenario may name a `base` it differs from; tables merge.
 
 mod build;
+#[cfg(test)]
+mod flow_tests;
 pub mod library;
 mod read;
 mod signal;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::fs;
 use std::path::Path;
 
-use tacit_link::wifi::Propagation;
 use tacit_link::wifi::phy::{Mode, Standard, Variant};
+use tacit_link::wifi::{Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig, QueueLimit};
 use tacit_proto::hack;
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration};
+use tacit_proto::units::{BitRate, Duration};
 
 pub use self::signal::Signal;
+pub use self::traffic::{
+    ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
+};
 use crate::error::{InputError, LabError};
 use crate::input::{Node, Tree, Value, nearest};
 
@@ -59,6 +65,8 @@ pub struct Scenario {
     pub overrides: Vec<ClientOverride>,
     /// What flows.
     pub traffic: TrafficPlan,
+    /// Flows of their own kinds, in place of those; none for as `traffic` says.
+    pub flows: Vec<FlowPlan>,
     /// Both ends of each TCP connection.
     pub tcp: tcp::Config,
     /// What `compare` does when nobody says otherwise.
@@ -103,6 +111,10 @@ pub struct Wifi {
     pub ampdu_mpdus: Option<u32>,
     /// Beacon interval.
     pub beacons: Option<Duration>,
+    /// What goes before data.
+    pub protection: Protection,
+    /// RTS in a row that may stay unanswered.
+    pub short_retry_limit: u32,
     /// Retries before giving up.
     pub retry_limit: u32,
     /// Longest life of an MPDU.
@@ -203,43 +215,6 @@ pub struct ClientOverride {
     pub leave: Option<Duration>,
     /// When it comes back; `None` for never.
     pub back: Option<Duration>,
-}
-
-/// Which way data flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Server to client.
-    Download,
-    /// Client to server.
-    Upload,
-    /// One flow each way per client.
-    Both,
-}
-
-/// The transport of a scenario run as written; schemes may change it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// TCP as `[tcp]` says.
-    Tcp,
-    /// UDP.
-    Udp,
-}
-
-/// `[traffic]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrafficPlan {
-    /// Which way.
-    pub direction: Direction,
-    /// Over what.
-    pub transport: Transport,
-    /// Octets per TCP flow; `None` is bulk.
-    pub size: Option<Bytes>,
-    /// Payload rate per UDP flow; `None` saturates.
-    pub udp_rate: Option<BitRate>,
-    /// The sink of a UDP flow reports this long after something arrived; `None` never.
-    pub udp_report: Option<Duration>,
-    /// Octets per datagram; `None` fills the MTU.
-    pub udp_payload: Option<Bytes>,
 }
 
 /// `[compare]`.

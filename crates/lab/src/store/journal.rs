@@ -70,6 +70,7 @@ mod tests {
             measured_s: 0.1 + 0.2,
             metrics: vec![Some(1.0 / 3.0); metric::ALL.len()],
             flows: Vec::new(),
+            applications: Vec::new(),
             series: Vec::new(),
         }
     }

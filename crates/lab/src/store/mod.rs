@@ -3,6 +3,7 @@
 //! ```text
 //! runs.parquet     one row per run: label, digest, every metric
 //! flows.parquet    one row per flow of each run
+//! applications.parquet  one row per program that feeds flows of a run
 //! series.parquet   one row per sample of each flow
 //! runs.jsonl       only while a sweep is unfinished: finished runs, one per line
 //! ```
@@ -28,6 +29,7 @@ use crate::record::RunRecord;
 
 const RUNS: &str = "runs.parquet";
 const FLOWS: &str = "flows.parquet";
+const APPLICATIONS: &str = "applications.parquet";
 const SERIES: &str = "series.parquet";
 const JOURNAL: &str = "runs.jsonl";
 
@@ -136,6 +138,7 @@ impl Store {
     pub fn write(&self, provenance: &Provenance, records: &[RunRecord]) -> Result<(), LabError> {
         tables::runs(records).write(&self.path(RUNS), provenance)?;
         tables::flows(records).write(&self.path(FLOWS), provenance)?;
+        tables::applications(records).write(&self.path(APPLICATIONS), provenance)?;
         tables::series(records).write(&self.path(SERIES), provenance)?;
         remove_if_there(&self.path(JOURNAL))
     }
@@ -147,8 +150,10 @@ impl Store {
     pub fn read(&self) -> Result<(Provenance, Vec<RunRecord>), LabError> {
         let (provenance, runs) = sheet::Sheet::read(&self.path(RUNS))?;
         let (_, flows) = sheet::Sheet::read(&self.path(FLOWS))?;
+        let (_, applications) = sheet::Sheet::read(&self.path(APPLICATIONS))?;
         let (_, series) = sheet::Sheet::read(&self.path(SERIES))?;
-        let records = tables::records(&runs, &flows, &series).map_err(LabError::store(&self.path(RUNS)))?;
+        let records = tables::records(&runs, &flows, &applications, &series)
+            .map_err(LabError::store(&self.path(RUNS)))?;
         Ok((provenance, records))
     }
 
@@ -192,13 +197,18 @@ mod tests {
         let store = Store::open(directory.path()).unwrap();
         let mut plan = Plan::default();
         let short = ["run.duration=2s".to_owned(), "run.measure-from=500ms".to_owned()];
-        for (name, x) in [("wlan-11n-150", Some(2.5)), ("wired-10", None)] {
-            let scenario = Scenario::load(name, &short).unwrap();
+        for (name, x, application) in
+            [("wlan-11n-150", Some(2.5), "request-response"), ("wired-10", None, "streaming")]
+        {
+            let mut assignments = short.to_vec();
+            assignments.push(format!("traffic.application={application}"));
+            let scenario = Scenario::load(name, &assignments).unwrap();
             for scheme in scheme::ALL {
                 plan.push(&scenario, scheme, 2, x, 2).unwrap();
             }
         }
         let records = sweep::run(&plan, None, Control::unattended()).unwrap();
+        assert!(records.iter().any(|record| !record.applications.is_empty()));
         let provenance =
             Provenance {
                 scenario: "a".into(), scenario_text: "x = \"ü\"\n".into(), ..Provenance::default()
@@ -210,7 +220,7 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort_unstable();
-        assert_eq!(names, [FLOWS, RUNS, SERIES]);
+        assert_eq!(names, [APPLICATIONS, FLOWS, RUNS, SERIES]);
     }
 
     #[test]

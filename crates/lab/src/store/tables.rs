@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::sheet::{Column, Sheet};
+use crate::application::ApplicationRecord;
 use crate::metric;
 use crate::record::{FlowRecord, Label, RunRecord, SampleRecord};
 
@@ -52,6 +53,36 @@ pub(super) fn flows(records: &[RunRecord]) -> Sheet {
     sheet
 }
 
+pub(super) fn applications(records: &[RunRecord]) -> Sheet {
+    let rows: Vec<(&RunRecord, &ApplicationRecord)> = records
+        .iter()
+        .flat_map(|record| record.applications.iter().map(move |application| (record, application)))
+        .collect();
+    let mut sheet = Sheet::default();
+    sheet.text("run", rows.iter().map(|(record, _)| record.id.as_str()));
+    sheet.text("scheme", rows.iter().map(|(record, _)| record.label.scheme.as_str()));
+    sheet.integer("clients", rows.iter().map(|(record, _)| Some(record.label.clients.into())));
+    sheet.integer("seed", rows.iter().map(|(record, _)| Some(record.label.seed)));
+    let all = || rows.iter().map(|(_, application)| *application);
+    sheet.text("name", all().map(|application| application.name.as_str()));
+    sheet.text("application", all().map(|application| application.application.as_str()));
+    sheet.integer("first_flow", all().map(|application| Some(application.first_flow.into())));
+    sheet.integer("connections", all().map(|application| Some(application.connections.into())));
+    sheet.integer("pages_completed", all().map(|application| application.pages_completed));
+    sheet.number("page_load_p50_ms", all().map(|application| application.page_load_p50_ms));
+    sheet.number("page_load_p95_ms", all().map(|application| application.page_load_p95_ms));
+    sheet.number("page_load_mean_ms", all().map(|application| application.page_load_mean_ms));
+    sheet.integer("on_periods", all().map(|application| application.on_periods));
+    sheet.number("on_time_s", all().map(|application| application.on_time_s));
+    sheet.integer("frames_played", all().map(|application| application.frames_played));
+    sheet.integer("frames_damaged", all().map(|application| application.frames_damaged));
+    sheet.integer("rebuffers", all().map(|application| application.rebuffers));
+    sheet.number("rebuffering_s", all().map(|application| application.rebuffering_s));
+    sheet.number("rebuffering_ratio", all().map(|application| application.rebuffering_ratio));
+    sheet.number("start_up_ms", all().map(|application| application.start_up_ms));
+    sheet
+}
+
 pub(super) fn series(records: &[RunRecord]) -> Sheet {
     let rows: Vec<(&RunRecord, &SampleRecord)> =
         records.iter().flat_map(|record| record.series.iter().map(move |sample| (record, sample))).collect();
@@ -69,8 +100,18 @@ pub(super) fn series(records: &[RunRecord]) -> Sheet {
     sheet
 }
 
-/// Puts the three sheets of a sweep back together.
-pub(super) fn records(runs: &Sheet, flows: &Sheet, series: &Sheet) -> Result<Vec<RunRecord>, String> {
+/// Puts the sheets of a sweep back together.
+pub(super) fn records(
+    runs: &Sheet,
+    flows: &Sheet,
+    applications: &Sheet,
+    series: &Sheet,
+) -> Result<Vec<RunRecord>, String> {
+    let mut applications_of: BTreeMap<&str, Vec<ApplicationRecord>> = BTreeMap::new();
+    let ids = Cells::new(applications, "run")?;
+    for (row, application) in read_applications(applications)?.into_iter().enumerate() {
+        applications_of.entry(ids.text(row)).or_default().push(application);
+    }
     let mut flows_of: BTreeMap<&str, Vec<FlowRecord>> = BTreeMap::new();
     let mut samples_of: BTreeMap<&str, Vec<SampleRecord>> = BTreeMap::new();
     let ids = Cells::new(flows, "run")?;
@@ -101,6 +142,7 @@ pub(super) fn records(runs: &Sheet, flows: &Sheet, series: &Sheet) -> Result<Vec
         measured_s: measured.number(row).unwrap_or_default(),
         metrics: metrics.iter().map(|metric| metric.number(row)).collect(),
         flows: flows_of.get(id.text(row)).cloned().unwrap_or_default(),
+        applications: applications_of.get(id.text(row)).cloned().unwrap_or_default(),
         series: samples_of.get(id.text(row)).cloned().unwrap_or_default(),
     };
     Ok((0..id.len()).map(record).collect())
@@ -134,6 +176,37 @@ fn read_flows(sheet: &Sheet) -> Result<Vec<FlowRecord>, String> {
         uncompressed_octets: uncompressed.integer(row),
     };
     Ok((0..flow.len()).map(record).collect())
+}
+
+fn read_applications(sheet: &Sheet) -> Result<Vec<ApplicationRecord>, String> {
+    let cells = |name| Cells::new(sheet, name);
+    let (name, application) = (cells("name")?, cells("application")?);
+    let (first_flow, connections) = (cells("first_flow")?, cells("connections")?);
+    let (pages, p50) = (cells("pages_completed")?, cells("page_load_p50_ms")?);
+    let (p95, mean) = (cells("page_load_p95_ms")?, cells("page_load_mean_ms")?);
+    let (periods, on_time) = (cells("on_periods")?, cells("on_time_s")?);
+    let (played, damaged) = (cells("frames_played")?, cells("frames_damaged")?);
+    let (rebuffers, rebuffering) = (cells("rebuffers")?, cells("rebuffering_s")?);
+    let (ratio, start_up) = (cells("rebuffering_ratio")?, cells("start_up_ms")?);
+    let record = |row| ApplicationRecord {
+        name: name.text(row).to_owned(),
+        application: application.text(row).to_owned(),
+        first_flow: first_flow.small(row),
+        connections: connections.small(row),
+        pages_completed: pages.integer(row),
+        page_load_p50_ms: p50.number(row),
+        page_load_p95_ms: p95.number(row),
+        page_load_mean_ms: mean.number(row),
+        on_periods: periods.integer(row),
+        on_time_s: on_time.number(row),
+        frames_played: played.integer(row),
+        frames_damaged: damaged.integer(row),
+        rebuffers: rebuffers.integer(row),
+        rebuffering_s: rebuffering.number(row),
+        rebuffering_ratio: ratio.number(row),
+        start_up_ms: start_up.number(row),
+    };
+    Ok((0..name.len()).map(record).collect())
 }
 
 fn read_samples(sheet: &Sheet) -> Result<Vec<SampleRecord>, String> {

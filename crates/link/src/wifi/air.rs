@@ -78,6 +78,10 @@ pub enum Frame<P> {
         /// Starting sequence number.
         start: u16,
     },
+    /// Request to send.
+    Rts,
+    /// Clear to send, to who asked or to the sender itself.
+    Cts,
     /// Beacon.
     Beacon,
 }

@@ -15,6 +15,8 @@ pub enum AirtimeUse {
     Retransmission,
     /// Link-layer acknowledgments: the SIFS before and the ACK or Block Ack; Block Ack Requests too.
     LinkAck,
+    /// RTS, CTS and the SIFS after each.
+    Protection,
     /// What compressed TCP ACKs add to link-layer acknowledgments (TCP/HACK).
     CompressedAck,
     /// Waiting for the medium with something to send: AIFS, backoff, timeouts.
@@ -29,11 +31,12 @@ pub enum AirtimeUse {
 
 impl AirtimeUse {
     /// All uses, in the order tables show them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Data,
         Self::TcpAck,
         Self::Retransmission,
         Self::LinkAck,
+        Self::Protection,
         Self::CompressedAck,
         Self::Acquisition,
         Self::Collision,
@@ -48,6 +51,7 @@ impl AirtimeUse {
             Self::TcpAck => "tcp_ack",
             Self::Retransmission => "retransmission",
             Self::LinkAck => "link_ack",
+            Self::Protection => "protection",
             Self::CompressedAck => "compressed_ack",
             Self::Acquisition => "acquisition",
             Self::Collision => "collision",
@@ -78,7 +82,8 @@ impl Airtime {
 /// What one station spent of a channel's time, what it sent PPDUs of nothing but pure TCP ACKs for apart
 /// from the rest.
 ///
-/// A station is charged for its PPDUs and for what they bring about: the link-layer ACKs that answer them,
+/// A station is charged for its PPDUs and for what they bring about: RTS and CTS before them, the link-layer
+/// ACKs that answer them,
 /// and the idle time somebody waited (AIFS or EIFS, slots of backoff, timeouts) since the access before
 /// its own, whoever else was counting down in it, and whether a beacon came between. So a station that
 /// counts down while others win is not charged for it, and no idle time counts twice. Stations that collide

@@ -20,6 +20,7 @@ use super::mac::block_ack::{BlockAckRecipient, Recipient};
 use super::mac::exchange::{Exchange, Phase};
 use super::mac::noise::Noise;
 use super::mac::originator::Originator;
+use super::mac::protection::Handshake;
 use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::Phy;
 use crate::loss::{Loss, LossProcess};
@@ -172,6 +173,7 @@ impl<P: Payload> Bss<P> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let channel = match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at()),
+            Phase::Protection { until, .. } => Some(*until),
             Phase::Transmission(exchange) => Some(exchange.end),
             Phase::Response { exchange, .. } => Some(exchange.response_end),
             Phase::Collision { until } | Phase::Beacon { until } => Some(*until),
@@ -341,6 +343,7 @@ impl<P: Payload> Bss<P> {
                     self.access(at);
                 }
             }
+            Phase::Protection { exchange, step, until } => self.protection_ended(&exchange, step, until),
             Phase::Transmission(exchange) => self.transmission_ended(&exchange),
             Phase::Response { exchange, lost } => self.response_ended(&exchange, lost),
             Phase::Collision { until } => self.collision_ended(until),
@@ -408,6 +411,7 @@ impl<P: Payload> Bss<P> {
         let mut winners = std::mem::take(&mut self.winners);
         winners.clear();
         let (phy, idle, lifetime) = (self.phy, self.idle, self.config.lifetime);
+        let protection = self.config.protection;
         let stations = &mut self.stations;
         let drained = &mut self.drained;
         self.active.retain(|id| {
@@ -425,7 +429,10 @@ impl<P: Payload> Bss<P> {
             station.active = outgoing.is_some();
             if let Some(outgoing) = outgoing {
                 station.transmitting = true;
-                station.count_outgoing(&outgoing, phy);
+                // Behind an RTS it is not on the air yet.
+                if station.handshake(protection, &outgoing) != Handshake::Rts {
+                    station.count_outgoing(&outgoing, phy);
+                }
                 winners.push((*id, outgoing));
             }
             station.active
@@ -511,8 +518,9 @@ fn build_stations<P: Payload>(
 ) -> Vec<Station<P>> {
     let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
-        let limits =
-            AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.txop_limit);
+        let guard = config.protection.longest(phy, &client.mode, &control);
+        let txop_limit = config.txop_limit.map(|limit| limit.saturating_sub(guard));
+        let limits = AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, txop_limit);
         let recipient = if limits.window > 1 {
             Recipient::Block(BlockAckRecipient::new())
         } else {

@@ -49,6 +49,24 @@ impl StationConfig {
     }
 }
 
+/// What goes before data PPDUs to reserve the channel, and before which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protection {
+    /// Nothing.
+    #[default]
+    None,
+    /// A CTS to the sender itself, before PSDUs longer than `above` octets.
+    CtsToSelf {
+        /// 0 is before all.
+        above: u32,
+    },
+    /// RTS and CTS, before PSDUs longer than `above` octets (dot11RTSThreshold).
+    RtsCts {
+        /// 0 is before all.
+        above: u32,
+    },
+}
+
 /// A basic service set: an access point, its clients and the rules they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssConfig {
@@ -66,6 +84,11 @@ pub struct BssConfig {
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
     pub retry_limit: u32,
+    /// What goes before data.
+    pub protection: Protection,
+    /// RTS that may stay unanswered in a row before what they announce is given up
+    /// (dot11ShortRetryLimit), less one.
+    pub short_retry_limit: u32,
     /// An MPDU older than this since it was queued is dropped rather than retried.
     pub lifetime: Duration,
     /// The recipient passes on what it has when a gap in front of it lasts this long.
@@ -92,6 +115,8 @@ impl BssConfig {
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),
             retry_limit: 7,
+            protection: Protection::None,
+            short_retry_limit: 7,
             lifetime: Duration::from_millis(500),
             reorder_timeout: Duration::from_millis(100),
             link_ack_delay: Duration::ZERO,

@@ -54,6 +54,12 @@ counters! {
     missed_link_acks: u64,
     /// Block Ack Requests sent.
     block_ack_requests: u64,
+    /// RTS sent.
+    rts: u64,
+    /// RTS that no CTS answered.
+    missed_cts: u64,
+    /// CTS sent to the sender itself.
+    cts_to_self: u64,
     /// ACKs and Block Acks sent.
     link_acks: u64,
     /// Pure TCP ACKs on the air, retransmissions included.

@@ -2,6 +2,7 @@
 
 use super::ack_policy::AckPolicy;
 use super::pacing::Pacing;
+use super::prr::Recovery;
 use super::rack::LossDetection;
 use crate::packet::IpVersion;
 use crate::units::{Bytes, Duration};
@@ -72,6 +73,8 @@ pub struct Config {
     pub sack: bool,
     /// How loss is detected.
     pub loss_detection: LossDetection,
+    /// How much is sent during fast recovery.
+    pub recovery: Recovery,
     /// Receive buffer; the window scale offered follows from it.
     pub receive_buffer: Bytes,
     /// Most octets in flight whatever the windows say (a send buffer limit).
@@ -108,6 +111,7 @@ impl Default for Config {
             timestamps: true,
             sack: true,
             loss_detection: LossDetection::DupAck,
+            recovery: Recovery::Rfc6675,
             receive_buffer: Bytes(4 << 20),
             send_buffer: Bytes(4 << 20),
             initial_window: 10,

@@ -126,7 +126,7 @@ impl Scoreboard {
     }
 
     /// Octets SACKed and not yet acknowledged cumulatively.
-    #[cfg(test)]
+    #[inline]
     pub fn sacked_octets(&self) -> u64 {
         self.sacked_octets
     }
@@ -145,6 +145,7 @@ impl Scoreboard {
     /// Removes everything below `una`.
     pub fn acknowledge(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
+        let mut timed = self.timed.as_deref_mut();
         while let Some(front) = self.segments.front_mut() {
             if front.start >= una {
                 break;
@@ -173,11 +174,11 @@ impl Scoreboard {
             if front.has(SACKED) {
                 // It arrived earlier than this acknowledgment says.
                 self.sacked_octets -= u64::from(front.len);
-                if let Some(timed) = &mut self.timed {
+                if let Some(timed) = &mut timed {
                     timed.rack.segments_sacked -= 1;
                 }
             } else {
-                if let Some(timed) = &mut self.timed {
+                if let Some(timed) = &mut timed {
                     timed.on_delivered(front, true);
                 }
                 covered.oldest_rtt.get_or_insert(age);

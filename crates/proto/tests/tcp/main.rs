@@ -5,6 +5,7 @@ mod acks;
 mod handshake;
 mod hostile;
 mod pipe;
+mod prr;
 mod rack;
 mod rates;
 mod recovery;

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, LossDetection, ReadPolicy, SlowStart, State,
+    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, LossDetection, ReadPolicy, Recovery,
+    SlowStart, State,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -252,8 +253,13 @@ fn ack_policy() -> impl Strategy<Value = AckPolicy> {
 
 /// Every way to detect and to repair losses.
 pub fn recovery_choices() -> impl Strategy<Value = Config> {
-    prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp])
-        .prop_map(|loss_detection| Config { loss_detection, ..Config::default() })
+    let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
+    let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
+    (detections, recoveries).prop_map(|(loss_detection, recovery)| Config {
+        loss_detection,
+        recovery,
+        ..Config::default()
+    })
 }
 
 fn weather() -> impl Strategy<Value = Weather> {

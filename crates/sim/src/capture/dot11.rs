@@ -11,6 +11,8 @@ const QOS_DATA: u8 = 0x88;
 const BEACON: u8 = 0x80;
 const BLOCK_ACK_REQUEST: u8 = 0x84;
 const BLOCK_ACK: u8 = 0x94;
+const RTS: u8 = 0xb4;
+const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
 
 // Second octet.
@@ -72,6 +74,11 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend(COMPRESSED.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
         }
+        Frame::Rts => {
+            control(out, RTS, duration_field(air));
+            out.extend(transmitter);
+        }
+        Frame::Cts => control(out, CTS, duration_field(air)),
         Frame::Beacon => beacon_frame(out, air, beacon),
     }
     let mut fcs = crc32fast::hash(&out[start..]);

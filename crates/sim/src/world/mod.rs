@@ -10,8 +10,9 @@ use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
 
+use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
-use crate::flow::{End, Flow};
+use crate::flow::{End, Feeder, Flow};
 use crate::hack::{self, HackStations};
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
@@ -35,6 +36,7 @@ enum Component {
     Refill(usize),
     Sample,
     Measure,
+    App(usize),
 }
 
 /// Flows that keep one queue full, in turn.
@@ -78,6 +80,11 @@ pub struct World<'o, P = Packet> {
     /// First component of the drivers of each channel.
     driver_components: Vec<u32>,
     flows: Vec<Flow>,
+    apps: Vec<App>,
+    /// Components of the programs.
+    app_components: Vec<u32>,
+    /// Ends that a program wrote at and that were not pumped yet.
+    written: Vec<(FlowId, End)>,
     saturators: Vec<Saturator>,
     before: Before,
     series: Vec<SeriesPoint>,
@@ -130,15 +137,7 @@ impl<'o, P: Carried> World<'o, P> {
             bss.push(channel);
             bss_hosts.push(hosts);
         }
-        let flows: Vec<_> = setup
-            .flows
-            .iter()
-            .zip(0..)
-            .map(|(flow, number)| {
-                let name = format!("{} to {} flow {number}", host(flow.source), host(flow.sink));
-                Flow::new(FlowId(number), flow.clone(), setup.seed, &name)
-            })
-            .collect();
+        let (flows, apps) = apps::build(setup);
         let mut world = Self {
             setup: setup.clone(),
             now: Instant::ZERO,
@@ -155,6 +154,9 @@ impl<'o, P: Carried> World<'o, P> {
             hack,
             driver_components: Vec::new(),
             flows,
+            apps,
+            app_components: Vec::new(),
+            written: Vec::new(),
             saturators: Vec::new(),
             before: Before::default(),
             series: Vec::new(),
@@ -211,6 +213,11 @@ impl<'o, P: Carried> World<'o, P> {
                     self.saturators.push(Saturator { port, flows: vec![index], next: 0, component });
                 }
             }
+        }
+        // Last, so that they move nobody else's number.
+        for (index, app) in self.apps.iter().enumerate() {
+            let component = add(components, Component::App(index), app.poll_timeout());
+            self.app_components.push(component);
         }
         self.scheduler = Scheduler::new(self.components.len());
         for (component, at) in first_events {
@@ -318,12 +325,31 @@ impl<'o, P: Carried> World<'o, P> {
             }
             Component::Stop(index) => {
                 self.flows[index].stop();
+                if let Feeder::Program { number, .. } = self.flows[index].feeder {
+                    let now = self.now;
+                    self.with_app(number as usize, |app, _| app.stop(now));
+                }
                 self.pump(index, End::Source);
             }
             Component::Refill(index) => self.refill(index),
             Component::Measure => self.start_measuring(),
             Component::Sample => self.sample(component),
+            Component::App(index) => {
+                let now = self.now;
+                self.with_app(index, |app, sockets| app.handle_timeout(now, sockets));
+            }
         }
+    }
+
+    /// Calls a program, sends what it wrote and looks after its timer.
+    fn with_app(&mut self, index: usize, call: impl FnOnce(&mut App, &mut Sockets<'_>)) {
+        let mut written = std::mem::take(&mut self.written);
+        call(&mut self.apps[index], &mut Sockets::new(&mut self.flows, &mut written));
+        for (flow, end) in written.drain(..) {
+            self.pump(flow.0 as usize, end);
+        }
+        self.written = written;
+        self.scheduler.wake(self.app_components[index], self.apps[index].poll_timeout());
     }
 
     fn handle_bss(&mut self, index: usize) {
@@ -388,6 +414,10 @@ impl<'o, P: Carried> World<'o, P> {
         let flow = &mut self.flows[index];
         let end = if host == flow.setup.sink { End::Sink } else { End::Source };
         flow.handle_packet(self.now, end, packet);
+        if let Feeder::Program { number, .. } = flow.feeder {
+            let (now, id) = (self.now, flow.id);
+            self.with_app(number as usize, |app, sockets| app.arrived(now, id, end, sockets));
+        }
         self.pump(index, end);
     }
 
@@ -493,6 +523,7 @@ impl<'o, P: Carried> World<'o, P> {
         for flow in &mut self.flows {
             flow.delivered_before = flow.delivered();
         }
+        self.apps.iter_mut().for_each(|app| app.start_measuring(self.now));
         self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();
         self.hack.iter_mut().for_each(HackStations::start_measuring);
         self.before.bss = self

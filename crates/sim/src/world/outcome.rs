@@ -68,6 +68,7 @@ impl<P: Carried> World<'_, P> {
             events: self.events,
             measured,
             flows: flows.collect(),
+            applications: self.apps.iter().map(|app| app.outcome(self.now)).collect(),
             bss: bss.collect(),
             pipes: pipes.collect(),
             series: self.series.clone(),

@@ -78,6 +78,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
                 traffic: traffic.clone(),
             })
             .collect(),
+        applications: Vec::new(),
         duration: Duration::from_secs(6),
         measure_from: Instant::ZERO + Duration::from_secs(2),
         seed: 1,
@@ -101,6 +102,7 @@ pub fn wired(rate: BitRate, delay: Duration, queue_packets: u32, loss: Loss, tra
             stop: None,
             traffic,
         }],
+        applications: Vec::new(),
         duration: Duration::from_secs(10),
         measure_from: Instant::ZERO + Duration::from_secs(2),
         seed: 1,

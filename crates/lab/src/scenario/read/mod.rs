@@ -14,7 +14,7 @@ use tacit_proto::units::{Bytes, Duration};
 use self::clients::client_overrides;
 use self::hack::hack_section;
 use self::tcp::tcp_section;
-use self::traffic::traffic_section;
+use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
 use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, default_wire};
 use crate::error::InputError;
@@ -56,6 +56,9 @@ pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenar
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
     let tcp = tcp_section(root.section("tcp")?, wifi.is_some())?;
+    let around = Surroundings { tcp: &tcp, has_wifi: wifi.is_some() };
+    let traffic = traffic_section(root.section("traffic")?, around)?;
+    let flows = flow_sections(&root, &traffic, around)?;
     let clients = root.section("clients")?;
     let default_count = u32::try_from(overrides.len()).unwrap_or(MAX_CLIENTS).max(1);
     let scenario = Scenario {
@@ -68,7 +71,8 @@ pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenar
         clients: clients.or("count", default_count, integer(1..=MAX_CLIENTS))?,
         stagger: clients.or("stagger", Duration::ZERO, span)?,
         overrides,
-        traffic: traffic_section(root.section("traffic")?, &tcp, wifi.is_some())?,
+        traffic,
+        flows,
         tcp,
         wifi,
         compare: compare_section(root.section("compare")?)?,

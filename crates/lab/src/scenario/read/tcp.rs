@@ -2,7 +2,8 @@
 
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    self, AckPolicy, Congestion, DelayedAcks, LinuxAcks, LossDetection, Pacing, PolicerDetection, SlowStart,
+    self, AckPolicy, Congestion, DelayedAcks, LinuxAcks, LossDetection, Pacing, PolicerDetection, Recovery,
+    SlowStart,
 };
 use tacit_proto::units::{Bytes, Duration};
 
@@ -30,6 +31,7 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     let slow_starts = [("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)];
     let policers = [("on", PolicerDetection::On), ("off", PolicerDetection::Off)];
     let detections = [("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)];
+    let recoveries = [("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
     let buffer = within(Bytes(4_096)..=Bytes(1 << 30), byte_count);
     let config = tcp::Config {
         ip,
@@ -47,6 +49,7 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
         timestamps: section.or("timestamps", usual.timestamps, flag)?,
         sack: section.or("sack", usual.sack, flag)?,
         loss_detection: section.or("loss-detection", usual.loss_detection, one_of(&detections))?,
+        recovery: section.or("recovery", usual.recovery, one_of(&recoveries))?,
         receive_buffer: section.or("receive-buffer", usual.receive_buffer, &buffer)?,
         send_buffer: section.or("send-buffer", usual.send_buffer, &buffer)?,
         initial_window: section.or("initial-window", usual.initial_window, integer(1..=1_000))?,

@@ -2,14 +2,16 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi;
-use tacit_link::wifi::phy::{Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_proto::units::Duration;
+use tacit_link::wifi::Protection;
+use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
+use tacit_proto::units::{Bytes, Duration};
 
 use super::queue::queue;
 use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Section, Value, bit_rate, duration, flag, integer, loss, one_of, within,
+    MAX_DURATION, Mismatch, Section, Value, bit_rate, byte_count, duration, flag, integer, loss, one_of,
+    within,
 };
 use crate::scenario::{MpduError, Wifi, signal};
 
@@ -58,7 +60,43 @@ fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputEr
             .error("preamble", format!("{} has no DSSS frames", standard.name()))
             .allowed("802.11b, 802.11g"));
     }
+    let b_stations = section.or("b-stations", false, flag)?;
+    if b_stations && standard != Standard::G {
+        return Err(section
+            .error("b-stations", format!("{} and 802.11b do not share channels", standard.name()))
+            .allowed("802.11g"));
+    }
+    // Stations of 802.11b know neither the short slot nor OFDM.
+    let usual = if b_stations {
+        Variant { slot: SlotTime::Long, basic_rates: BasicRates::Dsss, ..usual }
+    } else {
+        usual
+    };
     Ok(Variant { slot: slot.unwrap_or(usual.slot), preamble: preamble.unwrap_or(usual.preamble), ..usual })
+}
+
+/// What goes before data: where nothing is said, what stations of 802.11b need.
+fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Result<Protection, InputError> {
+    let mixed = standard == Standard::G && variant.basic_rates == BasicRates::Dsss;
+    let above = section.optional("rts-threshold", or_none(within(Bytes(0)..=Bytes(1 << 20), byte_count)))?;
+    let octets = above.flatten().map_or(0, |bytes| bytes.0 as u32);
+    let kinds = [
+        ("none", Protection::None),
+        ("cts-to-self", Protection::CtsToSelf { above: octets }),
+        ("rts-cts", Protection::RtsCts { above: octets }),
+    ];
+    let said = section.optional("protection", one_of(&kinds))?;
+    if above.flatten().is_some() && said == Some(Protection::None) {
+        return Err(section
+            .error("rts-threshold", "there is no protection")
+            .allowed("protection = \"rts-cts\" or \"cts-to-self\""));
+    }
+    Ok(match (said, above.flatten()) {
+        (Some(protection), _) => protection,
+        (None, Some(_)) => Protection::RtsCts { above: octets },
+        (None, None) if mixed => Protection::CtsToSelf { above: 0 },
+        (None, None) => Protection::None,
+    })
 }
 
 pub(super) fn ack_mode(
@@ -140,6 +178,8 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         )?,
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
+        protection: protection(&section, variant, standard)?,
+        short_retry_limit: section.or("short-retry-limit", usual.short_retry_limit, integer(0..=255))?,
         retry_limit: section.or("retry-limit", usual.retry_limit, integer(0..=255))?,
         lifetime: section.or("lifetime", usual.lifetime, positive_span)?,
         reorder_timeout: section.or("reorder-timeout", usual.reorder_timeout, positive_span)?,

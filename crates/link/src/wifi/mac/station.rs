@@ -10,10 +10,12 @@ use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
 use super::originator::{Need, Originator, PpduPlan, Settled};
+use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::StationAirtime;
+use crate::wifi::config::Protection;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::phy::Phy;
 
@@ -165,6 +167,15 @@ impl<P: Payload> Station<P> {
             }
         }
         None
+    }
+
+    /// What goes before `outgoing` under `protection`.
+    #[inline]
+    pub fn handshake(&self, protection: Protection, outgoing: &Outgoing) -> Handshake {
+        match protection {
+            Protection::None => Handshake::None,
+            _ => protection.handshake(outgoing, &self.peers[outgoing.peer()].originator.mode),
+        }
     }
 
     /// Its part in an exchange with `peer` is over.

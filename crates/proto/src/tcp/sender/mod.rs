@@ -2,6 +2,7 @@
 //! loss is in `recovery`, what to send next in `transmit`.
 
 mod delivery;
+mod extended;
 mod rack_tlp;
 mod recovery;
 mod transmit;
@@ -9,9 +10,10 @@ mod transmit;
 use super::config::Config;
 use super::congestion::{AckSample, Controller, Start};
 use super::counters::Counters;
-use super::dsack::{self, CopyLedger};
+use super::dsack::CopyLedger;
 use super::pacing::Pacer;
 use super::position::Position;
+use super::prr::{Prr, Recovery};
 use super::rack::{LossDetection, Rack};
 use super::ranges::Range;
 use super::rtt::RttEstimator;
@@ -19,7 +21,8 @@ use super::sack::{DUP_THRESH, Scoreboard};
 use super::segment::{Flags, Segment, TIMESTAMP_TICK};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
-use rack_tlp::{ProbeAnswer, RackTlp};
+use extended::Seen;
+use rack_tlp::RackTlp;
 
 /// Retransmissions of the same data before the connection is given up (RFC 9293 section 3.8.3's R2;
 /// Linux tcp_retries2).
@@ -135,9 +138,14 @@ pub(crate) struct Sender {
     pub congestion: Controller,
     pacer: Option<Pacer>,
     phase: Phase,
+    /// Something of what [`extended`] does is asked for.
+    extended: bool,
     /// Where RACK-TLP detects loss.
     rack_tlp: Option<RackTlp>,
     copies: CopyLedger,
+    recovery: Recovery,
+    /// Fast recovery with [`Recovery::Prr`] is under way.
+    prr: Option<Prr>,
     dup_acks: u32,
     /// Without SACK: octets that duplicate ACKs say have left the network.
     inferred: u64,
@@ -182,8 +190,11 @@ impl Sender {
             congestion: Controller::new(config, u32::from(config.mss()), Start::default()),
             pacer: None,
             phase: Phase::Open,
+            extended: config.recovery != Recovery::Rfc6675,
             rack_tlp: None,
             copies: CopyLedger::default(),
+            recovery: config.recovery,
+            prr: None,
             dup_acks: 0,
             inferred: 0,
             recover: iss,
@@ -212,6 +223,7 @@ impl Sender {
         self.retries = 0;
         if use_sack && config.loss_detection == LossDetection::RackTlp {
             self.board.watch_times(Rack::new(self.snd_una, self.rtt.smoothed(), now));
+            self.extended = true;
             // Linux, too, budgets its least timeout for a delayed ACK.
             self.rack_tlp = Some(RackTlp::new(config.rto_min));
         }
@@ -275,13 +287,13 @@ impl Sender {
         let prior_una = self.snd_una;
         let flight = self.flight().min(self.congestion.cwnd());
         let prior_pipe = self.begin_delivery(arrived.now);
-        if let Some(rack) = self.board.rack() {
-            rack.begin_ack(arrived.now, arrived.echoed);
-        }
+        let before = if self.extended { Some(self.before_ack(arrived.now, arrived.echoed)) } else { None };
         let news = if self.use_sack { self.mark_sacked(segment, ack, counters) } else { 0 };
         // RFC 5681 section 2's definition, for connections without SACK.
-        let repeats = ack == prior_una && segment.sequence_len() == 0 && window == self.snd_wnd;
-        let duplicate = repeats && !self.board.is_empty();
+        let duplicate = ack == prior_una
+            && !self.board.is_empty()
+            && segment.sequence_len() == 0
+            && window == self.snd_wnd;
         self.update_window(window, seq, ack, timers);
         self.unanswered = 0;
         if window == 0 {
@@ -305,13 +317,10 @@ impl Sender {
         if self.board.any_sacked() && self.rack_tlp.is_none() {
             self.board.detect_lost(self.mss);
         }
-        let dsack = self.use_sack && !segment.sack.is_empty() && self.note_duplicate(segment, ack, counters);
         self.react(arrived.now, flight, ack, sample, counters);
-        if self.rack_tlp.is_some() {
-            self.look_at_times(arrived.now, flight, timers, counters);
-            let bare_duplicate = repeats && segment.sack.is_empty();
-            let answer = ProbeAnswer { dsack, bare_duplicate };
-            self.after_ack(arrived, ack > prior_una, answer, flight, timers);
+        if let Some(before) = before {
+            let seen = Seen { now: arrived.now, ack, segment, advanced: ack > prior_una, flight, before };
+            self.after_ack(&seen, timers, counters);
         }
         if let Some(prior_pipe) = prior_pipe {
             self.finish_delivery(prior_pipe, arrived, segment);
@@ -348,22 +357,6 @@ impl Sender {
         }
         counters.bytes_sacked += news;
         news
-    }
-
-    /// Whether the ACK reports that a copy of ours was needless (RFC 2883).
-    fn note_duplicate(&mut self, segment: &Segment, ack: Position, counters: &mut Counters) -> bool {
-        let Some(range) = dsack::reported(&segment.sack, ack, self.snd_nxt, self.max_window) else {
-            return false;
-        };
-        if !self.copies.believes(range.len().div_ceil(u64::from(self.mss))) {
-            return false;
-        }
-        counters.dsacks_received += 1;
-        let snd_nxt = self.snd_nxt;
-        if let Some(rack) = self.board.rack() {
-            rack.on_dsack(ack, snd_nxt);
-        }
-        true
     }
 
     /// "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))" (RFC 9293 section

@@ -4,6 +4,7 @@ use super::{MAX_RETRIES, Phase, Sender};
 use crate::tcp::congestion::AckSample;
 use crate::tcp::counters::Counters;
 use crate::tcp::position::Position;
+use crate::tcp::prr::{Prr, Recovery};
 use crate::tcp::sack::DUP_THRESH;
 use crate::units::Instant;
 
@@ -77,12 +78,14 @@ impl Sender {
             self.inferred = u64::from(DUP_THRESH * self.mss).min(self.board.pipe());
         }
         self.resend_first = true;
+        self.start_prr();
         self.rescue_after = self.snd_una;
         counters.fast_recoveries += 1;
     }
 
     fn finish_recovery(&mut self) {
         self.phase = Phase::Open;
+        self.prr = None;
         self.recover = self.snd_una;
         self.resend_first = false;
         self.inferred = 0;
@@ -92,6 +95,22 @@ impl Sender {
             // (RFC 6582 section 3.2 step 3).
             let mss = u64::from(self.mss);
             self.congestion.limit(self.flight().max(mss) + mss);
+        }
+    }
+
+    /// A reduction begins that PRR spreads over the ACKs to come, unless the controller sees to it.
+    pub(super) fn start_prr(&mut self) {
+        let spread = self.recovery == Recovery::Prr && !self.congestion.sets_window_itself();
+        self.prr = spread.then(|| Prr::new(self.flight()));
+    }
+
+    /// What may be sent after an ACK before which the peer held `held_before`. The controller has set
+    /// its window to ssthresh, or to what it finds right.
+    pub(super) fn allow_proportionally(&mut self, held_before: Position) {
+        let delivered = self.held_by_peer().saturating_since(held_before);
+        let (pipe, target) = (self.pipe(), self.congestion.cwnd());
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(delivered, pipe, target, u64::from(self.mss));
         }
     }
 
@@ -129,6 +148,7 @@ impl Sender {
         }
         self.forget_probe(now);
         self.phase = Phase::Timeout(self.snd_nxt);
+        self.prr = None;
         self.recover = self.snd_nxt;
         self.dup_acks = 0;
         self.inferred = 0;

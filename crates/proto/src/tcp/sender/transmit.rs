@@ -6,15 +6,6 @@ use crate::tcp::position::Position;
 use crate::tcp::sack::Resend;
 use crate::units::Instant;
 
-/// How much may be on its way besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// What the congestion window says.
-    Window,
-    /// One segment more than that: a loss probe.
-    Beyond,
-}
-
 impl Sender {
     /// The next octets to send at `now`.
     #[inline]
@@ -35,8 +26,8 @@ impl Sender {
         if timers.get(Timer::Retransmit).is_none() {
             self.restart_timeout(now, timers);
         }
-        if self.rack_tlp.is_some() {
-            self.schedule_probe(now, timers);
+        if self.extended {
+            self.after_sending(now, outgoing.payload, timers, counters);
         }
         Some(outgoing)
     }
@@ -65,11 +56,12 @@ impl Sender {
                 }
                 return Some(self.resend(lost, now, counters));
             }
-        } else if let Some(probe) = self.next_probe(now, timers, counters) {
-            return Some(probe);
         }
-        if let Some(fresh) = self.next_fresh(now, timers, counters, Limit::Window) {
+        if let Some(fresh) = self.next_fresh(now, timers, counters) {
             return Some(fresh);
+        }
+        if self.probe_due() {
+            return self.repeat_last(now, counters);
         }
         if let Phase::Recovery(point) = self.phase
             && self.use_sack
@@ -88,6 +80,9 @@ impl Sender {
     #[inline]
     pub(super) fn has_room(&self, octets: u32) -> bool {
         let pipe = self.pipe();
+        if let Some(prr) = &self.prr {
+            return pipe == 0 || prr.allows(u64::from(octets));
+        }
         pipe == 0 || pipe + u64::from(octets) <= self.congestion.cwnd()
     }
 
@@ -125,13 +120,7 @@ impl Sender {
 
     /// New data, within the congestion window, the peer's window and the send buffer.
     #[inline]
-    pub(super) fn next_fresh(
-        &mut self,
-        now: Instant,
-        timers: &mut Timers,
-        counters: &mut Counters,
-        limit: Limit,
-    ) -> Option<Outgoing> {
+    fn next_fresh(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         let unsent = self.unsent();
         let fin_waits = self.closing && self.snd_nxt <= self.data_end;
         if unsent == 0 && !fin_waits {
@@ -150,7 +139,7 @@ impl Sender {
             return None;
         }
         self.restart_if_idle(now, counters);
-        if limit == Limit::Window && !self.has_room(payload) {
+        if !self.has_room(payload) && !self.probe_due() {
             self.window_limited_until = self.snd_nxt;
             return None;
         }

@@ -1,0 +1,185 @@
+//! Programs that feed flows, and judge what arrives as their users would.
+//!
+//! A flow without a program feeds itself: bulk data, a file, or datagrams at a rate. A program writes into the
+//! flows it was given, at either end, whenever it starts, one of its timers is due or something arrived.
+
+mod chance;
+mod on_off;
+mod pages;
+mod player;
+pub(crate) mod setup;
+mod stream;
+
+use tacit_link::random::Stream;
+use tacit_proto::units::{FlowId, HostId, Instant};
+
+use crate::flow::{End, Feeder, Flow};
+use crate::record::{ApplicationOutcome, ApplicationResult};
+use crate::setup::{Application, ApplicationSetup, Setup};
+
+use on_off::OnOffSource;
+use pages::Pages;
+use stream::VideoStream;
+
+/// What a program sees of its flows.
+#[derive(Debug)]
+pub(crate) struct Sockets<'a> {
+    flows: &'a mut [Flow],
+    written: &'a mut Vec<(FlowId, End)>,
+}
+
+impl<'a> Sockets<'a> {
+    /// `written` collects the ends that have something to send.
+    pub fn new(flows: &'a mut [Flow], written: &'a mut Vec<(FlowId, End)>) -> Self {
+        Self { flows, written }
+    }
+
+    /// Opens a connection from `end`; the SYN was waiting for this.
+    fn open(&mut self, flow: FlowId, end: End) {
+        self.written.push((flow, end));
+    }
+
+    fn write(&mut self, flow: FlowId, end: End, octets: u64) {
+        self.flows[flow.0 as usize].write(end, octets);
+        self.written.push((flow, end));
+    }
+
+    /// Octets that arrived at `end` in order.
+    fn delivered(&self, flow: FlowId, end: End) -> u64 {
+        self.flows[flow.0 as usize].delivered_at(end)
+    }
+
+    /// Octets that the source has written and TCP not sent.
+    fn unsent(&self, flow: FlowId) -> u64 {
+        self.flows[flow.0 as usize].unsent()
+    }
+
+    /// Octets a datagram carries at most; `None` over TCP.
+    fn datagram_payload(&self, flow: FlowId) -> Option<u64> {
+        self.flows[flow.0 as usize].datagram_payload()
+    }
+
+    /// The number of the datagram that just arrived, where none with that number had.
+    fn new_datagram(&self, flow: FlowId) -> Option<u64> {
+        self.flows[flow.0 as usize].new_datagram()
+    }
+}
+
+/// The flows of a setup and the programs that feed some of them.
+pub(crate) fn build(setup: &Setup) -> (Vec<Flow>, Vec<App>) {
+    let host = |id: HostId| setup.hosts[id.0 as usize].as_str();
+    let name = |id: FlowId| {
+        let flow = &setup.flows[id.0 as usize];
+        format!("{} to {} flow {}", host(flow.source), host(flow.sink), id.0)
+    };
+    let mut feeders = vec![Feeder::Own; setup.flows.len()];
+    let mut apps = Vec::new();
+    for (application, number) in setup.applications.iter().zip(0..) {
+        // The setup was checked: every application has flows, and they exist.
+        let first = application.flows[0];
+        let opener = App::opener(&application.application);
+        for flow in &application.flows {
+            feeders[flow.0 as usize] = Feeder::Program { number, opener };
+        }
+        apps.push(App::new(application, setup.flows[first.0 as usize].start, setup.seed, &name(first)));
+    }
+    let flows = setup.flows.iter().zip(feeders).zip((0..).map(FlowId));
+    let flows = flows.map(|((flow, feeder), id)| Flow::new(id, flow.clone(), feeder, setup.seed, &name(id)));
+    (flows.collect(), apps)
+}
+
+/// A program at work.
+#[derive(Debug)]
+pub(crate) struct App {
+    name: String,
+    flows: Vec<FlowId>,
+    start: Instant,
+    program: Program,
+}
+
+#[derive(Debug)]
+enum Program {
+    Pages(Pages),
+    OnOff(OnOffSource),
+    Stream(VideoStream),
+}
+
+impl App {
+    /// A program that starts at `start`. `first_flow` is the name of its first flow, from which its draws
+    /// derive.
+    pub fn new(setup: &ApplicationSetup, start: Instant, seed: u64, first_flow: &str) -> Self {
+        let draws = Stream::new(seed, &format!("application {first_flow}"));
+        let flows = &setup.flows;
+        let program = match &setup.application {
+            Application::RequestResponse(plan) => {
+                Program::Pages(Pages::new(plan.clone(), flows.clone(), draws, start))
+            }
+            Application::OnOff(plan) => Program::OnOff(OnOffSource::new(*plan, flows[0], draws, start)),
+            Application::Streaming(plan) => Program::Stream(VideoStream::new(*plan, flows[0], start)),
+        };
+        Self { name: setup.name.clone(), flows: flows.clone(), start, program }
+    }
+
+    /// Which end opens the connections of a program.
+    pub fn opener(application: &Application) -> End {
+        match application {
+            Application::RequestResponse(pages) => pages.requester,
+            Application::OnOff(_) | Application::Streaming(_) => End::Source,
+        }
+    }
+
+    /// A timer is due, or the program starts.
+    pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        match &mut self.program {
+            Program::Pages(pages) => pages.handle_timeout(now, sockets),
+            Program::OnOff(source) => source.handle_timeout(now, sockets),
+            Program::Stream(stream) => stream.handle_timeout(now, sockets),
+        }
+    }
+
+    /// A packet of `flow` arrived at `end`.
+    pub fn arrived(&mut self, now: Instant, flow: FlowId, end: End, sockets: &mut Sockets<'_>) {
+        match &mut self.program {
+            Program::Pages(pages) => pages.arrived(now, flow, end, sockets),
+            Program::OnOff(source) => source.arrived(end, sockets),
+            Program::Stream(stream) => stream.arrived(now, end, sockets),
+        }
+    }
+
+    /// When [`App::handle_timeout`] is wanted next; before its start, then.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.program {
+            Program::Pages(pages) => pages.poll_timeout(),
+            Program::OnOff(source) => source.poll_timeout(),
+            Program::Stream(stream) => stream.poll_timeout(),
+        }
+    }
+
+    /// Its source offers nothing more; harmless when repeated.
+    pub fn stop(&mut self, now: Instant) {
+        match &mut self.program {
+            Program::Pages(pages) => pages.stop(),
+            Program::OnOff(source) => source.stop(now),
+            Program::Stream(stream) => stream.stop(now),
+        }
+    }
+
+    /// Results count from here.
+    pub fn start_measuring(&mut self, now: Instant) {
+        match &mut self.program {
+            Program::Pages(pages) => pages.start_measuring(),
+            Program::OnOff(source) => source.start_measuring(now),
+            Program::Stream(stream) => stream.start_measuring(now),
+        }
+    }
+
+    /// What there is to say at `now`.
+    pub fn outcome(&self, now: Instant) -> ApplicationOutcome {
+        let result = match &self.program {
+            Program::Pages(pages) => ApplicationResult::Pages(pages.result()),
+            Program::OnOff(source) => ApplicationResult::OnOff(source.result(now)),
+            Program::Stream(stream) => ApplicationResult::Stream(stream.result(now, self.start)),
+        };
+        ApplicationOutcome { name: self.name.clone(), flows: self.flows.clone(), result }
+    }
+}

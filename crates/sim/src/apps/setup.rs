@@ -1,0 +1,172 @@
+//! What a program does, with every number decided.
+
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId};
+
+use crate::RunError;
+use crate::flow::End;
+use crate::setup::{FlowSetup, Traffic};
+
+/// A program and the flows it feeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplicationSetup {
+    /// Its name in results. Its draws derive from the seed and the name of its first flow.
+    pub name: String,
+    /// What it feeds, joining the same two hosts over the same time: TCP flows without a size, or UDP flows,
+    /// whose rate then has no meaning. No flow has two programs.
+    pub flows: Vec<FlowId>,
+    /// What it does.
+    pub application: Application,
+}
+
+/// What a program does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Application {
+    /// Loads pages over TCP, one after the other.
+    RequestResponse(RequestResponse),
+    /// Sends for a while, is silent for a while.
+    OnOff(OnOff),
+    /// Sends a video as it is taken; the sink plays it.
+    Streaming(Streaming),
+}
+
+/// Page loads: a document is asked for, then everything it names, each over whichever connection is free.
+/// Connections are opened at the start and kept; one request at a time is under way on each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestResponse {
+    /// Which end opens the connections and asks. With [`End::Sink`] objects are downloads; with
+    /// [`End::Source`] they are uploads, and what `request` says answers each.
+    pub requester: End,
+    /// What a page is made of.
+    pub objects: Objects,
+    /// Octets of what travels against the objects, one per object.
+    pub request: Bytes,
+    /// From the end of a page to the start of the next.
+    pub think: Span,
+}
+
+/// The objects of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objects {
+    /// These sizes, the document first.
+    Listed(Vec<Bytes>),
+    /// So many, each with a size drawn from an exponential distribution, at least an octet.
+    Drawn {
+        /// How many.
+        count: u32,
+        /// Mean size.
+        mean: Bytes,
+    },
+}
+
+/// How long something takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// On average.
+    pub mean: Duration,
+    /// Around it.
+    pub law: Law,
+}
+
+/// How times are distributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Law {
+    /// All the same.
+    Fixed,
+    /// Exponentially, as times without memory are.
+    #[default]
+    Exponential,
+}
+
+/// A source that sends for a while and is silent for a while, beginning with the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnOff {
+    /// How long it sends.
+    pub on: Span,
+    /// How long it is silent.
+    pub off: Span,
+    /// Payload rate while it sends; `None` is what TCP takes.
+    pub rate: Option<BitRate>,
+    /// Octets written at once under a rate: one datagram, over UDP.
+    pub chunk: Bytes,
+}
+
+/// A video of constant bit rate, a frame at a time.
+///
+/// Over TCP a frame can be played when all before it have arrived. Over UDP nothing is sent again: a frame is
+/// played when its time has come and something of a later one has arrived, damaged where octets are missing.
+/// Either way the player waits when it has nothing to play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streaming {
+    /// Payload rate of the video.
+    pub rate: BitRate,
+    /// Frames per second.
+    pub frame_rate: u32,
+    /// Video the player gathers before it starts, and again whenever it has run dry.
+    pub buffer: Duration,
+}
+
+/// Most connections of one program.
+pub const MAX_CONNECTIONS: usize = 256;
+/// Most objects of a page.
+pub const MAX_OBJECTS: u32 = 10_000;
+
+impl ApplicationSetup {
+    /// What a program depends on must not contradict itself; `taken` has the flows that have one.
+    pub(crate) fn check(&self, flows: &[FlowSetup], taken: &mut [bool]) -> Result<(), RunError> {
+        let refuse = |what: &str| Err(RunError::Setup(format!("application {}: {what}", self.name)));
+        let Some(first) = self.flows.first().and_then(|flow| flows.get(flow.0 as usize)) else {
+            return refuse("it feeds no flow that exists");
+        };
+        for flow in &self.flows {
+            let Some(setup) = flows.get(flow.0 as usize) else {
+                return refuse("it feeds a flow that does not exist");
+            };
+            let place = |flow: &FlowSetup| (flow.source, flow.sink, flow.start, flow.stop);
+            if place(setup) != place(first) {
+                return refuse("its flows differ in hosts or times");
+            }
+            if matches!(setup.traffic, Traffic::Tcp { size: Some(_), .. }) {
+                return refuse("one of its flows has a size of its own");
+            }
+            if std::mem::replace(&mut taken[flow.0 as usize], true) {
+                return refuse("another one feeds the same flow");
+            }
+        }
+        let tcp = matches!(first.traffic, Traffic::Tcp { .. });
+        match &self.application {
+            Application::RequestResponse(pages) => {
+                let empty = match &pages.objects {
+                    Objects::Listed(sizes) => sizes.is_empty() || sizes.contains(&Bytes(0)),
+                    Objects::Drawn { count, .. } => *count == 0,
+                };
+                if self.flows.iter().any(|flow| {
+                    flows.get(flow.0 as usize).is_none_or(|flow| matches!(flow.traffic, Traffic::Udp { .. }))
+                }) {
+                    return refuse("it needs TCP");
+                }
+                if empty || pages.request == Bytes(0) {
+                    return refuse("objects and requests have octets");
+                }
+            }
+            _ if self.flows.len() > 1 => return refuse("it feeds one flow"),
+            Application::OnOff(on_off) => {
+                if on_off.rate.is_none() && !tcp {
+                    return refuse("over UDP it needs a rate");
+                }
+                if on_off.rate.is_some_and(|rate| rate.as_bps() == 0) || on_off.chunk == Bytes(0) {
+                    return refuse("a rate of zero");
+                }
+                if on_off.on.mean == Duration::ZERO || on_off.off.mean == Duration::ZERO {
+                    return refuse("a time of zero");
+                }
+            }
+            Application::Streaming(video) => {
+                let frame = video.rate.as_bps().checked_div(8 * u64::from(video.frame_rate));
+                if frame.is_none_or(|octets| octets == 0) {
+                    return refuse("frames without octets");
+                }
+            }
+        }
+        Ok(())
+    }
+}

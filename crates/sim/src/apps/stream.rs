@@ -1,0 +1,191 @@
+//! A video, sent as it is taken and played as it arrives.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::{FlowId, Instant};
+
+use super::Sockets;
+use super::player::Player;
+use crate::flow::End;
+use crate::record::VideoPlayed;
+use crate::setup::Streaming;
+
+/// A frame sent as datagrams and not yet played.
+#[derive(Clone, Copy, Debug)]
+struct SentFrame {
+    /// Number of its first datagram.
+    first: u64,
+    datagrams: u64,
+    arrived: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct VideoStream {
+    plan: Streaming,
+    flow: FlowId,
+    start: Instant,
+    stopped: bool,
+    /// Frames sent.
+    sent: u64,
+    player: Player,
+    /// Over UDP: the frames sent and not played.
+    unplayed: VecDeque<SentFrame>,
+    /// The number the next datagram has.
+    next_datagram: u64,
+    /// Frames of which something arrived, or of a later one.
+    begun: u64,
+    played: u64,
+    damaged: u64,
+}
+
+impl VideoStream {
+    pub fn new(plan: Streaming, flow: FlowId, start: Instant) -> Self {
+        Self {
+            plan,
+            flow,
+            start,
+            stopped: false,
+            sent: 0,
+            player: Player::new(plan.frame_rate, plan.buffer),
+            unplayed: VecDeque::new(),
+            next_datagram: 0,
+            begun: 0,
+            played: 0,
+            damaged: 0,
+        }
+    }
+
+    /// Octets of the first `frames` frames, rounded down.
+    fn octets(&self, frames: u64) -> u64 {
+        let per_second = 8 * u128::from(self.plan.frame_rate);
+        (u128::from(frames) * u128::from(self.plan.rate.as_bps()) / per_second) as u64
+    }
+
+    /// When frame `self.sent` is taken.
+    fn next_frame_at(&self) -> Option<Instant> {
+        (!self.stopped).then(|| self.start + Player::time_of(self.sent, u64::from(self.plan.frame_rate)))
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let times = [self.next_frame_at(), self.player.poll_timeout()];
+        times.into_iter().flatten().min()
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        while self.next_frame_at().is_some_and(|at| at <= now) {
+            self.send_frame(sockets);
+        }
+        self.play(now, sockets.datagram_payload(self.flow).is_some());
+    }
+
+    fn send_frame(&mut self, sockets: &mut Sockets<'_>) {
+        let octets = self.octets(self.sent + 1) - self.octets(self.sent);
+        self.sent += 1;
+        if let Some(payload) = sockets.datagram_payload(self.flow) {
+            let datagrams = octets.div_ceil(payload);
+            self.unplayed.push_back(SentFrame { first: self.next_datagram, datagrams, arrived: 0 });
+            self.next_datagram += datagrams;
+        }
+        sockets.write(self.flow, End::Source, octets);
+    }
+
+    fn play(&mut self, now: Instant, over_udp: bool) {
+        while self.player.poll_timeout().is_some_and(|due| due <= now) {
+            if self.player.play(now).is_none() {
+                break;
+            }
+            self.played += 1;
+            if over_udp {
+                let frame = self.unplayed.pop_front();
+                self.damaged += u64::from(frame.is_none_or(|frame| frame.arrived < frame.datagrams));
+            }
+        }
+    }
+
+    pub fn arrived(&mut self, now: Instant, end: End, sockets: &mut Sockets<'_>) {
+        if end == End::Source {
+            return;
+        }
+        if sockets.datagram_payload(self.flow).is_some() {
+            let Some(number) = sockets.new_datagram(self.flow) else { return };
+            self.datagram_arrived(number);
+            // What came before the last frame begun will not come any more, or comes late; the last one
+            // itself is there when it is whole.
+            let last = self.begun.checked_sub(self.player.played() + 1);
+            let whole = last
+                .and_then(|place| self.unplayed.get(place as usize))
+                .is_some_and(|frame| frame.arrived == frame.datagrams);
+            let there = if whole || self.stopped { self.begun } else { self.begun.saturating_sub(1) };
+            self.player.provide(now, there);
+        } else {
+            let delivered = sockets.delivered(self.flow, end);
+            self.player.provide(now, self.whole_frames(delivered));
+        }
+    }
+
+    /// Frames in the first `octets` of the video.
+    fn whole_frames(&self, octets: u64) -> u64 {
+        let per_second = 8 * u128::from(self.plan.frame_rate);
+        // The first whole number of frames with more octets than these, less one.
+        let frames = ((u128::from(octets) + 1) * per_second).div_ceil(u128::from(self.plan.rate.as_bps()));
+        frames as u64 - 1
+    }
+
+    fn datagram_arrived(&mut self, number: u64) {
+        let behind = self.unplayed.partition_point(|frame| frame.first <= number);
+        // Late for a frame that was played.
+        let Some(place) = behind.checked_sub(1) else { return };
+        self.unplayed[place].arrived += 1;
+        self.begun = self.begun.max(self.player.played() + behind as u64);
+    }
+
+    /// The camera stops; what was sent is played to its end.
+    pub fn stop(&mut self, now: Instant) {
+        if std::mem::replace(&mut self.stopped, true) {
+            return;
+        }
+        if !self.unplayed.is_empty() {
+            // No later datagram will tell that one of these was lost: they are played at their times.
+            self.player.provide(now, self.sent);
+        }
+        self.player.end_at(now, self.sent);
+    }
+
+    pub fn start_measuring(&mut self, now: Instant) {
+        (self.played, self.damaged) = (0, 0);
+        self.player.start_measuring(now);
+    }
+
+    pub fn result(&self, now: Instant, start: Instant) -> VideoPlayed {
+        let watched = self.player.watched(now);
+        VideoPlayed {
+            frames_played: self.played,
+            frames_damaged: self.damaged,
+            rebuffers: watched.waits,
+            rebuffering: watched.waited,
+            watched: watched.watched,
+            start_up: watched.started_at.map(|at| at.saturating_since(start)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::units::{BitRate, Duration};
+
+    use super::*;
+
+    #[test]
+    fn frames_add_up_to_the_rate_and_are_counted_back() {
+        // 4 Mb/s at 30 frames a second: 16666.67 octets each.
+        let plan = Streaming { rate: BitRate::from_mbps(4), frame_rate: 30, buffer: Duration::ZERO };
+        let stream = VideoStream::new(plan, FlowId(0), Instant::ZERO);
+        assert_eq!([1, 2, 3, 30].map(|frames| stream.octets(frames)), [16_666, 33_333, 50_000, 500_000]);
+        for frames in 1..100 {
+            let octets = stream.octets(frames);
+            assert_eq!(stream.whole_frames(octets), frames);
+            assert_eq!(stream.whole_frames(octets - 1), frames - 1);
+        }
+        assert_eq!(stream.whole_frames(0), 0);
+    }
+}
