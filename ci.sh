@@ -75,7 +75,9 @@ fuzz() {
     local host dir found target features=()
     host=$(rustc -vV | sed -n 's/^host: //p')
     dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
-    [[ " $* " != *" audit "* ]] || features=(--features audit)
+    for target in audit trace; do
+        [[ " $* " != *" $target "* ]] || features+=(--features "$target")
+    done
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
         "${@/#/--bin=}" --target-dir "$dir" --target "$host"
