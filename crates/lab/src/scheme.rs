@@ -185,6 +185,7 @@ pub static AS_WRITTEN: Scheme = Scheme {
     name: "as-written",
     summary: "the transport and acknowledgments of the scenario itself",
     role: Role::Candidate,
+    listing: Listing::ByName,
     apply: |_| {},
 };
 

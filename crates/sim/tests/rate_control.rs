@@ -50,8 +50,8 @@ fn utilisation(outcome: &Outcome) -> f64 {
 
 /// Share of the packets offered to the bottleneck that it dropped.
 fn drop_share(outcome: &Outcome) -> f64 {
-    let pipe = &outcome.pipes[0];
-    pipe.dropped as f64 / (pipe.delivered + pipe.dropped) as f64
+    let counters = outcome.pipes[0].counters;
+    counters.dropped as f64 / counters.offered as f64
 }
 
 fn rates(outcome: &Outcome) -> Vec<f64> {
@@ -131,7 +131,7 @@ fn alone(control: Congestion) -> (f64, f64, u64) {
     setup.sample_interval = Some(Duration::from_millis(50));
     let outcome = run(&setup).unwrap();
     let (used, rtt, dropped) =
-        (utilisation(&outcome), mean_rtt_ms(&outcome, secs(5)), outcome.pipes[0].dropped);
+        (utilisation(&outcome), mean_rtt_ms(&outcome, secs(5)), outcome.pipes[0].counters.dropped);
     println!("{control:?}: utilisation {used:.3}, mean round trip {rtt:.1} ms, dropped {dropped}");
     (used, rtt, dropped)
 }

@@ -1,9 +1,9 @@
 //! What rate-based congestion control asks of the sender: delivery rate samples and pacing.
 
-use super::{ArrivedAck, Outgoing, Phase, Sender, Timer, Timers};
+use super::extended::Seen;
+use super::{Phase, Sender, Timer, Timers};
 use crate::tcp::congestion::{Delivery, Repair};
 use crate::tcp::pacing::{Pacer, Pacing};
-use crate::tcp::segment::Segment;
 use crate::units::Instant;
 
 impl Sender {
@@ -16,23 +16,29 @@ impl Sender {
             Pacing::Off => false,
         };
         self.pacer = paced.then(Pacer::default);
+        self.extended |= self.pacer.is_some() || self.board.rate.is_some();
     }
 
-    /// An ACK arrived. Returns the pipe before it, when the controller wants to know what it delivers.
-    pub(super) fn begin_delivery(&mut self, now: Instant) -> Option<u64> {
-        let rate = self.board.rate.as_mut()?;
+    /// An ACK arrived. When nothing waits to be sent though the window has room, what it and the next ones
+    /// deliver says nothing about the network (draft-ietf-ccwg-bbr section 4.1.2.4).
+    pub(super) fn begin_delivery(&mut self, now: Instant) {
+        let idle = self.unsent() < u64::from(self.mss) && self.has_room(self.mss);
+        let pipe = self.pipe();
+        let Some(rate) = &mut self.board.rate else { return };
+        if idle {
+            rate.limit_by_application(pipe);
+        }
         rate.begin_ack(now);
-        Some(self.pipe())
     }
 
     /// The ACK was taken in, losses found and the phase decided.
-    #[inline(never)]
-    pub(super) fn finish_delivery(&mut self, prior_pipe: u64, arrived: &ArrivedAck, segment: &Segment) {
+    pub(super) fn finish_delivery(&mut self, seen: &Seen<'_>) {
         let pipe = self.pipe();
+        let prior_pipe = seen.before.pipe;
         let Some(rate) = &mut self.board.rate else { return };
         let sample = rate.finish_ack();
         self.congestion.on_delivery(&Delivery {
-            now: arrived.now,
+            now: seen.now,
             sample,
             // Nothing is sent while an ACK is taken in: what left the pipe and did not arrive was lost.
             lost: prior_pipe.saturating_sub(pipe).saturating_sub(sample.newly_delivered),
@@ -44,7 +50,7 @@ impl Sender {
                 Phase::Timeout(_) => Repair::Timeout,
             },
             smoothed_rtt: self.rtt.smoothed(),
-            stamps: segment.timestamps,
+            stamps: seen.segment.timestamps,
         });
         if self.congestion.holds_back()
             && let Some(rate) = &mut self.board.rate
@@ -62,24 +68,14 @@ impl Sender {
         true
     }
 
-    /// `outgoing` leaves.
-    pub(super) fn pace(&mut self, outgoing: Outgoing, now: Instant) {
-        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe());
-        if let Some(pacer) = &mut self.pacer {
-            pacer.on_sent(u64::from(outgoing.payload), now, rate, u64::from(self.mss));
-        }
-    }
-
-    /// Nothing could be sent. When that was for want of data, what is delivered next says nothing about
-    /// the network (draft-ietf-ccwg-bbr section 4.1.2.4).
-    #[inline]
-    pub(super) fn note_application_limit(&mut self) {
-        if self.board.rate.is_none() || self.unsent() >= u64::from(self.mss) || !self.has_room(self.mss) {
+    /// `payload` octets leave.
+    pub(super) fn pace(&mut self, payload: u32, now: Instant) {
+        if self.pacer.is_none() {
             return;
         }
-        let pipe = self.pipe();
-        if let Some(rate) = &mut self.board.rate {
-            rate.limit_by_application(pipe);
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe());
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(u64::from(payload), now, rate, u64::from(self.mss));
         }
     }
 }

@@ -286,7 +286,6 @@ impl Sender {
         let &ArrivedAck { seq, ack, window, .. } = arrived;
         let prior_una = self.snd_una;
         let flight = self.flight().min(self.congestion.cwnd());
-        let prior_pipe = self.begin_delivery(arrived.now);
         let before = if self.extended { Some(self.before_ack(arrived.now, arrived.echoed)) } else { None };
         let news = if self.use_sack { self.mark_sacked(segment, ack, counters) } else { 0 };
         // RFC 5681 section 2's definition, for connections without SACK.
@@ -321,9 +320,6 @@ impl Sender {
         if let Some(before) = before {
             let seen = Seen { now: arrived.now, ack, segment, advanced: ack > prior_una, flight, before };
             self.after_ack(&seen, timers, counters);
-        }
-        if let Some(prior_pipe) = prior_pipe {
-            self.finish_delivery(prior_pipe, arrived, segment);
         }
         if self.board.is_empty() {
             // "When all outstanding data has been acknowledged, turn off the retransmission timer"

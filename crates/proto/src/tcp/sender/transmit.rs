@@ -13,14 +13,8 @@ impl Sender {
         if self.pacer.is_some() && self.held_by_pacer(now, timers) {
             return None;
         }
-        let Some(outgoing) = self.choose(now, timers, counters) else {
-            self.note_application_limit();
-            return None;
-        };
+        let outgoing = self.choose(now, timers, counters)?;
         self.last_sent = Some(now);
-        if self.pacer.is_some() {
-            self.pace(outgoing, now);
-        }
         // "Every time a packet containing data is sent, if the timer is not running, start it"
         // (RFC 6298 section 5.1).
         if timers.get(Timer::Retransmit).is_none() {
