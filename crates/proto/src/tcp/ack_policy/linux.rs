@@ -66,6 +66,7 @@ impl Linux {
 
     /// In order, nothing missing: the segment joins the aggregate, which ends when it is full or the
     /// segment is a short one, as GRO does.
+    #[inline(never)]
     pub fn on_in_order(&mut self, octets: u64, full_segment: u64, now: Instant) -> AckDecision {
         self.aggregate += octets;
         if octets < full_segment || self.aggregate + full_segment > MAX_AGGREGATE {
@@ -169,6 +170,7 @@ impl Linux {
     }
 
     /// An ACK left, which covers the aggregate too.
+    #[inline(never)]
     pub fn on_ack_sent(&mut self) {
         if self.aggregate > 0 || self.unacked > 0 || self.compressed > 0 {
             self.quick = self.quick.saturating_sub(1);

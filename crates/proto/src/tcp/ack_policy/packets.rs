@@ -50,6 +50,7 @@ impl Packets {
     }
 
     /// A packet arrived, and nothing is missing.
+    #[inline(never)]
     pub fn on_in_order(&mut self, now: Instant) -> AckDecision {
         self.count(now)
     }
@@ -136,6 +137,7 @@ impl Packets {
     }
 
     /// Everything received is acknowledged.
+    #[inline(never)]
     pub fn on_ack_sent(&mut self, full_segment: u64) {
         self.unacked = 0;
         self.due = None;
