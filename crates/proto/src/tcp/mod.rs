@@ -7,12 +7,15 @@
 //! place (see [`wire`](crate::wire)).
 
 mod ack_policy;
+mod autotune;
 mod config;
 mod congestion;
 mod connection;
 mod counters;
 mod dsack;
+mod ecn;
 mod position;
+mod profile;
 mod prr;
 mod rack;
 mod ranges;
@@ -24,9 +27,11 @@ mod segment;
 mod sender;
 mod undo;
 
+pub use autotune::ReceiveAutotuning;
 pub use config::{AckPolicy, Config, Congestion, SlowStart};
 pub use connection::{Connection, Ends, Event, State};
 pub use counters::Counters;
+pub use profile::Profile;
 pub use prr::Recovery;
 pub use rack::LossDetection;
 pub use receiver::ReadPolicy;

@@ -1,6 +1,8 @@
 //! TCP from outside: packet scripts, whole transfers, hostile input.
 
 mod acks;
+mod autotune;
+mod ecn;
 mod handshake;
 mod hostile;
 mod pipe;

@@ -241,8 +241,14 @@ pub fn recovery_choices() -> impl Strategy<Value = Config> {
     let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
     let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
     let undos = prop::sample::select(vec![Undo::Never, Undo::Eifel, Undo::FRto, Undo::All]);
-    (detections, recoveries, undos, any::<bool>()).prop_map(|(loss_detection, recovery, undo, dsack)| {
-        Config { loss_detection, recovery, undo, dsack, ..Config::default() }
+    let flags = (any::<bool>(), any::<bool>());
+    (detections, recoveries, undos, flags).prop_map(|(loss_detection, recovery, undo, (dsack, ecn))| Config {
+        loss_detection,
+        recovery,
+        undo,
+        dsack,
+        ecn,
+        ..Config::default()
     })
 }
 
