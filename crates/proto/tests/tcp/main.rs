@@ -13,3 +13,4 @@ mod script;
 mod states;
 mod transfer;
 mod undo;
+mod weather;
