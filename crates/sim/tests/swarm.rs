@@ -51,6 +51,19 @@ fn tcp_config(draw: &mut Stream) -> tcp::Config {
         timestamps: draw.up_to(3) > 0,
         sack: draw.up_to(3) > 0,
         receive_buffer: Bytes(pick(draw, &[20_000, 65_535, 300_000, 4 << 20])),
+        ..recovery_config(draw)
+    }
+}
+
+/// Every way to repair losses; growing buffers only where the draw above leaves them alone.
+fn recovery_config(draw: &mut Stream) -> tcp::Config {
+    tcp::Config {
+        loss_detection: pick(draw, &[tcp::LossDetection::DupAck, tcp::LossDetection::RackTlp]),
+        recovery: pick(draw, &[tcp::Recovery::Rfc6675, tcp::Recovery::Prr]),
+        undo: pick(draw, &[tcp::Undo::Never, tcp::Undo::Eifel, tcp::Undo::FRto, tcp::Undo::All]),
+        dsack: draw.up_to(1) > 0,
+        ecn: draw.up_to(1) > 0,
+        receive_autotuning: pick(draw, &[tcp::ReceiveAutotuning::Off, tcp::ReceiveAutotuning::LINUX]),
         ..tcp::Config::default()
     }
 }

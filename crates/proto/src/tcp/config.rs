@@ -1,6 +1,7 @@
 //! What a TCP endpoint may be told before it starts.
 
 use super::ack_policy::AckPolicy;
+use super::autotune::ReceiveAutotuning;
 use super::pacing::Pacing;
 use super::prr::Recovery;
 use super::rack::LossDetection;
@@ -72,6 +73,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer selective acknowledgment (RFC 2018).
     pub sack: bool,
+    /// Offer and accept ECN (RFC 3168).
+    pub ecn: bool,
     /// Report data that came twice (RFC 2883), where SACK was agreed on.
     pub dsack: bool,
     /// How loss is detected.
@@ -80,8 +83,10 @@ pub struct Config {
     pub recovery: Recovery,
     /// How needless retransmissions are noticed and what they did to the window is undone.
     pub undo: Undo,
-    /// Receive buffer; the window scale offered follows from it.
+    /// Receive buffer; the window scale offered follows from it, or from what it may grow to.
     pub receive_buffer: Bytes,
+    /// Whether it grows.
+    pub receive_autotuning: ReceiveAutotuning,
     /// Most octets in flight whatever the windows say (a send buffer limit).
     pub send_buffer: Bytes,
     /// Initial window in segments (RFC 6928: 10).
@@ -115,11 +120,13 @@ impl Default for Config {
             ack_policy: AckPolicy::default(),
             timestamps: true,
             sack: true,
+            ecn: false,
             dsack: false,
             loss_detection: LossDetection::DupAck,
             recovery: Recovery::Rfc6675,
             undo: Undo::Never,
             receive_buffer: Bytes(4 << 20),
+            receive_autotuning: ReceiveAutotuning::Off,
             send_buffer: Bytes(4 << 20),
             initial_window: 10,
             rto_min: Duration::from_millis(200),

@@ -2,6 +2,8 @@
 
 mod ack_policies;
 mod acks;
+mod autotune;
+mod ecn;
 mod handshake;
 mod hostile;
 mod pipe;
@@ -13,3 +15,4 @@ mod script;
 mod states;
 mod transfer;
 mod undo;
+mod weather;

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, LossDetection, ReadPolicy, Recovery,
-    SlowStart, State, Undo,
+    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, LossDetection, ReadPolicy,
+    ReceiveAutotuning, Recovery, SlowStart, State, Undo,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -256,9 +256,18 @@ pub fn recovery_choices() -> impl Strategy<Value = Config> {
     let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
     let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
     let undos = prop::sample::select(vec![Undo::Never, Undo::Eifel, Undo::FRto, Undo::All]);
-    (detections, recoveries, undos, any::<bool>()).prop_map(|(loss_detection, recovery, undo, dsack)| {
-        Config { loss_detection, recovery, undo, dsack, ..Config::default() }
-    })
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (detections, recoveries, undos, flags).prop_map(
+        |(loss_detection, recovery, undo, (dsack, ecn, grows))| Config {
+            loss_detection,
+            recovery,
+            undo,
+            dsack,
+            ecn,
+            receive_autotuning: if grows { ReceiveAutotuning::LINUX } else { ReceiveAutotuning::Off },
+            ..Config::default()
+        },
+    )
 }
 
 fn weather() -> impl Strategy<Value = Weather> {

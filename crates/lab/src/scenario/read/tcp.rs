@@ -2,8 +2,8 @@
 
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    self, AckPolicy, Congestion, DelayedAcks, LinuxAcks, LossDetection, Pacing, PolicerDetection, Recovery,
-    SlowStart, Undo,
+    self, AckPolicy, Congestion, DelayedAcks, LinuxAcks, LossDetection, Pacing, PolicerDetection, Profile,
+    ReceiveAutotuning, Recovery, SlowStart, Undo,
 };
 use tacit_proto::units::{Bytes, Duration};
 
@@ -13,11 +13,46 @@ use crate::input::{Mismatch, Section, Value, byte_count, duration, flag, integer
 
 /// Smallest MTU with room for headers, options and payload.
 const MIN_MTU: Bytes = Bytes(256);
+/// Bounds of both buffers.
+const SMALLEST_BUFFER: Bytes = Bytes(4_096);
+const LARGEST_BUFFER: Bytes = Bytes(1 << 30);
 /// Smallest MTU of IPv6 (RFC 8200 section 5).
 const MIN_MTU_V6: Bytes = Bytes(1_280);
 
+/// `receive-buffer`, a size or `"auto"`, and `receive-buffer-max`, how far the latter grows.
+fn receive_buffer(
+    section: &Section<'_>,
+    usual: &tcp::Config,
+) -> Result<(Bytes, ReceiveAutotuning), InputError> {
+    let buffer = within(SMALLEST_BUFFER..=LARGEST_BUFFER, byte_count);
+    let sized = |value: &Value| match value {
+        Value::Text(text) if text == "auto" => Ok(None),
+        other => buffer(other).map(Some).map_err(|mut mismatch| {
+            mismatch.allowed.push_str(", or \"auto\"");
+            mismatch
+        }),
+    };
+    let growing = (ReceiveAutotuning::LINUX_START, ReceiveAutotuning::LINUX);
+    let (start, autotuning) = match section.optional("receive-buffer", sized)? {
+        None => (usual.receive_buffer, usual.receive_autotuning),
+        Some(None) => growing,
+        Some(Some(size)) => (size, ReceiveAutotuning::Off),
+    };
+    let max = section.optional("receive-buffer-max", &buffer)?;
+    match (autotuning, max) {
+        (ReceiveAutotuning::Off, Some(_)) => {
+            Err(section.error("receive-buffer-max", "only where receive-buffer is \"auto\""))
+        }
+        (ReceiveAutotuning::UpTo(_), Some(max)) => {
+            Ok((Bytes(start.0.min(max.0)), ReceiveAutotuning::UpTo(max)))
+        }
+        _ => Ok((start, autotuning)),
+    }
+}
+
 pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::Config, InputError> {
-    let usual = tcp::Config::default();
+    let profiles = [("classic", Profile::Classic), ("linux", Profile::Linux)];
+    let usual = section.or("profile", Profile::default(), one_of(&profiles))?.config();
     let ip = section.or("ip", usual.ip, one_of(&[("v4", IpVersion::V4), ("v6", IpVersion::V6)]))?;
     let smallest = if ip == IpVersion::V6 { MIN_MTU_V6 } else { MIN_MTU };
     let largest = if has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
@@ -33,7 +68,7 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     let detections = [("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)];
     let recoveries = [("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
     let undos = [("none", Undo::Never), ("eifel", Undo::Eifel), ("f-rto", Undo::FRto), ("all", Undo::All)];
-    let buffer = within(Bytes(4_096)..=Bytes(1 << 30), byte_count);
+    let (receive_buffer, receive_autotuning) = receive_buffer(&section, &usual)?;
     let config = tcp::Config {
         ip,
         mtu: section.or("mtu", usual.mtu, within(smallest..=largest, byte_count))?,
@@ -46,15 +81,21 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
             usual.byte_counting_limit,
             integer(1..=1_000_000),
         )?,
-        ack_policy: ack_policy(&section)?,
+        ack_policy: ack_policy(&section, usual.ack_policy)?,
         timestamps: section.or("timestamps", usual.timestamps, flag)?,
         sack: section.or("sack", usual.sack, flag)?,
+        ecn: section.or("ecn", usual.ecn, flag)?,
         dsack: section.or("dsack", usual.dsack, flag)?,
         loss_detection: section.or("loss-detection", usual.loss_detection, one_of(&detections))?,
         recovery: section.or("recovery", usual.recovery, one_of(&recoveries))?,
         undo: section.or("undo", usual.undo, one_of(&undos))?,
-        receive_buffer: section.or("receive-buffer", usual.receive_buffer, &buffer)?,
-        send_buffer: section.or("send-buffer", usual.send_buffer, &buffer)?,
+        receive_buffer,
+        receive_autotuning,
+        send_buffer: section.or(
+            "send-buffer",
+            usual.send_buffer,
+            within(SMALLEST_BUFFER..=LARGEST_BUFFER, byte_count),
+        )?,
         initial_window: section.or("initial-window", usual.initial_window, integer(1..=1_000))?,
         rto_min: section.or(
             "rto-min",
@@ -67,14 +108,15 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     Ok(config)
 }
 
-fn ack_policy(section: &Section<'_>) -> Result<AckPolicy, InputError> {
+/// `usual` is the profile's; the knobs of each policy are those of the policy.
+fn ack_policy(section: &Section<'_>, usual: AckPolicy) -> Result<AckPolicy, InputError> {
     // RFC 9293 section 3.8.6.3: below half a second.
     let delay = || within(Duration::ZERO..=Duration::from_millis(500), duration);
-    let usual = DelayedAcks::default();
+    let classic = DelayedAcks::default();
     let delayed = DelayedAcks {
-        every: section.or("ack-every", usual.every, integer(1..=1_000))?,
-        delay: section.or("ack-delay", usual.delay, delay())?,
-        quick_ack_segments: section.or("quick-acks", usual.quick_ack_segments, integer(0..=1_000_000))?,
+        every: section.or("ack-every", classic.every, integer(1..=1_000))?,
+        delay: section.or("ack-delay", classic.delay, delay())?,
+        quick_ack_segments: section.or("quick-acks", classic.quick_ack_segments, integer(0..=1_000_000))?,
     };
     let gro_flush = within(Duration::ZERO..=Duration::from_millis(10), duration);
     let linux = LinuxAcks { gro_flush: section.or("gro-flush", Duration::ZERO, gro_flush)? };
@@ -94,7 +136,11 @@ fn ack_policy(section: &Section<'_>) -> Result<AckPolicy, InputError> {
         ("picoquic", AckPolicy::picoquic()),
         ("tack-lite", AckPolicy::tack_lite()),
     ];
-    section.or("ack-policy", AckPolicy::Delayed(delayed), one_of(&policies))
+    let usual = match usual {
+        AckPolicy::Linux(_) => AckPolicy::Linux(linux),
+        _ => AckPolicy::Delayed(delayed),
+    };
+    section.or("ack-policy", usual, one_of(&policies))
 }
 
 /// What users call `policy`.

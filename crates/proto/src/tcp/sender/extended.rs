@@ -1,13 +1,14 @@
-//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, the undoing of needless
+//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, ECN, the undoing of needless
 //! retransmissions, rates of delivery, pacing. Connections without any of them only ask once whether there is
 //! one.
 
-use super::{Sender, Timers};
+use super::{Outgoing, Phase, Sender, Timers};
 use crate::tcp::counters::Counters;
 use crate::tcp::dsack;
+use crate::tcp::ecn::Reductions;
 use crate::tcp::position::Position;
 use crate::tcp::ranges::Range;
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::{Flags, Segment};
 use crate::units::{Duration, Instant};
 
 /// An ACK after the window and the scoreboard have taken it in.
@@ -72,6 +73,45 @@ impl Sender {
         let duplicate = self.note_duplicate(seen, counters);
         seen.dsack = duplicate.is_some();
         self.judge_episode(seen, duplicate, counters);
+    }
+
+    /// ECN was agreed on.
+    pub fn use_ecn(&mut self) {
+        self.extended = true;
+        self.reductions = Some(Reductions::new(self.snd_una));
+    }
+
+    /// CWR on the first new data after a reduction (RFC 3168 section 6.1.2).
+    pub fn cwr_flags(&mut self, outgoing: &Outgoing) -> Flags {
+        match &mut self.reductions {
+            Some(reductions) if !outgoing.again && outgoing.payload > 0 => reductions.take_flags(),
+            _ => Flags::NONE,
+        }
+    }
+
+    /// The window is or was reduced: once per window, whatever says so.
+    pub(super) fn note_reduction(&mut self) {
+        if let Some(reductions) = &mut self.reductions {
+            reductions.on_reduced(self.snd_nxt);
+        }
+    }
+
+    /// Answers ECE as a loss, but with nothing to send again (RFC 3168 section 6.1.2). True when the ACK
+    /// carries it: then the window does not grow.
+    pub(super) fn answer_echo(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
+        let Some(reductions) = self.reductions else { return false };
+        if !seen.segment.flags.contains(Flags::ECE) {
+            return false;
+        }
+        if self.phase == Phase::Open && seen.advanced && reductions.is_news(seen.ack) {
+            counters.ecn_reductions += 1;
+            self.congestion.on_loss(seen.flight);
+            self.note_reduction();
+            // What an earlier loss did can no longer be undone without undoing this.
+            self.episode = None;
+            self.inferred = 0;
+        }
+        true
     }
 
     /// After conclusions were drawn.

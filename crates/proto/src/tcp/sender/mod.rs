@@ -12,6 +12,7 @@ use super::config::Config;
 use super::congestion::{AckSample, Controller, Start};
 use super::counters::Counters;
 use super::dsack::CopyLedger;
+use super::ecn::Reductions;
 use super::pacing::Pacer;
 use super::position::Position;
 use super::prr::{Prr, Recovery};
@@ -75,6 +76,8 @@ pub(crate) struct Outgoing {
     pub fin: bool,
     /// Nothing more is waiting to be sent after it.
     pub push: bool,
+    /// Not for the first time.
+    pub again: bool,
 }
 
 impl Outgoing {
@@ -146,6 +149,8 @@ pub(crate) struct Sender {
     rack_tlp: Option<RackTlp>,
     copies: CopyLedger,
     recovery: Recovery,
+    /// Where ECN was agreed on.
+    reductions: Option<Reductions>,
     undo: Undo,
     /// The latest reduction of the window, while it may prove needless.
     episode: Option<Episode>,
@@ -200,6 +205,7 @@ impl Sender {
             rack_tlp: None,
             copies: CopyLedger::default(),
             recovery: config.recovery,
+            reductions: None,
             undo: config.undo,
             episode: None,
             frto: None,
@@ -328,6 +334,9 @@ impl Sender {
             let seen =
                 seen.insert(Seen { now, ack, echoed, segment, advanced, news, dsack: false, flight, before });
             self.look_back(seen, counters);
+            if self.answer_echo(seen, counters) {
+                sample = None;
+            }
         }
         if self.board.any_sacked() && self.rack_tlp.is_none() {
             self.board.detect_lost(self.mss);

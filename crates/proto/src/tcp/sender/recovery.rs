@@ -72,6 +72,7 @@ impl Sender {
         self.begin_episode(Cause::FastRecovery);
         self.phase = Phase::Recovery(self.snd_nxt);
         self.congestion.on_loss(flight);
+        self.note_reduction();
         if self.rack_tlp.is_none() {
             self.board.mark_first_lost();
         }
@@ -144,6 +145,7 @@ impl Sender {
         }
         counters.timeouts += 1;
         self.begin_episode(Cause::Timeout);
+        self.note_reduction();
         self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
         self.rtt.back_off();
         if self.rack_tlp.is_some() {

@@ -116,6 +116,7 @@ impl Sender {
             payload,
             fin: self.closing && segment.end() > self.data_end,
             push: payload_end == self.data_end,
+            again: true,
         }
     }
 
@@ -149,7 +150,7 @@ impl Sender {
         let start = self.snd_nxt;
         self.board.push(start, len, now);
         self.snd_nxt += u64::from(len);
-        Some(Outgoing { start, payload, fin, push: u64::from(payload) == unsent })
+        Some(Outgoing { start, payload, fin, push: u64::from(payload) == unsent, again: false })
     }
 
     /// Sender's SWS avoidance, Nagle off (RFC 9293 section 3.8.6.2.1): a full segment, or all there
