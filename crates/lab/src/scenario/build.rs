@@ -2,9 +2,9 @@
 
 use tacit_link::wifi::error_rate::ideal_mode;
 use tacit_link::wifi::phy::{Mode, mpdu_len};
-use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_proto::units::{Duration, HostId, Instant};
-use tacit_sim::setup::{BssSetup, Setup, WiredSetup};
+use tacit_sim::setup::{BssSetup, FlowSetup, Setup, WiredSetup};
 
 use super::{ClientOverride, Hop, Link, Scenario, Signal, Wifi};
 use crate::error::InputError;
@@ -36,6 +36,14 @@ impl Chain {
     }
 }
 
+/// What a chain leads to.
+struct Laid {
+    /// One host each behind Wi-Fi, one for all at the end of a wire.
+    clients: Vec<HostId>,
+    /// The access point and its stations.
+    wireless: Option<(HostId, Vec<HostId>)>,
+}
+
 impl Scenario {
     /// Where downloads come from.
     pub const SERVER: HostId = HostId(0);
@@ -56,12 +64,15 @@ impl Scenario {
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
-        let (client_hosts, bss) = self.lay_chain(&mut chain, clients);
-        let (flows, applications) = self.flows_and_applications(clients, &client_hosts)?;
+        let laid = self.lay_chain(&mut chain, clients);
+        let (flows, applications) = self.flows_and_applications(clients, &laid.clients)?;
+        let wireless = self.wifi.as_ref().zip(laid.wireless);
+        let bss =
+            wireless.map(|(wifi, (access_point, stations))| self.bss(wifi, access_point, stations, &flows));
         Ok(Setup {
             hosts: chain.hosts,
             wired: chain.wired,
-            bss,
+            bss: bss.into_iter().collect(),
             flows,
             applications,
             duration: self.run.duration,
@@ -72,19 +83,17 @@ impl Scenario {
         })
     }
 
-    /// Hosts and links; returns the clients' hosts: one each behind Wi-Fi, one for all at the end of a wire.
-    fn lay_chain(&self, chain: &mut Chain, clients: u32) -> (Vec<HostId>, Vec<BssSetup>) {
+    fn lay_chain(&self, chain: &mut Chain, clients: u32) -> Laid {
         let links = |hops: &[Hop]| -> Vec<Link> {
             hops.iter()
                 .filter_map(|hop| if let Hop::Pipe(link) = hop { Some((**link).clone()) } else { None })
                 .collect()
         };
         let router = |number: usize| format!("router-{number}");
-        let wifi_at = self.hops.iter().position(|hop| *hop == Hop::Wifi);
-        let (Some(wifi), Some(at)) = (&self.wifi, wifi_at) else {
+        let Some(at) = self.hops.iter().position(|hop| *hop == Hop::Wifi) else {
             let client = chain.host(Self::ONLY_CLIENT.to_owned());
             chain.lay(Self::SERVER, client, &links(&self.hops), router);
-            return (vec![client], Vec::new());
+            return Laid { clients: vec![client], wireless: None };
         };
         let (before, behind) = (links(&self.hops[..at]), links(&self.hops[at..]));
         let access_point = if before.is_empty() { Self::SERVER } else { chain.host("ap".to_owned()) };
@@ -101,7 +110,7 @@ impl Scenario {
             }
             stations
         };
-        (hosts, vec![self.bss(wifi, access_point, stations)])
+        Laid { clients: hosts, wireless: Some((access_point, stations)) }
     }
 
     pub(super) fn client_override(&self, index: u32) -> ClientOverride {
@@ -120,7 +129,7 @@ impl Scenario {
             .allowed("snr or distance beside rate = \"ideal\""))
     }
 
-    fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>) -> BssSetup {
+    fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>, flows: &[FlowSetup]) -> BssSetup {
         let clients = stations.len() as u32;
         let station = |index| {
             let client = self.client_override(index);
@@ -144,6 +153,7 @@ impl Scenario {
         };
         let config = BssConfig {
             variant: wifi.variant,
+            categories: access_categories(flows),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,
@@ -189,6 +199,13 @@ impl Scenario {
 
 fn client_name(index: u32) -> String {
     format!("client-{}", index + 1)
+}
+
+/// The access categories that `flows` use, the least urgent first; best effort where there are none.
+fn access_categories(flows: &[FlowSetup]) -> Vec<AccessCategory> {
+    let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
+    let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
+    if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }
 }
 
 impl Wifi {

@@ -24,6 +24,7 @@ mod rtt;
 mod sack;
 mod segment;
 mod sender;
+mod undo;
 
 pub use ack_policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
 pub use config::{Config, Congestion, PolicerDetection, SlowStart};
@@ -34,3 +35,4 @@ pub use prr::Recovery;
 pub use rack::LossDetection;
 pub use receiver::ReadPolicy;
 pub use segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+pub use undo::Undo;

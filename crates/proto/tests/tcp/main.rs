@@ -12,3 +12,4 @@ mod recovery;
 mod script;
 mod states;
 mod transfer;
+mod undo;

@@ -3,7 +3,7 @@
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
     self, AckPolicy, Congestion, DelayedAcks, LinuxAcks, LossDetection, Pacing, PolicerDetection, Recovery,
-    SlowStart,
+    SlowStart, Undo,
 };
 use tacit_proto::units::{Bytes, Duration};
 
@@ -32,6 +32,7 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     let policers = [("on", PolicerDetection::On), ("off", PolicerDetection::Off)];
     let detections = [("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)];
     let recoveries = [("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
+    let undos = [("none", Undo::Never), ("eifel", Undo::Eifel), ("f-rto", Undo::FRto), ("all", Undo::All)];
     let buffer = within(Bytes(4_096)..=Bytes(1 << 30), byte_count);
     let config = tcp::Config {
         ip,
@@ -48,8 +49,10 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
         ack_policy: ack_policy(&section)?,
         timestamps: section.or("timestamps", usual.timestamps, flag)?,
         sack: section.or("sack", usual.sack, flag)?,
+        dsack: section.or("dsack", usual.dsack, flag)?,
         loss_detection: section.or("loss-detection", usual.loss_detection, one_of(&detections))?,
         recovery: section.or("recovery", usual.recovery, one_of(&recoveries))?,
+        undo: section.or("undo", usual.undo, one_of(&undos))?,
         receive_buffer: section.or("receive-buffer", usual.receive_buffer, &buffer)?,
         send_buffer: section.or("send-buffer", usual.send_buffer, &buffer)?,
         initial_window: section.or("initial-window", usual.initial_window, integer(1..=1_000))?,
@@ -81,17 +84,37 @@ fn ack_policy(section: &Section<'_>) -> Result<AckPolicy, InputError> {
         section.or("ackfreq-delay", max_delay, delay())?,
         section.or("ackfreq-reordering", threshold, integer(0..=1_000))?,
     );
-    let policies = [
-        ("delayed", AckPolicy::Delayed(delayed)),
-        ("linux", AckPolicy::Linux(linux)),
-        ("quic-ack2", AckPolicy::quic_ack2()),
-        ("quic-ackfreq", ack_frequency),
-        ("chrome", AckPolicy::chrome()),
-        ("neqo", AckPolicy::neqo()),
-        ("picoquic", AckPolicy::picoquic()),
-        ("tack-lite", AckPolicy::tack_lite()),
+    let chosen = [
+        (DELAYED, AckPolicy::Delayed(delayed)),
+        (LINUX, AckPolicy::Linux(linux)),
+        (ACK_FREQUENCY, ack_frequency),
     ];
+    let policies: Vec<_> = chosen.into_iter().chain(FIXED_POLICIES).collect();
     section.or("ack-policy", AckPolicy::Delayed(delayed), one_of(&policies))
+}
+
+const DELAYED: &str = "delayed";
+const LINUX: &str = "linux";
+const ACK_FREQUENCY: &str = "quic-ackfreq";
+
+/// Policies without anything to choose.
+const FIXED_POLICIES: [(&str, AckPolicy); 5] = [
+    ("quic-ack2", AckPolicy::quic_ack2()),
+    ("chrome", AckPolicy::chrome()),
+    ("neqo", AckPolicy::neqo()),
+    ("picoquic", AckPolicy::picoquic()),
+    ("tack-lite", AckPolicy::tack_lite()),
+];
+
+/// What `tcp.ack-policy` calls `policy`.
+pub(in crate::scenario) fn policy_name(policy: AckPolicy) -> &'static str {
+    match policy {
+        AckPolicy::Delayed(_) => DELAYED,
+        AckPolicy::Linux(_) => LINUX,
+        AckPolicy::Packets(_) => {
+            FIXED_POLICIES.iter().find(|(_, fixed)| *fixed == policy).map_or(ACK_FREQUENCY, |(name, _)| *name)
+        }
+    }
 }
 
 /// `"auto"`, or a flag.

@@ -10,7 +10,7 @@ use super::queue::queue;
 use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Node, Section, Value, bit_rate, byte_count, duration, flag, integer, loss,
+    MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer, loss,
     one_of, within,
 };
 use crate::scenario::{MpduError, Wifi, signal};
@@ -157,7 +157,8 @@ pub(super) fn ack_mode(
 
 pub(super) fn mpdu_error(section: &Section<'_>) -> Result<Option<MpduError>, InputError> {
     let Some(node) = section.node("mpdu-error") else { return Ok(None) };
-    if matches!(node.value, Value::Table(_)) {
+    let is_each = |tree: &Tree| !tree.entries.contains_key("good");
+    if matches!(&node.value, Value::Table(tree) if is_each(tree)) {
         let each = section.section("mpdu-error")?;
         let error =
             MpduError { down: each.or("down", Loss::None, loss)?, up: each.or("up", Loss::None, loss)? };

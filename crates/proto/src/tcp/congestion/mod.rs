@@ -246,6 +246,16 @@ impl Controller {
         }
     }
 
+    /// The latest reduction was needless; `before` is the controller before it. One that has gone on
+    /// measuring since keeps what it knows.
+    pub fn undo(&mut self, before: Self) {
+        match self {
+            Self::Bbr(bbr) => bbr.on_undo(),
+            Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
+            Self::Reno(_) | Self::Cubic(_) | Self::Vegas(_) => *self = before,
+        }
+    }
+
     /// True for a controller that decides on its window in recovery and after idling too, and wants
     /// no rule of Reno's applied to it.
     pub fn sets_window_itself(&self) -> bool {
