@@ -34,6 +34,11 @@ impl ReorderQueue {
         self.ranges.last().map(|range| range.end)
     }
 
+    /// The range held that contains the octet at `position`.
+    pub fn held_at(&self, position: Position) -> Option<Range> {
+        self.ranges.containing(position)
+    }
+
     /// Octets of the highest range held; zero when none is.
     pub fn last_len(&self) -> u64 {
         self.ranges.last().map_or(0, Range::len)
@@ -43,11 +48,6 @@ impl ReorderQueue {
     pub fn first_missing(&self, from: Position) -> Option<Position> {
         let end = self.highest().filter(|end| from < *end)?;
         self.ranges.first_gap(Range { start: from, end }).map(|gap| gap.start)
-    }
-
-    /// The range held that contains the octet at `position`.
-    pub fn held_at(&self, position: Position) -> Option<Range> {
-        self.ranges.containing(position)
     }
 
     /// Holds `range` until the gap below it fills; false when it had to be dropped.

@@ -206,7 +206,8 @@ impl Controller {
         }
     }
 
-    /// Fast recovery begins. `flight` is what was in flight, without limited transmit.
+    /// Fast recovery begins, or an ECN echo is answered as a loss (RFC 3168 section 6.1.2); BBR takes no notice of
+    /// the latter. `flight` is what was in flight, without limited transmit.
     pub fn on_loss(&mut self, flight: u64) {
         match self {
             Self::Reno(reno) => reno.on_loss(flight),

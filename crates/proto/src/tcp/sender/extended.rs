@@ -1,6 +1,6 @@
 //! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, the undoing of needless
-//! retransmissions, rates of delivery, pacing.
-//! Connections without any of them only ask once whether there is one.
+//! retransmissions, rates of delivery, pacing. Connections without any of them only ask once whether there is
+//! one.
 
 use super::{Sender, Timers};
 use crate::tcp::counters::Counters;
