@@ -126,16 +126,12 @@ fn ack_policy(section: &Section<'_>, usual: AckPolicy) -> Result<AckPolicy, Inpu
         section.or("ackfreq-delay", max_delay, delay())?,
         section.or("ackfreq-reordering", threshold, integer(0..=1_000))?,
     );
-    let policies = [
-        ("delayed", AckPolicy::Delayed(delayed)),
-        ("linux", AckPolicy::Linux(linux)),
-        ("quic-ack2", AckPolicy::quic_ack2()),
-        ("quic-ackfreq", ack_frequency),
-        ("chrome", AckPolicy::chrome()),
-        ("neqo", AckPolicy::neqo()),
-        ("picoquic", AckPolicy::picoquic()),
-        ("tack-lite", AckPolicy::tack_lite()),
+    let chosen = [
+        (DELAYED, AckPolicy::Delayed(delayed)),
+        (LINUX, AckPolicy::Linux(linux)),
+        (ACK_FREQUENCY, ack_frequency),
     ];
+    let policies: Vec<_> = chosen.into_iter().chain(FIXED_POLICIES).collect();
     let usual = match usual {
         AckPolicy::Linux(_) => AckPolicy::Linux(linux),
         _ => AckPolicy::Delayed(delayed),
@@ -143,20 +139,26 @@ fn ack_policy(section: &Section<'_>, usual: AckPolicy) -> Result<AckPolicy, Inpu
     section.or("ack-policy", usual, one_of(&policies))
 }
 
-/// What users call `policy`.
-pub fn policy_name(policy: &AckPolicy) -> &'static str {
-    let fixed = [
-        ("quic-ack2", AckPolicy::quic_ack2()),
-        ("chrome", AckPolicy::chrome()),
-        ("neqo", AckPolicy::neqo()),
-        ("picoquic", AckPolicy::picoquic()),
-        ("tack-lite", AckPolicy::tack_lite()),
-    ];
+const DELAYED: &str = "delayed";
+const LINUX: &str = "linux";
+const ACK_FREQUENCY: &str = "quic-ackfreq";
+
+/// Policies without anything to choose.
+const FIXED_POLICIES: [(&str, AckPolicy); 5] = [
+    ("quic-ack2", AckPolicy::quic_ack2()),
+    ("chrome", AckPolicy::chrome()),
+    ("neqo", AckPolicy::neqo()),
+    ("picoquic", AckPolicy::picoquic()),
+    ("tack-lite", AckPolicy::tack_lite()),
+];
+
+/// What `tcp.ack-policy` calls `policy`.
+pub(in crate::scenario) fn policy_name(policy: AckPolicy) -> &'static str {
     match policy {
-        AckPolicy::Delayed(_) => "delayed",
-        AckPolicy::Linux(_) => "linux",
+        AckPolicy::Delayed(_) => DELAYED,
+        AckPolicy::Linux(_) => LINUX,
         AckPolicy::Packets(_) => {
-            fixed.iter().find(|(_, known)| known == policy).map_or("quic-ackfreq", |(name, _)| name)
+            FIXED_POLICIES.iter().find(|(_, fixed)| *fixed == policy).map_or(ACK_FREQUENCY, |(name, _)| *name)
         }
     }
 }
