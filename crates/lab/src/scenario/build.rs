@@ -105,6 +105,7 @@ impl Scenario {
             variant: wifi.variant,
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
+            amsdu: wifi.amsdu,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
             protection: wifi.protection,
