@@ -156,6 +156,7 @@ impl Scenario {
             categories: access_categories(flows),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
+            amsdu: wifi.amsdu,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
             protection: wifi.protection,

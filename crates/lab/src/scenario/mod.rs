@@ -21,7 +21,7 @@ use std::fs;
 use std::path::Path;
 
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_link::wifi::{AccessCategory, Propagation, Protection};
+use tacit_link::wifi::{AccessCategory, AmsduLimit, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
@@ -115,6 +115,8 @@ pub struct Wifi {
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU.
     pub ampdu_mpdus: Option<u32>,
+    /// How many octets of packets share an MPDU.
+    pub amsdu: Option<AmsduLimit>,
     /// Beacon interval.
     pub beacons: Option<Duration>,
     /// What goes before data.

@@ -643,7 +643,8 @@ fn build_functions<P: Payload>(
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
         let guard = config.protection.longest(phy, &client.mode, &control);
         let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
-        let limits = AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, txop_limit);
+        let limits =
+            AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.amsdu, txop_limit);
         let recipient = if limits.window > 1 {
             Recipient::Block(BlockAckRecipient::new())
         } else {
