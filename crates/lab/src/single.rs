@@ -15,12 +15,13 @@ use tacit_sim::{Observer, Outcome, Setup};
 use crate::application::{self, ApplicationRecord, application_records};
 use crate::compare::AirtimeShares;
 use crate::error::{InputError, LabError};
+use crate::hop_record::{HopRecord, hop_records};
 use crate::metric;
 use crate::record::{FlowRecord, digest_text, flow_records};
 use crate::scenario::{MAX_CLIENTS, Scenario};
 use crate::scheme;
 use crate::station::{StationRecord, station_records};
-use crate::table::{TextTable, number, number_or_dash};
+use crate::table::{TextTable, number, number_or_dash, significant};
 
 /// What to run.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +61,8 @@ pub struct Single {
     pub flows: Vec<FlowRecord>,
     /// The programs that feed flows; those that feed themselves are not in it.
     pub applications: Vec<ApplicationRecord>,
+    /// The hops, direction by direction: wires forth and back, then channels.
+    pub hops: Vec<HopRecord>,
     /// The stations of each channel, the access point first.
     pub stations: Vec<StationRecord>,
     /// Fractions of the channel's time; null without Wi-Fi.
@@ -164,6 +167,7 @@ impl Prepared {
             measured_s: outcome.measured.as_secs_f64(),
             flows: flow_records(outcome),
             applications: application_records(outcome),
+            hops: hop_records(&self.setup, outcome),
             stations: station_records(outcome),
             airtime: metrics.airtime(),
             metrics,
@@ -200,7 +204,31 @@ impl Metrics {
 }
 
 impl Single {
-    /// As text: the flows, then every metric.
+    fn hop_table(&self) -> TextTable {
+        let mut hops = TextTable::new(&[
+            ["hop", ""],
+            ["from", ""],
+            ["to", ""],
+            ["packets", "offered"],
+            ["", "delivered"],
+            ["", "dropped"],
+            ["", "lost"],
+            ["queueing", "p50, ms"],
+            ["", "p95, ms"],
+        ]);
+        for hop in &self.hops {
+            let counts = [hop.offered, hop.delivered, hop.dropped, hop.lost];
+            let delays_ms = [hop.queue_delay_p50_us, hop.queue_delay_p95_us].map(|us| us as f64 / 1e3);
+            let to = hop.to.clone().unwrap_or_else(|| "clients".to_owned());
+            let mut row = vec![hop.kind.to_owned(), hop.from.clone(), to];
+            row.extend(counts.map(|count| count.to_string()));
+            row.extend(delays_ms.map(|delay| number(delay, 2)));
+            hops.push(row);
+        }
+        hops
+    }
+
+    /// As text: the flows, the hops, then the metrics that mean something here.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let scheme = self.scheme.as_deref().unwrap_or("as written");
@@ -242,9 +270,14 @@ impl Single {
             text.push_str(&application::to_text(&self.applications));
             text.push('\n');
         }
+        text.push_str(&self.hop_table().render());
+        text.push('\n');
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
-            metrics.push(vec![metric.name.to_owned(), number_or_dash(*value, 4)]);
+            // What has no meaning in this run is in the JSON form only.
+            if let Some(value) = value {
+                metrics.push(vec![metric.name.to_owned(), significant(*value)]);
+            }
         }
         text.push_str(&metrics.render());
         text
@@ -296,7 +329,7 @@ mod tests {
         let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
         let single = prepare(&options).unwrap().run().unwrap();
         let json = serde_json::to_value(&single).unwrap();
-        for key in ["digest", "goodput_bps", "flows", "stations", "airtime"] {
+        for key in ["digest", "goodput_bps", "flows", "hops", "stations", "airtime"] {
             assert!(json.get(key).is_some(), "{key}");
         }
         assert_eq!(json["airtime"].as_object().unwrap().len(), AirtimeUse::ALL.len());

@@ -11,6 +11,7 @@ use tacit_link::wired::PipeConfig;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::RunError;
@@ -189,7 +190,7 @@ pub enum Traffic {
         payload: Bytes,
         /// Payload bits per second, evenly spaced; `None` keeps the first queue full.
         rate: Option<BitRate>,
-        /// The sink tells the source what arrived this long after something did; `None` tells nothing.
-        report_after: Option<Duration>,
+        /// When the sink tells the source what arrived; `None` tells nothing.
+        report_after: Option<ReportAfter>,
     },
 }

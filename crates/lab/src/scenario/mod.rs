@@ -1,28 +1,32 @@
 //! Scenarios: what users write in TOML, and the [`Setup`](tacit_sim::Setup) it becomes.
 //!
-//! The topology is server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
-//! where there is no `[wifi]`. A scenario may name a `base` it differs from; tables merge.
+//! The topology is a chain: server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
+//! where there is no `[wifi]`, or what `[[hop]]` lists. A scenario may name a `base` it differs from; tables
+//! merge.
 
 mod build;
+pub mod explain;
 #[cfg(test)]
 mod flow_tests;
 pub mod library;
 mod read;
+mod reference;
 mod signal;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod traffic;
 
 use std::fs;
 use std::path::Path;
 
-use tacit_link::wifi::phy::{Mode, Standard, Variant};
+use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{AccessCategory, Position, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
-use tacit_link::{Loss, QueueConfig, QueueLimit};
+use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Duration};
+use tacit_proto::units::Duration;
 
 pub use self::signal::Signal;
 pub use self::traffic::{
@@ -55,8 +59,8 @@ pub struct Scenario {
     pub wifi: Option<Wifi>,
     /// TCP/HACK on that hop.
     pub hack: HackPlan,
-    /// The wire, the same both ways.
-    pub wired: PipeConfig,
+    /// From the server to the clients.
+    pub hops: Vec<Hop>,
     /// How many clients when nobody says otherwise.
     pub clients: u32,
     /// Client `i` starts `i` times this after the first.
@@ -95,6 +99,8 @@ pub struct Wifi {
     pub variant: Variant,
     /// Data rate.
     pub mode: Mode,
+    /// Where each client has the mode that carries most at its signal: which modes there are.
+    pub ideal: Option<ModeChoice>,
     /// Rate of control responses; `None` follows the standard's rule.
     pub ack_mode: Option<Mode>,
     /// MPDU loss.
@@ -133,6 +139,31 @@ pub struct Wifi {
     pub ap_queue: QueueConfig,
     /// Queue at each station.
     pub station_queue: QueueConfig,
+}
+
+/// One link of the chain from the server to the clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// A wired or cellular one.
+    Pipe(Box<Link>),
+    /// The wireless one that `[wifi]` describes: the access point stands on the server's side.
+    Wifi,
+}
+
+/// A wired or cellular link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Towards the clients.
+    pub down: PipeConfig,
+    /// Towards the server.
+    pub up: PipeConfig,
+}
+
+impl Link {
+    /// One that is the same both ways.
+    pub fn both_ways(pipe: &PipeConfig) -> Self {
+        Self { down: pipe.clone(), up: pipe.clone() }
+    }
 }
 
 /// `[hack]`: how TCP ACKs wait for link-layer ACKs.
@@ -232,26 +263,13 @@ pub struct ComparePlan {
     pub clients: Vec<u32>,
 }
 
-/// The pipe of a scenario without `[wired]`: fast enough not to matter.
-const fn default_wire() -> PipeConfig {
-    PipeConfig {
-        rate: BitRate::from_mbps(1_000),
-        delay: Duration::from_millis(1),
-        queue: QueueLimit { packets: Some(1_000), bytes: None },
-        loss: Loss::None,
-    }
-}
-
 impl Scenario {
     /// Loads a bundled scenario by name or any scenario by path, with `--set` assignments on top.
     ///
     /// # Errors
     /// Where there is none, it cannot be read, or says something that is not allowed.
     pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
-        let mut loaded = load_tree(name_or_path, 0)?;
-        for assignment in assignments {
-            loaded.tree.set(assignment)?;
-        }
+        let loaded = load_assigned(name_or_path, assignments)?;
         Ok(read::scenario(loaded.name, &loaded.source, &loaded.tree)?)
     }
 
@@ -272,6 +290,15 @@ struct Loaded {
     name: String,
     source: String,
     tree: Tree,
+}
+
+/// A scenario's tree with assignments on top.
+fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, LabError> {
+    let mut loaded = load_tree(name_or_path, 0)?;
+    for assignment in assignments {
+        loaded.tree.set(assignment)?;
+    }
+    Ok(loaded)
 }
 
 fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, LabError> {

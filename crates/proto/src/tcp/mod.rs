@@ -22,6 +22,7 @@ mod rtt;
 mod sack;
 mod segment;
 mod sender;
+mod undo;
 
 pub use config::{AckPolicy, Config, Congestion, SlowStart};
 pub use connection::{Connection, Ends, Event, State};
@@ -30,3 +31,4 @@ pub use prr::Recovery;
 pub use rack::LossDetection;
 pub use receiver::ReadPolicy;
 pub use segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+pub use undo::Undo;

@@ -296,6 +296,22 @@ impl Scoreboard {
         self.resend_from = self.removed;
     }
 
+    /// After all nothing was lost: what is not SACKed counts as on its way, once.
+    pub fn unmark_lost(&mut self) {
+        self.pipe = 0;
+        for sent in &mut self.segments {
+            sent.marks &= !(LOST | RESENT);
+            self.pipe += sent.in_pipe();
+        }
+        self.examined = self.removed;
+        self.resend_from = self.removed;
+    }
+
+    /// The octet after the highest one SACKed and not yet acknowledged.
+    pub fn highest_sacked(&self) -> Option<Position> {
+        self.sacked.last().map(|range| range.end)
+    }
+
     /// The lowest lost segment not sent again yet: NextSeg rule (1).
     pub fn next_lost(&mut self) -> Option<Resend> {
         self.next_unsacked().filter(|(_, lost)| *lost).map(|(resend, _)| resend)
@@ -457,6 +473,7 @@ mod tests {
                     3 => if let Some(lost) = board.next_lost() { board.resent(lost, now); },
                     4 => { una = (una + len).min(next); board.acknowledge(at(una), now); }
                     5 => if by_time { board.mark_overdue_lost(now, None); } else { board.mark_all_lost(); },
+                    7 if start < 500 => board.unmark_lost(),
                     6 => now += Duration::from_nanos(len),
                     _ => if let Some(hole) = board.next_below_sacked().filter(|_| !by_time) { board.resent(hole, now); },
                 }

@@ -10,3 +10,4 @@ mod recovery;
 mod script;
 mod states;
 mod transfer;
+mod undo;

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
     AckPolicy, Config, Congestion, Counters, Event, LossDetection, ReadPolicy, Recovery, SlowStart, State,
+    Undo,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -239,10 +240,9 @@ struct Weather {
 pub fn recovery_choices() -> impl Strategy<Value = Config> {
     let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
     let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
-    (detections, recoveries).prop_map(|(loss_detection, recovery)| Config {
-        loss_detection,
-        recovery,
-        ..Config::default()
+    let undos = prop::sample::select(vec![Undo::Never, Undo::Eifel, Undo::FRto, Undo::All]);
+    (detections, recoveries, undos, any::<bool>()).prop_map(|(loss_detection, recovery, undo, dsack)| {
+        Config { loss_detection, recovery, undo, dsack, ..Config::default() }
     })
 }
 

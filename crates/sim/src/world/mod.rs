@@ -4,7 +4,6 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::random::Stream;
 use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
@@ -118,8 +117,8 @@ impl<'o, P: Carried> World<'o, P> {
         let mut pipe_ends = Vec::new();
         for link in &setup.wired {
             for (from, to, config) in [(link.a, link.b, &link.forward), (link.b, link.a, &link.backward)] {
-                let stream = Stream::new(setup.seed, &format!("loss {} to {}", host(from), host(to)));
-                pipes.push(Pipe::new(config.clone(), stream));
+                let name = format!("{} to {}", host(from), host(to));
+                pipes.push(Pipe::new(config.clone(), setup.seed, &name));
                 pipe_ends.push(to);
             }
         }
@@ -534,6 +533,7 @@ impl<'o, P: Carried> World<'o, P> {
             flow.delivered_before = flow.delivered();
         }
         self.apps.iter_mut().for_each(|app| app.start_measuring(self.now));
+        self.pipes.iter_mut().for_each(Pipe::start_measuring);
         self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();
         self.hack.iter_mut().for_each(HackStations::start_measuring);
         self.before.bss = self
@@ -554,11 +554,9 @@ impl<'o, P: Carried> World<'o, P> {
         for (index, pipe) in self.pipes.iter().enumerate() {
             let counters = pipe.counters();
             let accounted = counters.delivered + counters.dropped + counters.lost + pipe.in_transit() as u64;
-            if accounted != counters.offered {
-                return Err(format!(
-                    "pipe {index} was given {} packets and accounts for {accounted}",
-                    counters.offered
-                ));
+            let given = counters.offered + counters.duplicated;
+            if accounted != given {
+                return Err(format!("pipe {index} was given {given} packets and accounts for {accounted}"));
             }
         }
         for (index, channel) in self.bss.iter().enumerate() {

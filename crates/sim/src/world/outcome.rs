@@ -34,13 +34,13 @@ impl<P: Carried> World<'_, P> {
                     .reduce(|sum, more| sum.plus(&more)),
             }
         });
-        let pipes = self.pipes.iter().zip(&self.before.pipes).map(|(pipe, before)| {
-            let now = pipe.counters();
-            PipeOutcome {
-                delivered: now.delivered - before.delivered,
-                dropped: now.dropped - before.dropped,
-                lost: now.lost - before.lost,
-            }
+        let ends = self.setup.wired.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+        let pipes = self.pipes.iter().zip(&self.before.pipes).zip(ends);
+        let pipes = pipes.map(|((pipe, before), (from, to))| PipeOutcome {
+            from,
+            to,
+            counters: pipe.counters().since(before),
+            queueing_delay_us: percentiles(&pipe.queueing_delay_us()),
         });
         let channels =
             self.bss.iter().zip(&self.hack).zip(&self.bss_hosts).zip(&self.setup.bss).zip(&self.before.bss);

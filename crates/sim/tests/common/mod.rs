@@ -20,7 +20,7 @@ pub fn packets(limit: u32) -> QueueLimit {
 }
 
 pub fn pipe(rate: BitRate, delay: Duration, queue: QueueLimit, loss: Loss) -> PipeConfig {
-    PipeConfig { rate, delay, queue, loss }
+    PipeConfig { loss, ..PipeConfig::new(rate, delay, queue) }
 }
 
 /// The client numbered from 0.

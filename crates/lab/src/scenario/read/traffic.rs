@@ -2,6 +2,7 @@
 
 use tacit_link::wifi::AccessCategory;
 use tacit_proto::tcp;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
@@ -16,6 +17,7 @@ use crate::scenario::traffic::{
 /// Headers of a UDP packet, and the octets that number it.
 const UDP_HEADER: u64 = 8;
 const MIN_UDP_PAYLOAD: Bytes = Bytes(8);
+const MAX_DATAGRAMS_PER_REPORT: u32 = 1_000_000;
 /// Largest amount of data in one piece.
 const MAX_SIZE: Bytes = Bytes(1 << 40);
 /// Most `[[flow]]` tables.
@@ -89,7 +91,7 @@ fn traffic_keys(
         transport: section.or("transport", usual.transport, transport)?,
         size: section.optional("size", within(Bytes(1)..=MAX_SIZE, byte_count))?.or(usual.size),
         udp_rate: section.or("udp-rate", usual.udp_rate, saturating_or_rate)?,
-        udp_report: section.optional("udp-report", host_time())?.or(usual.udp_report),
+        udp_report: section.optional("udp-report", time_or_datagrams)?.or(usual.udp_report),
         udp_payload: section
             .optional("udp-payload", within(MIN_UDP_PAYLOAD..=largest - headers, byte_count))?
             .or(usual.udp_payload),
@@ -99,6 +101,23 @@ fn traffic_keys(
     };
     check(section, &plan)?;
     Ok(plan)
+}
+
+/// A time, or a number of datagrams.
+fn time_or_datagrams(value: &Value) -> Result<ReportAfter, Mismatch> {
+    let most = MAX_DATAGRAMS_PER_REPORT;
+    if let Value::Text(text) = value
+        && let Some(count) = text.trim().strip_suffix("datagrams").or(text.trim().strip_suffix("datagram"))
+    {
+        let count = count.trim().parse().ok().filter(|count| (1..=most).contains(count));
+        return count.map(ReportAfter::Datagrams).ok_or_else(|| {
+            Mismatch::new(format!("{value} is out of range"), format!("1 to {most} datagrams"))
+        });
+    }
+    host_time()(value).map(ReportAfter::Time).map_err(|mut mismatch| {
+        mismatch.allowed.push_str(", or a number of datagrams such as \"4 datagrams\"");
+        mismatch
+    })
 }
 
 /// `access-category`, where the standard has EDCA.

@@ -1,10 +1,12 @@
-//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, duplicates that are reported.
+//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, and the undoing of needless
+//! retransmissions.
 //! Connections without any of them only ask once whether there is one.
 
 use super::{Sender, Timers};
 use crate::tcp::counters::Counters;
 use crate::tcp::dsack;
 use crate::tcp::position::Position;
+use crate::tcp::ranges::Range;
 use crate::tcp::segment::Segment;
 use crate::units::{Duration, Instant};
 
@@ -13,9 +15,15 @@ pub(super) struct Seen<'a> {
     pub now: Instant,
     /// SEG.ACK.
     pub ack: Position,
+    /// Round-trip time read off the timestamps.
+    pub echoed: Option<Duration>,
     pub segment: &'a Segment,
     /// SND.UNA moved.
     pub advanced: bool,
+    /// Octets newly SACKed.
+    pub news: u64,
+    /// It reports that a copy of ours was needless (RFC 2883).
+    pub dsack: bool,
     /// FlightSize before.
     pub flight: u64,
     /// How things stood before.
@@ -55,13 +63,20 @@ impl Sender {
         Before { held: self.held_by_peer(), window: self.snd_wnd }
     }
 
-    /// After all of it was.
+    /// After it was, before anything is concluded: was an earlier conclusion wrong?
+    #[inline(never)]
+    pub(super) fn look_back(&mut self, seen: &mut Seen<'_>, counters: &mut Counters) {
+        let duplicate = self.note_duplicate(seen, counters);
+        seen.dsack = duplicate.is_some();
+        self.judge_episode(seen, duplicate, counters);
+    }
+
+    /// After conclusions were drawn.
     #[inline(never)]
     pub(super) fn after_ack(&mut self, seen: &Seen<'_>, timers: &mut Timers, counters: &mut Counters) {
-        let dsack = self.note_duplicate(seen, counters);
         if self.rack_tlp.is_some() {
             self.look_at_times(seen.now, seen.flight, timers, counters);
-            self.judge_probe(seen, dsack, timers);
+            self.judge_probe(seen, timers);
         }
         self.allow_proportionally(seen.before.held);
     }
@@ -82,22 +97,22 @@ impl Sender {
         self.schedule_probe(now, timers);
     }
 
-    /// Whether the ACK reports that a copy of ours was needless (RFC 2883).
-    fn note_duplicate(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
+    /// The copy of ours that the ACK reports as needless.
+    fn note_duplicate(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> Option<Range> {
         let blocks = &seen.segment.sack;
         if !self.use_sack || blocks.is_empty() {
-            return false;
+            return None;
         }
         let ack = seen.ack;
-        let Some(range) = dsack::reported(blocks, ack, self.snd_nxt, self.max_window) else { return false };
+        let range = dsack::reported(blocks, ack, self.snd_nxt, self.max_window)?;
         if !self.copies.believes(range.len().div_ceil(u64::from(self.mss))) {
-            return false;
+            return None;
         }
         counters.dsacks_received += 1;
         let snd_nxt = self.snd_nxt;
         if let Some(rack) = self.board.rack() {
             rack.on_dsack(ack, snd_nxt);
         }
-        true
+        Some(range)
     }
 }

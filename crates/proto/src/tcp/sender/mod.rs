@@ -5,6 +5,7 @@ mod extended;
 mod rack_tlp;
 mod recovery;
 mod transmit;
+mod undo;
 
 use super::config::Config;
 use super::congestion::{AckSample, Controller};
@@ -17,6 +18,7 @@ use super::ranges::Range;
 use super::rtt::RttEstimator;
 use super::sack::{DUP_THRESH, Scoreboard};
 use super::segment::{Flags, Segment, TIMESTAMP_TICK};
+use super::undo::{Episode, Frto, Undo};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
 use extended::Seen;
@@ -139,6 +141,10 @@ pub(crate) struct Sender {
     rack_tlp: Option<RackTlp>,
     copies: CopyLedger,
     recovery: Recovery,
+    undo: Undo,
+    /// The latest reduction of the window, while it may prove needless.
+    episode: Option<Episode>,
+    frto: Option<Frto>,
     /// Fast recovery with [`Recovery::Prr`] is under way.
     prr: Option<Prr>,
     dup_acks: u32,
@@ -184,10 +190,13 @@ impl Sender {
             rtt: RttEstimator::new(config.rto_min),
             congestion: Controller::new(config, u32::from(config.mss())),
             phase: Phase::Open,
-            extended: config.recovery != Recovery::Rfc6675,
+            extended: config.recovery != Recovery::Rfc6675 || config.undo != Undo::Never,
             rack_tlp: None,
             copies: CopyLedger::default(),
             recovery: config.recovery,
+            undo: config.undo,
+            episode: None,
+            frto: None,
             prr: None,
             dup_acks: 0,
             inferred: 0,
@@ -305,13 +314,19 @@ impl Sender {
                 self.inferred = (self.inferred + u64::from(self.mss)).min(self.board.pipe());
             }
         }
+        let mut seen = None;
+        if let Some(before) = before {
+            let (now, echoed, advanced) = (arrived.now, arrived.echoed, ack > prior_una);
+            let seen =
+                seen.insert(Seen { now, ack, echoed, segment, advanced, news, dsack: false, flight, before });
+            self.look_back(seen, counters);
+        }
         if self.board.any_sacked() && self.rack_tlp.is_none() {
             self.board.detect_lost(self.mss);
         }
         self.react(arrived.now, flight, ack, sample, counters);
-        if let Some(before) = before {
-            let seen = Seen { now: arrived.now, ack, segment, advanced: ack > prior_una, flight, before };
-            self.after_ack(&seen, timers, counters);
+        if let Some(seen) = &seen {
+            self.after_ack(seen, timers, counters);
         }
         if self.board.is_empty() {
             // "When all outstanding data has been acknowledged, turn off the retransmission timer"

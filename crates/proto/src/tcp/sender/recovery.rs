@@ -6,6 +6,7 @@ use crate::tcp::counters::Counters;
 use crate::tcp::position::Position;
 use crate::tcp::prr::{Prr, Recovery};
 use crate::tcp::sack::DUP_THRESH;
+use crate::tcp::undo::Cause;
 use crate::units::Instant;
 
 impl Sender {
@@ -36,6 +37,7 @@ impl Sender {
                     self.phase = Phase::Open;
                     self.recover = ack;
                     self.rack_recovered();
+                    self.end_episode();
                 }
             }
             Phase::Open => {
@@ -67,6 +69,7 @@ impl Sender {
 
     /// RFC 6675 section 5 step (4).
     pub(super) fn enter_recovery(&mut self, now: Instant, flight: u64, counters: &mut Counters) {
+        self.begin_episode(Cause::FastRecovery);
         self.phase = Phase::Recovery(self.snd_nxt);
         self.congestion.on_loss(flight);
         if self.rack_tlp.is_none() {
@@ -90,6 +93,7 @@ impl Sender {
         self.resend_first = false;
         self.inferred = 0;
         self.rack_recovered();
+        self.end_episode();
         if !self.use_sack {
             // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
             // (RFC 6582 section 3.2 step 3).
@@ -138,6 +142,7 @@ impl Sender {
             return false;
         }
         counters.timeouts += 1;
+        self.begin_episode(Cause::Timeout);
         self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
         self.rtt.back_off();
         if self.rack_tlp.is_some() {
@@ -146,6 +151,7 @@ impl Sender {
             self.board.mark_all_lost();
         }
         self.forget_probe(now);
+        self.begin_frto(self.phase);
         self.phase = Phase::Timeout(self.snd_nxt);
         self.prr = None;
         self.recover = self.snd_nxt;

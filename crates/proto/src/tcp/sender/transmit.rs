@@ -41,7 +41,9 @@ impl Sender {
                 self.window_limited_until = self.snd_nxt;
                 return None;
             }
-            if let Some(lost) = self.board.next_lost() {
+            if !self.frto_waits()
+                && let Some(lost) = self.board.next_lost()
+            {
                 if self.rack_tlp.is_some() && lost.start == self.snd_una {
                     self.restart_timeout_behind(now, timers);
                 }
@@ -80,7 +82,7 @@ impl Sender {
     #[inline(never)]
     fn resend(&mut self, segment: Resend, now: Instant, counters: &mut Counters) -> Outgoing {
         self.board.resent(segment, now);
-        self.outgoing_again(segment, counters)
+        self.outgoing_again(segment, now, counters)
     }
 
     /// NextSeg rule (4): one segment per recovery, with the highest outstanding octet.
@@ -92,14 +94,19 @@ impl Sender {
         self.rescue_after = point;
         self.board.rescued(last, now);
         counters.rescue_retransmissions += 1;
-        Some(self.outgoing_again(last, counters))
+        Some(self.outgoing_again(last, now, counters))
     }
 
-    pub(super) fn outgoing_again(&mut self, segment: Resend, counters: &mut Counters) -> Outgoing {
+    pub(super) fn outgoing_again(
+        &mut self,
+        segment: Resend,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Outgoing {
         let payload_end = segment.end().min(self.data_end);
         let payload = payload_end.saturating_since(segment.start) as u32;
         counters.segments_retransmitted += 1;
-        self.copies.on_copy();
+        self.note_copy(now);
         counters.bytes_retransmitted += u64::from(payload);
         Outgoing {
             start: segment.start,
