@@ -88,8 +88,11 @@ impl<P: Carried> HackStations<P> {
     /// `from` sends `packet` to `to`; gives it back when no driver takes it.
     pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
         let count = self.count;
+        let Some(hack) = self.get(from) else { return Some(packet) };
         let peer = peer_index(count, from, to);
-        let Some(hack) = self.get(from).filter(|hack| hack.capable[peer]) else { return Some(packet) };
+        if !hack.capable[peer] {
+            return Some(packet);
+        }
         if packet.rides() != Rides::Never {
             let given = &mut hack.given[peer];
             if given.len() == REMEMBERED {

@@ -21,7 +21,7 @@ use std::fs;
 use std::path::Path;
 
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_link::wifi::{AccessCategory, AmsduLimit, Propagation, Protection};
+use tacit_link::wifi::{AccessCategory, AmsduLimit, Position, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
@@ -111,6 +111,8 @@ pub struct Wifi {
     pub signal: Option<Signal>,
     /// What distances mean.
     pub propagation: Propagation,
+    /// Clients with positions hear each other from this power on, in dBm.
+    pub carrier_sense_dbm: f64,
     /// Longest data PPDU.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU.
@@ -240,6 +242,10 @@ pub struct ClientOverride {
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
+    /// Where it stands, the access point being at the origin.
+    pub position: Option<Position>,
+    /// Clients that it does not hear and that do not hear it, numbered from 0.
+    pub hidden_from: Vec<u32>,
     /// The access category of its traffic.
     pub access_category: Option<AccessCategory>,
     /// When its flows start.
