@@ -5,6 +5,7 @@ use tacit_sim::Outcome;
 
 use crate::application::{ApplicationRecord, application_records};
 use crate::metric;
+use crate::station::{StationRecord, station_records};
 
 /// Which run of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct RunRecord {
     pub id: String,
     /// Which.
     pub label: Label,
+    /// The scenario as TOML, before the scheme: with the label all it takes to make the run again.
+    #[serde(default)]
+    pub scenario_text: String,
     /// Hash of its event trace.
     pub digest: String,
     /// Length of the measured window in seconds.
@@ -42,6 +46,9 @@ pub struct RunRecord {
     /// The programs that feed some of them.
     #[serde(default)]
     pub applications: Vec<ApplicationRecord>,
+    /// The stations of each channel, the access point first.
+    #[serde(default)]
+    pub stations: Vec<StationRecord>,
     /// Its samples.
     pub series: Vec<SampleRecord>,
 }
@@ -99,15 +106,17 @@ pub struct SampleRecord {
 
 impl RunRecord {
     /// What is kept of `outcome`.
-    pub fn new(id: String, label: Label, outcome: &Outcome) -> Self {
+    pub fn new(id: String, label: Label, scenario_text: String, outcome: &Outcome) -> Self {
         Self {
             id,
             label,
+            scenario_text,
             digest: digest_text(outcome.digest),
             measured_s: outcome.measured.as_secs_f64(),
             metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
             flows: flow_records(outcome),
             applications: application_records(outcome),
+            stations: station_records(outcome),
             series: outcome
                 .series
                 .iter()

@@ -8,7 +8,7 @@ use tacit_lab::report;
 
 use crate::args::CompareArgs;
 use crate::output::{Failure, note, print, print_json};
-use crate::progress::watched;
+use crate::progress::{cache, watched};
 
 pub fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let options = Options {
@@ -17,9 +17,10 @@ pub fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
         clients: args.clients,
         schemes: args.schemes,
         seeds: args.seeds,
+        quick: args.quick,
         directory: (!args.no_report).then_some(args.report),
     };
-    let comparison = watched(|control| compare(&options, control))?;
+    let comparison = watched(cache(args.no_cache).as_ref(), |control| compare(&options, control))?;
     let drawn =
         options.directory.as_deref().map(|directory| report::write(&comparison, directory)).transpose()?;
     show(&comparison, args.json, drawn.as_deref())?;

@@ -203,8 +203,11 @@ impl Live {
         let mut scenario = scheme.applied_to(&Scenario::load(&self.scenario, &assignments)?);
         scenario.tcp.ack_policy.every = segments;
         let setup = scenario.setup(1, 1)?;
-        let outcome = tacit_sim::run(&setup)
-            .map_err(|source| LabError::Run { run: format!("{}, seed 1", scenario.name), source })?;
+        let outcome = tacit_sim::run(&setup).map_err(|source| LabError::Run {
+            run: format!("{}, seed 1", scenario.name),
+            command: scenario.run_command(Some(scheme.name), scenario.clients, 1),
+            source,
+        })?;
         Ok(outcome.goodput_bps() / 1e6)
     }
 }

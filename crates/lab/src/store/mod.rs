@@ -4,6 +4,7 @@
 //! runs.parquet     one row per run: label, digest, every metric
 //! flows.parquet    one row per flow of each run
 //! applications.parquet  one row per program that feeds flows of a run
+//! stations.parquet one row per station of each run
 //! series.parquet   one row per sample of each flow
 //! runs.jsonl       only while a sweep is unfinished: finished runs, one per line
 //! ```
@@ -14,6 +15,7 @@
 
 mod journal;
 mod sheet;
+mod stations;
 mod tables;
 
 use std::fs;
@@ -27,9 +29,11 @@ pub use journal::Journal;
 use crate::error::LabError;
 use crate::record::RunRecord;
 
-const RUNS: &str = "runs.parquet";
+/// The file of runs.
+pub(crate) const RUNS: &str = "runs.parquet";
 const FLOWS: &str = "flows.parquet";
 const APPLICATIONS: &str = "applications.parquet";
+const STATIONS: &str = "stations.parquet";
 const SERIES: &str = "series.parquet";
 const JOURNAL: &str = "runs.jsonl";
 
@@ -139,6 +143,7 @@ impl Store {
         tables::runs(records).write(&self.path(RUNS), provenance)?;
         tables::flows(records).write(&self.path(FLOWS), provenance)?;
         tables::applications(records).write(&self.path(APPLICATIONS), provenance)?;
+        stations::sheet(records).write(&self.path(STATIONS), provenance)?;
         tables::series(records).write(&self.path(SERIES), provenance)?;
         remove_if_there(&self.path(JOURNAL))
     }
@@ -152,8 +157,13 @@ impl Store {
         let (_, flows) = sheet::Sheet::read(&self.path(FLOWS))?;
         let (_, applications) = sheet::Sheet::read(&self.path(APPLICATIONS))?;
         let (_, series) = sheet::Sheet::read(&self.path(SERIES))?;
-        let records = tables::records(&runs, &flows, &applications, &series)
+        let mut records = tables::records(&runs, &flows, &applications, &series)
             .map_err(LabError::store(&self.path(RUNS)))?;
+        let (_, stations) = sheet::Sheet::read(&self.path(STATIONS))?;
+        let mut stations = stations::read(&stations).map_err(LabError::store(&self.path(STATIONS)))?;
+        for record in &mut records {
+            record.stations = stations.remove(&record.id).unwrap_or_default();
+        }
         Ok((provenance, records))
     }
 
@@ -220,7 +230,7 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort_unstable();
-        assert_eq!(names, [APPLICATIONS, FLOWS, RUNS, SERIES]);
+        assert_eq!(names, [APPLICATIONS, FLOWS, RUNS, SERIES, STATIONS]);
     }
 
     #[test]
