@@ -82,6 +82,7 @@ fn compare_has_the_promised_keys_and_files() {
         [
             "applications.parquet",
             "flows.parquet",
+            "hops.parquet",
             "index.html",
             "runs.parquet",
             "series.parquet",

@@ -15,6 +15,7 @@ pub mod compare;
 pub mod error;
 pub mod figure;
 pub mod hop;
+pub mod hop_record;
 pub mod input;
 pub mod metric;
 pub mod plan;

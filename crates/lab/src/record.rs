@@ -1,9 +1,10 @@
 //! A finished run as it is kept: flat, and without anything that is not in the files.
 
 use serde::{Deserialize, Serialize};
-use tacit_sim::Outcome;
+use tacit_sim::{Outcome, Setup};
 
 use crate::application::{ApplicationRecord, application_records};
+use crate::hop_record::{HopRecord, hop_records};
 use crate::metric;
 use crate::station::{StationRecord, station_records};
 
@@ -46,6 +47,9 @@ pub struct RunRecord {
     /// The programs that feed some of them.
     #[serde(default)]
     pub applications: Vec<ApplicationRecord>,
+    /// The directions of each hop.
+    #[serde(default)]
+    pub hops: Vec<HopRecord>,
     /// The stations of each channel, the access point first.
     #[serde(default)]
     pub stations: Vec<StationRecord>,
@@ -105,8 +109,8 @@ pub struct SampleRecord {
 }
 
 impl RunRecord {
-    /// What is kept of `outcome`.
-    pub fn new(id: String, label: Label, scenario_text: String, outcome: &Outcome) -> Self {
+    /// What is kept of `outcome`, which came of `setup`.
+    pub fn new(id: String, label: Label, scenario_text: String, setup: &Setup, outcome: &Outcome) -> Self {
         Self {
             id,
             label,
@@ -116,6 +120,7 @@ impl RunRecord {
             metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
             flows: flow_records(outcome),
             applications: application_records(outcome),
+            hops: hop_records(setup, outcome),
             stations: station_records(outcome),
             series: outcome
                 .series

@@ -141,6 +141,7 @@ const AIRTIME_INKS: [Ink; AirtimeUse::ALL.len()] = [
     Ink::Series(1),
     Ink::Series(2),
     Ink::Series(3),
+    Ink::Series(9),
     Ink::Series(8),
     Ink::Series(4),
     Ink::Series(5),

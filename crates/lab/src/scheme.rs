@@ -103,6 +103,14 @@ pub const ALL: &[Scheme] = &[
     },
 ];
 
+/// The scenario as it is written: for figures about what no scheme does.
+pub static AS_WRITTEN: Scheme = Scheme {
+    name: "as-written",
+    summary: "the transport and acknowledgments of the scenario itself",
+    role: Role::Candidate,
+    apply: |_| {},
+};
+
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     acknowledge_every(scenario, 2);
     scenario.hack.variant = Some(variant);

@@ -15,6 +15,7 @@ use tacit_sim::{Observer, Outcome, Setup};
 use crate::application::{self, ApplicationRecord};
 use crate::compare::AirtimeShares;
 use crate::error::{InputError, LabError};
+use crate::hop_record::HopRecord;
 use crate::metric;
 use crate::plan::content_id;
 use crate::record::{FlowRecord, Label, RunRecord};
@@ -22,7 +23,7 @@ use crate::scenario::{MAX_CLIENTS, Scenario};
 use crate::scheme;
 use crate::station::StationRecord;
 use crate::sweep::Control;
-use crate::table::{TextTable, number, number_or_dash};
+use crate::table::{TextTable, number, number_or_dash, significant};
 
 /// What to run.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +65,8 @@ pub struct Single {
     pub flows: Vec<FlowRecord>,
     /// The programs that feed flows; those that feed themselves are not in it.
     pub applications: Vec<ApplicationRecord>,
+    /// The hops, direction by direction: wires forth and back, then channels.
+    pub hops: Vec<HopRecord>,
     /// The stations of each channel, the access point first.
     pub stations: Vec<StationRecord>,
     /// Fractions of the channel's time; null without Wi-Fi.
@@ -198,7 +201,7 @@ impl Prepared {
             seed: self.setup.seed,
         };
         let id = content_id(&label, &self.setup);
-        RunRecord::new(id, label, self.provenance.scenario_text.clone(), outcome)
+        RunRecord::new(id, label, self.provenance.scenario_text.clone(), &self.setup, outcome)
     }
 
     fn single(&self, record: RunRecord) -> Single {
@@ -214,6 +217,7 @@ impl Prepared {
             measured_s: record.measured_s,
             flows: record.flows,
             applications: record.applications,
+            hops: record.hops,
             stations: record.stations,
             airtime: metrics.airtime(),
             metrics,
@@ -256,7 +260,31 @@ impl Metrics {
 }
 
 impl Single {
-    /// As text: the flows, then every metric.
+    fn hop_table(&self) -> TextTable {
+        let mut hops = TextTable::new(&[
+            ["hop", ""],
+            ["from", ""],
+            ["to", ""],
+            ["packets", "offered"],
+            ["", "delivered"],
+            ["", "dropped"],
+            ["", "lost"],
+            ["queueing", "p50, ms"],
+            ["", "p95, ms"],
+        ]);
+        for hop in &self.hops {
+            let counts = [hop.offered, hop.delivered, hop.dropped, hop.lost];
+            let delays_ms = [hop.queue_delay_p50_us, hop.queue_delay_p95_us].map(|us| us as f64 / 1e3);
+            let to = hop.to.clone().unwrap_or_else(|| "clients".to_owned());
+            let mut row = vec![hop.kind.to_owned(), hop.from.clone(), to];
+            row.extend(counts.map(|count| count.to_string()));
+            row.extend(delays_ms.map(|delay| number(delay, 2)));
+            hops.push(row);
+        }
+        hops
+    }
+
+    /// As text: the flows, the hops, then the metrics that mean something here.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let scheme = self.scheme.as_deref().unwrap_or("as written");
@@ -298,9 +326,14 @@ impl Single {
             text.push_str(&application::to_text(&self.applications));
             text.push('\n');
         }
+        text.push_str(&self.hop_table().render());
+        text.push('\n');
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
-            metrics.push(vec![metric.name.to_owned(), number_or_dash(*value, 4)]);
+            // What has no meaning in this run is in the JSON form only.
+            if let Some(value) = value {
+                metrics.push(vec![metric.name.to_owned(), significant(*value)]);
+            }
         }
         text.push_str(&metrics.render());
         let _ = writeln!(text, "\nthe same again: {}", self.provenance.command);
@@ -353,7 +386,7 @@ mod tests {
         let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
         let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
         let json = serde_json::to_value(&single).unwrap();
-        for key in ["digest", "goodput_bps", "flows", "stations", "airtime"] {
+        for key in ["digest", "goodput_bps", "flows", "hops", "stations", "airtime"] {
             assert!(json.get(key).is_some(), "{key}");
         }
         assert_eq!(json["airtime"].as_object().unwrap().len(), AirtimeUse::ALL.len());

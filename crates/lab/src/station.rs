@@ -45,6 +45,12 @@ pub struct StationRecord {
     pub missed_link_acks: u64,
     /// Block Ack Requests sent.
     pub block_ack_requests: u64,
+    /// RTS sent.
+    pub rts: u64,
+    /// RTS that no CTS answered.
+    pub missed_cts: u64,
+    /// CTS sent to the sender itself.
+    pub cts_to_self: u64,
     /// Pure TCP ACKs on the air, retransmissions included.
     pub tcp_acks_on_air: u64,
     /// PPDUs of nothing but those.
@@ -173,6 +179,9 @@ impl StationRecord {
             collided_ppdus: counters.collided_ppdus,
             missed_link_acks: counters.missed_link_acks,
             block_ack_requests: counters.block_ack_requests,
+            rts: counters.rts,
+            missed_cts: counters.missed_cts,
+            cts_to_self: counters.cts_to_self,
             tcp_acks_on_air: counters.tcp_acks_on_air,
             tcp_ack_ppdus: counters.tcp_ack_ppdus,
             link_acks: counters.link_acks,

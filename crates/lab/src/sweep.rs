@@ -102,7 +102,7 @@ fn run_one(run: &PlannedRun, control: Control<'_>) -> Result<RunRecord, LabError
         source,
     })?;
     let text = run.scenario_text.to_string();
-    let record = RunRecord::new(run.id.clone(), run.label.clone(), text, &outcome);
+    let record = RunRecord::new(run.id.clone(), run.label.clone(), text, &run.setup, &outcome);
     control.remember(&run.setup, &record);
     Ok(record)
 }

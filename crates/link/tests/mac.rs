@@ -5,8 +5,10 @@ use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
-use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, Delivery, StationConfig, StationId};
+use tacit_link::wifi::phy::{Format, Mode, Standard};
+use tacit_link::wifi::{
+    AirtimeUse, Bss, BssConfig, Decibels, Delivery, Protection, StationConfig, StationId,
+};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -78,15 +80,17 @@ impl Harness {
         }
         self.bss.check().unwrap();
         assert_eq!(self.bss.airtime(self.now).total(), self.now - Instant::ZERO);
-        let overlap = self
-            .frames
+        let in_order = self.frames.windows(2).all(|pair| pair[0].at <= pair[1].at);
+        assert!(in_order, "frames come in the order of transmission");
+        let alone: Vec<_> = self.frames.iter().filter(|frame| frame.outcome != Outcome::Collided).collect();
+        let overlap = alone
             .windows(2)
             .any(|pair| pair[0].at != pair[1].at && pair[0].at + pair[0].duration > pair[1].at);
         assert!(!overlap, "the medium is never double-booked");
     }
 
     /// The exchanges in short: `D3!` data of three MPDUs none of which arrived, `D3` data of three,
-    /// `A` ACK, `B` Block Ack, `R` Block Ack Request, `x` after a lost or collided response.
+    /// `A` ACK, `B` Block Ack, `R` Block Ack Request, `rts` and `cts`, `x` after a lost or collided response.
     fn story(&self) -> String {
         let mut story = Vec::new();
         let mut frames = self.frames.iter().peekable();
@@ -104,6 +108,8 @@ impl Harness {
                 Frame::Ack { .. } => format!("A{lost}"),
                 Frame::BlockAck { .. } => format!("B{lost}"),
                 Frame::BlockAckReq { .. } => format!("R{lost}"),
+                Frame::Rts => format!("rts{lost}"),
+                Frame::Cts => format!("cts{lost}"),
                 Frame::Beacon => "beacon".into(),
             });
         }
@@ -384,4 +390,139 @@ fn with_capture_the_tail_of_the_longer_ppdu_survives() {
     let mut downlink: Vec<_> = h.delivered.iter().filter(|number| **number < 100).copied().collect();
     downlink.sort_unstable();
     assert_eq!(downlink, (0..10).collect::<Vec<_>>());
+}
+
+/// The access point sends `count` packets to one client at `mbps` under `protection`, after 1 ms of quiet.
+fn protected(standard: Standard, mbps: u64, protection: Protection, count: u32) -> Harness {
+    let mut h = Harness::new(BssConfig { protection, ..config(standard, mbps) });
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    h.send(count);
+    h.run();
+    h
+}
+
+#[test]
+fn an_rts_asks_and_a_cts_allows() {
+    let h = protected(Standard::A, 54, Protection::RtsCts { above: 0 }, 1);
+    assert_eq!(h.story(), "rts cts D1 A");
+    let us = |duration: Duration| duration.as_micros();
+    // At 24 Mb/s 20 octets last 28 us, 14 octets 28 us; SIFS 16, data 248, ACK 28.
+    let at: Vec<u64> = h.frames.iter().map(|frame| us(frame.at - h.frames[0].at)).collect();
+    assert_eq!(at, [0, 28 + 16, 2 * (28 + 16), 2 * (28 + 16) + 248 + 16]);
+    // The Duration field of each reserves to the end of the ACK.
+    let ends: Vec<u64> =
+        h.frames.iter().zip(&at).map(|(frame, at)| at + us(frame.duration) + us(frame.reserves)).collect();
+    assert_eq!(ends, [at[3] + 28; 4]);
+    let airtime = h.bss.airtime(h.now);
+    assert_eq!(us(airtime.get(AirtimeUse::Protection)), 2 * (28 + 16));
+    assert_eq!(h.bss.station_airtime(AP).get(AirtimeUse::Protection), airtime.get(AirtimeUse::Protection));
+    assert_eq!(h.bss.counters(AP).rts, 1);
+    assert_eq!((h.frames[1].transmitter, h.frames[1].receiver), (CLIENT, Some(AP)));
+}
+
+#[test]
+fn the_threshold_decides_by_the_octets_of_the_ppdu() {
+    // A single MPDU has 1538 octets.
+    let h = protected(Standard::N, 150, Protection::RtsCts { above: 1_538 }, 1);
+    assert_eq!(h.story(), "D1 A");
+    let h = protected(Standard::N, 150, Protection::RtsCts { above: 1_537 }, 1);
+    assert_eq!(h.story(), "rts cts D1 A");
+    let h = protected(Standard::N, 150, Protection::RtsCts { above: 10_000 }, 45);
+    assert_eq!(h.story(), "rts cts D42 B D3 B");
+}
+
+#[test]
+fn a_cts_to_self_is_at_a_rate_that_802_11b_understands() {
+    use tacit_link::wifi::phy::{BasicRates, Variant};
+    let mut c = config(Standard::G, 54);
+    c.variant = Variant { basic_rates: BasicRates::Dsss, ..Variant::of(Standard::G) };
+    c.protection = Protection::CtsToSelf { above: 0 };
+    let mut h = Harness::new(c);
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    h.send(1);
+    h.run();
+    assert_eq!(h.story(), "cts D1 A");
+    let [cts, data, ack] = &h.frames[..] else { panic!("three frames") };
+    assert_eq!((cts.mode.format, cts.mode.rate()), (Format::Dsss, BitRate::from_mbps(11)));
+    assert_eq!((cts.transmitter, cts.receiver), (AP, Some(AP)));
+    // 14 octets at 11 Mb/s: 192 + 11 us, SIFS 10; data 20 + 228 + 6, SIFS, ACK 34.
+    assert_eq!((data.at - cts.at).as_micros(), 203 + 10);
+    assert_eq!((ack.at - data.at).as_micros(), 254 + 10);
+    assert_eq!(cts.reserves.as_micros(), 10 + 254 + 10 + 34);
+    assert_eq!(h.bss.counters(AP).cts_to_self, 1);
+    // What 802.11b understands anyway needs no warning.
+    let h = protected(Standard::G, 11, Protection::CtsToSelf { above: 0 }, 1);
+    assert_eq!(h.story(), "D1 A");
+}
+
+#[test]
+fn colliding_rts_cost_no_more_than_themselves() {
+    let mut c = config(Standard::N, 150);
+    c.protection = Protection::RtsCts { above: 0 };
+    c.stations.push(c.stations[0].clone());
+    let mut h = Harness::new(c);
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    for number in 0..10 {
+        assert!(h.bss.enqueue(h.now, AP, StationId(2), Numbered(number)));
+    }
+    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(100)));
+    h.run();
+    assert!(h.story().starts_with("rtsx rtsx rts cts D"), "{}", h.story());
+    assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(28));
+    // Nothing of the data was sent: no MPDU counts as tried.
+    let counters = h.bss.counters(AP);
+    assert_eq!((counters.missed_cts, counters.retries, counters.data_mpdus), (1, 0, 10));
+    assert_eq!(counters.delivered_first_try, 10);
+}
+
+#[test]
+fn unanswered_rts_are_given_up_at_the_short_retry_limit() {
+    let mut c = config(Standard::A, 54);
+    c.protection = Protection::RtsCts { above: 0 };
+    c.short_retry_limit = 2;
+    // Too much noise for anything.
+    c.stations[0].snr = Some(Decibels::from_db(-15.0));
+    let mut h = Harness::new(c);
+    h.send(2);
+    h.run();
+    assert_eq!(h.story(), "rtsx rtsx rtsx rtsx rtsx rtsx");
+    let counters = h.bss.counters(AP);
+    assert_eq!((counters.rts, counters.missed_cts, counters.dropped_mpdus), (6, 6, 2));
+    assert_eq!((counters.data_ppdus, counters.missed_link_acks), (0, 0));
+}
+
+#[test]
+fn a_cts_to_self_does_not_notice_a_collision() {
+    let mut c = config(Standard::A, 54);
+    c.protection = Protection::CtsToSelf { above: 0 };
+    c.stations.push(c.stations[0].clone());
+    let mut h = Harness::new(c);
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(1)));
+    assert!(h.bss.enqueue(h.now, StationId(2), AP, Numbered(2)));
+    h.run();
+    assert!(h.story().starts_with("ctsx ctsx D2! cts D1 A"), "{}", h.story());
+    assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(28 + 16 + 248));
+}
+
+proptest::proptest! {
+    /// Whatever is lost, protection changes nothing about what arrives.
+    #[test]
+    fn every_packet_arrives_once_and_in_order_behind_rts(
+        data in proptest::collection::btree_set(0_u64..200, 0..40),
+        acks in proptest::collection::btree_set(0_u64..30, 0..10),
+        count in 1_u32..150,
+        above in 0_u32..20_000,
+        standard in proptest::sample::select(vec![(Standard::B, 11), (Standard::G, 54), (Standard::Ac, 780)]),
+    ) {
+        let mut c = config(standard.0, standard.1);
+        c.retry_limit = 100;
+        c.protection = Protection::RtsCts { above };
+        c.stations[0].downlink_loss = scripted(data);
+        c.stations[0].link_ack_loss = scripted(acks);
+        let mut h = Harness::new(c);
+        h.send(count);
+        h.run();
+        proptest::prop_assert!(h.all_delivered(count), "{:?} after {}", h.delivered, h.story());
+    }
 }

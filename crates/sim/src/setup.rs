@@ -6,11 +6,12 @@ pub use crate::apps::setup::{
 };
 pub use crate::flow::End;
 
-use tacit_link::wifi::BssConfig;
+use tacit_link::wifi::{AccessCategory, BssConfig};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::RunError;
@@ -58,6 +59,13 @@ impl Setup {
             if !set.hack.is_empty() && set.hack.len() != set.clients.len() + 1 {
                 return refuse(format!(
                     "basic service set {index} needs a TCP/HACK setting for each station, or none"
+                ));
+            }
+            let categories = &set.config.categories;
+            let has_edca = set.config.standard.phy().aggregation.is_some();
+            if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
+                return refuse(format!(
+                    "basic service set {index} needs an access category, and best effort alone without EDCA"
                 ));
             }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());
@@ -150,6 +158,9 @@ pub struct FlowSetup {
     pub stop: Option<Instant>,
     /// What it sends.
     pub traffic: Traffic,
+    /// The access category of its packets on Wi-Fi, both ways; that of all packets where the channel has one
+    /// only.
+    pub access_category: AccessCategory,
 }
 
 /// What a flow sends.
@@ -170,7 +181,7 @@ pub enum Traffic {
         payload: Bytes,
         /// Payload bits per second, evenly spaced; `None` keeps the first queue full.
         rate: Option<BitRate>,
-        /// The sink tells the source what arrived this long after something did; `None` tells nothing.
-        report_after: Option<Duration>,
+        /// When the sink tells the source what arrived; `None` tells nothing.
+        report_after: Option<ReportAfter>,
     },
 }

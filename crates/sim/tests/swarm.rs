@@ -15,9 +15,11 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::Decibels;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wired::Service;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::{Setup, Traffic};
@@ -83,7 +85,7 @@ fn random_setup(seed: u64) -> Setup {
     setup.sample_interval = Some(Duration::from_millis(500));
     setup.wire = draw.up_to(9) == 0;
     for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
-        pipe.rate = BitRate::from_mbps(u64::from(pick(draw, &[2_u32, 20, 100, 300])));
+        pipe.service = Service::Rate(BitRate::from_mbps(u64::from(pick(draw, &[2_u32, 20, 100, 300]))));
         pipe.delay = Duration::from_millis(u64::from(draw.up_to(60)));
         pipe.queue = packets(pick(draw, &[20, 100, 1000]));
         pipe.loss = percent(draw, 1);
@@ -123,7 +125,7 @@ fn random_setup(seed: u64) -> Setup {
                 ip: IpVersion::V6,
                 payload: Bytes(500),
                 rate: Some(BitRate::from_mbps(1)),
-                report_after: Some(Duration::from_millis(20)),
+                report_after: Some(ReportAfter::Time(Duration::from_millis(20))),
             },
             _ => Traffic::Tcp { config: tcp_config(draw), size },
         };
@@ -182,7 +184,7 @@ fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
             && station.snr.is_none()
             && station.away.is_none()
     });
-    let pipes = outcome.pipes.iter().all(|pipe| pipe.dropped + pipe.lost == 0);
+    let pipes = outcome.pipes.iter().all(|pipe| pipe.counters.dropped + pipe.counters.lost == 0);
     let counted =
         |station: &StationOutcome| station.counters.dropped_by_queue + station.counters.dropped_mpdus;
     stations && pipes && outcome.bss[0].stations.iter().all(|station| counted(station) == 0)

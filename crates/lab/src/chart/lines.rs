@@ -120,7 +120,7 @@ impl LineChart {
 
 /// The colour of curve `index`: the strong ones first.
 const fn line_ink(index: usize) -> Ink {
-    const ORDER: [usize; SERIES_COLOURS] = [0, 1, 3, 5, 6, 2, 4, 8, 7];
+    const ORDER: [usize; SERIES_COLOURS] = [0, 1, 3, 5, 6, 2, 4, 8, 7, 9];
     Ink::Series(ORDER[index % SERIES_COLOURS])
 }
 

@@ -24,19 +24,21 @@ pub enum Ink {
 }
 
 /// How many series have a colour of their own.
-pub const SERIES_COLOURS: usize = 9;
+pub const SERIES_COLOURS: usize = 10;
 
 /// The style sheet that gives the colours their values. The series follow Okabe and Ito's palette for
 /// colour-blind readers, a little lighter on dark ground.
 pub const STYLE: &str = "\
 :root{--ground:#ffffff;--text:#1c2127;--muted:#5f6b76;--grid:#e3e7eb;\
---s0:#0072b2;--s1:#e69f00;--s2:#d55e00;--s3:#009e73;--s4:#a9c4d6;--s5:#b0184e;--s6:#8a63b8;--s7:#d5dade;--s8:#f4dc7c}\
+--s0:#0072b2;--s1:#e69f00;--s2:#d55e00;--s3:#009e73;--s4:#a9c4d6;--s5:#b0184e;--s6:#8a63b8;--s7:#d5dade;--s8:#f4dc7c;--s9:#7a5a36}\
 @media(prefers-color-scheme:dark){:root{--ground:#14181c;--text:#e8ecef;--muted:#9aa6b0;--grid:#2d343b;\
---s0:#4aa3df;--s1:#f0b429;--s2:#ee7d3b;--s3:#2fc296;--s4:#4f6a7c;--s5:#e5507f;--s6:#b08fdc;--s7:#3a434b;--s8:#8a7530}}";
+--s0:#4aa3df;--s1:#f0b429;--s2:#ee7d3b;--s3:#2fc296;--s4:#4f6a7c;--s5:#e5507f;--s6:#b08fdc;--s7:#3a434b;--s8:#8a7530;--s9:#b08c62}}";
 
 /// Stand-ins that plotters writes, by number, and the variables that replace them.
-const VARIABLES: [&str; 3 + SERIES_COLOURS] =
-    ["--text", "--muted", "--grid", "--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7", "--s8"];
+const VARIABLES: [&str; 3 + SERIES_COLOURS] = [
+    "--text", "--muted", "--grid", "--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7", "--s8",
+    "--s9",
+];
 
 impl Ink {
     const fn number(self) -> usize {

@@ -89,6 +89,7 @@ pub(crate) const fn airtime_label(what: AirtimeUse) -> &'static str {
         AirtimeUse::TcpAck => "TCP ACKs",
         AirtimeUse::Retransmission => "retransmissions",
         AirtimeUse::LinkAck => "link ACKs",
+        AirtimeUse::Protection => "protection",
         AirtimeUse::CompressedAck => "compressed ACKs",
         AirtimeUse::Acquisition => "acquisition",
         AirtimeUse::Collision => "collisions",

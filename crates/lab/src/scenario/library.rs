@@ -24,12 +24,22 @@ macro_rules! bundled {
 /// All of them, the default first.
 pub const ALL: &[Bundled] = bundled![
     "wlan-11n-150",
+    "wlan-11n-300",
+    "wlan-11n-600",
     "wlan-11a-54",
+    "wlan-11b-11",
+    "wlan-11g-54",
+    "wlan-11ac-433",
     "wlan-11ac-866",
+    "wlan-11ac-1300",
+    "wlan-11ac-1733",
     "sora-11a-54",
     "lossy-11n-150",
     "ns3-11n-150",
-    "wired-10"
+    "wlan-wan",
+    "wired-10",
+    "lte-slow-uplink",
+    "lte-synthetic",
 ];
 
 /// The scenario called `name`.

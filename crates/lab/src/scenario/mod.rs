@@ -1,7 +1,8 @@
 //! Scenarios: what users write in TOML, and the [`Setup`](tacit_sim::Setup) it becomes.
 //!
-//! The topology is server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
-//! where there is no `[wifi]`. A scenario may name a `base` it differs from; tables merge.
+//! The topology is a chain: server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
+//! where there is no `[wifi]`, or what `[[hop]]` lists. A scenario may name a `base` it differs from; tables
+//! merge.
 
 mod build;
 pub mod explain;
@@ -13,18 +14,19 @@ mod reference;
 mod signal;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod traffic;
 
 use std::fs;
 use std::path::Path;
 
-use tacit_link::wifi::Propagation;
-use tacit_link::wifi::phy::{Mode, Standard, Variant};
+use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
+use tacit_link::wifi::{AccessCategory, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
-use tacit_link::{Loss, QueueConfig, QueueLimit};
+use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Duration};
+use tacit_proto::units::Duration;
 
 pub use self::signal::Signal;
 pub use self::traffic::{
@@ -60,8 +62,8 @@ pub struct Scenario {
     pub wifi: Option<Wifi>,
     /// TCP/HACK on that hop.
     pub hack: HackPlan,
-    /// The wire, the same both ways.
-    pub wired: PipeConfig,
+    /// From the server to the clients.
+    pub hops: Vec<Hop>,
     /// How many clients when nobody says otherwise.
     pub clients: u32,
     /// Client `i` starts `i` times this after the first.
@@ -100,6 +102,8 @@ pub struct Wifi {
     pub variant: Variant,
     /// Data rate.
     pub mode: Mode,
+    /// Where each client has the mode that carries most at its signal: which modes there are.
+    pub ideal: Option<ModeChoice>,
     /// Rate of control responses; `None` follows the standard's rule.
     pub ack_mode: Option<Mode>,
     /// MPDU loss.
@@ -116,6 +120,10 @@ pub struct Wifi {
     pub ampdu_mpdus: Option<u32>,
     /// Beacon interval.
     pub beacons: Option<Duration>,
+    /// What goes before data.
+    pub protection: Protection,
+    /// RTS in a row that may stay unanswered.
+    pub short_retry_limit: u32,
     /// Retries before giving up.
     pub retry_limit: u32,
     /// Longest life of an MPDU.
@@ -132,6 +140,31 @@ pub struct Wifi {
     pub ap_queue: QueueConfig,
     /// Queue at each station.
     pub station_queue: QueueConfig,
+}
+
+/// One link of the chain from the server to the clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// A wired or cellular one.
+    Pipe(Box<Link>),
+    /// The wireless one that `[wifi]` describes: the access point stands on the server's side.
+    Wifi,
+}
+
+/// A wired or cellular link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Towards the clients.
+    pub down: PipeConfig,
+    /// Towards the server.
+    pub up: PipeConfig,
+}
+
+impl Link {
+    /// One that is the same both ways.
+    pub fn both_ways(pipe: &PipeConfig) -> Self {
+        Self { down: pipe.clone(), up: pipe.clone() }
+    }
 }
 
 /// `[hack]`: how TCP ACKs wait for link-layer ACKs.
@@ -208,6 +241,8 @@ pub struct ClientOverride {
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
+    /// The access category of its traffic.
+    pub access_category: Option<AccessCategory>,
     /// When its flows start.
     pub start: Option<Duration>,
     /// When its sources stop offering data.
@@ -223,16 +258,6 @@ pub struct ClientOverride {
 pub struct ComparePlan {
     /// Client counts.
     pub clients: Vec<u32>,
-}
-
-/// The pipe of a scenario without `[wired]`: fast enough not to matter.
-const fn default_wire() -> PipeConfig {
-    PipeConfig {
-        rate: BitRate::from_mbps(1_000),
-        delay: Duration::from_millis(1),
-        queue: QueueLimit { packets: Some(1_000), bytes: None },
-        loss: Loss::None,
-    }
 }
 
 impl Scenario {

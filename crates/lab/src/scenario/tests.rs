@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use tacit_link::QueueLimit;
+use tacit_proto::units::BitRate;
+
 use super::*;
 
 /// A mistake: what it is, the file, and `--set` assignments.
@@ -28,6 +31,13 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("no such width", "base = \"wlan-11ac-866\"\n[wifi]\nchannel-width = \"60 MHz\"\n", &[]),
     ("slot time of 802.11n", "base = \"wlan-11n-150\"\n[wifi]\nslot = \"long\"\n", &[]),
     ("preamble of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\npreamble = \"short\"\n", &[]),
+    ("802.11b at 5 GHz", "base = \"wlan-11n-150\"\n[wifi]\nb-stations = true\n", &[]),
+    ("no such protection", "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"rts\"\n", &[]),
+    (
+        "threshold of nothing",
+        "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"none\"\nrts-threshold = \"500 B\"\n",
+        &[],
+    ),
     ("ACK rate of 802.11b", "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\nack-rate = \"6Mbps\"\n", &[]),
     ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),
     ("rate missing", "[wifi]\nstandard = \"802.11a\"\n", &[]),
@@ -53,9 +63,31 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"drop-tail\", target = \"5 ms\" }\n",
         &[],
     ),
+    ("no such category", "base = \"wlan-11n-150\"\n[traffic]\naccess-category = \"voice\"\n", &[]),
+    ("a category without EDCA", "base = \"wlan-11a-54\"\n[traffic]\naccess-category = \"vo\"\n", &[]),
+    ("half a channel", "base = \"wlan-11n-150\"\n[wifi]\nlink-ack-error = { good = \"1 %\" }\n", &[]),
     ("packet too large for Wi-Fi", "base = \"wlan-11n-150\"\n[tcp]\nmtu = \"9000 B\"\n", &[]),
     ("too small for IPv6", "[tcp]\nip = \"v6\"\nmtu = \"1000 B\"\n", &[]),
     ("client without Wi-Fi", "[[client]]\nrate = \"54Mbps\"\n", &[]),
+    ("reordering without a distance", "[wired]\nreorder = \"1 %\"\n", &[]),
+    ("reordering by nothing", "[wired]\nreorder = { chance = \"1 %\" }\n", &[]),
+    ("no such jitter", "[wired]\njitter = { spread = \"1 ms\", distribution = \"normale\" }\n", &[]),
+    ("jitter of no time", "[wired]\njitter = 3\n", &[]),
+    ("rates in no order", "[wired]\nrate-script = [[\"2 s\", \"1Mbps\"], [\"1 s\", \"2Mbps\"]]\n", &[]),
+    ("rates that end", "[wired]\nrate-script = [[\"2 s\", \"off\"]]\n", &[]),
+    ("a rate without a time", "[wired]\nrate-script = [\"2Mbps\"]\n", &[]),
+    ("a key of the other direction", "[wired.down]\nup = { rate = \"1Mbps\" }\n", &[]),
+    ("a trace that is missing", "[cellular]\ndown-trace = \"lte-synthetic.down\"\n", &[]),
+    ("a trace that is not there", "[cellular]\ndown-trace = \"nowhere.down\"\n", &[]),
+    (
+        "a rate of a cellular link",
+        "[cellular]\ndown-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\nrate = \"1Mbps\"\n",
+        &[],
+    ),
+    ("a hop of no kind", "[[hop]]\nrate = \"1Mbps\"\n", &[]),
+    ("a hop of another kind", "[[hop]]\nkind = \"wire\"\n", &[]),
+    ("a Wi-Fi hop without Wi-Fi", "[[hop]]\nkind = \"wifi\"\n", &[]),
+    ("Wi-Fi twice", "base = \"wlan-11n-150\"\n[[hop]]\nkind = \"wifi\"\n[[hop]]\nkind = \"wifi\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),
     ("pages over UDP", "[traffic]\napplication = \"request-response\"\ntransport = \"udp\"\n", &[]),

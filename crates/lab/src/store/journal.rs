@@ -72,6 +72,7 @@ mod tests {
             metrics: vec![Some(1.0 / 3.0); metric::ALL.len()],
             flows: Vec::new(),
             applications: Vec::new(),
+            hops: Vec::new(),
             stations: Vec::new(),
             series: Vec::new(),
         }

@@ -146,6 +146,7 @@ pub(super) fn records(
         metrics: metrics.iter().map(|metric| metric.number(row)).collect(),
         flows: flows_of.get(id.text(row)).cloned().unwrap_or_default(),
         applications: applications_of.get(id.text(row)).cloned().unwrap_or_default(),
+        hops: Vec::new(),
         stations: Vec::new(),
         series: samples_of.get(id.text(row)).cloned().unwrap_or_default(),
     };

@@ -15,6 +15,8 @@ pub enum AirtimeUse {
     Retransmission,
     /// Link-layer acknowledgments: the SIFS before and the ACK or Block Ack; Block Ack Requests too.
     LinkAck,
+    /// RTS, CTS and the SIFS after each.
+    Protection,
     /// What compressed TCP ACKs add to link-layer acknowledgments (TCP/HACK).
     CompressedAck,
     /// Waiting for the medium with something to send: AIFS, backoff, timeouts.
@@ -29,11 +31,12 @@ pub enum AirtimeUse {
 
 impl AirtimeUse {
     /// All uses, in the order tables show them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Data,
         Self::TcpAck,
         Self::Retransmission,
         Self::LinkAck,
+        Self::Protection,
         Self::CompressedAck,
         Self::Acquisition,
         Self::Collision,
@@ -48,6 +51,7 @@ impl AirtimeUse {
             Self::TcpAck => "tcp_ack",
             Self::Retransmission => "retransmission",
             Self::LinkAck => "link_ack",
+            Self::Protection => "protection",
             Self::CompressedAck => "compressed_ack",
             Self::Acquisition => "acquisition",
             Self::Collision => "collision",
@@ -69,6 +73,10 @@ impl Airtime {
         self.spent[what as usize]
     }
 
+    fn plus(&self, other: &Self) -> Self {
+        Self { spent: std::array::from_fn(|what| self.spent[what] + other.spent[what]) }
+    }
+
     /// Everything: equal to the length of the window.
     pub fn total(&self) -> Duration {
         self.spent.iter().copied().sum()
@@ -78,7 +86,8 @@ impl Airtime {
 /// What one station spent of a channel's time, what it sent PPDUs of nothing but pure TCP ACKs for apart
 /// from the rest.
 ///
-/// A station is charged for its PPDUs and for what they bring about: the link-layer ACKs that answer them,
+/// A station is charged for its PPDUs and for what they bring about: RTS and CTS before them, the link-layer
+/// ACKs that answer them,
 /// and the idle time somebody waited (AIFS or EIFS, slots of backoff, timeouts) since the access before
 /// its own, whoever else was counting down in it, and whether a beacon came between. So a station that
 /// counts down while others win is not charged for it, and no idle time counts twice. Stations that collide
@@ -106,6 +115,12 @@ impl StationAirtime {
     /// Time spent on `what`, for PPDUs of both classes.
     pub fn get(&self, what: AirtimeUse) -> Duration {
         self.data.get(what) + self.acks.get(what)
+    }
+
+    /// Both together, use by use.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self { data: self.data.plus(&other.data), acks: self.acks.plus(&other.acks) }
     }
 
     #[inline]

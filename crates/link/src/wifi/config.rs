@@ -2,6 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::category::AccessCategory;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -49,6 +50,24 @@ impl StationConfig {
     }
 }
 
+/// What goes before data PPDUs to reserve the channel, and before which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protection {
+    /// Nothing.
+    #[default]
+    None,
+    /// A CTS to the sender itself, before PSDUs longer than `above` octets.
+    CtsToSelf {
+        /// 0 is before all.
+        above: u32,
+    },
+    /// RTS and CTS, before PSDUs longer than `above` octets (dot11RTSThreshold).
+    RtsCts {
+        /// 0 is before all.
+        above: u32,
+    },
+}
+
 /// A basic service set: an access point, its clients and the rules they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssConfig {
@@ -58,6 +77,9 @@ pub struct BssConfig {
     pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
+    /// The access categories in use, each station having all of them; at least one, and best effort alone
+    /// where the standard has no EDCA.
+    pub categories: Vec<AccessCategory>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
@@ -66,6 +88,11 @@ pub struct BssConfig {
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
     pub retry_limit: u32,
+    /// What goes before data.
+    pub protection: Protection,
+    /// RTS that may stay unanswered in a row before what they announce is given up
+    /// (dot11ShortRetryLimit), less one.
+    pub short_retry_limit: u32,
     /// An MPDU older than this since it was queued is dropped rather than retried.
     pub lifetime: Duration,
     /// The recipient passes on what it has when a gap in front of it lasts this long.
@@ -87,11 +114,14 @@ impl BssConfig {
             standard,
             variant: Variant::of(standard),
             stations,
+            categories: vec![AccessCategory::BestEffort],
             txop_limit: None,
             ampdu_mpdus: None,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),
             retry_limit: 7,
+            protection: Protection::None,
+            short_retry_limit: 7,
             lifetime: Duration::from_millis(500),
             reorder_timeout: Duration::from_millis(100),
             link_ack_delay: Duration::ZERO,

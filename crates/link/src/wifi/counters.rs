@@ -48,12 +48,20 @@ counters! {
     dropped_by_queue: u64,
     /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.
     discarded_by_queue: u64,
+    /// Accesses that went to a more urgent category of the same station.
+    internal_collisions: u64,
     /// PPDUs of this station that collided.
     collided_ppdus: u64,
     /// ACKs and Block Acks that did not come back.
     missed_link_acks: u64,
     /// Block Ack Requests sent.
     block_ack_requests: u64,
+    /// RTS sent.
+    rts: u64,
+    /// RTS that no CTS answered.
+    missed_cts: u64,
+    /// CTS sent to the sender itself.
+    cts_to_self: u64,
     /// ACKs and Block Acks sent.
     link_acks: u64,
     /// Pure TCP ACKs on the air, retransmissions included.

@@ -3,6 +3,7 @@
 pub mod air;
 mod airtime;
 mod bss;
+mod category;
 mod config;
 mod counters;
 pub mod error_rate;
@@ -14,7 +15,8 @@ pub mod propagation;
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bss::{Bss, Delivery};
-pub use config::{BssConfig, StationConfig};
+pub use category::{AccessCategory, EdcaParameters};
+pub use config::{BssConfig, Protection, StationConfig};
 pub use counters::StationCounters;
 pub use interrupt::Interrupt;
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

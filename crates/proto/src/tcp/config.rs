@@ -1,6 +1,8 @@
 //! What a TCP endpoint may be told before it starts.
 
+use super::prr::Recovery;
 use super::rack::LossDetection;
+use super::undo::Undo;
 use crate::packet::IpVersion;
 use crate::units::{Bytes, Duration};
 
@@ -70,8 +72,14 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer selective acknowledgment (RFC 2018).
     pub sack: bool,
+    /// Report data that came twice (RFC 2883), where SACK was agreed on.
+    pub dsack: bool,
     /// How loss is detected.
     pub loss_detection: LossDetection,
+    /// How much is sent during fast recovery.
+    pub recovery: Recovery,
+    /// How needless retransmissions are noticed and what they did to the window is undone.
+    pub undo: Undo,
     /// Receive buffer; the window scale offered follows from it.
     pub receive_buffer: Bytes,
     /// Most octets in flight whatever the windows say (a send buffer limit).
@@ -105,7 +113,10 @@ impl Default for Config {
             ack_policy: AckPolicy::default(),
             timestamps: true,
             sack: true,
+            dsack: false,
             loss_detection: LossDetection::DupAck,
+            recovery: Recovery::Rfc6675,
+            undo: Undo::Never,
             receive_buffer: Bytes(4 << 20),
             send_buffer: Bytes(4 << 20),
             initial_window: 10,

@@ -27,6 +27,8 @@ pub struct Counters {
     pub delivered_bytes: u64,
     /// Payload octets that arrived although they had been received before.
     pub duplicate_bytes: u64,
+    /// Duplicates reported to the peer (RFC 2883).
+    pub dsacks_sent: u64,
     /// Payload octets that lay outside the window or found no room.
     pub dropped_bytes: u64,
     /// Segments that arrived above a gap.
@@ -49,6 +51,10 @@ pub struct Counters {
     pub fast_recoveries: u64,
     /// Times the retransmission timer expired with data outstanding.
     pub timeouts: u64,
+    /// Fast recoveries found needless and undone.
+    pub spurious_recoveries: u64,
+    /// Timeouts found needless and undone.
+    pub spurious_timeouts: u64,
     /// SYN and SYN-ACK segments sent again.
     pub syn_retransmissions: u64,
     /// Rescue retransmissions (RFC 6675 NextSeg rule (4)).

@@ -6,6 +6,7 @@ use super::counters::Counters;
 use super::position::Position;
 use super::ranges::Range;
 use super::reorder::ReorderQueue;
+use super::segment::{SackBlocks, SackRange};
 use crate::units::Instant;
 
 /// When the application takes data out of the receive buffer.
@@ -38,6 +39,10 @@ pub(crate) struct Receiver {
     unread: u64,
     policy: ReadPolicy,
     reorder: ReorderQueue,
+    /// Duplicates are reported (RFC 2883).
+    report_duplicates: bool,
+    /// What the next ACK reports to have come twice.
+    duplicate: Option<Range>,
     /// Where the peer's FIN stands, once seen in the window.
     fin_at: Option<Position>,
     pub acks: AckScheduler,
@@ -57,6 +62,8 @@ impl Receiver {
             unread: 0,
             policy,
             reorder: ReorderQueue::default(),
+            report_duplicates: false,
+            duplicate: None,
             fin_at: None,
             acks: AckScheduler::new(config.ack_policy),
             mss: u64::from(config.mss()),
@@ -68,6 +75,37 @@ impl Receiver {
     pub fn start(&mut self, irs: Position) {
         self.rcv_nxt = irs + 1;
         self.edge = self.rcv_nxt + self.buffer.min(u64::from(u16::MAX));
+    }
+
+    /// Duplicates are to be reported from here on.
+    pub fn report_duplicates(&mut self) {
+        self.report_duplicates = true;
+    }
+
+    /// Octets `start .. end` came, all of which were received before.
+    pub fn note_duplicate(&mut self, start: Position, end: Position) {
+        if self.report_duplicates && start < end {
+            self.duplicate = Some(Range { start, end });
+        }
+    }
+
+    /// True when an ACK has SACK blocks to carry.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        !self.reorder.is_empty() || self.duplicate.is_some()
+    }
+
+    /// The blocks of the next ACK, at most `room`: a duplicate goes first and is reported once (RFC 2883
+    /// section 4), then what waits behind gaps.
+    pub fn take_blocks(&mut self, room: usize, counters: &mut Counters) -> SackBlocks {
+        let Some(duplicate) = self.duplicate.take_if(|_| room > 0) else { return self.reorder.blocks(room) };
+        counters.dsacks_sent += 1;
+        let mut blocks = SackBlocks::EMPTY;
+        blocks.push(SackRange { start: duplicate.start.wire(), end: duplicate.end.wire() });
+        for block in self.reorder.blocks(room.min(SackBlocks::MAX) - 1).as_slice() {
+            blocks.push(*block);
+        }
+        blocks
     }
 
     pub fn policy(&self) -> ReadPolicy {
@@ -92,11 +130,6 @@ impl Receiver {
     /// In-order octets waiting to be read.
     pub fn unread(&self) -> u64 {
         self.unread
-    }
-
-    /// What waits behind a gap.
-    pub fn reorder(&self) -> &ReorderQueue {
-        &self.reorder
     }
 
     /// True once the peer's FIN has been taken in order.
@@ -141,6 +174,7 @@ impl Receiver {
         let new = Range { start: start.max(self.rcv_nxt), end: end.min(limit) };
         counters.duplicate_bytes += self.rcv_nxt.min(end).saturating_since(start);
         counters.dropped_bytes += end.saturating_since(start.max(limit));
+        self.note_duplicate(start, self.rcv_nxt.min(end));
         // A FIN counts only if no octet before it was cut off, and only one place can be the end: a
         // second FIN elsewhere, or one below data already held, is a lie.
         let last_held = self.reorder.highest().unwrap_or(self.rcv_nxt);
@@ -174,6 +208,9 @@ impl Receiver {
 
     fn hold(&mut self, range: Range, counters: &mut Counters) {
         counters.out_of_order_segments += 1;
+        if let Some(held) = self.reorder.held_at(range.start) {
+            self.note_duplicate(range.start, held.end.min(range.end));
+        }
         if !self.reorder.hold(range) {
             counters.dropped_bytes += range.len();
         }

@@ -34,6 +34,11 @@ impl ReorderQueue {
         self.ranges.last().map(|range| range.end)
     }
 
+    /// The range held that contains the octet at `position`.
+    pub fn held_at(&self, position: Position) -> Option<Range> {
+        self.ranges.containing(position)
+    }
+
     /// Holds `range` until the gap below it fills; false when it had to be dropped.
     pub fn hold(&mut self, range: Range) -> bool {
         let Some(joined) = self.ranges.insert(range, MAX_RANGES) else { return false };

@@ -123,7 +123,7 @@ impl Scoreboard {
     }
 
     /// Octets SACKed and not yet acknowledged cumulatively.
-    #[cfg(test)]
+    #[inline]
     pub fn sacked_octets(&self) -> u64 {
         self.sacked_octets
     }
@@ -139,6 +139,7 @@ impl Scoreboard {
     /// Removes everything below `una`.
     pub fn acknowledge(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
+        let mut timed = self.timed.as_deref_mut();
         while let Some(front) = self.segments.front_mut() {
             if front.start >= una {
                 break;
@@ -165,11 +166,11 @@ impl Scoreboard {
             if front.has(SACKED) {
                 // It arrived earlier than this acknowledgment says.
                 self.sacked_octets -= u64::from(front.len);
-                if let Some(timed) = &mut self.timed {
+                if let Some(timed) = &mut timed {
                     timed.rack.segments_sacked -= 1;
                 }
             } else {
-                if let Some(timed) = &mut self.timed {
+                if let Some(timed) = &mut timed {
                     timed.on_delivered(front, true);
                 }
                 covered.oldest_rtt.get_or_insert(age);
@@ -293,6 +294,22 @@ impl Scoreboard {
         self.pipe = 0;
         self.examined = self.removed + self.segments.len() as u64;
         self.resend_from = self.removed;
+    }
+
+    /// After all nothing was lost: what is not SACKed counts as on its way, once.
+    pub fn unmark_lost(&mut self) {
+        self.pipe = 0;
+        for sent in &mut self.segments {
+            sent.marks &= !(LOST | RESENT);
+            self.pipe += sent.in_pipe();
+        }
+        self.examined = self.removed;
+        self.resend_from = self.removed;
+    }
+
+    /// The octet after the highest one SACKed and not yet acknowledged.
+    pub fn highest_sacked(&self) -> Option<Position> {
+        self.sacked.last().map(|range| range.end)
     }
 
     /// The lowest lost segment not sent again yet: NextSeg rule (1).
@@ -456,6 +473,7 @@ mod tests {
                     3 => if let Some(lost) = board.next_lost() { board.resent(lost, now); },
                     4 => { una = (una + len).min(next); board.acknowledge(at(una), now); }
                     5 => if by_time { board.mark_overdue_lost(now, None); } else { board.mark_all_lost(); },
+                    7 if start < 500 => board.unmark_lost(),
                     6 => now += Duration::from_nanos(len),
                     _ => if let Some(hole) = board.next_below_sacked().filter(|_| !by_time) { board.resent(hole, now); },
                 }

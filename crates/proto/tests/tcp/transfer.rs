@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    AckPolicy, Config, Congestion, Counters, Event, LossDetection, ReadPolicy, SlowStart, State,
+    AckPolicy, Config, Congestion, Counters, Event, LossDetection, ReadPolicy, Recovery, SlowStart, State,
+    Undo,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -237,8 +238,12 @@ struct Weather {
 
 /// Every way to detect and to repair losses.
 pub fn recovery_choices() -> impl Strategy<Value = Config> {
-    prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp])
-        .prop_map(|loss_detection| Config { loss_detection, ..Config::default() })
+    let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
+    let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
+    let undos = prop::sample::select(vec![Undo::Never, Undo::Eifel, Undo::FRto, Undo::All]);
+    (detections, recoveries, undos, any::<bool>()).prop_map(|(loss_detection, recovery, undo, dsack)| {
+        Config { loss_detection, recovery, undo, dsack, ..Config::default() }
+    })
 }
 
 fn weather() -> impl Strategy<Value = Weather> {

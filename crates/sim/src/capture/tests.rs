@@ -2,6 +2,7 @@ use std::path::Path;
 use std::process::Command;
 
 use etherparse::PacketBuilder;
+use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
 use tacit_link::wifi::phy::{Mode, Preamble, Standard};
 use tacit_proto::units::{BitRate, Duration, Instant};
@@ -68,12 +69,23 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (b(Preamble::Short), down, Outcome::Received, data(15, None, false)),
         (b(Preamble::Long), up, Outcome::Received, Frame::Ack { appended: Vec::new() }),
         (g, down, Outcome::Received, data(16, None, true)),
+        (slow, up, Outcome::Received, Frame::Rts),
+        (b(Preamble::Long), (STATION, Some(STATION)), Outcome::Received, Frame::Cts),
     ];
     let at = |i: usize| Instant::from_nanos(5_000_000_123 + i as u64 * 1_000_000);
     let frames = kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, frame))| {
         let duration = mode.ppdu_duration(1000);
-        let reserves = Duration::from_micros(48);
-        AirFrame { at: at(i), duration, mode, reserves, transmitter, receiver, outcome, frame }
+        AirFrame {
+            at: at(i),
+            duration,
+            mode,
+            reserves: Duration::from_micros(48),
+            transmitter,
+            receiver,
+            category: AccessCategory::BestEffort,
+            outcome,
+            frame,
+        }
     });
     frames.collect()
 }
@@ -221,7 +233,9 @@ fn tshark_finds_nothing_wrong() {
         ("radiotap.vht.bw == 1 && wlan_radio.phy == 8 && wlan_radio.data_rate == 200", 1),
         ("radiotap.channel.flags.cck == 1 && radiotap.datarate == 11 && radiotap.flags.preamble == 1", 1),
         ("radiotap.channel.freq == 2437 && radiotap.datarate == 54 && wlan_radio.phy == 6", 1),
-        ("wlan.duration == 48", 14),
+        ("wlan.duration == 48", 14 + 2),
+        ("wlan.fc.type_subtype == 0x1b && wlan.ta == 02:00:00:00:01:02", 1),
+        ("wlan.fc.type_subtype == 0x1c && wlan.ra == 02:00:00:00:01:02", 1),
     ] {
         assert_eq!(with(&["-Y", vht]).unwrap().lines().count(), frames, "{vht}");
     }

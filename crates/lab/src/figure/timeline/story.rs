@@ -20,18 +20,24 @@ pub(in crate::figure) enum Kind {
     BlockAck,
     /// A Block Ack Request.
     BlockAckRequest,
+    /// A request to send.
+    Rts,
+    /// A clear to send.
+    Cts,
     /// A beacon.
     Beacon,
 }
 
 impl Kind {
     /// Every kind, by the name that figure files use.
-    pub const NAMES: [(&'static str, Self); 6] = [
+    pub const NAMES: [(&'static str, Self); 8] = [
         ("data", Self::Data),
         ("tcp-ack", Self::TcpAck),
         ("ack", Self::Ack),
         ("block-ack", Self::BlockAck),
         ("block-ack-request", Self::BlockAckRequest),
+        ("rts", Self::Rts),
+        ("cts", Self::Cts),
         ("beacon", Self::Beacon),
     ];
 
@@ -135,6 +141,8 @@ impl Observer for Story {
                 ppdu.appended = appended.len();
             }
             Frame::BlockAckReq { .. } => ppdu.kind = Kind::BlockAckRequest,
+            Frame::Rts => ppdu.kind = Kind::Rts,
+            Frame::Cts => ppdu.kind = Kind::Cts,
             Frame::Beacon => {}
         }
         match self.same_ppdu(frame) {

@@ -18,6 +18,7 @@ const fn ink(kind: Kind) -> Ink {
         Kind::TcpAck => Ink::Series(2),
         Kind::Ack | Kind::BlockAck => Ink::Series(3),
         Kind::BlockAckRequest => Ink::Series(6),
+        Kind::Rts | Kind::Cts => Ink::Series(5),
         Kind::Beacon => Ink::Muted,
     }
 }
@@ -77,6 +78,8 @@ fn parts(ppdu: &Ppdu) -> Vec<Part> {
         Kind::Ack => "ACK".to_owned(),
         Kind::BlockAck => "BA".to_owned(),
         Kind::BlockAckRequest => "BAR".to_owned(),
+        Kind::Rts => "RTS".to_owned(),
+        Kind::Cts => "CTS".to_owned(),
         Kind::Beacon => "beacon".to_owned(),
     };
     let mut parts = vec![Part { label, ink: ink(ppdu.kind) }];
@@ -111,6 +114,8 @@ pub(super) fn legend(ppdus: &[Ppdu]) -> Vec<(Ink, String)> {
         (Kind::Ack, "ACK: link-layer ACK"),
         (Kind::BlockAck, "BA: Block Ack"),
         (Kind::BlockAckRequest, "BAR: Block Ack Request"),
+        (Kind::Rts, "RTS: request to send"),
+        (Kind::Cts, "CTS: clear to send"),
         (Kind::Beacon, "beacon"),
     ];
     let occurs = |kind: Kind| ppdus.iter().any(|ppdu| ppdu.kind == kind);
@@ -141,6 +146,8 @@ fn sentence(ppdu: &Ppdu) -> String {
         Kind::Ack => "an ACK".to_owned(),
         Kind::BlockAck => "a Block Ack".to_owned(),
         Kind::BlockAckRequest => "a Block Ack Request".to_owned(),
+        Kind::Rts => "an RTS".to_owned(),
+        Kind::Cts => "a CTS".to_owned(),
         Kind::Beacon => "a beacon".to_owned(),
     };
     let mut text = format!("{} sends {what}", station_name(ppdu.transmitter));

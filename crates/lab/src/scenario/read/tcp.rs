@@ -1,7 +1,7 @@
 //! `[tcp]`.
 
 use tacit_proto::packet::IpVersion;
-use tacit_proto::tcp::{self, AckPolicy, Congestion, LossDetection, SlowStart};
+use tacit_proto::tcp::{self, AckPolicy, Congestion, LossDetection, Recovery, SlowStart, Undo};
 use tacit_proto::units::{Bytes, Duration};
 
 use super::{MAX_WIFI_PACKET, span};
@@ -21,6 +21,8 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     let controls = [("cubic", Congestion::Cubic), ("newreno", Congestion::NewReno)];
     let slow_starts = [("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)];
     let detections = [("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)];
+    let recoveries = [("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
+    let undos = [("none", Undo::Never), ("eifel", Undo::Eifel), ("f-rto", Undo::FRto), ("all", Undo::All)];
     let buffer = within(Bytes(4_096)..=Bytes(1 << 30), byte_count);
     let config = tcp::Config {
         ip,
@@ -48,7 +50,10 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
         },
         timestamps: section.or("timestamps", usual.timestamps, flag)?,
         sack: section.or("sack", usual.sack, flag)?,
+        dsack: section.or("dsack", usual.dsack, flag)?,
         loss_detection: section.or("loss-detection", usual.loss_detection, one_of(&detections))?,
+        recovery: section.or("recovery", usual.recovery, one_of(&recoveries))?,
+        undo: section.or("undo", usual.undo, one_of(&undos))?,
         receive_buffer: section.or("receive-buffer", usual.receive_buffer, &buffer)?,
         send_buffer: section.or("send-buffer", usual.send_buffer, &buffer)?,
         initial_window: section.or("initial-window", usual.initial_window, integer(1..=1_000))?,

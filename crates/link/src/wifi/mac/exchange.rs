@@ -6,11 +6,13 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 use super::block_ack::Recipient;
 use super::noise::Noise;
 use super::originator::{PpduPlan, Settled};
+use super::protection::{Handshake, Step};
 use super::station::{Outgoing, Peer, Station};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
+use crate::wifi::category::AccessCategory;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, subframe_len};
 
@@ -22,6 +24,8 @@ const BEACON_LEN: u32 = 110;
 pub(crate) enum Phase {
     /// Nothing.
     Idle,
+    /// A frame before a PPDU is in the air alone.
+    Protection { exchange: Exchange, step: Step, until: Instant },
     /// A PPDU is in the air alone.
     Transmission(Exchange),
     /// Its link-layer acknowledgment is.
@@ -35,10 +39,16 @@ pub(crate) enum Phase {
 /// A transmission and the response to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
-    from: StationId,
-    to: StationId,
-    outgoing: Outgoing,
-    start: Instant,
+    pub from: StationId,
+    pub to: StationId,
+    pub outgoing: Outgoing,
+    pub handshake: Handshake,
+    /// When the handshake begins; without one this is `start`.
+    pub begins: Instant,
+    /// When its first frame ends.
+    pub first_end: Instant,
+    /// When the data begins.
+    pub start: Instant,
     /// What starts before this is hidden behind another PPDU.
     clear_from: Instant,
     pub end: Instant,
@@ -47,7 +57,7 @@ pub(crate) struct Exchange {
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
     /// What its Duration field says: SIFS and a stock response.
-    reserves: Duration,
+    pub reserves: Duration,
 }
 
 impl Outgoing {
@@ -83,18 +93,34 @@ impl<P: Payload> Bss<P> {
     pub(crate) fn start_transmission(&mut self, at: Instant, from: StationId, outgoing: Outgoing) {
         self.accesses += 1;
         let exchange = self.exchange(at, from, outgoing);
+        if exchange.handshake == Handshake::None {
+            self.start_data(exchange);
+        } else {
+            self.start_protection(exchange);
+        }
+    }
+
+    /// What the exchange is about goes out.
+    pub(super) fn start_data(&mut self, exchange: Exchange) {
+        let (from, outgoing) = (exchange.from, exchange.outgoing);
         match outgoing {
             Outgoing::Request { .. } => {
                 self.charge(from, outgoing.class(), AirtimeUse::LinkAck, exchange.end);
             }
-            Outgoing::Data { plan, .. } => self.book_data(from, &plan, at, exchange.end),
+            Outgoing::Data { plan, .. } => self.book_data(from, &plan, exchange.start, exchange.end),
         }
         self.phase = Phase::Transmission(exchange);
     }
 
     /// Books the time up to `until` as `what`, on account of `station` and its PPDUs of `class`.
     #[inline]
-    fn charge(&mut self, station: StationId, class: PayloadClass, what: AirtimeUse, until: Instant) {
+    pub(super) fn charge(
+        &mut self,
+        station: StationId,
+        class: PayloadClass,
+        what: AirtimeUse,
+        until: Instant,
+    ) {
         let spent = self.ledger.book(what, until);
         self.stations[station.index()].airtime.spend(class, what, spent);
     }
@@ -107,14 +133,24 @@ impl<P: Payload> Bss<P> {
             Outgoing::Data { plan, .. } if plan.mpdus > 1 => (mode.ppdu_duration(plan.octets), BLOCK_ACK_LEN),
             Outgoing::Data { plan, .. } => (mode.ppdu_duration(plan.octets), ACK_LEN),
         };
-        let end = at + duration;
+        let handshake = self.config.protection.handshake(&outgoing, mode);
+        let (first_end, start) = if handshake == Handshake::None {
+            (at, at)
+        } else {
+            let guard = self.protection_mode(mode, control);
+            (at + handshake.first_duration(&guard), at + handshake.duration(&guard, self.phy))
+        };
+        let end = start + duration;
         let response_at = end + self.phy.sifs + self.config.link_ack_delay;
         let response = control.ppdu_duration(response_len);
         Exchange {
             from,
             to: peer.id,
             outgoing,
-            start: at,
+            handshake,
+            begins: at,
+            first_end,
+            start,
             clear_from: at,
             end,
             response_at,
@@ -279,7 +315,7 @@ impl<P: Payload> Bss<P> {
                 None => originator.acknowledged(),
             };
             from.count_settled(settled);
-            from.contention.succeeded(self.phy);
+            from.contention.succeeded();
             from.finish(exchange.outgoing.peer());
             if !self.appended.is_empty() {
                 let (station, from) = (exchange.from, exchange.to);
@@ -309,16 +345,16 @@ impl<P: Payload> Bss<P> {
             Outgoing::Data { .. } => peer.originator.not_acknowledged(retry_limit, oldest, agreement),
         };
         station.count_settled(settled);
-        station.contention.failed(self.phy, noticed_at, next_idle);
+        station.contention.failed(noticed_at, next_idle);
         if settled.dropped > 0 {
-            station.contention.gave_up(self.phy);
+            station.contention.gave_up();
         }
         station.finish(exchange.outgoing.peer());
         self.report_settled(exchange);
     }
 
     /// Tells the driver of pure ACKs that left the window.
-    fn report_settled(&mut self, exchange: &Exchange) {
+    pub(super) fn report_settled(&mut self, exchange: &Exchange) {
         let (station, to) = (exchange.from, exchange.to);
         let originator = &mut self.stations[station.index()].peers[exchange.outgoing.peer()].originator;
         while let Some((payload, delivered)) = originator.poll_settled_ack() {
@@ -351,7 +387,7 @@ impl<P: Payload> Bss<P> {
         colliding.extend(winners.iter().map(|(from, outgoing)| self.exchange(at, *from, *outgoing)));
         let mut until = at;
         for exchange in &colliding {
-            until = until.max(exchange.end);
+            until = until.max(exchange.alone_until());
             self.stations[exchange.from.index()].counters.collided_ppdus += 1;
         }
         let spent = self.ledger.book(AirtimeUse::Collision, until);
@@ -367,11 +403,18 @@ impl<P: Payload> Bss<P> {
     /// those who heard noise wait EIFS.
     pub(crate) fn collision_ended(&mut self, until: Instant) {
         let colliding = std::mem::take(&mut self.colliding);
-        let captured = if self.config.capture { captured(&colliding) } else { None };
-        for exchange in &colliding {
-            if captured.is_none_or(|captured| captured.from != exchange.from) {
-                self.record_collided(exchange);
-                self.fail(exchange, exchange.end + self.ack_timeout(exchange));
+        let captured = if self.config.capture { captured(&colliding, self.station_count()) } else { None };
+        let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
+        for exchange in colliding.iter().filter(lost) {
+            self.record_collided(exchange);
+        }
+        for exchange in colliding.iter().filter(lost) {
+            if exchange.handshake == Handshake::CtsToSelf {
+                self.record_collided_data(exchange);
+            }
+            match exchange.handshake {
+                Handshake::Rts => self.fail_protection(exchange, exchange.first_end),
+                _ => self.fail(exchange, exchange.end + self.ack_timeout(exchange)),
             }
         }
         self.colliding = colliding;
@@ -403,6 +446,7 @@ impl<P: Payload> Bss<P> {
                 reserves: Duration::ZERO,
                 transmitter: StationId::AP,
                 receiver: None,
+                category: AccessCategory::default(),
                 outcome: Outcome::Received,
                 frame: Frame::Beacon,
             });
@@ -416,7 +460,16 @@ impl<P: Payload> Bss<P> {
         }
     }
 
+    /// The first frame of an exchange that collided.
     fn record_collided(&mut self, exchange: &Exchange) {
+        match exchange.handshake {
+            Handshake::None => self.record_collided_data(exchange),
+            Handshake::CtsToSelf => self.record_protection(exchange, Step::CtsToSelf, Outcome::Collided),
+            Handshake::Rts => self.record_protection(exchange, Step::Rts, Outcome::Collided),
+        }
+    }
+
+    fn record_collided_data(&mut self, exchange: &Exchange) {
         let Some(air) = &mut self.air else { return };
         let originator = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()].originator;
         match exchange.outgoing {
@@ -441,6 +494,11 @@ impl<P: Payload> Bss<P> {
 }
 
 impl Exchange {
+    /// Until when its sender goes on without an answer.
+    fn alone_until(&self) -> Instant {
+        if self.handshake == Handshake::Rts { self.first_end } else { self.end }
+    }
+
     fn air_frame<P>(&self, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
         AirFrame {
             at: self.start,
@@ -449,6 +507,8 @@ impl Exchange {
             reserves: self.reserves,
             transmitter: self.from,
             receiver: Some(self.to),
+            // Station numbers and category are told apart when the frame is handed out.
+            category: AccessCategory::default(),
             outcome,
             frame,
         }
@@ -462,6 +522,7 @@ impl Exchange {
             reserves: Duration::ZERO,
             transmitter: self.to,
             receiver: Some(self.from),
+            category: AccessCategory::default(),
             outcome: if lost { Outcome::Errored } else { Outcome::Received },
             frame,
         }
@@ -469,17 +530,19 @@ impl Exchange {
 }
 
 /// The one of `colliding` that goes on after all others have ended, unless its addressee was sending
-/// too; what it holds is clear from then on.
-fn captured(colliding: &[Exchange]) -> Option<Exchange> {
-    let longest = colliding.iter().max_by_key(|exchange| exchange.end)?;
+/// too; what it holds is clear from then on. `stations` tells functions of one station.
+fn captured(colliding: &[Exchange], stations: u16) -> Option<Exchange> {
+    let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
     let others = || colliding.iter().filter(|other| other.from != longest.from);
-    let clear_from = others().map(|other| other.end).max()?;
-    let deaf = others().any(|other| other.from == longest.to);
-    (clear_from < longest.end && !deaf).then_some(Exchange { clear_from, ..*longest })
+    let clear_from = others().map(Exchange::alone_until).max()?;
+    let deaf = others().any(|other| other.from.0 % stations == longest.to.0 % stations);
+    // An RTS is one frame, and its beginning is lost.
+    let whole = longest.handshake != Handshake::Rts;
+    (whole && clear_from < longest.end && !deaf).then_some(Exchange { clear_from, ..*longest })
 }
 
 /// The stations at both ends of an exchange.
-fn ends<'a, P>(stations: &'a mut [Station<P>], exchange: &Exchange) -> [&'a mut Station<P>; 2] {
+pub(super) fn ends<'a, P>(stations: &'a mut [Station<P>], exchange: &Exchange) -> [&'a mut Station<P>; 2] {
     stations
         .get_disjoint_mut([exchange.from.index(), exchange.to.index()])
         .expect("an exchange has two ends, both in the set")

@@ -88,6 +88,8 @@ pub(crate) struct Originator<P> {
     /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
     request_due: bool,
     request_retries: u32,
+    /// RTS in a row that no CTS answered.
+    rts_retries: u32,
     /// Class of the PPDU built last.
     last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
@@ -118,6 +120,7 @@ impl<P: Payload> Originator<P> {
             waiting: 0,
             request_due: false,
             request_retries: 0,
+            rts_retries: 0,
             last_class: PayloadClass::Data,
             sync_due: false,
             reports_acks: false,
@@ -315,6 +318,31 @@ impl<P: Payload> Originator<P> {
         self.request_retries = 0;
         self.sync_due = true;
         self.settle(|_| false, 0, Instant::ZERO)
+    }
+
+    /// A CTS came.
+    pub fn rts_answered(&mut self) {
+        self.rts_retries = 0;
+    }
+
+    /// No CTS came: nothing of what was put together has been sent. Past `short_retry_limit` it is given
+    /// up (802.11-2020 clause 10.3.4.4).
+    pub fn rts_missed(&mut self, short_retry_limit: u32, agreement: bool) -> Settled {
+        self.rts_retries += 1;
+        if self.rts_retries > short_retry_limit {
+            self.rts_retries = 0;
+            let settled = self.settle(|_| false, 0, Instant::ZERO);
+            self.request_due |= agreement;
+            self.sync_due = true;
+            return settled;
+        }
+        for mpdu in &mut self.window {
+            if mpdu.state == MpduState::InFlight {
+                mpdu.state = MpduState::Waiting;
+                self.waiting += 1;
+            }
+        }
+        Settled::default()
     }
 
     /// Decides every MPDU in flight: acknowledged, to be sent again, or given up when it has been

@@ -312,6 +312,13 @@ impl Phy {
         self.legacy_mode(*rate).expect("basic rates are rates of the standard")
     }
 
+    /// How frames that protect PPDUs in mode `data` are sent where stations of 802.11b have to understand
+    /// them and would not understand those: at the highest of their basic rates. `None` elsewhere.
+    pub fn protection_mode(&self, data: &Mode) -> Option<Mode> {
+        let foreign = matches!(self.variant.basic_rates, BasicRates::Dsss) && data.format != Format::Dsss;
+        foreign.then(|| self.legacy_mode(Self::DSSS_BASIC_RATES[3])).flatten()
+    }
+
     /// The mode of beacons: the lowest basic rate.
     pub fn beacon_mode(&self) -> Mode {
         let rate = match self.variant.basic_rates {

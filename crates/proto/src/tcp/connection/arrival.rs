@@ -137,6 +137,9 @@ impl Connection {
             scaling: segment.window_scale.is_some(),
             send_scale: segment.window_scale.unwrap_or(0).min(MAX_SCALE),
         };
+        if self.agreed.sack && self.config.dsack {
+            self.receiver.report_duplicates();
+        }
         if !self.agreed.scaling {
             self.receiver.scale = 0;
         }
@@ -239,6 +242,7 @@ impl Connection {
         }
         if placed.end <= nxt && placed.len > 0 {
             self.counters.duplicate_bytes += u64::from(placed.segment.payload_len);
+            self.receiver.note_duplicate(placed.seq, placed.end);
             self.receiver.acks.on_disorder();
         } else {
             self.counters.dropped_bytes += u64::from(placed.segment.payload_len);

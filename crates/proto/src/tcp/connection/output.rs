@@ -47,7 +47,7 @@ impl Connection {
         }
         // A duplicate ACK counts as one only without payload (RFC 5681 section 2), and a full data
         // segment has no room for SACK blocks.
-        if self.ack_due && !self.receiver.reorder().is_empty() {
+        if self.ack_due && self.receiver.has_blocks() {
             return self.next_ack();
         }
         if let Some(outgoing) = self.sender.next(now, &mut self.timers, &mut self.counters) {
@@ -151,14 +151,14 @@ impl Connection {
     }
 
     /// SACK blocks that fit beside `payload` within the MTU.
-    fn sack_blocks(&self, payload: u32) -> SackBlocks {
-        if !self.agreed.sack || self.receiver.reorder().is_empty() {
+    fn sack_blocks(&mut self, payload: u32) -> SackBlocks {
+        if !self.agreed.sack || !self.receiver.has_blocks() {
             return SackBlocks::EMPTY;
         }
         let stamps = if self.agreed.timestamps { u64::from(TIMESTAMPS_LEN) } else { 0 };
         let free = u64::from(self.config.mss()).saturating_sub(u64::from(payload));
         let room = free.min(OPTION_ROOM).saturating_sub(stamps + 4) / 8;
-        self.receiver.reorder().blocks(room as usize)
+        self.receiver.take_blocks(room as usize, &mut self.counters)
     }
 
     fn note_ack_sent(&mut self) {

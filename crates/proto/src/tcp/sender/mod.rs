@@ -1,23 +1,28 @@
 //! The sending half: SND.UNA, SND.NXT, the peer's window. What acknowledgments and timeouts mean for
 //! loss is in `recovery`, what to send next in `transmit`.
 
+mod extended;
 mod rack_tlp;
 mod recovery;
 mod transmit;
+mod undo;
 
 use super::config::Config;
 use super::congestion::{AckSample, Controller};
 use super::counters::Counters;
-use super::dsack::{self, CopyLedger};
+use super::dsack::CopyLedger;
 use super::position::Position;
+use super::prr::{Prr, Recovery};
 use super::rack::{LossDetection, Rack};
 use super::ranges::Range;
 use super::rtt::RttEstimator;
 use super::sack::{DUP_THRESH, Scoreboard};
 use super::segment::{Flags, Segment, TIMESTAMP_TICK};
+use super::undo::{Episode, Frto, Undo};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
-use rack_tlp::{ProbeAnswer, RackTlp};
+use extended::Seen;
+use rack_tlp::RackTlp;
 
 /// Retransmissions of the same data before the connection is given up (RFC 9293 section 3.8.3's R2;
 /// Linux tcp_retries2).
@@ -130,9 +135,18 @@ pub(crate) struct Sender {
     pub rtt: RttEstimator,
     pub congestion: Controller,
     phase: Phase,
+    /// Something of what [`extended`] does is asked for.
+    extended: bool,
     /// Where RACK-TLP detects loss.
     rack_tlp: Option<RackTlp>,
     copies: CopyLedger,
+    recovery: Recovery,
+    undo: Undo,
+    /// The latest reduction of the window, while it may prove needless.
+    episode: Option<Episode>,
+    frto: Option<Frto>,
+    /// Fast recovery with [`Recovery::Prr`] is under way.
+    prr: Option<Prr>,
     dup_acks: u32,
     /// Without SACK: octets that duplicate ACKs say have left the network.
     inferred: u64,
@@ -176,8 +190,14 @@ impl Sender {
             rtt: RttEstimator::new(config.rto_min),
             congestion: Controller::new(config, u32::from(config.mss())),
             phase: Phase::Open,
+            extended: config.recovery != Recovery::Rfc6675 || config.undo != Undo::Never,
             rack_tlp: None,
             copies: CopyLedger::default(),
+            recovery: config.recovery,
+            undo: config.undo,
+            episode: None,
+            frto: None,
+            prr: None,
             dup_acks: 0,
             inferred: 0,
             recover: iss,
@@ -204,6 +224,7 @@ impl Sender {
         self.retries = 0;
         if use_sack && config.loss_detection == LossDetection::RackTlp {
             self.board.watch_times(Rack::new(self.snd_una, self.rtt.smoothed(), now));
+            self.extended = true;
             // Linux, too, budgets its least timeout for a delayed ACK.
             self.rack_tlp = Some(RackTlp::new(config.rto_min));
         }
@@ -266,13 +287,13 @@ impl Sender {
         let &ArrivedAck { seq, ack, window, .. } = arrived;
         let prior_una = self.snd_una;
         let flight = self.flight().min(self.congestion.cwnd());
-        if let Some(rack) = self.board.rack() {
-            rack.begin_ack(arrived.now, arrived.echoed);
-        }
+        let before = if self.extended { Some(self.before_ack(arrived.now, arrived.echoed)) } else { None };
         let news = if self.use_sack { self.mark_sacked(segment, ack, counters) } else { 0 };
         // RFC 5681 section 2's definition, for connections without SACK.
-        let repeats = ack == prior_una && segment.sequence_len() == 0 && window == self.snd_wnd;
-        let duplicate = repeats && !self.board.is_empty();
+        let duplicate = ack == prior_una
+            && !self.board.is_empty()
+            && segment.sequence_len() == 0
+            && window == self.snd_wnd;
         self.update_window(window, seq, ack, timers);
         self.unanswered = 0;
         if window == 0 {
@@ -293,16 +314,19 @@ impl Sender {
                 self.inferred = (self.inferred + u64::from(self.mss)).min(self.board.pipe());
             }
         }
+        let mut seen = None;
+        if let Some(before) = before {
+            let (now, echoed, advanced) = (arrived.now, arrived.echoed, ack > prior_una);
+            let seen =
+                seen.insert(Seen { now, ack, echoed, segment, advanced, news, dsack: false, flight, before });
+            self.look_back(seen, counters);
+        }
         if self.board.any_sacked() && self.rack_tlp.is_none() {
             self.board.detect_lost(self.mss);
         }
-        let dsack = self.use_sack && !segment.sack.is_empty() && self.note_duplicate(segment, ack, counters);
         self.react(arrived.now, flight, ack, sample, counters);
-        if self.rack_tlp.is_some() {
-            self.look_at_times(arrived.now, flight, timers, counters);
-            let bare_duplicate = repeats && segment.sack.is_empty();
-            let answer = ProbeAnswer { dsack, bare_duplicate };
-            self.after_ack(arrived, ack > prior_una, answer, flight, timers);
+        if let Some(seen) = &seen {
+            self.after_ack(seen, timers, counters);
         }
         if self.board.is_empty() {
             // "When all outstanding data has been acknowledged, turn off the retransmission timer"
@@ -336,22 +360,6 @@ impl Sender {
         }
         counters.bytes_sacked += news;
         news
-    }
-
-    /// Whether the ACK reports that a copy of ours was needless (RFC 2883).
-    fn note_duplicate(&mut self, segment: &Segment, ack: Position, counters: &mut Counters) -> bool {
-        let Some(range) = dsack::reported(&segment.sack, ack, self.snd_nxt, self.max_window) else {
-            return false;
-        };
-        if !self.copies.believes(range.len().div_ceil(u64::from(self.mss))) {
-            return false;
-        }
-        counters.dsacks_received += 1;
-        let snd_nxt = self.snd_nxt;
-        if let Some(rack) = self.board.rack() {
-            rack.on_dsack(ack, snd_nxt);
-        }
-        true
     }
 
     /// "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))" (RFC 9293 section

@@ -1,7 +1,7 @@
 //! RACK's reordering timer and the tail loss probe (RFC 8985 sections 6 to 8).
 
-use super::transmit::Limit;
-use super::{ArrivedAck, Outgoing, Phase, Sender, Timer, Timers};
+use super::extended::Seen;
+use super::{Outgoing, Phase, Sender, Timer, Timers};
 use crate::tcp::counters::Counters;
 use crate::tcp::position::Position;
 use crate::units::{Duration, Instant};
@@ -52,15 +52,6 @@ impl RackTlp {
     }
 }
 
-/// What an ACK says about a tail loss probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ProbeAnswer {
-    /// It reports a duplicate (RFC 2883).
-    pub dsack: bool,
-    /// A duplicate ACK without any SACK option.
-    pub bare_duplicate: bool,
-}
-
 impl Sender {
     /// Starts the retransmission timer over (RFC 6298 sections 5.1, 5.3).
     #[inline]
@@ -88,12 +79,14 @@ impl Sender {
         timers: &mut Timers,
         counters: &mut Counters,
     ) -> bool {
+        let held_before = self.held_by_peer();
         match self.rack_tlp.as_ref().map(|tlp| tlp.watch) {
             None | Some(Watch::Timeout) => return self.on_retransmit_timeout(now, counters),
             Some(Watch::Probe) => self.on_probe_timeout(now, timers),
             Some(Watch::Reordering) => {
                 let flight = self.flight().min(self.congestion.cwnd());
                 self.look_at_times(now, flight, timers, counters);
+                self.allow_proportionally(held_before);
             }
         }
         true
@@ -120,6 +113,7 @@ impl Sender {
             // "the loss of a retransmission must be taken as two indications of congestion" (section 3.4).
             tlp.answered_at = now;
             self.congestion.on_loss(flight);
+            self.start_prr();
         }
         if self.phase == Phase::Open && self.board.next_lost().is_some() {
             self.enter_recovery(now, flight, counters);
@@ -161,7 +155,7 @@ impl Sender {
         timers.set(Timer::Retransmit, (now + wait).min(tlp.timeout_at));
     }
 
-    /// TLP_send_probe(), as far as it decides; the probe itself is sent by [`next_probe`](Self::next_probe).
+    /// TLP_send_probe(), as far as it decides; what the probe is, `choose` says.
     fn on_probe_timeout(&mut self, now: Instant, timers: &mut Timers) {
         let nothing_else = self.phase == Phase::Open && !self.board.any_sacked();
         if self.board.is_empty() {
@@ -173,60 +167,56 @@ impl Sender {
         self.restart_timeout(now, timers);
     }
 
-    /// The probe, if one is due: new data, or else the last segment once more.
+    /// True when a probe is due, which may go beyond the congestion window.
     #[inline]
-    pub(super) fn next_probe(
-        &mut self,
-        now: Instant,
-        timers: &mut Timers,
-        counters: &mut Counters,
-    ) -> Option<Outgoing> {
-        let due = self.rack_tlp.as_mut().is_some_and(|tlp| core::mem::take(&mut tlp.probe_due));
-        if due { self.send_probe(now, timers, counters) } else { None }
+    pub(super) fn probe_due(&self) -> bool {
+        self.rack_tlp.as_ref().is_some_and(|tlp| tlp.probe_due)
     }
 
+    /// A segment was sent: where a probe was due and is not sent yet, it was new data, and was it.
+    pub(super) fn note_fresh_probe(&mut self, counters: &mut Counters) {
+        if self.probe_due() {
+            self.note_probe(false, counters);
+        }
+    }
+
+    /// Without new data the probe is the last segment once more.
     #[cold]
-    fn send_probe(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
-        let (outgoing, repeats) = match self.next_fresh(now, timers, counters, Limit::Beyond) {
-            Some(fresh) => (fresh, false),
-            None => {
-                let last = self.board.last_unsacked()?;
-                self.board.rescued(last, now);
-                (self.outgoing_again(last, counters), true)
-            }
-        };
+    pub(super) fn repeat_last(&mut self, now: Instant, counters: &mut Counters) -> Option<Outgoing> {
+        self.note_probe(true, counters);
+        let last = self.board.last_unsacked()?;
+        self.board.rescued(last, now);
+        Some(self.outgoing_again(last, now, counters))
+    }
+
+    fn note_probe(&mut self, repeats: bool, counters: &mut Counters) {
         counters.loss_probes += 1;
         let end = self.snd_nxt;
-        let tlp = self.rack_tlp.as_mut().expect("only RACK-TLP makes a probe due");
-        tlp.probe_end = Some(end);
-        tlp.probe_repeats = repeats;
-        tlp.measured = false;
-        Some(outgoing)
+        if let Some(tlp) = &mut self.rack_tlp {
+            tlp.probe_due = false;
+            tlp.probe_end = Some(end);
+            tlp.probe_repeats = repeats;
+            tlp.measured = false;
+        }
     }
 
-    /// TLP_process_ack() (RFC 8985 section 7.4.2), and the timers after an ACK.
-    pub(super) fn after_ack(
-        &mut self,
-        arrived: &ArrivedAck,
-        advanced: bool,
-        answer: ProbeAnswer,
-        flight: u64,
-        timers: &mut Timers,
-    ) {
+    /// TLP_process_ack() (RFC 8985 section 7.4.2), and the probe's timer after an ACK.
+    pub(super) fn judge_probe(&mut self, seen: &Seen<'_>, timers: &mut Timers) {
+        let window = self.snd_wnd;
         let Some(tlp) = &mut self.rack_tlp else { return };
-        let end = tlp.probe_end.filter(|end| arrived.ack >= *end);
-        if let Some(end) = end {
-            let repaired = tlp.probe_repeats && !answer.dsack && arrived.ack > end;
-            if !tlp.probe_repeats || answer.dsack || repaired || answer.bare_duplicate {
+        let ack = seen.ack;
+        if let Some(end) = tlp.probe_end.filter(|end| ack >= *end) {
+            let repaired = tlp.probe_repeats && !seen.dsack && ack > end;
+            if !tlp.probe_repeats || seen.dsack || repaired || seen.is_bare_duplicate(window) {
                 tlp.probe_end = None;
             }
             if repaired && self.phase == Phase::Open {
                 // One segment was lost and the probe has repaired it: still a loss.
-                self.congestion.on_loss(flight);
+                self.congestion.on_loss(seen.flight);
             }
         }
-        if advanced {
-            self.schedule_probe(arrived.now, timers);
+        if seen.advanced {
+            self.schedule_probe(seen.now, timers);
         }
     }
 }

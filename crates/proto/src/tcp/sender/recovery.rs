@@ -4,7 +4,9 @@ use super::{MAX_RETRIES, Phase, Sender};
 use crate::tcp::congestion::AckSample;
 use crate::tcp::counters::Counters;
 use crate::tcp::position::Position;
+use crate::tcp::prr::{Prr, Recovery};
 use crate::tcp::sack::DUP_THRESH;
+use crate::tcp::undo::Cause;
 use crate::units::Instant;
 
 impl Sender {
@@ -35,6 +37,7 @@ impl Sender {
                     self.phase = Phase::Open;
                     self.recover = ack;
                     self.rack_recovered();
+                    self.end_episode();
                 }
             }
             Phase::Open => {
@@ -66,6 +69,7 @@ impl Sender {
 
     /// RFC 6675 section 5 step (4).
     pub(super) fn enter_recovery(&mut self, now: Instant, flight: u64, counters: &mut Counters) {
+        self.begin_episode(Cause::FastRecovery);
         self.phase = Phase::Recovery(self.snd_nxt);
         self.congestion.on_loss(flight);
         if self.rack_tlp.is_none() {
@@ -77,21 +81,39 @@ impl Sender {
             self.inferred = u64::from(DUP_THRESH * self.mss).min(self.board.pipe());
         }
         self.resend_first = true;
+        self.start_prr();
         self.rescue_after = self.snd_una;
         counters.fast_recoveries += 1;
     }
 
     fn finish_recovery(&mut self) {
         self.phase = Phase::Open;
+        self.prr = None;
         self.recover = self.snd_una;
         self.resend_first = false;
         self.inferred = 0;
         self.rack_recovered();
+        self.end_episode();
         if !self.use_sack {
             // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
             // (RFC 6582 section 3.2 step 3).
             let mss = u64::from(self.mss);
             self.congestion.limit(self.flight().max(mss) + mss);
+        }
+    }
+
+    /// A reduction begins that PRR spreads over the ACKs to come.
+    pub(super) fn start_prr(&mut self) {
+        self.prr = (self.recovery == Recovery::Prr).then(|| Prr::new(self.flight()));
+    }
+
+    /// What may be sent after an ACK before which the peer held `held_before`. The controller has set
+    /// its window to ssthresh, or to what it finds right.
+    pub(super) fn allow_proportionally(&mut self, held_before: Position) {
+        let delivered = self.held_by_peer().saturating_since(held_before);
+        let (pipe, target) = (self.pipe(), self.congestion.cwnd());
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(delivered, pipe, target, u64::from(self.mss));
         }
     }
 
@@ -120,6 +142,7 @@ impl Sender {
             return false;
         }
         counters.timeouts += 1;
+        self.begin_episode(Cause::Timeout);
         self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
         self.rtt.back_off();
         if self.rack_tlp.is_some() {
@@ -128,7 +151,9 @@ impl Sender {
             self.board.mark_all_lost();
         }
         self.forget_probe(now);
+        self.begin_frto(self.phase);
         self.phase = Phase::Timeout(self.snd_nxt);
+        self.prr = None;
         self.recover = self.snd_nxt;
         self.dup_acks = 0;
         self.inferred = 0;

@@ -6,15 +6,6 @@ use crate::tcp::position::Position;
 use crate::tcp::sack::Resend;
 use crate::units::Instant;
 
-/// How much may be on its way besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// What the congestion window says.
-    Window,
-    /// One segment more than that: a loss probe.
-    Beyond,
-}
-
 impl Sender {
     /// The next octets to send at `now`.
     #[inline]
@@ -26,8 +17,8 @@ impl Sender {
         if timers.get(Timer::Retransmit).is_none() {
             self.restart_timeout(now, timers);
         }
-        if self.rack_tlp.is_some() {
-            self.schedule_probe(now, timers);
+        if self.extended {
+            self.after_sending(now, outgoing.payload, timers, counters);
         }
         Some(outgoing)
     }
@@ -50,17 +41,20 @@ impl Sender {
                 self.window_limited_until = self.snd_nxt;
                 return None;
             }
-            if let Some(lost) = self.board.next_lost() {
+            if !self.frto_waits()
+                && let Some(lost) = self.board.next_lost()
+            {
                 if self.rack_tlp.is_some() && lost.start == self.snd_una {
                     self.restart_timeout_behind(now, timers);
                 }
                 return Some(self.resend(lost, now, counters));
             }
-        } else if let Some(probe) = self.next_probe(now, timers, counters) {
-            return Some(probe);
         }
-        if let Some(fresh) = self.next_fresh(now, timers, counters, Limit::Window) {
+        if let Some(fresh) = self.next_fresh(now, timers, counters) {
             return Some(fresh);
+        }
+        if self.probe_due() {
+            return self.repeat_last(now, counters);
         }
         if let Phase::Recovery(point) = self.phase
             && self.use_sack
@@ -79,13 +73,16 @@ impl Sender {
     #[inline]
     fn has_room(&self, octets: u32) -> bool {
         let pipe = self.pipe();
+        if let Some(prr) = &self.prr {
+            return pipe == 0 || prr.allows(u64::from(octets));
+        }
         pipe == 0 || pipe + u64::from(octets) <= self.congestion.cwnd()
     }
 
     #[inline(never)]
     fn resend(&mut self, segment: Resend, now: Instant, counters: &mut Counters) -> Outgoing {
         self.board.resent(segment, now);
-        self.outgoing_again(segment, counters)
+        self.outgoing_again(segment, now, counters)
     }
 
     /// NextSeg rule (4): one segment per recovery, with the highest outstanding octet.
@@ -97,14 +94,19 @@ impl Sender {
         self.rescue_after = point;
         self.board.rescued(last, now);
         counters.rescue_retransmissions += 1;
-        Some(self.outgoing_again(last, counters))
+        Some(self.outgoing_again(last, now, counters))
     }
 
-    pub(super) fn outgoing_again(&mut self, segment: Resend, counters: &mut Counters) -> Outgoing {
+    pub(super) fn outgoing_again(
+        &mut self,
+        segment: Resend,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Outgoing {
         let payload_end = segment.end().min(self.data_end);
         let payload = payload_end.saturating_since(segment.start) as u32;
         counters.segments_retransmitted += 1;
-        self.copies.on_copy();
+        self.note_copy(now);
         counters.bytes_retransmitted += u64::from(payload);
         Outgoing {
             start: segment.start,
@@ -116,13 +118,7 @@ impl Sender {
 
     /// New data, within the congestion window, the peer's window and the send buffer.
     #[inline]
-    pub(super) fn next_fresh(
-        &mut self,
-        now: Instant,
-        timers: &mut Timers,
-        counters: &mut Counters,
-        limit: Limit,
-    ) -> Option<Outgoing> {
+    fn next_fresh(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         let unsent = self.unsent();
         let fin_waits = self.closing && self.snd_nxt <= self.data_end;
         if unsent == 0 && !fin_waits {
@@ -141,7 +137,7 @@ impl Sender {
             return None;
         }
         self.restart_if_idle(now, counters);
-        if limit == Limit::Window && !self.has_room(payload) {
+        if !self.has_room(payload) && !self.probe_due() {
             self.window_limited_until = self.snd_nxt;
             return None;
         }

@@ -1,18 +1,49 @@
-//! Stations as a sheet. Its columns follow from the record as JSON: objects become prefixes, lists text.
+//! Parts of a run, such as its stations, as a sheet. Its columns follow from the part as JSON: objects become
+//! prefixes, lists of numbers text, and so does an absent text, which is empty.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::sheet::{Column, Sheet};
 use super::tables::Cells;
+use crate::hop_record::HopRecord;
 use crate::record::RunRecord;
 use crate::station::{DriverRecord, StationRecord};
 
-/// A record with everything there can be, whose values tell the types of columns.
-fn template() -> Value {
-    let full = StationRecord { hack: Some(DriverRecord::default()), ..StationRecord::default() };
-    serde_json::to_value(full).unwrap_or_default()
+/// A part of a run that makes a row.
+pub(super) trait Part: Serialize + DeserializeOwned + Sized {
+    /// One with everything there can be, whose values tell the types of columns.
+    fn full() -> Self;
+
+    /// Those of a run.
+    fn of(record: &RunRecord) -> &[Self];
+
+    fn template() -> Value {
+        serde_json::to_value(Self::full()).unwrap_or_default()
+    }
+}
+
+impl Part for StationRecord {
+    fn full() -> Self {
+        Self { hack: Some(DriverRecord::default()), ..Self::default() }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.stations
+    }
+}
+
+impl Part for HopRecord {
+    fn full() -> Self {
+        Self { to: Some(String::new()), ..Self::default() }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.hops
+    }
 }
 
 /// Every column under `value`, with the value of the template.
@@ -38,11 +69,11 @@ fn cells(record: &Value) -> BTreeMap<String, Value> {
     found.into_iter().collect()
 }
 
-pub(super) fn sheet(records: &[RunRecord]) -> Sheet {
+pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
     let rows: Vec<(&RunRecord, BTreeMap<String, Value>)> = records
         .iter()
-        .flat_map(|record| record.stations.iter().map(move |station| (record, station)))
-        .map(|(record, station)| (record, cells(&serde_json::to_value(station).unwrap_or_default())))
+        .flat_map(|record| P::of(record).iter().map(move |part| (record, part)))
+        .map(|(record, part)| (record, cells(&serde_json::to_value(part).unwrap_or_default())))
         .collect();
     let mut sheet = Sheet::default();
     sheet.text("run", rows.iter().map(|(record, _)| record.id.as_str()));
@@ -50,13 +81,16 @@ pub(super) fn sheet(records: &[RunRecord]) -> Sheet {
     sheet.integer("clients", rows.iter().map(|(record, _)| Some(record.label.clients.into())));
     sheet.integer("seed", rows.iter().map(|(record, _)| Some(record.label.seed)));
     let mut found = Vec::new();
-    columns("", &template(), &mut found);
+    columns("", &P::template(), &mut found);
     for (name, kind) in found {
         let values = || rows.iter().map(|(_, cells)| cells.get(&name));
         match kind {
             Value::Array(_) => {
                 let texts: Vec<String> = values().map(list_text).collect();
                 sheet.text(&name, texts.iter().map(String::as_str));
+            }
+            Value::String(_) => {
+                sheet.text(&name, values().map(|value| value.and_then(Value::as_str).unwrap_or_default()));
             }
             Value::Number(number) if !number.is_f64() => {
                 sheet.integer(&name, values().map(|value| value?.as_u64()));
@@ -74,17 +108,17 @@ fn list_text(value: Option<&Value>) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The stations of each run, by its id.
-pub(super) fn read(sheet: &Sheet) -> Result<BTreeMap<String, Vec<StationRecord>>, String> {
+/// The parts of each run, by its id.
+pub(super) fn read<P: Part>(sheet: &Sheet) -> Result<BTreeMap<String, Vec<P>>, String> {
     let ids = Cells::new(sheet, "run")?;
-    let template = template();
-    let mut stations: BTreeMap<String, Vec<StationRecord>> = BTreeMap::new();
+    let template = P::template();
+    let mut parts: BTreeMap<String, Vec<P>> = BTreeMap::new();
     for row in 0..ids.len() {
         let value = value_at(sheet, row, "", &template)?;
-        let station = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        stations.entry(ids.text(row).to_owned()).or_default().push(station);
+        let part = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        parts.entry(ids.text(row).to_owned()).or_default().push(part);
     }
-    Ok(stations)
+    Ok(parts)
 }
 
 /// The row as JSON of the template's shape; null for an object of which nothing is there.
@@ -95,7 +129,7 @@ fn value_at(sheet: &Sheet, row: usize, name: &str, template: &Value) -> Result<V
             .iter()
             .find(|(column, _)| column == name)
             .ok_or_else(|| format!("there is no column {name:?}"))?;
-        return Ok(cell(column, row));
+        return Ok(cell(column, row, template));
     };
     let mut object = Map::new();
     for (key, field) in fields {
@@ -104,8 +138,11 @@ fn value_at(sheet: &Sheet, row: usize, name: &str, template: &Value) -> Result<V
     Ok(if object.values().all(Value::is_null) { Value::Null } else { Value::Object(object) })
 }
 
-fn cell(column: &Column, row: usize) -> Value {
+fn cell(column: &Column, row: usize, template: &Value) -> Value {
     match column {
+        Column::Text(values) if template.is_string() => {
+            values.get(row).filter(|text| !text.is_empty()).cloned().into()
+        }
         Column::Text(values) => {
             let items = values.get(row).map_or("", String::as_str).split_whitespace();
             items.filter_map(|item| item.parse::<u64>().ok()).collect()

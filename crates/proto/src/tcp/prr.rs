@@ -1,0 +1,114 @@
+//! Proportional Rate Reduction (RFC 6937): during fast recovery the window shrinks ACK by ACK.
+
+/// How much may be sent during fast recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// What fits between `pipe` and the reduced window (RFC 6675 section 5 step (C)): nothing until
+    /// enough has left the network, then one segment per segment.
+    #[default]
+    Rfc6675,
+    /// A share of what every ACK delivers, so that the reduction is spread over the round trip; below
+    /// the reduced window as slow start would, PRR-SSRB (RFC 6937).
+    Prr,
+}
+
+/// The variables of one recovery (RFC 6937 section 3), in octets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prr {
+    /// prr_delivered.
+    delivered: u64,
+    /// prr_out.
+    out: u64,
+    /// RecoverFS.
+    flight_at_start: u64,
+    /// What is left of sndcnt.
+    allowance: u64,
+}
+
+impl Prr {
+    /// Recovery begins with `flight` octets unacknowledged.
+    pub fn new(flight: u64) -> Self {
+        Self { delivered: 0, out: 0, flight_at_start: flight.max(1), allowance: 0 }
+    }
+
+    /// An ACK delivered `delivered` octets and left `pipe` in the network; `target` is the window that
+    /// recovery shall end with: ssthresh.
+    pub fn on_ack(&mut self, delivered: u64, pipe: u64, target: u64, mss: u64) {
+        self.delivered += delivered;
+        self.allowance = if pipe > target {
+            let share = u128::from(self.delivered) * u128::from(target);
+            let due = share.div_ceil(u128::from(self.flight_at_start)) as u64;
+            due.saturating_sub(self.out)
+        } else {
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + mss;
+            limit.min(target - pipe)
+        };
+    }
+
+    /// `octets` were sent, new or again.
+    pub fn on_sent(&mut self, octets: u64) {
+        self.out += octets;
+        self.allowance = self.allowance.saturating_sub(octets);
+    }
+
+    /// True when a segment of `octets` may be sent.
+    pub fn allows(&self, octets: u64) -> bool {
+        octets <= self.allowance
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// RFC 6937 section 3.1's first example: twenty in flight, one lost, the window halved: every second
+    /// ACK sends a segment.
+    #[test]
+    fn a_single_loss_sends_on_every_other_ack() {
+        let mut prr = Prr::new(20 * MSS);
+        let mut pipe = 19 * MSS;
+        let mut sent = Vec::new();
+        for ack in 1..=19u64 {
+            pipe -= MSS;
+            prr.on_ack(MSS, pipe, 10 * MSS, MSS);
+            while prr.allows(MSS) {
+                prr.on_sent(MSS);
+                pipe += MSS;
+                sent.push(ack);
+            }
+        }
+        assert_eq!(sent, [2, 4, 6, 8, 10, 12, 14, 17, 18, 19]);
+        assert_eq!(pipe, 10 * MSS);
+    }
+
+    /// The second example's shape: losses take the pipe far below ssthresh, and each ACK is answered
+    /// with one segment more than it delivered until the window is full.
+    #[test]
+    fn below_the_target_each_ack_sends_one_more_than_it_delivered() {
+        let mut prr = Prr::new(20 * MSS);
+        let mut pipe = 4 * MSS;
+        let mut counts = Vec::new();
+        for _ in 0..4 {
+            pipe -= MSS;
+            prr.on_ack(MSS, pipe, 10 * MSS, MSS);
+            let mut count = 0;
+            while prr.allows(MSS) {
+                prr.on_sent(MSS);
+                pipe += MSS;
+                count += 1;
+            }
+            counts.push(count);
+        }
+        assert_eq!(counts, [2, 2, 2, 2]);
+        assert_eq!(pipe, 8 * MSS);
+    }
+
+    #[test]
+    fn the_target_is_never_overshot_from_below() {
+        let mut prr = Prr::new(20 * MSS);
+        prr.on_ack(10 * MSS, 9 * MSS, 10 * MSS, MSS);
+        assert!(prr.allows(MSS) && !prr.allows(MSS + 1));
+    }
+}

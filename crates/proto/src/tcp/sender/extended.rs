@@ -1,0 +1,118 @@
+//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, and the undoing of needless
+//! retransmissions.
+//! Connections without any of them only ask once whether there is one.
+
+use super::{Sender, Timers};
+use crate::tcp::counters::Counters;
+use crate::tcp::dsack;
+use crate::tcp::position::Position;
+use crate::tcp::ranges::Range;
+use crate::tcp::segment::Segment;
+use crate::units::{Duration, Instant};
+
+/// An ACK after the window and the scoreboard have taken it in.
+pub(super) struct Seen<'a> {
+    pub now: Instant,
+    /// SEG.ACK.
+    pub ack: Position,
+    /// Round-trip time read off the timestamps.
+    pub echoed: Option<Duration>,
+    pub segment: &'a Segment,
+    /// SND.UNA moved.
+    pub advanced: bool,
+    /// Octets newly SACKed.
+    pub news: u64,
+    /// It reports that a copy of ours was needless (RFC 2883).
+    pub dsack: bool,
+    /// FlightSize before.
+    pub flight: u64,
+    /// How things stood before.
+    pub before: Before,
+}
+
+/// The state an ACK is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    /// What the peer was known to hold.
+    held: Position,
+    /// SND.WND.
+    window: u64,
+}
+
+impl Seen<'_> {
+    /// A duplicate ACK without any SACK option; `window` is SND.WND now.
+    pub fn is_bare_duplicate(&self, window: u64) -> bool {
+        let empty = self.segment.sequence_len() == 0 && self.segment.sack.is_empty();
+        !self.advanced && empty && window == self.before.window
+    }
+}
+
+impl Sender {
+    /// Where a count of all the peer is known to hold would stand: its growth is RFC 6937's
+    /// DeliveredData. Without SACK, duplicates count as `inferred` says.
+    pub(super) fn held_by_peer(&self) -> Position {
+        self.snd_una + self.board.sacked_octets() + self.inferred
+    }
+
+    /// Before anything of an ACK is taken in; returns how things stand.
+    #[inline(never)]
+    pub(super) fn before_ack(&mut self, now: Instant, echoed: Option<Duration>) -> Before {
+        if let Some(rack) = self.board.rack() {
+            rack.begin_ack(now, echoed);
+        }
+        Before { held: self.held_by_peer(), window: self.snd_wnd }
+    }
+
+    /// After it was, before anything is concluded: was an earlier conclusion wrong?
+    #[inline(never)]
+    pub(super) fn look_back(&mut self, seen: &mut Seen<'_>, counters: &mut Counters) {
+        let duplicate = self.note_duplicate(seen, counters);
+        seen.dsack = duplicate.is_some();
+        self.judge_episode(seen, duplicate, counters);
+    }
+
+    /// After conclusions were drawn.
+    #[inline(never)]
+    pub(super) fn after_ack(&mut self, seen: &Seen<'_>, timers: &mut Timers, counters: &mut Counters) {
+        if self.rack_tlp.is_some() {
+            self.look_at_times(seen.now, seen.flight, timers, counters);
+            self.judge_probe(seen, timers);
+        }
+        self.allow_proportionally(seen.before.held);
+    }
+
+    /// `payload` octets were put into a segment, new or again.
+    #[inline(never)]
+    pub(super) fn after_sending(
+        &mut self,
+        now: Instant,
+        payload: u32,
+        timers: &mut Timers,
+        counters: &mut Counters,
+    ) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(u64::from(payload));
+        }
+        self.note_fresh_probe(counters);
+        self.schedule_probe(now, timers);
+    }
+
+    /// The copy of ours that the ACK reports as needless.
+    fn note_duplicate(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> Option<Range> {
+        let blocks = &seen.segment.sack;
+        if !self.use_sack || blocks.is_empty() {
+            return None;
+        }
+        let ack = seen.ack;
+        let range = dsack::reported(blocks, ack, self.snd_nxt, self.max_window)?;
+        if !self.copies.believes(range.len().div_ceil(u64::from(self.mss))) {
+            return None;
+        }
+        counters.dsacks_received += 1;
+        let snd_nxt = self.snd_nxt;
+        if let Some(rack) = self.board.rack() {
+            rack.on_dsack(ack, snd_nxt);
+        }
+        Some(range)
+    }
+}

@@ -1,0 +1,44 @@
+//! What is sent during fast recovery, ACK by ACK (RFC 6675, RFC 6937).
+
+use tacit_proto::tcp::{Config, Congestion, LossDetection, Recovery};
+
+use crate::script::{Script, plain};
+
+fn config(recovery: Recovery, loss_detection: LossDetection) -> Config {
+    Config { congestion: Congestion::NewReno, initial_window: 20, recovery, loss_detection, ..plain() }
+}
+
+/// Twenty segments in flight, of which the first `lost` are lost: how many segments each ACK for one
+/// more segment sends.
+fn segments_sent_per_ack(config: Config, lost: u64) -> String {
+    let mut script = Script::connected(config);
+    script.run_open("+0 write 1000000");
+    assert_eq!(script.replies().len(), 20);
+    script.run_open("+100 silence");
+    let start = lost * 1000 + 1;
+    let acks = (lost + 1..=20).skip(1).map(|segment| {
+        script.run_open(&format!("+0 < . 1:1(0) ack 1 <sack {start}:{}>", segment * 1000 + 1));
+        char::from_digit(script.replies().len() as u32, 36).expect("an ACK sends less than 36 segments")
+    });
+    acks.collect()
+}
+
+/// The first ACKs send new data (limited transmit), then comes the retransmission. Now the window,
+/// ten segments, is full until half of the rest has come; PRR sends on about every other ACK instead.
+#[test]
+fn prr_spreads_the_reduction_over_the_round_trip() {
+    for detection in [LossDetection::DupAck, LossDetection::RackTlp] {
+        let run = |recovery| segments_sent_per_ack(config(recovery, detection), 1);
+        assert_eq!(run(Recovery::Rfc6675), "210000000001111111", "{detection:?}");
+        assert_eq!(run(Recovery::Prr), "210001010101000111", "{detection:?}");
+    }
+}
+
+/// With more than half the flight lost the network holds less than the window. RFC 6675 fills the gap
+/// at once, PRR by one segment an ACK beyond what it delivered.
+#[test]
+fn prr_fills_the_window_after_a_burst_of_losses_without_a_burst_of_its_own() {
+    let run = |recovery| segments_sent_per_ack(config(recovery, LossDetection::DupAck), 14);
+    assert_eq!(run(Recovery::Rfc6675), "25111");
+    assert_eq!(run(Recovery::Prr), "22222");
+}
