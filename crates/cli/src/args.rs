@@ -73,9 +73,9 @@ pub enum Command {
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Name of a scenario that comes with the program, or path of a TOML file
-    #[arg(default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
-    pub scenario: String,
+    /// Names of scenarios that come with the program, or paths of TOML files
+    #[arg(value_name = "SCENARIO", default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
+    pub scenarios: Vec<String>,
     /// Numbers of clients, with commas [default: as the scenario says, else 1,10]
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub clients: Vec<u32>,
@@ -363,9 +363,12 @@ pub struct TheoryArgs {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Directory that `compare` wrote
-    #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
+    /// Directories of results, of comparisons or of figures
+    #[arg(value_name = "DIR", required = true)]
+    pub directories: Vec<PathBuf>,
+    /// Where the common page of several goes
+    #[arg(long, value_name = "DIR", default_value = "tacit-report")]
+    pub report: PathBuf,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

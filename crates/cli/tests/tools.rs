@@ -157,3 +157,25 @@ fn quick_runs_are_short_and_few_unless_told_otherwise() {
     ]);
     assert_eq!(compared["rows"][0]["seeds"], 3);
 }
+
+#[test]
+fn several_scenarios_make_one_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut arguments =
+        vec!["compare", "wlan-11n-150", "wired-10", "--json", "--clients", "1", "--seeds", "1"];
+    arguments.extend(["--schemes", "tcp-l4", "--report", "both"]);
+    arguments.extend(SHORT);
+    let compared: Value = serde_json::from_str(&stdout(&mut tacit(directory.path(), &arguments))).unwrap();
+    assert_eq!(compared.as_array().unwrap().len(), 2);
+    let page = || fs::read_to_string(directory.path().join("both/index.html")).unwrap();
+    let drawn = page();
+    assert!(drawn.contains("wlan-11n-150") && drawn.contains("wired-10"));
+    fs::remove_file(directory.path().join("both/index.html")).unwrap();
+    let arguments = ["report", "both/wlan-11n-150", "both/wired-10", "--report", "both", "--json"];
+    let redrawn: Value = serde_json::from_str(&stdout(&mut tacit(directory.path(), &arguments))).unwrap();
+    assert_eq!(redrawn, compared);
+    assert_eq!(page(), drawn);
+    // A scenario that does not exist is told before anything is run.
+    tacit(directory.path(), &["compare", "wired-10", "wired-11", "--report", "none"]).assert().code(2);
+    assert!(!directory.path().join("none").exists());
+}

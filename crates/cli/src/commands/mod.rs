@@ -27,7 +27,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
     match command {
         // The main job, with the defaults its arguments declare.
         None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
-        Some(Command::Compare(args)) => compare::run(args),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Audit(args)) => audit::run(&args),
         Some(Command::Rohc(args)) => rohc::run(args),
         Some(Command::Run(args)) => run::run(args),
