@@ -2,11 +2,12 @@
 //!
 //! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
 
+use tacit_link::queue::AckFilter;
 use tacit_proto::hack::Coding;
 
 use crate::error::InputError;
 use crate::input::nearest;
-use crate::scenario::{ApplicationKind, HackVariant, Scenario, Transport};
+use crate::scenario::{ApplicationKind, HackVariant, Hop, Scenario, Transport, WifiAckFilter};
 
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ pub enum Role {
     Bound,
     /// One to be judged.
     Candidate,
+    /// One to be judged where it is asked for by name.
+    OnRequest,
 }
 
 /// All schemes, in the order tables show them.
@@ -88,6 +91,24 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| acknowledge_every(scenario, 16),
     },
     Scheme {
+        name: "cake-ack-filter",
+        summary: "stock with CAKE's ACK filter in every queue",
+        role: Role::OnRequest,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake),
+    },
+    Scheme {
+        name: "driver-replace",
+        summary: "stock with Wi-Fi drivers that put an ACK in the place of the one before",
+        role: Role::OnRequest,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off),
+    },
+    Scheme {
+        name: "driver-hold",
+        summary: "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms",
+        role: Role::OnRequest,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
+    },
+    Scheme {
         name: "udp",
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
@@ -105,8 +126,20 @@ pub const ALL: &[Scheme] = &[
 
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     acknowledge_every(scenario, 2);
+    // An ACK rides or is filtered; what is in the way of the driver goes.
+    scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = WifiAckFilter::Off);
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding;
+}
+
+fn filter_acks(scenario: &mut Scenario, wifi: WifiAckFilter, pipes: AckFilter) {
+    acknowledge_every(scenario, 2);
+    scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = wifi);
+    for hop in &mut scenario.hops {
+        if let Hop::Pipe(link) = hop {
+            (link.down.ack_filter, link.up.ack_filter) = (pipes, pipes);
+        }
+    }
 }
 
 fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
@@ -134,13 +167,13 @@ impl Scheme {
     }
 }
 
-/// The schemes called `names`, without doubles; all of them for no names. `place` is for messages.
+/// The schemes called `names`, without doubles; all of them but those on request for no names. `place` is for messages.
 ///
 /// # Errors
 /// On a name that is not in the table.
 pub fn select(place: &str, names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
     if names.is_empty() {
-        return Ok(ALL.iter().collect());
+        return Ok(ALL.iter().filter(|scheme| scheme.role != Role::OnRequest).collect());
     }
     let mut chosen: Vec<&'static Scheme> = Vec::new();
     for name in names {
@@ -179,12 +212,41 @@ mod tests {
     }
 
     #[test]
+    fn schemes_on_request_are_asked_for_by_name() {
+        let names = |asked: &[&str]| -> Vec<&str> {
+            let asked: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
+            select("", &asked).unwrap().into_iter().map(|scheme| scheme.name).collect()
+        };
+        assert!(!names(&[]).contains(&"driver-hold"));
+        assert_eq!(names(&["driver-hold"]), ["driver-hold"]);
+    }
+
+    #[test]
+    fn filters_stand_where_acks_wait() {
+        let applied = |scenario: &str, scheme: &str| {
+            let scenario = Scenario::load(scenario, &[]).unwrap();
+            find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap()
+        };
+        let wired = applied("lte-slow-uplink", "cake-ack-filter");
+        assert_eq!(wired.wired[0].backward.ack_filter, AckFilter::Cake);
+        let wlan = applied("wlan-11n-150", "driver-replace");
+        let config = &wlan.bss[0].config;
+        assert_eq!((config.ap_ack_filter, config.station_ack_filter), (AckFilter::Off, AckFilter::Replace));
+        assert_eq!(wlan.wired[0].backward.ack_filter, AckFilter::Off);
+        assert!(applied("wlan-11n-150", "driver-hold").bss[0].ack_hold.is_some());
+        let scenario = Scenario::load("wlan-11n-150", &["wifi.ack-filter=cake".to_owned()]).unwrap();
+        let hack = find("", "hack-more-data").unwrap().applied_to(&scenario).setup(1, 1).unwrap();
+        assert_eq!(hack.bss[0].config.station_ack_filter, AckFilter::Off, "an ACK rides or is filtered");
+    }
+
+    #[test]
     fn unknown_schemes_get_a_suggestion() {
         let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
-             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, udp"
+             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
+             cake-ack-filter, driver-replace, driver-hold, udp"
         );
     }
 }

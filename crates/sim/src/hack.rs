@@ -1,7 +1,9 @@
-//! The drivers of stations that speak TCP/HACK, and the check that they never tell a lie.
+//! The drivers of stations: those that speak TCP/HACK, with the check that they never tell a lie, and those
+//! that hold ACKs back.
 
 use std::collections::VecDeque;
 
+use tacit_link::queue::AckHold;
 use tacit_link::wifi::{Bss, Interrupt, StationId};
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides, flow_key};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
@@ -15,6 +17,12 @@ const REMEMBERED: usize = 8_192;
 #[derive(Debug)]
 pub(crate) struct HackStations<P> {
     stations: Vec<Option<HackStation<P>>>,
+    /// Of each client, where drivers hold ACKs back.
+    holds: Vec<AckHold<P>>,
+    /// What those let go, for the channel.
+    released: VecDeque<P>,
+    /// What each of those had dropped when measuring started.
+    dropped_before: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -41,7 +49,9 @@ pub(crate) enum Outcome<P> {
 
 impl<P: Carried> HackStations<P> {
     /// Drivers for the stations of a channel that have a configuration, the access point first.
-    pub fn new(configs: &[Option<Config>], channel: &mut Bss<P>) -> Self {
+    ///
+    /// Or `holds`: the drivers of clients that hold ACKs back, one each, the first client's first.
+    pub fn new(configs: &[Option<Config>], holds: Vec<AckHold<P>>, channel: &mut Bss<P>) -> Self {
         let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
         let stations = configs.iter().zip(0..).map(|(config, id)| {
             let id = StationId(id);
@@ -58,7 +68,8 @@ impl<P: Carried> HackStations<P> {
                 }
             })
         });
-        Self { stations: stations.collect() }
+        let dropped_before = vec![0; holds.len()];
+        Self { stations: stations.collect(), holds, released: VecDeque::new(), dropped_before }
     }
 
     fn get(&mut self, station: StationId) -> Option<&mut HackStation<P>> {
@@ -67,11 +78,30 @@ impl<P: Carried> HackStations<P> {
 
     /// When the driver of `station` wants its timeout.
     pub fn poll_timeout(&self, station: StationId) -> Option<Instant> {
+        if let Some(hold) = station.index().checked_sub(1).and_then(|client| self.holds.get(client)) {
+            return hold.poll_timeout();
+        }
         self.stations.get(station.index())?.as_ref()?.driver.poll_timeout()
+    }
+
+    /// The driver of a client that holds ACKs back, and where it puts what it lets go.
+    fn hold(&mut self, station: StationId) -> Option<(&mut AckHold<P>, &mut VecDeque<P>)> {
+        let client = station.index().checked_sub(1)?;
+        Some((self.holds.get_mut(client)?, &mut self.released))
+    }
+
+    /// Pure ACKs of `station` that later ones took the place of at its driver, since measuring started.
+    pub fn held_and_dropped(&self, station: StationId) -> u64 {
+        let Some(client) = station.index().checked_sub(1) else { return 0 };
+        self.holds.get(client).map_or(0, |hold| hold.dropped() - self.dropped_before[client])
     }
 
     /// Does what is due at `station`.
     pub fn handle_timeout(&mut self, now: Instant, station: StationId) {
+        if let Some((hold, released)) = self.hold(station) {
+            hold.handle_timeout(now, &mut |packet| released.push_back(packet));
+            return;
+        }
         if let Some(hack) = self.get(station) {
             hack.driver.handle_timeout(now);
         }
@@ -79,6 +109,10 @@ impl<P: Carried> HackStations<P> {
 
     /// `from` sends `packet` to `to`; gives it back when no driver takes it.
     pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
+        if let Some((hold, released)) = self.hold(from) {
+            hold.offer(now, packet, &mut |packet| released.push_back(packet));
+            return None;
+        }
         let peer = peer_index(from, to);
         let Some(hack) = self.get(from).filter(|hack| hack.capable[peer]) else { return Some(packet) };
         if packet.rides() != Rides::Never {
@@ -135,6 +169,10 @@ impl<P: Carried> HackStations<P> {
     /// Carries out what the driver of `station` wants on the channel; returns what is left for the
     /// world, `None` when all is done.
     pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<P>) -> Option<Outcome<P>> {
+        // Clients send to the access point alone.
+        while let Some(packet) = self.released.pop_front() {
+            channel.enqueue(now, station, StationId::AP, packet);
+        }
         loop {
             let hack = self.get(station)?;
             match hack.driver.poll_action()? {
@@ -215,6 +253,7 @@ impl<P: Carried> HackStations<P> {
 
     /// Measuring starts.
     pub fn start_measuring(&mut self) {
+        self.dropped_before = self.holds.iter().map(AckHold::dropped).collect();
         for hack in self.stations.iter_mut().flatten() {
             hack.before = hack.driver.counters();
         }

@@ -124,6 +124,7 @@ impl Scenario {
                 uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
             }
         };
+        let [ap_ack_filter, station_ack_filter] = wifi.ack_filter.in_queues();
         let config = BssConfig {
             variant: wifi.variant,
             txop_limit: wifi.txop_limit,
@@ -135,6 +136,8 @@ impl Scenario {
             lifetime: wifi.lifetime,
             reorder_timeout: wifi.reorder_timeout,
             link_ack_delay: wifi.link_ack_delay,
+            ap_ack_filter,
+            station_ack_filter,
             eifs: wifi.eifs,
             capture: wifi.capture,
             ..BssConfig::new(wifi.standard, (0..clients).map(station).collect())
@@ -145,7 +148,7 @@ impl Scenario {
                 .chain((0..clients).map(|index| speaks(index).then_some(config)))
                 .collect()
         });
-        BssSetup { access_point, clients: stations, config, hack }
+        BssSetup { access_point, clients: stations, config, ack_hold: wifi.ack_filter.hold(), hack }
     }
 
     pub(super) fn check_start(

@@ -135,10 +135,12 @@ impl<P: Payload> Bss<P> {
     /// When two clients are named: traffic goes through the access point.
     pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
         assert!((from == StationId::AP) != (to == StationId::AP), "traffic goes through the access point");
+        let config = &self.config;
+        let filter = if from == StationId::AP { config.ap_ack_filter } else { config.station_ack_filter };
         let station = &mut self.stations[from.index()];
         let had_traffic = station.has_traffic();
         let peer = station.peer_index(to);
-        if !station.enqueue(now, peer, payload) {
+        if !station.enqueue(now, peer, filter, payload) {
             return false;
         }
         if !had_traffic && !station.transmitting {
@@ -317,7 +319,8 @@ impl<P: Payload> Bss<P> {
                 + counters.delivered_after_retry
                 + counters.dropped_mpdus
                 + counters.discarded_by_queue
-                + counters.retracted;
+                + counters.retracted
+                + counters.filtered_acks;
             let held = self.backlog(station.id) as u64;
             if counters.accepted != settled + held {
                 return Err(format!(

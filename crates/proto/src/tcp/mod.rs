@@ -6,6 +6,7 @@
 //! The stream is a count of octets: nothing is stored, and what a payload octet is follows from its
 //! place (see [`wire`](crate::wire)).
 
+mod ack_info;
 mod ack_policy;
 mod config;
 mod congestion;
@@ -23,6 +24,7 @@ mod sack;
 mod segment;
 mod sender;
 
+pub use ack_info::AckInfo;
 pub use config::{AckPolicy, Config, Congestion, SlowStart};
 pub use connection::{Connection, Ends, Event, State};
 pub use counters::Counters;

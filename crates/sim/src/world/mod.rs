@@ -4,6 +4,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 
+use tacit_link::queue::AckHold;
 use tacit_link::wifi::{Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
@@ -132,7 +133,8 @@ impl<'o, P: Carried> World<'o, P> {
             if observer.is_some() {
                 channel.record_air();
             }
-            hack.push(HackStations::new(&set.hack, &mut channel));
+            let holds = set.ack_hold.iter().flat_map(|hold| set.clients.iter().map(|_| AckHold::new(*hold)));
+            hack.push(HackStations::new(&set.hack, holds.collect(), &mut channel));
             bss.push(channel);
             bss_hosts.push(hosts);
         }
@@ -184,7 +186,8 @@ impl<'o, P: Carried> World<'o, P> {
         let components = &mut self.components;
         for (index, set) in self.setup.bss.iter().enumerate() {
             self.driver_components.push(components.len() as u32);
-            for station in (0..set.hack.len() as u16).map(StationId) {
+            let drivers = if set.ack_hold.is_some() { set.clients.len() + 1 } else { set.hack.len() };
+            for station in (0..drivers as u16).map(StationId) {
                 add(components, Component::Driver(index, station), None);
             }
         }
@@ -543,7 +546,8 @@ impl<'o, P: Carried> World<'o, P> {
         self.flows.iter().try_for_each(Flow::check)?;
         for (index, pipe) in self.pipes.iter().enumerate() {
             let counters = pipe.counters();
-            let accounted = counters.delivered + counters.dropped + counters.lost + pipe.in_transit() as u64;
+            let gone = counters.dropped + counters.filtered_acks + counters.lost;
+            let accounted = counters.delivered + gone + pipe.in_transit() as u64;
             let given = counters.offered + counters.duplicated;
             if accounted != given {
                 return Err(format!("pipe {index} was given {given} packets and accounts for {accounted}"));

@@ -13,6 +13,7 @@ use super::originator::{Need, Originator, PpduPlan, Settled};
 use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
+use crate::queue::AckFilter;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::StationAirtime;
 use crate::wifi::config::Protection;
@@ -119,8 +120,18 @@ impl<P: Payload> Station<P> {
 
     /// Queues `payload` for a peer; false when the queue dropped it.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, peer: usize, payload: P) -> bool {
-        let (taken, discarded) = self.peers[peer].originator.enqueue(now, payload);
+    pub fn enqueue(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
+        let originator = &mut self.peers[peer].originator;
+        let Some(payload) = filter.replace(originator.queue_mut(), payload) else {
+            self.counters.accepted += 1;
+            self.counters.filtered_acks += 1;
+            return true;
+        };
+        let ack = filter.ack_of(&payload);
+        let (taken, discarded) = originator.enqueue(now, payload);
+        if let Some(ack) = ack {
+            self.counters.filtered_acks += filter.thin(originator.queue_mut(), ack);
+        }
         self.counters.discarded_by_queue += u64::from(discarded);
         if !taken {
             self.counters.dropped_by_queue += 1;
