@@ -16,9 +16,9 @@ fn scenario(directory: &Path, text: &str) -> String {
 /// The round-trip times of small datagrams through a hop, copies included, in milliseconds.
 fn round_trips_ms(scenario: &str) -> Vec<f64> {
     let mut all = vec![scenario.to_owned(), "-q".into(), "--".into()];
-    all.extend(words("udp_times"));
+    all.extend(words("helper", "udp_times"));
     all.extend(["--server".into(), "--".into()]);
-    all.extend(words("udp_echo"));
+    all.extend(words("helper", "udp_echo"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let text = said(&output);
