@@ -118,20 +118,35 @@ impl<P: Payload> Station<P> {
         !self.turns.is_empty()
     }
 
-    /// Queues `payload` for a peer; false when the queue dropped it.
+    /// Queues `payload` for a peer behind `filter`; false when the queue dropped it.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
-        let originator = &mut self.peers[peer].originator;
-        let Some(payload) = filter.replace(originator.queue_mut(), payload) else {
+        if filter == AckFilter::Off {
+            self.enqueue_as_it_is(now, peer, payload)
+        } else {
+            self.enqueue_filtered(now, peer, filter, payload)
+        }
+    }
+
+    #[inline(never)]
+    fn enqueue_filtered(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
+        let Some(payload) = filter.replace(self.peers[peer].originator.queue_mut(), payload) else {
             self.counters.accepted += 1;
             self.counters.filtered_acks += 1;
             return true;
         };
         let ack = filter.ack_of(&payload);
-        let (taken, discarded) = originator.enqueue(now, payload);
-        if let Some(ack) = ack {
-            self.counters.filtered_acks += filter.thin(originator.queue_mut(), ack);
+        let taken = self.enqueue_as_it_is(now, peer, payload);
+        // What the queue refused makes nothing redundant.
+        if let Some(ack) = ack.filter(|_| taken) {
+            self.counters.filtered_acks += filter.thin(self.peers[peer].originator.queue_mut(), ack);
         }
+        taken
+    }
+
+    #[inline]
+    fn enqueue_as_it_is(&mut self, now: Instant, peer: usize, payload: P) -> bool {
+        let (taken, discarded) = self.peers[peer].originator.enqueue(now, payload);
         self.counters.discarded_by_queue += u64::from(discarded);
         if !taken {
             self.counters.dropped_by_queue += 1;
