@@ -162,6 +162,10 @@ impl<P: Payload> Originator<P> {
         &self.queue
     }
 
+    pub fn queue_mut(&mut self) -> &mut Queue<P> {
+        &mut self.queue
+    }
+
     /// Forgets how long the queue was.
     pub fn reset_queue_peak(&mut self) {
         self.queue.reset_peak();
