@@ -36,12 +36,18 @@ fn percent(draw: &mut Stream, most: u32) -> Loss {
     }
 }
 
+fn ack_policy(draw: &mut Stream) -> AckPolicy {
+    let mut policies = [1, 2, 4, 8, 16].map(AckPolicy::every).to_vec();
+    policies.extend([AckPolicy::linux(), AckPolicy::chrome(), AckPolicy::neqo(), AckPolicy::tack_lite()]);
+    pick(draw, &policies)
+}
+
 fn tcp_config(draw: &mut Stream) -> tcp::Config {
     tcp::Config {
         ip: pick(draw, &[IpVersion::V4, IpVersion::V6]),
         mtu: Bytes(pick(draw, &[576, 1280, 1500, 1512])),
-        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic]),
-        ack_policy: AckPolicy { every: pick(draw, &[1, 2, 4, 8, 16]), ..AckPolicy::default() },
+        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic, Congestion::Cubic, Congestion::Bbr]),
+        ack_policy: ack_policy(draw),
         timestamps: draw.up_to(3) > 0,
         sack: draw.up_to(3) > 0,
         receive_buffer: Bytes(pick(draw, &[20_000, 65_535, 300_000, 4 << 20])),

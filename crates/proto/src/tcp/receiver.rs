@@ -1,6 +1,6 @@
 //! The receiving half: RCV.NXT, the window, reassembly.
 
-use super::ack_policy::{AckDecision, AckScheduler};
+use super::ack_policy::{AckDecision, AckScheduler, Disorder};
 use super::autotune::{Autotune, ReceiveAutotuning};
 use super::config::Config;
 use super::counters::Counters;
@@ -72,7 +72,7 @@ impl Receiver {
             report_duplicates: false,
             duplicate: None,
             fin_at: None,
-            acks: AckScheduler::new(config.ack_policy),
+            acks: AckScheduler::new(config),
             mss: u64::from(config.mss()),
             scale: scale_for(config.receive_autotuning.largest(config.receive_buffer.0)),
         }
@@ -221,11 +221,12 @@ impl Receiver {
         if new.start < new.end {
             if new.start > self.rcv_nxt {
                 self.hold(new, counters);
+                ack = self.answer_disorder(now, new, last_held);
             } else {
                 self.rcv_nxt = new.end;
                 if had_gap {
                     self.rcv_nxt = self.reorder.advance(new.end);
-                    self.acks.on_disorder();
+                    ack = self.answer_disorder(now, new, last_held);
                 } else {
                     ack = self.acks.on_in_order(new.len(), now);
                 }
@@ -248,7 +249,17 @@ impl Receiver {
         if !self.reorder.hold(range) {
             counters.dropped_bytes += range.len();
         }
-        self.acks.on_disorder();
+    }
+
+    /// `range` arrived above a gap or below one, when the highest octet held stood before `highest_before`.
+    fn answer_disorder(&mut self, now: Instant, range: Range, highest_before: Position) -> AckDecision {
+        self.acks.on_out_of_order(&Disorder {
+            now,
+            range,
+            highest_before,
+            rcv_nxt: self.rcv_nxt,
+            queue: &self.reorder,
+        })
     }
 
     fn deliver(&mut self, octets: u64, counters: &mut Counters) {

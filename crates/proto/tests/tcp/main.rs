@@ -1,5 +1,6 @@
 //! TCP from outside: packet scripts, whole transfers, hostile input.
 
+mod ack_policies;
 mod acks;
 mod autotune;
 mod ecn;
@@ -8,6 +9,7 @@ mod hostile;
 mod pipe;
 mod prr;
 mod rack;
+mod rates;
 mod recovery;
 mod script;
 mod states;

@@ -21,8 +21,8 @@ use std::fmt::Write;
 
 use tacit_proto::packet::{Ecn, IpHeader};
 use tacit_proto::tcp::{
-    AckPolicy, Config, Connection, Counters, Ends, Event, Flags, ReadPolicy, SackBlocks, SackRange, Segment,
-    Timestamps,
+    Config, Connection, Counters, DelayedAcks, Ends, Event, Flags, ReadPolicy, SackBlocks, SackRange,
+    Segment, Timestamps,
 };
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport};
@@ -40,7 +40,7 @@ pub fn plain() -> Config {
         mtu: Bytes(1040),
         timestamps: false,
         receive_buffer: Bytes(60_000),
-        ack_policy: AckPolicy { every: 1, quick_ack_segments: 0, ..AckPolicy::default() },
+        ack_policy: DelayedAcks { every: 1, quick_ack_segments: 0, ..DelayedAcks::default() }.into(),
         ..Config::default()
     }
 }

@@ -4,7 +4,7 @@ mod clients;
 pub(super) mod hack;
 mod hops;
 mod queue;
-mod tcp;
+pub(super) mod tcp;
 mod traffic;
 mod wifi;
 

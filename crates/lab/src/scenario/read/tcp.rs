@@ -2,13 +2,14 @@
 
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    self, AckPolicy, Congestion, LossDetection, Profile, ReceiveAutotuning, Recovery, SlowStart, Undo,
+    self, AckPolicy, Congestion, DelayedAcks, LinuxAcks, LossDetection, Pacing, PolicerDetection, Profile,
+    ReceiveAutotuning, Recovery, SlowStart, Undo,
 };
 use tacit_proto::units::{Bytes, Duration};
 
 use super::{MAX_WIFI_PACKET, span};
 use crate::error::InputError;
-use crate::input::{Section, Value, byte_count, duration, flag, integer, one_of, within};
+use crate::input::{Mismatch, Section, Value, byte_count, duration, flag, integer, one_of, within};
 
 /// Smallest MTU with room for headers, options and payload.
 const MIN_MTU: Bytes = Bytes(256);
@@ -55,8 +56,15 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     let ip = section.or("ip", usual.ip, one_of(&[("v4", IpVersion::V4), ("v6", IpVersion::V6)]))?;
     let smallest = if ip == IpVersion::V6 { MIN_MTU_V6 } else { MIN_MTU };
     let largest = if has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
-    let controls = [("cubic", Congestion::Cubic), ("newreno", Congestion::NewReno)];
+    let controls = [
+        ("cubic", Congestion::Cubic),
+        ("newreno", Congestion::NewReno),
+        ("bbr", Congestion::Bbr),
+        ("vegas", Congestion::Vegas),
+        ("copa", Congestion::Copa),
+    ];
     let slow_starts = [("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)];
+    let policers = [("on", PolicerDetection::On), ("off", PolicerDetection::Off)];
     let detections = [("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)];
     let recoveries = [("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
     let undos = [("none", Undo::Never), ("eifel", Undo::Eifel), ("f-rto", Undo::FRto), ("all", Undo::All)];
@@ -66,25 +74,14 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
         mtu: section.or("mtu", usual.mtu, within(smallest..=largest, byte_count))?,
         congestion: section.or("congestion", usual.congestion, one_of(&controls))?,
         slow_start: section.or("slow-start", usual.slow_start, one_of(&slow_starts))?,
+        pacing: section.or("pacing", usual.pacing, pacing)?,
+        bbr_policer: section.or("bbr-policer", usual.bbr_policer, one_of(&policers))?,
         byte_counting_limit: section.or(
             "byte-counting-limit",
             usual.byte_counting_limit,
             integer(1..=1_000_000),
         )?,
-        ack_policy: AckPolicy {
-            every: section.or("ack-every", usual.ack_policy.every, integer(1..=1_000))?,
-            delay: section.or(
-                "ack-delay",
-                usual.ack_policy.delay,
-                // RFC 9293 section 3.8.6.3: below half a second.
-                within(Duration::ZERO..=Duration::from_millis(500), duration),
-            )?,
-            quick_ack_segments: section.or(
-                "quick-acks",
-                usual.ack_policy.quick_ack_segments,
-                integer(0..=1_000_000),
-            )?,
-        },
+        ack_policy: ack_policy(&section)?,
         timestamps: section.or("timestamps", usual.timestamps, flag)?,
         sack: section.or("sack", usual.sack, flag)?,
         ecn: section.or("ecn", usual.ecn, flag)?,
@@ -109,4 +106,62 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     };
     section.finish()?;
     Ok(config)
+}
+
+fn ack_policy(section: &Section<'_>) -> Result<AckPolicy, InputError> {
+    // RFC 9293 section 3.8.6.3: below half a second.
+    let delay = || within(Duration::ZERO..=Duration::from_millis(500), duration);
+    let usual = DelayedAcks::default();
+    let delayed = DelayedAcks {
+        every: section.or("ack-every", usual.every, integer(1..=1_000))?,
+        delay: section.or("ack-delay", usual.delay, delay())?,
+        quick_ack_segments: section.or("quick-acks", usual.quick_ack_segments, integer(0..=1_000_000))?,
+    };
+    let gro_flush = within(Duration::ZERO..=Duration::from_millis(10), duration);
+    let linux = LinuxAcks { gro_flush: section.or("gro-flush", Duration::ZERO, gro_flush)? };
+    let (packets, max_delay, threshold) = AckPolicy::ACK_FREQUENCY;
+    let ack_frequency = AckPolicy::quic_ackfreq(
+        section.or("ackfreq-packets", packets, integer(1..=1_000_000))?,
+        section.or("ackfreq-delay", max_delay, delay())?,
+        section.or("ackfreq-reordering", threshold, integer(0..=1_000))?,
+    );
+    let policies = [
+        ("delayed", AckPolicy::Delayed(delayed)),
+        ("linux", AckPolicy::Linux(linux)),
+        ("quic-ack2", AckPolicy::quic_ack2()),
+        ("quic-ackfreq", ack_frequency),
+        ("chrome", AckPolicy::chrome()),
+        ("neqo", AckPolicy::neqo()),
+        ("picoquic", AckPolicy::picoquic()),
+        ("tack-lite", AckPolicy::tack_lite()),
+    ];
+    section.or("ack-policy", AckPolicy::Delayed(delayed), one_of(&policies))
+}
+
+/// What users call `policy`.
+pub fn policy_name(policy: &AckPolicy) -> &'static str {
+    let fixed = [
+        ("quic-ack2", AckPolicy::quic_ack2()),
+        ("chrome", AckPolicy::chrome()),
+        ("neqo", AckPolicy::neqo()),
+        ("picoquic", AckPolicy::picoquic()),
+        ("tack-lite", AckPolicy::tack_lite()),
+    ];
+    match policy {
+        AckPolicy::Delayed(_) => "delayed",
+        AckPolicy::Linux(_) => "linux",
+        AckPolicy::Packets(_) => {
+            fixed.iter().find(|(_, known)| known == policy).map_or("quic-ackfreq", |(name, _)| name)
+        }
+    }
+}
+
+/// `"auto"`, or a flag.
+fn pacing(value: &Value) -> Result<Pacing, Mismatch> {
+    match value {
+        Value::Text(text) if text == "auto" => Ok(Pacing::Auto),
+        Value::Flag(true) => Ok(Pacing::On),
+        Value::Flag(false) => Ok(Pacing::Off),
+        other => Err(Mismatch::new(format!("{other} is no pacing"), "\"auto\", true, false")),
+    }
 }

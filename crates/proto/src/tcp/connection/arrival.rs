@@ -177,7 +177,9 @@ impl Connection {
         self.timers.clear(Timer::Retransmit);
         // Karn's rule holds for SYNs too.
         if let Some(sent_at) = self.syn_sent_at.filter(|_| !self.syn_resent) {
-            self.sender.rtt.sample(now.saturating_since(sent_at));
+            let rtt = now.saturating_since(sent_at);
+            self.sender.rtt.sample(rtt);
+            self.receiver.acks.on_handshake(rtt);
         }
         self.sender.set_window(window, seq, ack);
         let mss = self.sender.mss;
@@ -398,6 +400,14 @@ impl Connection {
         }
     }
 
+    pub(super) fn schedule_ack(&mut self, decision: AckDecision) {
+        match decision {
+            AckDecision::Now => self.ack_due = true,
+            AckDecision::At(at) => self.timers.set(Timer::DelayedAck, at),
+            AckDecision::Wait => {}
+        }
+    }
+
     /// Seventh and eighth: the text and the FIN.
     fn take_text(&mut self, now: Instant, placed: &Placed<'_>) {
         if !self.can_receive() {
@@ -405,16 +415,17 @@ impl Connection {
             self.ack_due = true;
             return;
         }
+        if self.receiver.acks.wants_rtt()
+            && let (Some(stamps), Some(rtt)) = (placed.segment.timestamps, self.echoed(now, placed))
+        {
+            self.receiver.acks.on_echo(u64::from(placed.segment.payload_len), stamps.echo_reply, rtt);
+        }
         let received = self.receiver.receive(now, placed.seq, placed.end, placed.fin, &mut self.counters);
         if self.receiver.tunes() {
             let echoed = self.echoed(now, placed);
             self.receiver.tune(now, echoed);
         }
-        match received.ack {
-            AckDecision::Now => self.ack_due = true,
-            AckDecision::At(at) => self.timers.set(Timer::DelayedAck, at),
-            AckDecision::Wait => {}
-        }
+        self.schedule_ack(received.ack);
         if received.finished {
             self.events.push_back(Event::PeerClosed);
             match self.state {

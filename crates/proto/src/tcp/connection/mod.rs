@@ -340,11 +340,14 @@ impl Endpoint for Connection {
             self.end(Event::TimedOut);
         }
         if self.timers.take_expired(Timer::DelayedAck, now) {
-            self.ack_due = true;
+            let decision = self.receiver.acks.on_timer(now);
+            self.schedule_ack(decision);
         }
         if self.timers.take_expired(Timer::TimeWait, now) {
             self.end(Event::Closed);
         }
+        // Nothing to do: what it held back goes out on the next poll_transmit.
+        self.timers.take_expired(Timer::Pacing, now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
@@ -358,7 +361,7 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
-    /// The earliest of four deadlines. Changes with almost every ACK: drivers should let an event
+    /// The earliest of five deadlines. Changes with almost every ACK: drivers should let an event
     /// already scheduled fire early rather than move it each time.
     fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next()

@@ -1,6 +1,6 @@
-//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, ECN, and the undoing of
-//! needless retransmissions.
-//! Connections without any of them only ask once whether there is one.
+//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, ECN, the undoing of needless
+//! retransmissions, rates of delivery, pacing. Connections without any of them only ask once whether there is
+//! one.
 
 use super::{Outgoing, Phase, Sender, Timers};
 use crate::tcp::counters::Counters;
@@ -38,6 +38,8 @@ pub(super) struct Before {
     held: Position,
     /// SND.WND.
     window: u64,
+    /// The pipe.
+    pub pipe: u64,
 }
 
 impl Seen<'_> {
@@ -61,7 +63,8 @@ impl Sender {
         if let Some(rack) = self.board.rack() {
             rack.begin_ack(now, echoed);
         }
-        Before { held: self.held_by_peer(), window: self.snd_wnd }
+        self.begin_delivery(now);
+        Before { held: self.held_by_peer(), window: self.snd_wnd, pipe: self.pipe() }
     }
 
     /// After it was, before anything is concluded: was an earlier conclusion wrong?
@@ -119,6 +122,7 @@ impl Sender {
             self.judge_probe(seen, timers);
         }
         self.allow_proportionally(seen.before.held);
+        self.finish_delivery(seen);
     }
 
     /// `payload` octets were put into a segment, new or again.
@@ -133,6 +137,7 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(u64::from(payload));
         }
+        self.pace(payload, now);
         self.note_fresh_probe(counters);
         self.schedule_probe(now, timers);
     }

@@ -95,7 +95,7 @@ impl Sender {
         self.inferred = 0;
         self.rack_recovered();
         self.end_episode();
-        if !self.use_sack {
+        if !self.use_sack && !self.congestion.sets_window_itself() {
             // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
             // (RFC 6582 section 3.2 step 3).
             let mss = u64::from(self.mss);
@@ -103,9 +103,10 @@ impl Sender {
         }
     }
 
-    /// A reduction begins that PRR spreads over the ACKs to come.
+    /// A reduction begins that PRR spreads over the ACKs to come, unless the controller sees to it.
     pub(super) fn start_prr(&mut self) {
-        self.prr = (self.recovery == Recovery::Prr).then(|| Prr::new(self.flight()));
+        let spread = self.recovery == Recovery::Prr && !self.congestion.sets_window_itself();
+        self.prr = spread.then(|| Prr::new(self.flight()));
     }
 
     /// What may be sent after an ACK before which the peer held `held_before`. The controller has set
