@@ -5,10 +5,9 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-
-use super::{Scenario, Transport, load_assigned, read, reference};
 use tacit_proto::tcp::{AckPolicy, DelayedAcks};
 
+use super::{Scenario, Transport, load_assigned, read, reference};
 use crate::error::{InputError, LabError};
 use crate::input::{Asked, Log, Node, Value, nearest};
 use crate::scheme::{self, Scheme};
@@ -61,15 +60,16 @@ const EFFECTIVE: &[Effective] = &[
     Effective { key: "run.measure-from", value: |scenario| quoted(scenario.run.measure_from) },
     Effective { key: "clients.count", value: |scenario| scenario.clients.to_string() },
     Effective {
+        key: "tcp.ack-policy",
+        value: |scenario| quoted(read::tcp::policy_name(scenario.tcp.ack_policy)),
+    },
+    Effective {
         key: "tcp.ack-every",
         value: |scenario| match scenario.tcp.ack_policy {
             AckPolicy::Delayed(delayed) => delayed.every.to_string(),
-            _ => DelayedAcks::default().every.to_string(),
+            // Only delayed ACKs count segments so.
+            AckPolicy::Linux(_) | AckPolicy::Packets(_) => DelayedAcks::default().every.to_string(),
         },
-    },
-    Effective {
-        key: "tcp.ack-policy",
-        value: |scenario| quoted(read::tcp::policy_name(&scenario.tcp.ack_policy)),
     },
     Effective {
         key: "hack.variant",

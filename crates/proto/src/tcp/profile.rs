@@ -1,5 +1,6 @@
 //! Configurations that go by a name.
 
+use super::ack_policy::AckPolicy;
 use super::autotune::ReceiveAutotuning;
 use super::config::{Config, Congestion, SlowStart};
 use super::prr::Recovery;
@@ -13,8 +14,7 @@ pub enum Profile {
     /// What the RFCs up to 6675 say, with CUBIC and HyStart: [`Config::default`].
     #[default]
     Classic,
-    /// What a Linux host of today does without being told otherwise, as far as it is modelled. Rules for
-    /// receivers that answer in stretches (SACK compression, GRO) belong here once they exist.
+    /// What a Linux host of today does without being told otherwise, as far as it is modelled.
     Linux,
 }
 
@@ -28,6 +28,7 @@ impl Profile {
                 slow_start: SlowStart::HyStart,
                 // tcp_slow_start() counts what was acknowledged, without a limit.
                 byte_counting_limit: u32::MAX,
+                ack_policy: AckPolicy::linux(),
                 // tcp_recovery = 1.
                 loss_detection: LossDetection::RackTlp,
                 recovery: Recovery::Prr,
@@ -40,7 +41,7 @@ impl Profile {
                 receive_autotuning: ReceiveAutotuning::LINUX,
                 // TCP_RTO_MIN.
                 rto_min: Duration::from_millis(200),
-                // Delayed ACKs, quick ACKs, initial window and send buffer are Linux's by default.
+                // Initial window and send buffer are Linux's by default.
                 ..Config::default()
             },
         }

@@ -1,7 +1,7 @@
 //! How the receivers of other transports answer, policy by policy. The handshake took 100 ms, which is
 //! all they know of the path.
 
-use tacit_proto::tcp::{AckPolicy, Config};
+use tacit_proto::tcp::{AckPolicy, Config, LinuxAcks};
 use tacit_proto::units::Duration;
 
 use crate::script::{Script, plain};
@@ -166,6 +166,22 @@ fn linux_answers_quickly_at_first_and_aggregates_once() {
          +0 > . 1:1(0) ack 61001
          +1 < . 61001:62001(1000) ack 1
          +0 > . 1:1(0) ack 62001",
+    );
+}
+
+/// An interface that hands on what came within a millisecond: one quick ACK for all of it.
+#[test]
+fn linux_waits_for_the_aggregate_to_be_flushed() {
+    let policy = AckPolicy::Linux(LinuxAcks { gro_flush: Duration::from_millis(1) });
+    receiver(policy).run(
+        "+0   < . 1:1001(1000) ack 1
+         +0.3 < . 1001:2001(1000) ack 1
+         +0.3 < . 2001:3001(1000) ack 1
+         +0.4 > . 1:1(0) ack 3001
+         # A short segment ends an aggregate at once.
+         +0   < . 3001:4001(1000) ack 1
+         +0.5 < . 4001:4101(100) ack 1
+         +0   > . 1:1(0) ack 4101",
     );
 }
 

@@ -160,6 +160,25 @@ fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
     assert!(share > 0.85, "{share}");
 }
 
+/// After a pause neither a burst of the whole window nor slow start: the rate that was measured.
+#[test]
+fn bbr_goes_on_at_its_rate_after_a_pause() {
+    let mut pipe = download(Congestion::Bbr, 40);
+    let config = *pipe.client.config();
+    pipe = Pipe::new(config, config, pipe.up, pipe.down);
+    pipe.client.write(8_000_000);
+    pipe.run_for(ms(5_000));
+    assert_eq!(pipe.client.counters().bytes_in_flight, 0, "the pause began seconds ago");
+    let (window, dropped) = (pipe.client.counters().cwnd, pipe.up.dropped);
+    pipe.client.write(2_000_000);
+    pipe.run_for(ms(40));
+    // 40 ms at 40 Mb/s are 200 000 octets.
+    let sent = pipe.client.counters().bytes_in_flight;
+    assert!((150_000..230_000).contains(&sent), "{sent} of {window}");
+    pipe.run_for(ms(1_000));
+    assert_eq!((pipe.client.unsent(), pipe.up.dropped), (0, dropped));
+}
+
 #[test]
 fn pacing_leaves_cubic_its_share() {
     for pacing in [Pacing::Auto, Pacing::On] {

@@ -81,7 +81,7 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
             usual.byte_counting_limit,
             integer(1..=1_000_000),
         )?,
-        ack_policy: ack_policy(&section)?,
+        ack_policy: ack_policy(&section, usual.ack_policy)?,
         timestamps: section.or("timestamps", usual.timestamps, flag)?,
         sack: section.or("sack", usual.sack, flag)?,
         ecn: section.or("ecn", usual.ecn, flag)?,
@@ -108,14 +108,15 @@ pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::C
     Ok(config)
 }
 
-fn ack_policy(section: &Section<'_>) -> Result<AckPolicy, InputError> {
+/// `usual` is the profile's; the knobs of each policy are those of the policy.
+fn ack_policy(section: &Section<'_>, usual: AckPolicy) -> Result<AckPolicy, InputError> {
     // RFC 9293 section 3.8.6.3: below half a second.
     let delay = || within(Duration::ZERO..=Duration::from_millis(500), duration);
-    let usual = DelayedAcks::default();
+    let classic = DelayedAcks::default();
     let delayed = DelayedAcks {
-        every: section.or("ack-every", usual.every, integer(1..=1_000))?,
-        delay: section.or("ack-delay", usual.delay, delay())?,
-        quick_ack_segments: section.or("quick-acks", usual.quick_ack_segments, integer(0..=1_000_000))?,
+        every: section.or("ack-every", classic.every, integer(1..=1_000))?,
+        delay: section.or("ack-delay", classic.delay, delay())?,
+        quick_ack_segments: section.or("quick-acks", classic.quick_ack_segments, integer(0..=1_000_000))?,
     };
     let gro_flush = within(Duration::ZERO..=Duration::from_millis(10), duration);
     let linux = LinuxAcks { gro_flush: section.or("gro-flush", Duration::ZERO, gro_flush)? };
@@ -125,33 +126,39 @@ fn ack_policy(section: &Section<'_>) -> Result<AckPolicy, InputError> {
         section.or("ackfreq-delay", max_delay, delay())?,
         section.or("ackfreq-reordering", threshold, integer(0..=1_000))?,
     );
-    let policies = [
-        ("delayed", AckPolicy::Delayed(delayed)),
-        ("linux", AckPolicy::Linux(linux)),
-        ("quic-ack2", AckPolicy::quic_ack2()),
-        ("quic-ackfreq", ack_frequency),
-        ("chrome", AckPolicy::chrome()),
-        ("neqo", AckPolicy::neqo()),
-        ("picoquic", AckPolicy::picoquic()),
-        ("tack-lite", AckPolicy::tack_lite()),
+    let chosen = [
+        (DELAYED, AckPolicy::Delayed(delayed)),
+        (LINUX, AckPolicy::Linux(linux)),
+        (ACK_FREQUENCY, ack_frequency),
     ];
-    section.or("ack-policy", AckPolicy::Delayed(delayed), one_of(&policies))
+    let policies: Vec<_> = chosen.into_iter().chain(FIXED_POLICIES).collect();
+    let usual = match usual {
+        AckPolicy::Linux(_) => AckPolicy::Linux(linux),
+        _ => AckPolicy::Delayed(delayed),
+    };
+    section.or("ack-policy", usual, one_of(&policies))
 }
 
-/// What users call `policy`.
-pub fn policy_name(policy: &AckPolicy) -> &'static str {
-    let fixed = [
-        ("quic-ack2", AckPolicy::quic_ack2()),
-        ("chrome", AckPolicy::chrome()),
-        ("neqo", AckPolicy::neqo()),
-        ("picoquic", AckPolicy::picoquic()),
-        ("tack-lite", AckPolicy::tack_lite()),
-    ];
+const DELAYED: &str = "delayed";
+const LINUX: &str = "linux";
+const ACK_FREQUENCY: &str = "quic-ackfreq";
+
+/// Policies without anything to choose.
+const FIXED_POLICIES: [(&str, AckPolicy); 5] = [
+    ("quic-ack2", AckPolicy::quic_ack2()),
+    ("chrome", AckPolicy::chrome()),
+    ("neqo", AckPolicy::neqo()),
+    ("picoquic", AckPolicy::picoquic()),
+    ("tack-lite", AckPolicy::tack_lite()),
+];
+
+/// What `tcp.ack-policy` calls `policy`.
+pub(in crate::scenario) fn policy_name(policy: AckPolicy) -> &'static str {
     match policy {
-        AckPolicy::Delayed(_) => "delayed",
-        AckPolicy::Linux(_) => "linux",
+        AckPolicy::Delayed(_) => DELAYED,
+        AckPolicy::Linux(_) => LINUX,
         AckPolicy::Packets(_) => {
-            fixed.iter().find(|(_, known)| known == policy).map_or("quic-ackfreq", |(name, _)| name)
+            FIXED_POLICIES.iter().find(|(_, fixed)| *fixed == policy).map_or(ACK_FREQUENCY, |(name, _)| *name)
         }
     }
 }

@@ -206,7 +206,8 @@ impl Controller {
         }
     }
 
-    /// Fast recovery begins. `flight` is what was in flight, without limited transmit.
+    /// Fast recovery begins, or an ECN echo is answered as a loss (RFC 3168 section 6.1.2); BBR takes no notice of
+    /// the latter. `flight` is what was in flight, without limited transmit.
     pub fn on_loss(&mut self, flight: u64) {
         match self {
             Self::Reno(reno) => reno.on_loss(flight),
@@ -243,6 +244,16 @@ impl Controller {
         self.limit(initial_window);
         if let Self::Cubic(cubic) = self {
             cubic.on_restart(idle);
+        }
+    }
+
+    /// The latest reduction was needless; `before` is the controller before it. One that has gone on
+    /// measuring since keeps what it knows.
+    pub fn undo(&mut self, before: Self) {
+        match self {
+            Self::Bbr(bbr) => bbr.on_undo(),
+            Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
+            Self::Reno(_) | Self::Cubic(_) | Self::Vegas(_) => *self = before,
         }
     }
 

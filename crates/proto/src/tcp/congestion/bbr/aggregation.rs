@@ -58,3 +58,52 @@ impl Aggregation {
         self.extra[0].max(self.extra[1]).min(rate.amount_in(MAX_SILENCE).0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::Repair;
+    use crate::tcp::rate::RateSample;
+    use crate::units::Bytes;
+
+    const MSS: u64 = 1000;
+
+    fn ack(aggregation: &mut Aggregation, micros: u64, octets: u64, round_start: bool, rate: BitRate) {
+        let delivery = Delivery {
+            now: Instant::ZERO + Duration::from_micros(micros),
+            sample: RateSample { newly_delivered: octets, ..RateSample::default() },
+            lost: 0,
+            prior_in_flight: 0,
+            in_flight: 0,
+            repair: Repair::None,
+            smoothed_rtt: None,
+            stamps: None,
+        };
+        aggregation.update(&delivery, round_start, rate, 1_000_000, MSS);
+    }
+
+    /// One segment a millisecond, but the ACKs for twenty of them come at once.
+    #[test]
+    fn lumps_of_acks_make_room_for_a_lump() {
+        let rate = BitRate::from_mbps(8);
+        let mut aggregation = Aggregation::default();
+        for lump in 1..=10 {
+            ack(&mut aggregation, lump * 20_000, 20 * MSS, false, rate);
+        }
+        assert_eq!(aggregation.allowance(rate), 20 * MSS);
+        // Never more than the rate brings in 100 ms.
+        assert_eq!(aggregation.allowance(BitRate::from_kbps(80)), Bytes(1000).0);
+    }
+
+    #[test]
+    fn what_is_not_seen_again_is_forgotten_in_the_tenth_round() {
+        let rate = BitRate::from_mbps(8);
+        let mut aggregation = Aggregation::default();
+        ack(&mut aggregation, 20_000, 20 * MSS, true, rate);
+        for round in 2..=10 {
+            assert!(aggregation.allowance(rate) >= 20 * MSS);
+            ack(&mut aggregation, round * 20_000, MSS, true, rate);
+        }
+        assert!(aggregation.allowance(rate) <= 2 * MSS);
+    }
+}

@@ -120,3 +120,72 @@ impl Policer {
         self.begin_interval(delivery);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::Repair;
+    use crate::tcp::rate::RateSample;
+
+    /// A round of 10 ms in which `delivered` octets arrive and `lost` do not.
+    struct Path {
+        policer: Policer,
+        now: Instant,
+        delivered: u64,
+    }
+
+    impl Path {
+        fn new() -> Self {
+            Self { policer: Policer::default(), now: Instant::ZERO, delivered: 0 }
+        }
+
+        fn round(&mut self, delivered: u64, lost: u64) -> bool {
+            self.now += Duration::from_millis(10);
+            self.delivered += delivered;
+            let sample = RateSample { delivered: self.delivered, ..RateSample::default() };
+            let delivery = Delivery {
+                now: self.now,
+                sample,
+                lost,
+                prior_in_flight: 0,
+                in_flight: 0,
+                repair: Repair::None,
+                smoothed_rtt: None,
+                stamps: None,
+            };
+            self.policer.update(&delivery, true, true)
+        }
+    }
+
+    #[test]
+    fn two_intervals_that_lose_a_fifth_at_one_rate_are_a_policer() {
+        let mut path = Path::new();
+        for _ in 0..4 {
+            assert_eq!(path.policer.rate(), None);
+            path.round(10_000, 2_500);
+        }
+        // 10 000 octets in 10 ms are 8 Mb/s; it takes a second interval of four rounds to believe it.
+        for _ in 0..4 {
+            assert_eq!(path.policer.rate(), None);
+            path.round(10_000, 2_500);
+        }
+        assert_eq!(path.policer.rate(), Some(BitRate::from_mbps(8)));
+        // For 48 rounds, losses or not.
+        for _ in 0..47 {
+            assert!(!path.round(20_000, 0));
+        }
+        assert!(path.round(20_000, 0));
+        assert_eq!(path.policer.rate(), None);
+    }
+
+    #[test]
+    fn fewer_losses_or_rates_that_differ_are_none() {
+        let mut mild = Path::new();
+        let mut varied = Path::new();
+        for round in 0..60 {
+            mild.round(10_000, 1_000);
+            varied.round(if round / 5 % 2 == 0 { 10_000 } else { 20_000 }, 6_000);
+            assert_eq!((mild.policer.rate(), varied.policer.rate()), (None, None), "round {round}");
+        }
+    }
+}

@@ -143,6 +143,14 @@ impl Bbr {
         self.window.collapse();
     }
 
+    /// Nothing had been lost: what looked like a full pipe or a policer was none (`bbr_undo_cwnd`). The
+    /// window comes back with the end of recovery.
+    pub fn on_undo(&mut self) {
+        self.full_rate = BitRate::default();
+        self.full_rounds = 0;
+        self.policer.reset();
+    }
+
     /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would
     /// only queue (draft section 4.4.4).
     pub fn on_transmit_start(&mut self, now: Instant, app_limited: bool) {
