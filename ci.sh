@@ -50,7 +50,7 @@ test_all() {
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit is left to `fuzz`: building it with coverage takes longer than fuzzing the codecs.
-    fuzz 12 "${CODECS[@]}"
+    fuzz 12 "${CODECS[@]}" trace
     cargo run --release --quiet -- figure --all --quick
 }
 
@@ -75,7 +75,9 @@ fuzz() {
     local host dir found target features=()
     host=$(rustc -vV | sed -n 's/^host: //p')
     dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
-    [[ " $* " != *" audit "* ]] || features=(--features audit)
+    for target in audit trace; do
+        [[ " $* " != *" $target "* ]] || features+=(--features "$target")
+    done
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
         "${@/#/--bin=}" --target-dir "$dir" --target "$host"
@@ -111,7 +113,7 @@ case "${1:-}" in
         cargo bench --workspace
         ;;
     swarm) TACIT_SWARM_SEEDS=${2:-5000} cargo test --release -p tacit-sim --test swarm ;;
-    fuzz) fuzz "${2:-60}" "${CODECS[@]}" audit ;;
+    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace audit ;;
     *)
         usage
         [ "${1:-}" = help ] || exit 2

@@ -238,9 +238,14 @@ pub const ALL: &[Metric] = &[
     metric("tcp_data_per_ack", "data segments received per ACK sent, whole run", |view| {
         Some(view.received(|tcp| tcp.data_segments_received)? / view.received(|tcp| tcp.acks_sent)?)
     }),
-    metric("wired_drops", "packets that wired queues refused, whole run", |view| {
-        Some(view.outcome.pipes.iter().map(|pipe| pipe.dropped).sum::<u64>() as f64)
+    metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
+        Some(view.outcome.pipes.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
     }),
+    metric(
+        "wired_queue_delay_p95_us",
+        "95th percentile of the wait in the busiest of those queues",
+        |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
+    ),
     metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
     metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {
         view.airtime(AirtimeUse::TcpAck)

@@ -1,5 +1,6 @@
 //! Sans-IO links, generic over what they carry.
 
+pub mod cellular;
 pub mod loss;
 pub mod payload;
 pub mod queue;
@@ -7,7 +8,8 @@ pub mod random;
 pub mod wifi;
 pub mod wired;
 
-pub use loss::Loss;
+pub use cellular::Trace;
+pub use loss::{GilbertElliott, Loss};
 pub use payload::{Payload, PayloadClass};
 pub use queue::{QueueConfig, QueueLimit};
 pub use wifi::AirFrame;

@@ -9,7 +9,7 @@ use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use rustc_hash::FxHasher;
 use tacit_link::{Payload, PayloadClass};
 use tacit_proto::hack::{AckPacket, Rides};
-use tacit_proto::units::{Bytes, HostId};
+use tacit_proto::units::{Bytes, FlowId, HostId};
 use tacit_proto::{Packet, wire};
 use tacit_sim::Carried;
 use tacit_sim::capture::FrameBytes;
@@ -265,6 +265,13 @@ impl Carried for Frame {
         match self {
             Self::Simulated(packet) => packet.destination,
             Self::Live(datagram) => datagram.destination,
+        }
+    }
+
+    fn flow(&self) -> Option<FlowId> {
+        match self {
+            Self::Simulated(packet) => Some(packet.flow),
+            Self::Live(_) => None,
         }
     }
 

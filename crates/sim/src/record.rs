@@ -1,6 +1,7 @@
 //! What a run leaves behind.
 
 use tacit_link::wifi::{Airtime, StationAirtime};
+use tacit_link::wired::PipeCounters;
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
@@ -224,15 +225,17 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// What happened on one direction of a wired link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What happened on one direction of a wired or cellular link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipeOutcome {
-    /// Packets that came out.
-    pub delivered: u64,
-    /// Packets the queue refused.
-    pub dropped: u64,
-    /// Packets the loss model took.
-    pub lost: u64,
+    /// Where it begins.
+    pub from: HostId,
+    /// Where it ends.
+    pub to: HostId,
+    /// What became of packets.
+    pub counters: PipeCounters,
+    /// Time from queueing to the start of transmission, in microseconds.
+    pub queueing_delay_us: Percentiles,
 }
 
 /// One sample of one flow.

@@ -6,7 +6,7 @@ pub use crate::apps::setup::{
 };
 pub use crate::flow::End;
 
-use tacit_link::wifi::BssConfig;
+use tacit_link::wifi::{AccessCategory, BssConfig, StationId};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
@@ -59,6 +59,22 @@ impl Setup {
             if !set.hack.is_empty() && set.hack.len() != set.clients.len() + 1 {
                 return refuse(format!(
                     "basic service set {index} needs a TCP/HACK setting for each station, or none"
+                ));
+            }
+            let categories = &set.config.categories;
+            let has_edca = set.config.standard.phy().aggregation.is_some();
+            if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
+                return refuse(format!(
+                    "basic service set {index} needs an access category, and best effort alone without EDCA"
+                ));
+            }
+            let is_client = |id: &StationId| *id != StationId::AP && id.index() <= set.clients.len();
+            if let Some((a, b)) =
+                set.config.hidden.iter().find(|(a, b)| !is_client(a) || !is_client(b) || a == b)
+            {
+                return refuse(format!(
+                    "basic service set {index} hides {} from {}, which are not two of its clients",
+                    a.0, b.0
                 ));
             }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());
@@ -151,6 +167,9 @@ pub struct FlowSetup {
     pub stop: Option<Instant>,
     /// What it sends.
     pub traffic: Traffic,
+    /// The access category of its packets on Wi-Fi, both ways; that of all packets where the channel has one
+    /// only.
+    pub access_category: AccessCategory,
 }
 
 /// What a flow sends.

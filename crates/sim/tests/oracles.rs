@@ -8,6 +8,7 @@ use tacit_link::loss::Loss;
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{Airtime, AirtimeUse};
+use tacit_link::wired::Service;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::record::StationOutcome;
@@ -138,7 +139,7 @@ fn an_ack_costs_its_octets_a_backoff_and_a_link_layer_ack() {
     let mut setup = wlan(Standard::A, 54, 1, &bulk(tcp::Config::default()));
     setup.bss[0].config.beacon_interval = None;
     // So slow a wire that no data waits at the access point while an ACK does.
-    setup.wired[0].forward.rate = BitRate::from_mbps(1);
+    setup.wired[0].forward.service = Service::Rate(BitRate::from_mbps(1));
     setup.duration = Duration::from_secs(20);
     let client = &run(&setup).unwrap().bss[0].stations[1];
     let acks = client.counters.tcp_ack_ppdus;

@@ -16,6 +16,7 @@ use tacit_link::wifi::Decibels;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{AmsduLimit, Protection};
+use tacit_link::wired::Service;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
@@ -36,15 +37,34 @@ fn percent(draw: &mut Stream, most: u32) -> Loss {
     }
 }
 
+fn ack_policy(draw: &mut Stream) -> AckPolicy {
+    let mut policies = [1, 2, 4, 8, 16].map(AckPolicy::every).to_vec();
+    policies.extend([AckPolicy::linux(), AckPolicy::chrome(), AckPolicy::neqo(), AckPolicy::tack_lite()]);
+    pick(draw, &policies)
+}
+
 fn tcp_config(draw: &mut Stream) -> tcp::Config {
     tcp::Config {
         ip: pick(draw, &[IpVersion::V4, IpVersion::V6]),
         mtu: Bytes(pick(draw, &[576, 1280, 1500, 1512])),
-        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic]),
-        ack_policy: AckPolicy { every: pick(draw, &[1, 2, 4, 8, 16]), ..AckPolicy::default() },
+        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic, Congestion::Cubic, Congestion::Bbr]),
+        ack_policy: ack_policy(draw),
         timestamps: draw.up_to(3) > 0,
         sack: draw.up_to(3) > 0,
         receive_buffer: Bytes(pick(draw, &[20_000, 65_535, 300_000, 4 << 20])),
+        ..recovery_config(draw)
+    }
+}
+
+/// Every way to repair losses; growing buffers only where the draw above leaves them alone.
+fn recovery_config(draw: &mut Stream) -> tcp::Config {
+    tcp::Config {
+        loss_detection: pick(draw, &[tcp::LossDetection::DupAck, tcp::LossDetection::RackTlp]),
+        recovery: pick(draw, &[tcp::Recovery::Rfc6675, tcp::Recovery::Prr]),
+        undo: pick(draw, &[tcp::Undo::Never, tcp::Undo::Eifel, tcp::Undo::FRto, tcp::Undo::All]),
+        dsack: draw.up_to(1) > 0,
+        ecn: draw.up_to(1) > 0,
+        receive_autotuning: pick(draw, &[tcp::ReceiveAutotuning::Off, tcp::ReceiveAutotuning::LINUX]),
         ..tcp::Config::default()
     }
 }
@@ -85,7 +105,7 @@ fn random_setup(seed: u64) -> Setup {
     setup.sample_interval = Some(Duration::from_millis(500));
     setup.wire = draw.up_to(9) == 0;
     for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
-        pipe.rate = BitRate::from_mbps(u64::from(pick(draw, &[2_u32, 20, 100, 300])));
+        pipe.service = Service::Rate(BitRate::from_mbps(u64::from(pick(draw, &[2_u32, 20, 100, 300]))));
         pipe.delay = Duration::from_millis(u64::from(draw.up_to(60)));
         pipe.queue = packets(pick(draw, &[20, 100, 1000]));
         pipe.loss = percent(draw, 1);
@@ -219,7 +239,7 @@ fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
             && station.snr.is_none()
             && station.away.is_none()
     });
-    let pipes = outcome.pipes.iter().all(|pipe| pipe.dropped + pipe.lost == 0);
+    let pipes = outcome.pipes.iter().all(|pipe| pipe.counters.dropped + pipe.counters.lost == 0);
     let counted =
         |station: &StationOutcome| station.counters.dropped_by_queue + station.counters.dropped_mpdus;
     stations && pipes && outcome.bss[0].stations.iter().all(|station| counted(station) == 0)

@@ -1,7 +1,7 @@
 //! Programs for the sides of a hop that no package has: this test binary, told to be one.
 
 use std::net::UdpSocket;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is at the other end of the hop.
 fn peer() -> String {
@@ -41,5 +41,33 @@ fn udp_ask() {
         let mut buffer = [0; 65_535];
         let len = socket.recv(&mut buffer).unwrap();
         assert_eq!(sent, &buffer[..len], "{size} octets");
+    }
+}
+
+/// Questions that [`udp_times`] asks, and how far apart.
+pub const QUESTIONS: u32 = 60;
+const QUESTION_EVERY: Duration = Duration::from_millis(50);
+
+/// Tells the round-trip time in microseconds of each answer, copies included.
+#[test]
+#[ignore = "runs inside a hop"]
+fn udp_times() {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect((peer(), 7007)).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+    let start = Instant::now();
+    let mut sent_at = Vec::new();
+    while sent_at.len() < QUESTIONS as usize || start.elapsed() < QUESTION_EVERY * (QUESTIONS + 10) {
+        let due = QUESTION_EVERY * sent_at.len() as u32;
+        if sent_at.len() < QUESTIONS as usize && start.elapsed() >= due {
+            socket.send(&(sent_at.len() as u32).to_be_bytes()).unwrap();
+            sent_at.push(start.elapsed());
+        }
+        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let mut number = [0; 4];
+        if let Ok(4) = socket.recv(&mut number) {
+            let asked = sent_at[u32::from_be_bytes(number) as usize];
+            println!("\nround trip {} us", (start.elapsed() - asked).as_micros());
+        }
     }
 }

@@ -9,6 +9,7 @@ mod behaviour;
 mod conformance;
 mod helper;
 mod killed;
+mod links;
 mod own_tcp;
 mod support;
 mod transfers;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
@@ -19,6 +20,13 @@ impl Origin {
     /// A file as a whole, or an argument.
     pub fn whole(source: &str) -> Self {
         Self { source: source.into(), line: None }
+    }
+}
+
+impl Origin {
+    /// Where the file lies that the value was written in; `None` for what was written in none.
+    pub fn directory(&self) -> Option<&Path> {
+        self.line.and_then(|_| Path::new(&*self.source).parent())
     }
 }
 

@@ -2,25 +2,59 @@
 
 use tacit_link::wifi::error_rate::ideal_mode;
 use tacit_link::wifi::phy::{Mode, mpdu_len};
-use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig, StationId};
 use tacit_proto::units::{Duration, HostId, Instant};
-use tacit_sim::setup::{BssSetup, Setup, WiredSetup};
+use tacit_sim::setup::{BssSetup, FlowSetup, Setup, WiredSetup};
 
-use super::{ClientOverride, Scenario, Signal, Wifi};
+use super::{ClientOverride, Hop, Link, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
-/// The access point, or the only client where there is no Wi-Fi.
-const FAR_END: HostId = HostId(1);
 /// Octets of the IP packet that ideal rates are chosen for.
 const FULL_PACKET: u32 = 1500;
+
+/// The hosts and links of a chain, while it grows from the server towards the clients.
+struct Chain {
+    hosts: Vec<String>,
+    wired: Vec<WiredSetup>,
+}
+
+impl Chain {
+    fn host(&mut self, name: String) -> HostId {
+        self.hosts.push(name);
+        HostId(self.hosts.len() as u32 - 1)
+    }
+
+    /// Lays `links` one behind the other from `start` to `end`, over new hosts that `name` names by number.
+    fn lay(&mut self, start: HostId, end: HostId, links: &[Link], name: impl Fn(usize) -> String) {
+        let mut at = start;
+        for (link, number) in links.iter().zip(1..) {
+            let next = if number == links.len() { end } else { self.host(name(number)) };
+            let (forward, backward) = (link.down.clone(), link.up.clone());
+            self.wired.push(WiredSetup { a: at, b: next, forward, backward });
+            at = next;
+        }
+    }
+}
+
+/// What a chain leads to.
+struct Laid {
+    /// One host each behind Wi-Fi, one for all at the end of a wire.
+    clients: Vec<HostId>,
+    /// The access point and its stations.
+    wireless: Option<(HostId, Vec<HostId>)>,
+}
 
 impl Scenario {
     /// Where downloads come from.
     pub const SERVER: HostId = HostId(0);
+    /// Name of the only client where there is no Wi-Fi.
+    const ONLY_CLIENT: &str = "client";
 
     /// The first client of a run that [`Scenario::setup`] made.
     pub fn first_client(setup: &Setup) -> HostId {
-        setup.bss.first().map_or(FAR_END, |bss| bss.clients[0])
+        let names = [Self::ONLY_CLIENT.to_owned(), client_name(0)];
+        let position = setup.hosts.iter().position(|host| names.contains(host));
+        HostId(position.expect("every setup has a client") as u32)
     }
 
     /// The run of this scenario with `clients` clients and the draws of `seed`.
@@ -28,27 +62,17 @@ impl Scenario {
     /// # Errors
     /// Where a client starts after the end of the run, or has no signal that its rate could follow.
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
-        let mut hosts = vec!["server".to_owned()];
-        let mut bss = Vec::new();
-        if let Some(wifi) = &self.wifi {
-            hosts.push("ap".to_owned());
-            hosts.extend((1..=clients).map(|number| format!("client-{number}")));
-            bss.push(self.bss(wifi, clients));
-        } else {
-            hosts.push("client".to_owned());
-        }
-        let wired = WiredSetup {
-            a: Self::SERVER,
-            b: FAR_END,
-            forward: self.wired.clone(),
-            backward: self.wired.clone(),
-        };
         (0..clients).try_for_each(|index| self.check_signal(index))?;
-        let (flows, applications) = self.flows_and_applications(clients)?;
+        let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
+        let laid = self.lay_chain(&mut chain, clients);
+        let (flows, applications) = self.flows_and_applications(clients, &laid.clients)?;
+        let wireless = self.wifi.as_ref().zip(laid.wireless);
+        let bss =
+            wireless.map(|(wifi, (access_point, stations))| self.bss(wifi, access_point, stations, &flows));
         Ok(Setup {
-            hosts,
-            wired: vec![wired],
-            bss,
+            hosts: chain.hosts,
+            wired: chain.wired,
+            bss: bss.into_iter().collect(),
             flows,
             applications,
             duration: self.run.duration,
@@ -59,9 +83,34 @@ impl Scenario {
         })
     }
 
-    /// The host of client `index`: its own behind Wi-Fi, one for all at the end of a wire.
-    pub(super) fn client_host(&self, index: u32) -> HostId {
-        if self.wifi.is_some() { HostId(2 + index) } else { FAR_END }
+    fn lay_chain(&self, chain: &mut Chain, clients: u32) -> Laid {
+        let links = |hops: &[Hop]| -> Vec<Link> {
+            hops.iter()
+                .filter_map(|hop| if let Hop::Pipe(link) = hop { Some((**link).clone()) } else { None })
+                .collect()
+        };
+        let router = |number: usize| format!("router-{number}");
+        let Some(at) = self.hops.iter().position(|hop| *hop == Hop::Wifi) else {
+            let client = chain.host(Self::ONLY_CLIENT.to_owned());
+            chain.lay(Self::SERVER, client, &links(&self.hops), router);
+            return Laid { clients: vec![client], wireless: None };
+        };
+        let (before, behind) = (links(&self.hops[..at]), links(&self.hops[at..]));
+        let access_point = if before.is_empty() { Self::SERVER } else { chain.host("ap".to_owned()) };
+        let names = (0..clients).map(client_name);
+        let hosts: Vec<_> = names.map(|name| chain.host(name)).collect();
+        chain.lay(Self::SERVER, access_point, &before, router);
+        let stations = if behind.is_empty() {
+            hosts.clone()
+        } else {
+            let stations: Vec<_> =
+                (1..=clients).map(|number| chain.host(format!("station-{number}"))).collect();
+            for ((station, client), number) in stations.iter().zip(&hosts).zip(1..) {
+                chain.lay(*station, *client, &behind, |hop| format!("router-{hop}-of-client-{number}"));
+            }
+            stations
+        };
+        Laid { clients: hosts, wireless: Some((access_point, stations)) }
     }
 
     pub(super) fn client_override(&self, index: u32) -> ClientOverride {
@@ -80,7 +129,8 @@ impl Scenario {
             .allowed("snr or distance beside rate = \"ideal\""))
     }
 
-    fn bss(&self, wifi: &Wifi, clients: u32) -> BssSetup {
+    fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>, flows: &[FlowSetup]) -> BssSetup {
+        let clients = stations.len() as u32;
         let station = |index| {
             let client = self.client_override(index);
             let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
@@ -103,6 +153,8 @@ impl Scenario {
         };
         let config = BssConfig {
             variant: wifi.variant,
+            categories: access_categories(flows),
+            hidden: self.hidden_pairs(wifi, clients),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
             amsdu: wifi.amsdu,
@@ -123,8 +175,31 @@ impl Scenario {
                 .chain((0..clients).map(|index| speaks(index).then_some(config)))
                 .collect()
         });
-        let clients = (0..clients).map(|index| self.client_host(index)).collect();
-        BssSetup { access_point: FAR_END, clients, config, hack }
+        BssSetup { access_point, clients: stations, config, hack }
+    }
+
+    /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little
+    /// power arrives over the distance between them.
+    fn hidden_pairs(&self, wifi: &Wifi, clients: u32) -> Vec<(StationId, StationId)> {
+        let placed = clients.min(self.overrides.len() as u32);
+        let too_far = |a: &ClientOverride, b: &ClientOverride| match (a.position, b.position) {
+            (Some(a), Some(b)) => {
+                let loss_db = wifi.propagation.path_loss_db(a.distance_m(&b));
+                wifi.propagation.tx_power_dbm - loss_db < wifi.carrier_sense_dbm
+            }
+            _ => false,
+        };
+        let mut pairs = Vec::new();
+        for one in 0..placed {
+            for other in one + 1..placed {
+                let (a, b) = (&self.overrides[one as usize], &self.overrides[other as usize]);
+                if a.hidden_from.contains(&other) || b.hidden_from.contains(&one) || too_far(a, b) {
+                    // The access point is station 0.
+                    pairs.push((StationId(one as u16 + 1), StationId(other as u16 + 1)));
+                }
+            }
+        }
+        pairs
     }
 
     pub(super) fn check_start(
@@ -148,6 +223,17 @@ impl Scenario {
     }
 }
 
+fn client_name(index: u32) -> String {
+    format!("client-{}", index + 1)
+}
+
+/// The access categories that `flows` use, the least urgent first; best effort where there are none.
+fn access_categories(flows: &[FlowSetup]) -> Vec<AccessCategory> {
+    let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
+    let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
+    if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }
+}
+
 impl Wifi {
     /// The mode of data at `signal`: as it was said, or the one that carries most there in MPDUs of full
     /// packets.
@@ -162,6 +248,7 @@ impl Wifi {
 #[cfg(test)]
 mod tests {
     use tacit_link::Loss;
+    use tacit_link::wired::{Order, PipeConfig, Service};
     use tacit_proto::units::{BitRate, Ratio};
 
     use super::*;
@@ -185,6 +272,102 @@ mod tests {
         assert_eq!(setup.hosts, ["server", "client"]);
         assert!(setup.bss.is_empty());
         assert_eq!(setup.flows.len(), 2);
+    }
+
+    /// Who is joined with whom, by name, wires first.
+    fn joints(setup: &Setup) -> Vec<String> {
+        let name = |host: HostId| setup.hosts[host.0 as usize].as_str();
+        let wires = setup.wired.iter().map(|wire| (wire.a, wire.b));
+        let air =
+            setup.bss.iter().flat_map(|bss| bss.clients.iter().map(|client| (bss.access_point, *client)));
+        wires
+            .map(|(a, b)| format!("{} - {}", name(a), name(b)))
+            .chain(air.map(|(a, b)| format!("{} ~ {}", name(a), name(b))))
+            .collect()
+    }
+
+    fn chain(hops: &[&str], clients: u32) -> Setup {
+        let mut text = "base = \"wlan-11n-150\"\n".to_owned();
+        for kind in hops {
+            text.push_str(&format!("[[hop]]\nkind = \"{kind}\"\n"));
+            if *kind == "cellular" {
+                text.push_str("down-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\n");
+            }
+        }
+        Scenario::parse("chain.toml", &text, &[]).unwrap().setup(clients, 1).unwrap()
+    }
+
+    #[test]
+    fn hops_are_laid_from_the_server_to_the_clients() {
+        let setup = chain(&["wired", "cellular", "wifi"], 2);
+        assert_eq!(joints(&setup), ["server - router-1", "router-1 - ap", "ap ~ client-1", "ap ~ client-2"]);
+        assert_eq!(
+            joints(&chain(&["wired", "cellular"], 2)),
+            joints(&setup),
+            "Wi-Fi comes last if not named"
+        );
+        assert_eq!(Scenario::first_client(&setup), setup.flows[0].sink);
+        assert_eq!(chain(&["wired"], 1).hosts, ["server", "ap", "client-1"]);
+    }
+
+    #[test]
+    fn behind_wifi_each_client_has_its_own_links() {
+        let setup = chain(&["wifi", "wired", "wired"], 2);
+        assert_eq!(
+            joints(&setup),
+            [
+                "station-1 - router-1-of-client-1",
+                "router-1-of-client-1 - client-1",
+                "station-2 - router-1-of-client-2",
+                "router-1-of-client-2 - client-2",
+                "server ~ station-1",
+                "server ~ station-2",
+            ]
+        );
+        assert_eq!(setup.hosts[setup.flows[1].sink.0 as usize], "client-2");
+        assert_eq!(setup.hosts[Scenario::first_client(&setup).0 as usize], "client-1");
+    }
+
+    #[test]
+    fn each_direction_has_its_own_link() {
+        let text = "[wired]\nrate = \"10Mbps\"\njitter = \"2 ms\"\n[wired.up]\nrate = \"1Mbps\"\n\
+                    jitter = { spread = \"1 ms\", distribution = \"normal\", order = \"free\" }\n\
+                    [[hop]]\nkind = \"wired\"\n[[hop]]\nkind = \"wired\"\ndown = { delay = \"7 ms\" }\n";
+        let setup = Scenario::parse("ways.toml", text, &[]).unwrap().setup(1, 1).unwrap();
+        let [first, second] = &setup.wired[..] else { panic!("two wires") };
+        assert_eq!(first.forward.service, Service::Rate(BitRate::from_mbps(10)));
+        assert_eq!(first.backward.service, Service::Rate(BitRate::from_mbps(1)));
+        let order = |pipe: &PipeConfig| pipe.impairments.jitter.unwrap().order;
+        assert_eq!((order(&first.forward), order(&first.backward)), (Order::Kept, Order::Free));
+        assert_eq!(
+            (second.forward.delay, second.backward.delay),
+            (Duration::from_millis(7), Duration::from_millis(1))
+        );
+        assert_eq!(second.backward.service, first.backward.service);
+    }
+
+    #[test]
+    fn traces_lie_beside_the_scenario() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        std::fs::write(&path, "[cellular]\ndown-trace = \"a.down\"\nup-trace = \"lte-synthetic.up\"\n")
+            .unwrap();
+        let load = || Scenario::load(path.to_str().unwrap(), &[]);
+        let missing = load().unwrap_err().to_string();
+        assert!(
+            missing.contains("mine.toml:2: cellular.down-trace: ") && missing.contains("a.down"),
+            "{missing}"
+        );
+        std::fs::write(directory.path().join("a.down"), "1\n2\n1\n").unwrap();
+        let broken = load().unwrap_err().to_string();
+        assert!(
+            broken.contains("a.down:3: 1 ms comes after 2 ms; allowed: times that never fall"),
+            "{broken}"
+        );
+        std::fs::write(directory.path().join("a.down"), "1\n2\n9\n").unwrap();
+        let setup = load().unwrap().setup(1, 1).unwrap();
+        let Service::Trace(trace) = &setup.wired[0].forward.service else { panic!("a trace") };
+        assert_eq!(trace.period_millis(), 9);
     }
 
     #[test]

@@ -36,7 +36,10 @@ pub const ALL: &[Bundled] = bundled![
     "sora-11a-54",
     "lossy-11n-150",
     "ns3-11n-150",
+    "wlan-wan",
     "wired-10",
+    "lte-slow-uplink",
+    "lte-synthetic",
 ];
 
 /// The scenario called `name`.

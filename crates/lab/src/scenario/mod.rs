@@ -1,33 +1,38 @@
 //! Scenarios: what users write in TOML, and the [`Setup`](tacit_sim::Setup) it becomes.
 //!
-//! The topology is server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
-//! where there is no `[wifi]`. A scenario may name a `base` it differs from; tables merge.
+//! The topology is a chain: server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
+//! where there is no `[wifi]`, or what `[[hop]]` lists. A scenario may name a `base` it differs from; tables
+//! merge.
 
 mod build;
+pub mod explain;
 #[cfg(test)]
 mod flow_tests;
 pub mod library;
 mod read;
+mod reference;
 mod signal;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod traffic;
 
 use std::fs;
 use std::path::Path;
 
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_link::wifi::{AmsduLimit, Propagation, Protection};
+use tacit_link::wifi::{AccessCategory, AmsduLimit, Position, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
-use tacit_link::{Loss, QueueConfig, QueueLimit};
+use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Duration};
+use tacit_proto::units::Duration;
 
 pub use self::signal::Signal;
 pub use self::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
+use crate::compare::quoted;
 use crate::error::{InputError, LabError};
 use crate::input::{Node, Tree, Value, nearest};
 
@@ -49,14 +54,16 @@ pub struct Scenario {
     pub description: String,
     /// The whole of it as TOML, bases and `--set` merged in: what provenance records.
     pub text: String,
+    /// How it was named: name or path, and assignments, as a shell takes them.
+    pub invocation: String,
     /// When and how often.
     pub run: RunPlan,
     /// The wireless hop, if there is one.
     pub wifi: Option<Wifi>,
     /// TCP/HACK on that hop.
     pub hack: HackPlan,
-    /// The wire, the same both ways.
-    pub wired: PipeConfig,
+    /// From the server to the clients.
+    pub hops: Vec<Hop>,
     /// How many clients when nobody says otherwise.
     pub clients: u32,
     /// Client `i` starts `i` times this after the first.
@@ -107,6 +114,8 @@ pub struct Wifi {
     pub signal: Option<Signal>,
     /// What distances mean.
     pub propagation: Propagation,
+    /// Clients with positions hear each other from this power on, in dBm.
+    pub carrier_sense_dbm: f64,
     /// Longest data PPDU.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU.
@@ -135,6 +144,31 @@ pub struct Wifi {
     pub ap_queue: QueueConfig,
     /// Queue at each station.
     pub station_queue: QueueConfig,
+}
+
+/// One link of the chain from the server to the clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// A wired or cellular one.
+    Pipe(Box<Link>),
+    /// The wireless one that `[wifi]` describes: the access point stands on the server's side.
+    Wifi,
+}
+
+/// A wired or cellular link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Towards the clients.
+    pub down: PipeConfig,
+    /// Towards the server.
+    pub up: PipeConfig,
+}
+
+impl Link {
+    /// One that is the same both ways.
+    pub fn both_ways(pipe: &PipeConfig) -> Self {
+        Self { down: pipe.clone(), up: pipe.clone() }
+    }
 }
 
 /// `[hack]`: how TCP ACKs wait for link-layer ACKs.
@@ -211,6 +245,12 @@ pub struct ClientOverride {
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
+    /// Where it stands, the access point being at the origin.
+    pub position: Option<Position>,
+    /// Clients that it does not hear and that do not hear it, numbered from 0.
+    pub hidden_from: Vec<u32>,
+    /// The access category of its traffic.
+    pub access_category: Option<AccessCategory>,
     /// When its flows start.
     pub start: Option<Duration>,
     /// When its sources stop offering data.
@@ -228,27 +268,15 @@ pub struct ComparePlan {
     pub clients: Vec<u32>,
 }
 
-/// The pipe of a scenario without `[wired]`: fast enough not to matter.
-const fn default_wire() -> PipeConfig {
-    PipeConfig {
-        rate: BitRate::from_mbps(1_000),
-        delay: Duration::from_millis(1),
-        queue: QueueLimit { packets: Some(1_000), bytes: None },
-        loss: Loss::None,
-    }
-}
-
 impl Scenario {
     /// Loads a bundled scenario by name or any scenario by path, with `--set` assignments on top.
     ///
     /// # Errors
     /// Where there is none, it cannot be read, or says something that is not allowed.
     pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
-        let mut loaded = load_tree(name_or_path, 0)?;
-        for assignment in assignments {
-            loaded.tree.set(assignment)?;
-        }
-        Ok(read::scenario(loaded.name, &loaded.source, &loaded.tree)?)
+        let loaded = load_assigned(name_or_path, assignments)?;
+        let scenario = read::scenario(loaded.name, &loaded.source, &loaded.tree)?;
+        Ok(Self { invocation: invocation(name_or_path, assignments), ..scenario })
     }
 
     /// Parses a scenario from its text; bases are bundled names.
@@ -260,14 +288,74 @@ impl Scenario {
         for assignment in assignments {
             tree.set(assignment)?;
         }
-        Ok(read::scenario(stem(source), source, &tree)?)
+        let scenario = read::scenario(stem(source), source, &tree)?;
+        Ok(Self { invocation: invocation(source, assignments), ..scenario })
     }
+
+    /// The command that makes one run of it.
+    pub fn run_command(&self, scheme: Option<&str>, clients: u32, seed: u64) -> String {
+        let scheme = scheme.map_or(String::new(), |name| format!(" --scheme {name}"));
+        format!("tacit run {}{scheme} --clients {clients} --seed {seed}", self.invocation)
+    }
+
+    /// The same with runs that are short and few, but for what `assignments` say of that: at most 5 s, or 3 s
+    /// more than the latest start, of which the first second is not measured, and 3 seeds.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn load_quick(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
+        let others: Vec<String> =
+            assignments.iter().filter(|said| !said.trim_start().starts_with("run.")).cloned().collect();
+        let mut quick = Self::load(name_or_path, &others)?.quick_assignments(assignments);
+        quick.extend(assignments.iter().cloned());
+        Self::load(name_or_path, &quick)
+    }
+
+    fn quick_assignments(&self, assignments: &[String]) -> Vec<String> {
+        let starts =
+            self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
+        let staggered = self.stagger.saturating_mul(u64::from(MAX_CLIENTS.min(self.most_clients()) - 1));
+        let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered);
+        let duration = (latest + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
+        let measure_from = self.run.measure_from.min(Duration::from_secs(1)).min(duration / 2);
+        let quick = [
+            ("run.duration", format!("{}ns", duration.as_nanos())),
+            ("run.measure-from", format!("{}ns", measure_from.as_nanos())),
+            ("run.seeds", self.run.seeds.min(3).to_string()),
+        ];
+        let said = |key: &str| {
+            assignments.iter().any(|said| said.split_once('=').is_some_and(|(known, _)| known.trim() == key))
+        };
+        quick.into_iter().filter(|(key, _)| !said(key)).map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    fn most_clients(&self) -> u32 {
+        self.compare.clients.iter().copied().max().unwrap_or(1).max(self.clients)
+    }
+}
+
+/// Name or path and assignments as a shell takes them.
+fn invocation(name_or_path: &str, assignments: &[String]) -> String {
+    let mut words = quoted(name_or_path);
+    for assignment in assignments {
+        words.push_str(&format!(" --set {}", quoted(assignment)));
+    }
+    words
 }
 
 struct Loaded {
     name: String,
     source: String,
     tree: Tree,
+}
+
+/// A scenario's tree with assignments on top.
+fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, LabError> {
+    let mut loaded = load_tree(name_or_path, 0)?;
+    for assignment in assignments {
+        loaded.tree.set(assignment)?;
+    }
+    Ok(loaded)
 }
 
 fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, LabError> {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tacit_proto::units::{Bytes, Instant};
-use tacit_sim::setup::{FlowSetup, Traffic};
+use tacit_link::QueueLimit;
+use tacit_proto::units::BitRate;
 
 use super::*;
 
@@ -65,9 +65,33 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"drop-tail\", target = \"5 ms\" }\n",
         &[],
     ),
+    ("no such category", "base = \"wlan-11n-150\"\n[traffic]\naccess-category = \"voice\"\n", &[]),
+    ("a category without EDCA", "base = \"wlan-11a-54\"\n[traffic]\naccess-category = \"vo\"\n", &[]),
+    ("half a channel", "base = \"wlan-11n-150\"\n[wifi]\nlink-ack-error = { good = \"1 %\" }\n", &[]),
+    ("hidden from itself", "base = \"wlan-11n-150\"\n[[client]]\nhidden-from = [1]\n", &[]),
+    ("no place", "base = \"wlan-11n-150\"\n[[client]]\nposition = [\"3 m\"]\n", &[]),
     ("packet too large for Wi-Fi", "base = \"wlan-11n-150\"\n[tcp]\nmtu = \"9000 B\"\n", &[]),
     ("too small for IPv6", "[tcp]\nip = \"v6\"\nmtu = \"1000 B\"\n", &[]),
     ("client without Wi-Fi", "[[client]]\nrate = \"54Mbps\"\n", &[]),
+    ("reordering without a distance", "[wired]\nreorder = \"1 %\"\n", &[]),
+    ("reordering by nothing", "[wired]\nreorder = { chance = \"1 %\" }\n", &[]),
+    ("no such jitter", "[wired]\njitter = { spread = \"1 ms\", distribution = \"normale\" }\n", &[]),
+    ("jitter of no time", "[wired]\njitter = 3\n", &[]),
+    ("rates in no order", "[wired]\nrate-script = [[\"2 s\", \"1Mbps\"], [\"1 s\", \"2Mbps\"]]\n", &[]),
+    ("rates that end", "[wired]\nrate-script = [[\"2 s\", \"off\"]]\n", &[]),
+    ("a rate without a time", "[wired]\nrate-script = [\"2Mbps\"]\n", &[]),
+    ("a key of the other direction", "[wired.down]\nup = { rate = \"1Mbps\" }\n", &[]),
+    ("a trace that is missing", "[cellular]\ndown-trace = \"lte-synthetic.down\"\n", &[]),
+    ("a trace that is not there", "[cellular]\ndown-trace = \"nowhere.down\"\n", &[]),
+    (
+        "a rate of a cellular link",
+        "[cellular]\ndown-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\nrate = \"1Mbps\"\n",
+        &[],
+    ),
+    ("a hop of no kind", "[[hop]]\nrate = \"1Mbps\"\n", &[]),
+    ("a hop of another kind", "[[hop]]\nkind = \"wire\"\n", &[]),
+    ("a Wi-Fi hop without Wi-Fi", "[[hop]]\nkind = \"wifi\"\n", &[]),
+    ("Wi-Fi twice", "base = \"wlan-11n-150\"\n[[hop]]\nkind = \"wifi\"\n[[hop]]\nkind = \"wifi\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),
     ("pages over UDP", "[traffic]\napplication = \"request-response\"\ntransport = \"udp\"\n", &[]),
@@ -81,8 +105,15 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("not TOML", "[run\nduration = \"1 s\"\n", &[]),
     ("the same key twice", "[run]\nduration = \"1 s\"\nduration = \"2 s\"\n", &[]),
     ("number too large", "[clients]\ncount = 99999999999999999999\n", &[]),
+    (
+        "a limit of growth without growth",
+        "base = \"wlan-11n-150\"\n[tcp]\nreceive-buffer = \"64 KiB\"\nreceive-buffer-max = \"1 MiB\"\n",
+        &[],
+    ),
     ("--set of an unknown key", "base = \"wlan-11n-150\"\n", &["tcp.ack-evry=4"]),
     ("--set without a value", "base = \"wlan-11n-150\"\n", &["tcp.ack-every"]),
+    ("pacing that is neither", "base = \"wlan-11n-150\"\n", &["tcp.pacing=fast"]),
+    ("a policy nobody has", "base = \"wlan-11n-150\"\n", &["tcp.ack-policy=quic-ack3"]),
     ("--set of the wrong type", "base = \"wlan-11n-150\"\n", &["tcp.ack-every=many"]),
     ("--set through a value", "base = \"wlan-11n-150\"\n", &["wifi.rate.fast=true"]),
 ];
@@ -115,7 +146,7 @@ fn the_recorded_text_gives_the_same_scenario() {
     for name in library::names() {
         let scenario = Scenario::load(name, &["clients.count=3".to_owned()]).unwrap();
         let again = Scenario::parse(&format!("{name}.toml"), &scenario.text, &[]).unwrap();
-        assert_eq!(again, scenario);
+        assert_eq!(Scenario { invocation: scenario.invocation.clone(), ..again }, scenario);
     }
 }
 
@@ -143,6 +174,25 @@ fn files_that_are_no_text_are_refused() {
     assert!(error.contains("x.toml:2: not TOML: not UTF-8"), "{error}");
     fs::write(&path, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
     assert!(Scenario::load(path.to_str().unwrap(), &[]).is_err());
+}
+
+#[test]
+fn a_tcp_profile_gives_way_to_keys() {
+    use tacit_proto::tcp::{Config, LossDetection, Profile, ReceiveAutotuning, Undo};
+    use tacit_proto::units::Bytes;
+
+    let tcp = |keys: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n[tcp]\n{keys}\n");
+        Scenario::parse("my.toml", &text, &[]).unwrap().tcp
+    };
+    assert_eq!(tcp(""), Config::default());
+    assert_eq!(tcp("profile = \"linux\""), Profile::Linux.config());
+    let mixed = tcp("profile = \"linux\"\nloss-detection = \"rfc6675\"\nreceive-buffer = \"1 MiB\"");
+    assert_eq!((mixed.loss_detection, mixed.undo), (LossDetection::DupAck, Undo::All));
+    assert_eq!((mixed.receive_buffer, mixed.receive_autotuning), (Bytes(1 << 20), ReceiveAutotuning::Off));
+    let small = tcp("receive-buffer = \"auto\"\nreceive-buffer-max = \"100 KiB\"");
+    assert_eq!(small.receive_buffer, Bytes(100 << 10));
+    assert_eq!(small.receive_autotuning, ReceiveAutotuning::UpTo(Bytes(100 << 10)));
 }
 
 #[test]
@@ -174,88 +224,17 @@ fn queues_have_a_limit_or_a_discipline() {
     );
 }
 
-/// A household: everybody has the web, the second client a video too, the third sends its photos.
-const HOUSEHOLD: &str = r#"
-base = "wlan-11n-150"
-run = { duration = "6 s", measure-from = "1 s" }
-traffic = { application = "request-response", connections = 2, objects = ["5 kB", "40 kB"] }
-clients = { count = 3, stagger = "0 ms" }
-
-[[flow]]
-name = "web"
-
-[[flow]]
-client = 2
-application = "streaming"
-transport = "udp"
-rate = "5Mbps"
-start = "500 ms"
-
-[[flow]]
-name = "photos"
-client = [3]
-kind = "upload"
-application = "bulk"
-size = "2 MB"
-stop = "5 s"
-"#;
-
 #[test]
-fn flows_of_several_kinds_run_side_by_side() {
-    let scenario = Scenario::parse("household.toml", HOUSEHOLD, &[]).unwrap();
-    let setup = scenario.setup(3, 1).unwrap();
-    let names: Vec<_> = setup
-        .applications
-        .iter()
-        .map(|application| (application.name.as_str(), application.flows.iter().map(|flow| flow.0).collect()))
-        .collect::<Vec<(_, Vec<u32>)>>();
-    let expected = [
-        ("web, client 1 down", vec![0, 1]),
-        ("web, client 2 down", vec![2, 3]),
-        ("streaming, client 2 down", vec![4]),
-        ("web, client 3 down", vec![5, 6]),
-    ];
-    assert_eq!(names, expected);
-    let photos = &setup.flows[7];
-    assert_eq!(photos.sink, Scenario::SERVER);
-    assert_eq!(photos.stop, Some(Instant::ZERO + Duration::from_secs(5)));
-    assert!(matches!(photos.traffic, Traffic::Tcp { size: Some(Bytes(2_000_000)), .. }));
-    assert_eq!(setup.flows[4].start, Instant::ZERO + Duration::from_millis(500));
-    // With fewer clients there is less of it; with none that a flow names there is nothing to run.
-    assert_eq!(scenario.setup(1, 1).unwrap().flows.len(), 2);
-    let text = "[[flow]]\nclient = 2\n";
-    let error = Scenario::parse("x.toml", text, &[]).unwrap().setup(1, 1).unwrap_err().to_string();
-    assert!(error.contains("no [[flow]] has one of the 1 clients"), "{error}");
-}
-
-#[test]
-fn schemes_change_what_names_no_transport_of_its_own() {
-    let scenario = Scenario::parse("household.toml", HOUSEHOLD, &[]).unwrap();
-    let over_udp = |scheme: &str| {
-        let changed = crate::scheme::find("", scheme).unwrap().applied_to(&scenario);
-        let setup = changed.setup(3, 1).unwrap();
-        let udp = |flow: &FlowSetup| matches!(flow.traffic, Traffic::Udp { .. });
-        (setup.flows.iter().filter(|flow| udp(flow)).count(), setup.applications.len())
+fn who_is_hidden_follows_from_names_or_places() {
+    let hidden = |clients: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n{clients}");
+        let setup = Scenario::parse("my.toml", &text, &[]).unwrap().setup(3, 1).unwrap();
+        setup.bss[0].config.hidden.iter().map(|(a, b)| (a.0, b.0)).collect::<Vec<_>>()
     };
-    assert_eq!(over_udp("stock"), (1, 4), "the video stays what it is");
-    assert_eq!(over_udp("udp"), (5, 1), "the bound is bulk data for each flow, and the video");
-}
-
-#[test]
-fn a_run_says_what_its_users_saw() {
-    let scenario = Scenario::parse("household.toml", HOUSEHOLD, &[]).unwrap();
-    let outcome = tacit_sim::run(&scenario.setup(3, 1).unwrap()).unwrap();
-    let records = crate::application::application_records(&outcome);
-    let metric = |name: &str| crate::metric::ALL[crate::metric::position(name).unwrap()].of(&outcome);
-    let pages: u64 = records.iter().filter_map(|record| record.pages_completed).sum();
-    assert!(pages > 5, "{records:?}");
-    assert_eq!(metric("pages_completed"), Some(pages as f64));
-    let [.., video, _] = &records[..] else { panic!("{records:?}") };
-    // From 500 ms on a second is gathered; then 30 frames a second for the rest.
-    let frames = video.frames_played.unwrap();
-    assert!((130..=136).contains(&frames), "{video:?}");
-    assert_eq!((video.rebuffers, video.frames_damaged), (Some(0), Some(0)));
-    assert_eq!(metric("rebuffering_ratio"), Some(0.0));
-    let slowest = metric("page_load_p95_ms").unwrap();
-    assert!(slowest >= metric("page_load_p50_ms").unwrap() && slowest < 500.0, "{slowest}");
+    assert_eq!(hidden(""), []);
+    let named = "[[client]]\nhidden-from = [3]\n[[client]]\n[[client]]\nhidden-from = [2, 1]\n";
+    assert_eq!(hidden(named), [(1, 3), (2, 3)]);
+    // 16 dBm, exponent 3 from 1 m: -82 dBm are left after 51.8 m.
+    let at = |x: &str| format!("[[client]]\nposition = [\"{x}\", \"0 m\"]\n");
+    assert_eq!(hidden(&(at("-25 m") + &at("26 m") + &at("28 m"))), [(1, 3)]);
 }

@@ -1,5 +1,6 @@
 //! What flows, as a scenario says it, and the flows and programs of a run that it becomes.
 
+use tacit_link::wifi::AccessCategory;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
@@ -49,6 +50,8 @@ pub struct TrafficPlan {
     pub udp_report: Option<ReportAfter>,
     /// Octets per datagram; `None` fills the MTU.
     pub udp_payload: Option<Bytes>,
+    /// The access category of its packets, if it names one; a `[[flow]]` that does not has its client's.
+    pub access_category: Option<AccessCategory>,
     /// What feeds the flow.
     pub application: ApplicationKind,
     /// The knobs of those that are more than a source.
@@ -77,7 +80,8 @@ impl ApplicationKind {
         ("streaming", Self::Streaming),
     ];
 
-    fn name(self) -> &'static str {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 }
@@ -172,16 +176,17 @@ impl Scenario {
     pub(super) fn flows_and_applications(
         &self,
         clients: u32,
+        hosts: &[HostId],
     ) -> Result<(Vec<FlowSetup>, Vec<ApplicationSetup>), InputError> {
         let mut run = Run { scenario: self, flows: Vec::new(), applications: Vec::new() };
-        for index in 0..clients {
+        for (index, &host) in (0..clients).zip(hosts.iter().cycle()) {
             let client = self.client_override(index);
             if self.flows.is_empty() {
-                run.push(index, None, &client)?;
+                run.push(index, host, None, &client)?;
             }
             for flow in &self.flows {
                 if flow.clients.as_ref().is_none_or(|named| named.contains(&index)) {
-                    run.push(index, Some(flow), &client)?;
+                    run.push(index, host, Some(flow), &client)?;
                 }
             }
         }
@@ -201,10 +206,11 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Adds what client `index` has of `flow`, or of the traffic that all have.
+    /// Adds what client `index`, on `host`, has of `flow`, or of the traffic that all have.
     fn push(
         &mut self,
         index: u32,
+        host: HostId,
         flow: Option<&FlowPlan>,
         client: &ClientOverride,
     ) -> Result<(), InputError> {
@@ -214,7 +220,6 @@ impl Run<'_> {
         let stop = flow.and_then(|flow| flow.stop).or(client.stop);
         scenario.check_start(index, start, stop)?;
         let traffic = flow.map_or(&scenario.traffic, |flow| &flow.traffic);
-        let host = scenario.client_host(index);
         let down = (Scenario::SERVER, host, End::Sink);
         let up = (host, Scenario::SERVER, End::Source);
         let ways = match traffic.direction {
@@ -229,6 +234,11 @@ impl Run<'_> {
                 start: Instant::ZERO + start,
                 stop: stop.map(|stop| Instant::ZERO + stop),
                 traffic: scenario.flow_traffic(traffic),
+                access_category: flow
+                    .and_then(|flow| flow.traffic.access_category)
+                    .or(client.access_category)
+                    .or(scenario.traffic.access_category)
+                    .unwrap_or_default(),
             };
             let Some((application, flows)) = scenario.application(traffic, near_end) else {
                 self.push_flows(setup, 1)?;

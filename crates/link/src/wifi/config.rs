@@ -2,6 +2,8 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::air::StationId;
+use super::category::AccessCategory;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -95,6 +97,11 @@ pub struct BssConfig {
     pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
+    /// The access categories in use, each station having all of them; at least one, and best effort alone
+    /// where the standard has no EDCA.
+    pub categories: Vec<AccessCategory>,
+    /// Pairs of clients that do not hear each other; everybody hears the access point.
+    pub hidden: Vec<(StationId, StationId)>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
@@ -132,6 +139,8 @@ impl BssConfig {
             standard,
             variant: Variant::of(standard),
             stations,
+            categories: vec![AccessCategory::BestEffort],
+            hidden: Vec::new(),
             txop_limit: None,
             ampdu_mpdus: None,
             amsdu: None,

@@ -21,13 +21,12 @@ const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
 const MORE_DATA: u8 = 0x20;
 
-/// TID 0 (best effort), no A-MSDU, and ack policy 0: a normal ACK, or an implicit Block Ack Request
-/// within an A-MPDU.
-const QOS_CONTROL: [u8; 2] = [0; 2];
-/// The bit of the first octet that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
+/// The bit of the QoS control field's first octet that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
-/// BA and BAR control: compressed bitmap, TID 0.
+/// BA and BAR control: compressed bitmap.
 const COMPRESSED: u16 = 0x0004;
+/// Where the TID stands in it.
+const TID_SHIFT: u32 = 12;
 const LLC_SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 const BROADCAST: [u8; 6] = [0xff; 6];
 /// In units of 1024 us, hence 102.4 ms.
@@ -56,6 +55,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
         out.extend(duration.to_le_bytes());
         out.extend(receiver);
     };
+    let block_ack_control = COMPRESSED | u16::from(air.category.tid()) << TID_SHIFT;
     match &air.frame {
         Frame::Data { .. } => data(out, air),
         Frame::Ack { appended } => {
@@ -65,7 +65,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
         Frame::BlockAck { start, bitmap, appended } => {
             control(out, BLOCK_ACK, 0);
             out.extend(transmitter);
-            out.extend(COMPRESSED.to_le_bytes());
+            out.extend(block_ack_control.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
             out.extend(bitmap.to_le_bytes());
             out.extend_from_slice(appended);
@@ -73,7 +73,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
         Frame::BlockAckReq { start } => {
             control(out, BLOCK_ACK_REQUEST, duration_field(air));
             out.extend(transmitter);
-            out.extend(COMPRESSED.to_le_bytes());
+            out.extend(block_ack_control.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
         }
         Frame::Rts => {
@@ -113,8 +113,9 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     out.extend(mac_address(StationId::AP));
     out.extend((sequence << 4).to_le_bytes());
     if is_qos {
-        let [low, high] = QOS_CONTROL;
-        out.extend([if rest.is_empty() { low } else { low | AMSDU_PRESENT }, high]);
+        // The TID, and ack policy 0: a normal ACK, or an implicit Block Ack Request within an A-MPDU.
+        let amsdu = if rest.is_empty() { 0 } else { AMSDU_PRESENT };
+        out.extend([air.category.tid() | amsdu, 0]);
     }
     if rest.is_empty() {
         msdu(out, payload);

@@ -4,8 +4,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::random::Stream;
-use tacit_link::wifi::{Bss, Delivery, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
@@ -16,7 +15,7 @@ use crate::flow::{End, Feeder, Flow};
 use crate::hack::{self, HackStations};
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
-use crate::setup::Setup;
+use crate::setup::{BssSetup, Setup};
 use crate::topology::{Port, Topology};
 use crate::wire_check::WireCheck;
 use crate::{Carried, Observer, RunError};
@@ -72,10 +71,12 @@ pub struct World<'o, P = Packet> {
     pipes: Vec<Pipe<P>>,
     pipe_ends: Vec<HostId>,
     bss: Vec<Bss<P>>,
-    /// Hosts of each channel's stations.
+    /// Hosts of each channel's stations, once for each of its access categories.
     bss_hosts: Vec<Vec<HostId>>,
     /// First component of the channels; pipes come before.
     bss_component: u32,
+    /// A channel has several access categories.
+    has_categories: bool,
     hack: Vec<HackStations<P>>,
     /// First component of the drivers of each channel.
     driver_components: Vec<u32>,
@@ -116,8 +117,8 @@ impl<'o, P: Carried> World<'o, P> {
         let mut pipe_ends = Vec::new();
         for link in &setup.wired {
             for (from, to, config) in [(link.a, link.b, &link.forward), (link.b, link.a, &link.backward)] {
-                let stream = Stream::new(setup.seed, &format!("loss {} to {}", host(from), host(to)));
-                pipes.push(Pipe::new(config.clone(), stream));
+                let name = format!("{} to {}", host(from), host(to));
+                pipes.push(Pipe::new(config.clone(), setup.seed, &name));
                 pipe_ends.push(to);
             }
         }
@@ -134,8 +135,8 @@ impl<'o, P: Carried> World<'o, P> {
                 channel.record_air();
             }
             hack.push(HackStations::new(&set.hack, &mut channel));
+            bss_hosts.push(hosts.repeat(channel.categories().len()));
             bss.push(channel);
-            bss_hosts.push(hosts);
         }
         let (flows, apps) = apps::build(setup);
         let mut world = Self {
@@ -147,6 +148,7 @@ impl<'o, P: Carried> World<'o, P> {
             timers: Vec::new(),
             topology,
             bss_component: pipes.len() as u32,
+            has_categories: bss.iter().any(|channel| channel.categories().len() > 1),
             pipes,
             pipe_ends,
             bss,
@@ -185,7 +187,8 @@ impl<'o, P: Carried> World<'o, P> {
         let components = &mut self.components;
         for (index, set) in self.setup.bss.iter().enumerate() {
             self.driver_components.push(components.len() as u32);
-            for station in (0..set.hack.len() as u16).map(StationId) {
+            let drivers = set.hack.len() * set.config.categories.len();
+            for station in (0..drivers as u16).map(StationId) {
                 add(components, Component::Driver(index, station), None);
             }
         }
@@ -206,6 +209,7 @@ impl<'o, P: Carried> World<'o, P> {
             }
             let (from, to) = (flow.setup.source, flow.setup.sink);
             let port = self.topology.next_hop(from, to).ok_or_else(|| no_way(from, to))?;
+            let port = in_category(port, &self.bss, flow.setup.access_category);
             match self.saturators.iter_mut().find(|saturator| saturator.port == port) {
                 Some(saturator) => saturator.flows.push(index),
                 None => {
@@ -447,6 +451,11 @@ impl<'o, P: Carried> World<'o, P> {
     #[inline]
     fn send(&mut self, host: HostId, packet: P) {
         match self.topology.next_hop(host, packet.destination()) {
+            Some(port) if self.has_categories => {
+                let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
+                let category = flow.map_or_else(AccessCategory::default, |flow| flow.access_category);
+                self.offer(in_category(port, &self.bss, category), packet);
+            }
             Some(port) => self.offer(port, packet),
             None => self.broken = Some(no_way(host, packet.destination()).to_string()),
         }
@@ -524,15 +533,16 @@ impl<'o, P: Carried> World<'o, P> {
             flow.delivered_before = flow.delivered();
         }
         self.apps.iter_mut().for_each(|app| app.start_measuring(self.now));
+        self.pipes.iter_mut().for_each(Pipe::start_measuring);
         self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();
         self.hack.iter_mut().for_each(HackStations::start_measuring);
         self.before.bss = self
             .bss
             .iter_mut()
-            .zip(&self.bss_hosts)
-            .map(|(channel, hosts)| {
+            .zip(&self.setup.bss)
+            .map(|(channel, set)| {
                 channel.start_measuring();
-                let counters = stations(hosts).map(|station| channel.counters(station)).collect();
+                let counters = stations(set).map(|station| channel.counters(station)).collect();
                 (channel.accesses(), channel.collisions(), counters)
             })
             .collect();
@@ -544,11 +554,9 @@ impl<'o, P: Carried> World<'o, P> {
         for (index, pipe) in self.pipes.iter().enumerate() {
             let counters = pipe.counters();
             let accounted = counters.delivered + counters.dropped + counters.lost + pipe.in_transit() as u64;
-            if accounted != counters.offered {
-                return Err(format!(
-                    "pipe {index} was given {} packets and accounts for {accounted}",
-                    counters.offered
-                ));
+            let given = counters.offered + counters.duplicated;
+            if accounted != given {
+                return Err(format!("pipe {index} was given {given} packets and accounts for {accounted}"));
             }
         }
         for (index, channel) in self.bss.iter().enumerate() {
@@ -580,8 +588,21 @@ impl<'o, P: Carried> World<'o, P> {
     }
 }
 
-pub(crate) fn stations(hosts: &[HostId]) -> impl Iterator<Item = StationId> {
-    (0..hosts.len() as u16).map(StationId)
+/// The stations of `set`, the access point first.
+fn stations(set: &BssSetup) -> impl Iterator<Item = StationId> + use<> {
+    (0..=set.clients.len() as u16).map(StationId)
+}
+
+/// `port` for packets of `category`.
+fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCategory) -> Port {
+    match port {
+        Port::Pipe(_) => port,
+        Port::Wifi { bss, from, to } => {
+            let channel = &channels[bss as usize];
+            let (from, to) = (channel.function(from, category), channel.function(to, category));
+            Port::Wifi { bss, from, to }
+        }
+    }
 }
 
 fn has_room<P: Carried>(

@@ -1,27 +1,25 @@
 //! From sections of TOML to a [`Scenario`], with every limit there is: a file for each large section.
 
 mod clients;
-mod hack;
+pub(super) mod hack;
+mod hops;
 mod queue;
-mod tcp;
+pub(super) mod tcp;
 mod traffic;
 mod wifi;
 
 use tacit_link::QueueLimit;
-use tacit_link::wired::PipeConfig;
 use tacit_proto::units::{Bytes, Duration};
 
 use self::clients::client_overrides;
 use self::hack::hack_section;
+use self::hops::chain;
 use self::tcp::tcp_section;
 use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
-use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, default_wire};
+use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario};
 use crate::error::InputError;
-use crate::input::{
-    MAX_DURATION, Mismatch, Section, Tree, Value, bit_rate, duration, integer, loss, queue_limit, text,
-    within,
-};
+use crate::input::{Log, MAX_DURATION, Mismatch, Section, Tree, Value, duration, integer, text, within};
 
 /// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 octets less LLC/SNAP
 /// (802.11-2020 clause 9.2.4.7).
@@ -52,11 +50,24 @@ fn or_none<T>(
 }
 
 pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenario, InputError> {
-    let root = Section::root(source, tree);
+    from_root(name, Section::root(source, tree), tree)
+}
+
+/// The same, with `log` for the keys that were asked for.
+pub(super) fn logged_scenario(
+    name: String,
+    source: &str,
+    tree: &Tree,
+    log: Log,
+) -> Result<Scenario, InputError> {
+    from_root(name, Section::logged(source, tree, log), tree)
+}
+
+fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, InputError> {
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
     let tcp = tcp_section(root.section("tcp")?, wifi.is_some())?;
-    let around = Surroundings { tcp: &tcp, has_wifi: wifi.is_some() };
+    let around = Surroundings { tcp: &tcp, wifi: wifi.as_ref() };
     let traffic = traffic_section(root.section("traffic")?, around)?;
     let flows = flow_sections(&root, &traffic, around)?;
     let clients = root.section("clients")?;
@@ -65,9 +76,10 @@ pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenar
         name: root.or("name", name, text)?,
         description: root.or("description", String::new(), text)?,
         text: tree.to_toml(),
+        invocation: String::new(),
         run: run_section(root.section("run")?)?,
         hack: hack_section(root.section("hack")?, wifi.is_some())?,
-        wired: wired_section(root.section("wired")?)?,
+        hops: chain(&root, wifi.is_some())?,
         clients: clients.or("count", default_count, integer(1..=MAX_CLIENTS))?,
         stagger: clients.or("stagger", Duration::ZERO, span)?,
         overrides,
@@ -113,17 +125,6 @@ fn duration_of(value: &Value) -> Result<Duration, Mismatch> {
 /// How long hosts may take or wait.
 fn host_time() -> impl Fn(&Value) -> Result<Duration, Mismatch> {
     within(Duration::from_micros(1)..=Duration::from_secs(1), duration)
-}
-fn wired_section(section: Section<'_>) -> Result<PipeConfig, InputError> {
-    let usual = default_wire();
-    let pipe = PipeConfig {
-        rate: section.or("rate", usual.rate, bit_rate)?,
-        delay: section.or("delay", usual.delay, span)?,
-        queue: section.or("queue", usual.queue, queue_limit)?,
-        loss: section.or("loss", usual.loss, loss)?,
-    };
-    section.finish()?;
-    Ok(pipe)
 }
 
 /// Client counts, in a list or as one number.

@@ -1,5 +1,6 @@
 //! `[traffic]` and `[[flow]]`.
 
+use tacit_link::wifi::AccessCategory;
 use tacit_proto::tcp;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes};
@@ -8,6 +9,7 @@ use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 use super::{MAX_CLIENTS, MAX_WIFI_PACKET, host_time, positive_span, span};
 use crate::error::InputError;
 use crate::input::{Mismatch, Section, Value, bit_rate, byte_count, integer, one_of, text, within};
+use crate::scenario::Wifi;
 use crate::scenario::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
@@ -25,7 +27,7 @@ const MAX_FLOW_TABLES: usize = 1_000;
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub tcp: &'a tcp::Config,
-    pub has_wifi: bool,
+    pub wifi: Option<&'a Wifi>,
 }
 
 pub(super) fn traffic_section(
@@ -39,6 +41,7 @@ pub(super) fn traffic_section(
         udp_rate: None,
         udp_report: None,
         udp_payload: None,
+        access_category: None,
         application: ApplicationKind::Bulk,
         knobs: ApplicationKnobs::default(),
     };
@@ -79,7 +82,7 @@ fn traffic_keys(
     usual: &TrafficPlan,
     around: Surroundings<'_>,
 ) -> Result<TrafficPlan, InputError> {
-    let largest = if around.has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
+    let largest = if around.wifi.is_some() { MAX_WIFI_PACKET } else { Bytes(65_535) };
     let headers = Bytes(u64::from(around.tcp.ip.header_len()) + UDP_HEADER);
     let directions =
         [("download", Direction::Download), ("upload", Direction::Upload), ("both", Direction::Both)];
@@ -92,6 +95,7 @@ fn traffic_keys(
         udp_payload: section
             .optional("udp-payload", within(MIN_UDP_PAYLOAD..=largest - headers, byte_count))?
             .or(usual.udp_payload),
+        access_category: access_category(section, around.wifi)?,
         application: section.or("application", usual.application, one_of(&ApplicationKind::NAMES))?,
         knobs: knobs(section, &usual.knobs)?,
     };
@@ -114,6 +118,24 @@ fn time_or_datagrams(value: &Value) -> Result<ReportAfter, Mismatch> {
         mismatch.allowed.push_str(", or a number of datagrams such as \"4 datagrams\"");
         mismatch
     })
+}
+
+/// `access-category`, where the standard has EDCA.
+pub(super) fn access_category(
+    section: &Section<'_>,
+    wifi: Option<&Wifi>,
+) -> Result<Option<AccessCategory>, InputError> {
+    let Some(wifi) = wifi else { return Ok(None) };
+    let categories = AccessCategory::ALL.map(|category| (category.name(), category));
+    let category = section.optional("access-category", one_of(&categories))?;
+    if category.is_some_and(|category| category != AccessCategory::BestEffort)
+        && wifi.standard.phy().aggregation.is_none()
+    {
+        return Err(section
+            .error("access-category", format!("{} has no EDCA here", wifi.standard.name()))
+            .allowed("\"be\", or a standard with EDCA"));
+    }
+    Ok(category)
 }
 
 fn knobs(section: &Section<'_>, usual: &ApplicationKnobs) -> Result<ApplicationKnobs, InputError> {

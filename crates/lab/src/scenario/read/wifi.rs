@@ -10,8 +10,8 @@ use super::queue::queue;
 use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Node, Section, Value, bit_rate, byte_count, duration, flag, integer, loss,
-    one_of, within,
+    MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer,
+    level_dbm, loss, one_of, within,
 };
 use crate::scenario::{MpduError, Wifi, signal};
 
@@ -174,7 +174,8 @@ pub(super) fn ack_mode(
 
 pub(super) fn mpdu_error(section: &Section<'_>) -> Result<Option<MpduError>, InputError> {
     let Some(node) = section.node("mpdu-error") else { return Ok(None) };
-    if matches!(node.value, Value::Table(_)) {
+    let is_each = |tree: &Tree| !tree.entries.contains_key("good");
+    if matches!(&node.value, Value::Table(tree) if is_each(tree)) {
         let each = section.section("mpdu-error")?;
         let error =
             MpduError { down: each.or("down", Loss::None, loss)?, up: each.or("up", Loss::None, loss)? };
@@ -199,6 +200,9 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
     }
 }
 
+/// Least power at which a receiver must notice the preamble of a 20 MHz PPDU (802.11-2020 clause 17.3.10.6).
+const CARRIER_SENSE_DBM: f64 = -82.0;
+
 /// 100 time units of 1024 us.
 const USUAL_BEACONS: Duration = Duration::from_micros(102_400);
 
@@ -221,6 +225,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         link_ack_error: section.or("link-ack-error", Loss::None, loss)?,
         signal: signal::signal(&section)?,
         propagation: signal::propagation(&section, standard)?,
+        carrier_sense_dbm: section.or("carrier-sense", CARRIER_SENSE_DBM, within(-120.0..=0.0, level_dbm))?,
         txop_limit: section.or(
             "txop-limit",
             usual.txop_limit,

@@ -12,6 +12,7 @@ use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
+use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::phy::Mode;
 
 /// Fate of an MPDU in the window.
@@ -241,18 +242,17 @@ impl<P: Payload> Originator<P> {
                 break;
             }
             let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) else { break };
-            if now.saturating_since(queued.at) > lifetime {
-                plan.expired += 1;
-                if let Some(queued) = self.queue.pop() {
-                    losses.report(queued.payload);
-                }
-                continue;
-            }
+            let too_old = now.saturating_since(queued.at) > lifetime;
             let len = self.limits.mpdu_len(queued.payload.len());
-            if !self.limits.admit(plan, len) {
+            if !too_old && !self.limits.admit(plan, len) {
                 break;
             }
             let Some(queued) = self.queue.pop() else { break };
+            if too_old {
+                plan.expired += 1;
+                losses.report(queued.payload);
+                continue;
+            }
             delay_of(now - queued.at);
             let joins = self.limits.joins_packets();
             let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
@@ -465,6 +465,17 @@ impl PpduPlan {
     /// [`PayloadClass::Ack`] for a PPDU of nothing but pure TCP ACKs.
     pub fn class(&self) -> PayloadClass {
         if self.tcp_acks == self.msdus { PayloadClass::Ack } else { PayloadClass::Data }
+    }
+
+    /// What most of its octets are for.
+    pub fn main_use(&self) -> AirtimeUse {
+        if 2 * self.retry_octets > self.mpdu_octets {
+            AirtimeUse::Retransmission
+        } else if self.class() == PayloadClass::Ack {
+            AirtimeUse::TcpAck
+        } else {
+            AirtimeUse::Data
+        }
     }
 
     fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {

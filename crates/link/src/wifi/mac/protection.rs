@@ -10,6 +10,7 @@ use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::Bss;
+use crate::wifi::category::AccessCategory;
 use crate::wifi::config::Protection;
 use crate::wifi::phy::{CTS_LEN, Format, Mode, Phy, RTS_LEN};
 
@@ -175,12 +176,18 @@ impl<P: Payload> Bss<P> {
         let agreement = matches!(peer.recipient, Recipient::Block(_));
         let settled = peer.originator.rts_missed(limit, agreement);
         station.count_settled(settled);
-        station.contention.failed(self.phy, noticed_at, next_idle);
+        station.contention.failed(noticed_at, next_idle);
         if settled.dropped > 0 {
-            station.contention.gave_up(self.phy);
+            station.contention.gave_up();
         }
         station.finish(exchange.outgoing.peer());
         self.report_settled(exchange);
+    }
+
+    /// How long a CTS within `exchange` lasts, and the time to notice it.
+    pub(super) fn cts_duration(&self, exchange: &Exchange) -> Duration {
+        let mode = self.handshake_mode(exchange);
+        mode.ppdu_duration(CTS_LEN) + mode.rx_start_delay()
     }
 
     fn handshake_mode(&self, exchange: &Exchange) -> Mode {
@@ -189,7 +196,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// Draws whether a control frame of the handshake is understood.
-    fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
+    pub(super) fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
         let [from, to] = ends(&mut self.stations, exchange);
         let peer = match way {
             Direction::Forward => &mut from.peers[exchange.outgoing.peer()],
@@ -221,14 +228,25 @@ impl<P: Payload> Bss<P> {
         let receiver: Option<StationId> = Some(receiver);
         let (duration, reserves) = (end - at, until - end);
         if let Some(air) = &mut self.air {
-            air.push_back(AirFrame { at, duration, mode, reserves, transmitter, receiver, outcome, frame });
+            let category = AccessCategory::default();
+            air.push_back(AirFrame {
+                at,
+                duration,
+                mode,
+                reserves,
+                transmitter,
+                receiver,
+                category,
+                outcome,
+                frame,
+            });
         }
     }
 }
 
 /// Which way a frame of the handshake goes.
 #[derive(Clone, Copy)]
-enum Direction {
+pub(super) enum Direction {
     /// From the sender of data.
     Forward,
     /// To it.

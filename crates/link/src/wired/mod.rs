@@ -1,0 +1,523 @@
+//! A one-way pipe: a queue, a transmitter, a delay, and what happens on the way.
+
+mod impair;
+mod service;
+mod waits;
+
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+use self::impair::Impaired;
+pub use self::impair::{Distribution, Impairments, Jitter, Order, Reordering};
+use self::service::Progress;
+pub use self::service::{RateScript, Service};
+use self::waits::Waits;
+use crate::loss::{Loss, LossProcess};
+use crate::payload::Payload;
+use crate::queue::QueueLimit;
+use crate::random::Stream;
+
+/// One direction of a wired or cellular link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PipeConfig {
+    /// How fast it transmits.
+    pub service: Service,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// What waits for the transmitter.
+    pub queue: QueueLimit,
+    /// Which packet goes when the queue is full.
+    pub overflow: Overflow,
+    /// What is lost after transmission.
+    pub loss: Loss,
+    /// What else happens to packets after transmission.
+    pub impairments: Impairments,
+}
+
+impl PipeConfig {
+    /// A drop-tail queue of `queue` before a transmitter of `rate`, then `delay`; nothing is lost after it.
+    pub const fn new(rate: BitRate, delay: Duration, queue: QueueLimit) -> Self {
+        Self {
+            service: Service::Rate(rate),
+            delay,
+            queue,
+            overflow: Overflow::DropTail,
+            loss: Loss::None,
+            impairments: Impairments::NONE,
+        }
+    }
+}
+
+/// Which packet a full queue drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The one that comes.
+    #[default]
+    DropTail,
+    /// The ones that have waited longest.
+    DropHead,
+}
+
+/// What a pipe did with the packets it was given. Those `offered` and `duplicated` are delivered, dropped,
+/// lost, or still in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PipeCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Octets of those.
+    pub delivered_bytes: Bytes,
+    /// Packets the queue refused.
+    pub dropped: u64,
+    /// Packets the loss model took.
+    pub lost: u64,
+    /// Copies made on the way.
+    pub duplicated: u64,
+}
+
+impl PipeCounters {
+    /// What was counted since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            offered: self.offered - before.offered,
+            delivered: self.delivered - before.delivered,
+            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
+            dropped: self.dropped - before.dropped,
+            lost: self.lost - before.lost,
+            duplicated: self.duplicated - before.duplicated,
+        }
+    }
+}
+
+/// Later than anything.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
+/// One direction of a wired or cellular link at work.
+///
+/// However many packets are in flight there is one pending event: the next arrival, or, while nothing is
+/// in flight or packets may overtake one another, the next transmission.
+#[derive(Clone, Debug)]
+pub struct Pipe<P> {
+    config: PipeConfig,
+    loss: LossProcess,
+    progress: Progress,
+    /// In flight, in order of arrival, then those that wait, in order of transmission.
+    transit: VecDeque<InTransit<P>>,
+    /// How many of `transit` are in flight; none of them where `impaired` has those.
+    begun: usize,
+    /// Octets of those that wait.
+    waiting_bytes: Bytes,
+    /// When the first of those begins to be transmitted; [`NEVER`] where none waits.
+    next_start: Instant,
+    impaired: Option<Box<Impaired<P>>>,
+    counters: PipeCounters,
+    waits: Waits,
+}
+
+#[derive(Clone, Debug)]
+struct InTransit<P> {
+    /// Since when it has waited; from the start of transmission on, when it arrives.
+    at: Instant,
+    len: Bytes,
+    lost: bool,
+    payload: P,
+}
+
+impl<P: Payload> Pipe<P> {
+    /// An idle pipe. Losses, jitter, reordering and duplication are drawn from streams of `seed` that are
+    /// called after them and `name`.
+    pub fn new(config: PipeConfig, seed: u64, name: &str) -> Self {
+        let loss = LossProcess::new(config.loss.clone(), Stream::new(seed, &format!("loss {name}")));
+        let impaired = (config.impairments != Impairments::NONE)
+            .then(|| Box::new(Impaired::new(config.impairments, seed, name)));
+        Self {
+            config,
+            loss,
+            progress: Progress::default(),
+            transit: VecDeque::new(),
+            begun: 0,
+            waiting_bytes: Bytes(0),
+            next_start: NEVER,
+            impaired,
+            counters: PipeCounters::default(),
+            waits: Waits::new(),
+        }
+    }
+
+    /// Offers `payload` at `now`; returns false when the queue dropped it.
+    pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
+        self.counters.offered += 1;
+        let len = payload.len();
+        if !self.has_room(now, len) && !self.make_room(len) {
+            self.counters.dropped += 1;
+            return false;
+        }
+        self.waiting_bytes += len;
+        self.transit.push_back(InTransit { at: now, len, lost: false, payload });
+        if self.next_start == NEVER {
+            self.next_start = self.progress.next_start(&self.config.service, now);
+            self.advance(now);
+        }
+        true
+    }
+
+    /// True when a packet of `len` octets would be taken at `now`, without another being dropped for it.
+    pub fn has_room(&mut self, now: Instant, len: Bytes) -> bool {
+        self.advance(now);
+        self.config.queue.admits(self.waiting(), self.waiting_bytes, len)
+    }
+
+    /// Drops what waited longest until `len` octets fit, if the pipe is one that does so.
+    fn make_room(&mut self, len: Bytes) -> bool {
+        if self.config.overflow == Overflow::DropTail {
+            return false;
+        }
+        while !self.config.queue.admits(self.waiting(), self.waiting_bytes, len) {
+            let Some(oldest) = self.transit.remove(self.begun) else { return false };
+            self.waiting_bytes -= oldest.len;
+            self.counters.dropped += 1;
+        }
+        self.first_changed();
+        true
+    }
+
+    /// Another packet is the first that waits, or none does.
+    fn first_changed(&mut self) {
+        let first = self.transit.get(self.begun);
+        self.next_start =
+            first.map_or(NEVER, |first| self.progress.next_start(&self.config.service, first.at));
+    }
+
+    /// Transmits what has begun to be transmitted by `now`.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        if self.next_start <= now {
+            self.begin(now);
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        while let Some(first) = self.transit.get_mut(self.begun) {
+            let since = first.at;
+            self.next_start = self.progress.next_start(&self.config.service, since);
+            if self.next_start > now {
+                return;
+            }
+            let len = first.len;
+            let (start, end) = self.progress.transmit(&self.config.service, since, len);
+            self.waits.record(start.saturating_since(since));
+            self.waiting_bytes -= len;
+            first.lost = self.loss.takes();
+            match &mut self.impaired {
+                None => {
+                    first.at = end + self.config.delay;
+                    self.begun += 1;
+                }
+                Some(impaired) => {
+                    let packet = self.transit.pop_front().expect("the first that waits was looked at");
+                    let copies = impaired.launch(end, self.config.delay, packet);
+                    self.counters.duplicated += copies;
+                }
+            }
+        }
+        self.next_start = NEVER;
+    }
+
+    /// The next packet that has arrived by `now`; lost ones are skipped. Drain it to `None`.
+    pub fn poll_deliver(&mut self, now: Instant) -> Option<P> {
+        self.advance(now);
+        loop {
+            let InTransit { len, lost, payload, .. } = match &mut self.impaired {
+                None if self.begun == 0 || self.transit.front()?.at > now => return None,
+                None => {
+                    self.begun -= 1;
+                    self.transit.pop_front()?
+                }
+                Some(impaired) => impaired.pop(now)?,
+            };
+            if lost {
+                self.counters.lost += 1;
+            } else {
+                self.counters.delivered += 1;
+                self.counters.delivered_bytes += len;
+                return Some(payload);
+            }
+        }
+    }
+
+    /// When the pipe is to be asked for packets next: when one arrives, lost or not, or earlier.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.impaired {
+            None if self.begun > 0 => self.transit.front().map(|next| next.at),
+            None => self.next_start(),
+            Some(impaired) => impaired.next_arrival().into_iter().chain(self.next_start()).min(),
+        }
+    }
+
+    /// When the first that waits begins to be transmitted.
+    #[inline]
+    fn next_start(&self) -> Option<Instant> {
+        Some(self.next_start).filter(|at| *at != NEVER)
+    }
+
+    /// Packets waiting for the transmitter, as of the last call that was told the time.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.transit.len() - self.begun
+    }
+
+    /// When half of what waits will have gone to the transmitter; `None` when nothing waits.
+    pub fn half_begun_at(&self) -> Option<Instant> {
+        let mut progress = self.progress;
+        let half = self.begun + self.waiting() / 2;
+        for packet in self.transit.range(self.begun..half) {
+            progress.transmit(&self.config.service, packet.at, packet.len);
+        }
+        self.transit.get(half).map(|packet| progress.next_start(&self.config.service, packet.at))
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> PipeCounters {
+        self.counters
+    }
+
+    /// Packets accepted that have not come out yet.
+    pub fn in_transit(&self) -> usize {
+        self.transit.len() + self.impaired.as_ref().map_or(0, |impaired| impaired.len())
+    }
+
+    /// Time from queueing to the start of transmission in microseconds, within 3 %, of what began to be
+    /// transmitted since [`start_measuring`](Self::start_measuring).
+    pub fn queueing_delay_us(&self) -> Histogram<u64> {
+        self.waits.histogram()
+    }
+
+    /// Forgets queueing delays so far.
+    pub fn start_measuring(&mut self) {
+        self.waits.reset();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tacit_proto::packet::{IpHeader, Packet, Transport};
+    use tacit_proto::udp::Datagram;
+    use tacit_proto::units::{FlowId, HostId, Ratio};
+
+    use super::*;
+    use crate::cellular::Trace;
+
+    fn packet(number: u64) -> Packet {
+        Packet {
+            flow: FlowId(0),
+            source: HostId(0),
+            destination: HostId(1),
+            ip: IpHeader::default(),
+            transport: Transport::Udp(Datagram { number, payload_len: 1472 }),
+        }
+    }
+
+    fn number(packet: Packet) -> u64 {
+        match packet.transport {
+            Transport::Udp(datagram) => datagram.number,
+            Transport::Tcp(_) => unreachable!("only datagrams were sent"),
+        }
+    }
+
+    /// 12 Mb/s: 1500 octets last 1 ms.
+    fn config(queue_packets: u32) -> PipeConfig {
+        let queue = QueueLimit { packets: Some(queue_packets), bytes: None };
+        PipeConfig::new(BitRate::from_mbps(12), Duration::from_millis(5), queue)
+    }
+
+    fn pipe(queue_packets: u32, loss: Loss) -> Pipe<Packet> {
+        Pipe::new(PipeConfig { loss, ..config(queue_packets) }, 1, "pipe")
+    }
+
+    #[test]
+    fn packets_arrive_after_their_turn_and_the_delay() {
+        let mut pipe = pipe(10, Loss::None);
+        assert!(pipe.enqueue(Instant::ZERO, packet(0)));
+        assert!(pipe.enqueue(Instant::ZERO, packet(1)));
+        // 1500 octets at 12 Mb/s last 1 ms.
+        let first = Instant::ZERO + Duration::from_millis(6);
+        assert_eq!(pipe.poll_timeout(), Some(first));
+        assert_eq!(pipe.poll_deliver(first - Duration::from_nanos(1)), None);
+        assert_eq!(pipe.poll_deliver(first).map(number), Some(0));
+        assert_eq!(pipe.poll_deliver(first), None);
+        assert_eq!(pipe.poll_timeout(), Some(first + Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn the_queue_counts_only_what_waits() {
+        let mut pipe = pipe(1, Loss::None);
+        assert!(pipe.enqueue(Instant::ZERO, packet(0)), "goes to the transmitter at once");
+        assert!(pipe.enqueue(Instant::ZERO, packet(1)), "waits");
+        assert!(!pipe.enqueue(Instant::ZERO, packet(2)), "would wait as second");
+        let later = Instant::ZERO + Duration::from_millis(1);
+        assert!(pipe.enqueue(later, packet(3)), "the first has gone, the second is on its way");
+        assert_eq!(pipe.counters(), PipeCounters { offered: 4, dropped: 1, ..PipeCounters::default() });
+    }
+
+    #[test]
+    fn scripted_losses_take_exactly_those_packets() {
+        let mut pipe = pipe(10, Loss::Scripted(vec![1, 2]));
+        for n in 0..4 {
+            pipe.enqueue(Instant::ZERO, packet(n));
+        }
+        let end = Instant::ZERO + Duration::from_secs(1);
+        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(end)).map(number).collect();
+        assert_eq!(delivered, [0, 3]);
+        assert_eq!(pipe.counters().lost, 2);
+        assert_eq!(pipe.in_transit(), 0);
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// What comes out of an impaired pipe that is given `count` packets, one per millisecond, and when in
+    /// microseconds.
+    fn sent_through(impairments: Impairments, count: u64) -> (Vec<(u64, u64)>, PipeCounters) {
+        let mut pipe = Pipe::new(PipeConfig { impairments, ..config(10) }, 1, "pipe");
+        let mut out = Vec::new();
+        let mut next = 0;
+        loop {
+            let offer_at = (next < count).then(|| at(next));
+            let Some(now) = offer_at.into_iter().chain(pipe.poll_timeout()).min() else { break };
+            while let Some(packet) = pipe.poll_deliver(now) {
+                out.push((number(packet), now.as_nanos() / 1_000));
+            }
+            if offer_at == Some(now) {
+                assert!(pipe.enqueue(now, packet(next)), "the rate is that of the pipe");
+                next += 1;
+            }
+        }
+        assert_eq!(pipe.in_transit(), 0);
+        (out, pipe.counters())
+    }
+
+    fn ratio(fraction: f64) -> Ratio {
+        Ratio::from_fraction(fraction).unwrap()
+    }
+
+    #[test]
+    fn a_full_queue_that_drops_its_head_keeps_the_newest() {
+        let config = PipeConfig { overflow: Overflow::DropHead, ..config(2) };
+        let mut pipe = Pipe::new(config, 1, "pipe");
+        assert!((0..6).all(|n| pipe.enqueue(Instant::ZERO, packet(n))));
+        let end = Instant::ZERO + Duration::from_secs(1);
+        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(end)).map(number).collect();
+        assert_eq!(delivered, [0, 4, 5]);
+        assert_eq!(pipe.counters().dropped, 3);
+    }
+
+    #[test]
+    fn queueing_delay_counts_everyone() {
+        let mut pipe = pipe(10, Loss::None);
+        for n in 0..4 {
+            pipe.enqueue(Instant::ZERO, packet(n));
+        }
+        while pipe.poll_deliver(at(10)).is_some() {}
+        let delays = pipe.queueing_delay_us();
+        assert_eq!((delays.len(), delays.min()), (4, 0));
+        assert!((2_950..=3_050).contains(&delays.max()), "{}", delays.max());
+        pipe.start_measuring();
+        assert_eq!(pipe.queueing_delay_us().len(), 0);
+    }
+
+    #[test]
+    fn half_of_what_waits_begins_when_it_is_said_to() {
+        let mut pipe = pipe(100, Loss::None);
+        for n in 0..11 {
+            pipe.enqueue(Instant::ZERO, packet(n));
+        }
+        assert_eq!((pipe.waiting(), pipe.half_begun_at()), (10, Some(at(6))));
+        pipe.poll_deliver(at(6));
+        assert_eq!(pipe.waiting(), 4);
+    }
+
+    #[test]
+    fn a_trace_delivers_at_its_opportunities() {
+        let trace = Trace::parse("2\n2\n7\n").unwrap();
+        let config = PipeConfig { service: Service::Trace(Arc::new(trace)), ..config(10) };
+        let mut pipe = Pipe::new(config, 1, "pipe");
+        for n in 0..4 {
+            pipe.enqueue(Instant::ZERO, packet(n));
+        }
+        let mut out = Vec::new();
+        while let Some(now) = pipe.poll_timeout() {
+            while let Some(packet) = pipe.poll_deliver(now) {
+                out.push((number(packet), now));
+            }
+        }
+        // 5 ms of delay; the trace starts again after 7 ms.
+        assert_eq!(out, [(0, at(7)), (1, at(7)), (2, at(12)), (3, at(14))]);
+    }
+
+    #[test]
+    fn jitter_that_keeps_order_delays_the_ones_behind() {
+        for order in [Order::Kept, Order::Free] {
+            let distribution = Distribution::Uniform(Duration::from_millis(4));
+            let jitter = Some(Jitter { distribution, order });
+            let (out, _) = sent_through(Impairments { jitter, ..Impairments::NONE }, 1_000);
+            assert!(out.windows(2).all(|pair| pair[0].1 <= pair[1].1), "time goes on");
+            let in_order = out.iter().map(|(number, _)| *number).eq(0..1_000);
+            assert_eq!(in_order, order == Order::Kept);
+            for (number, at_us) in out {
+                // Sent at `number` ms, 1 ms of transmission, 5 ms of delay, 4 ms more or less.
+                let delay_us = at_us - number * 1_000;
+                assert!((2_000..=10_000).contains(&delay_us), "{delay_us}");
+            }
+        }
+    }
+
+    #[test]
+    fn some_packets_fall_behind_so_many_others() {
+        let reordering =
+            Reordering { chance: ratio(0.02), packets: Some(3), delay: Duration::from_millis(50) };
+        let (out, _) = sent_through(Impairments { reordering: Some(reordering), ..Impairments::NONE }, 2_000);
+        let late: Vec<usize> = (1..out.len()).filter(|at| out[*at].0 < out[*at - 1].0).collect();
+        assert!((20..60).contains(&late.len()), "{} of 2000", late.len());
+        for place in late {
+            let overtakers = out[..place].iter().filter(|(number, _)| *number > out[place].0).count();
+            // One more where an overtaker was held too.
+            assert!((3..=4).contains(&overtakers), "{overtakers} overtook {}", out[place].0);
+        }
+    }
+
+    #[test]
+    fn a_packet_that_nobody_overtakes_waits_for_the_delay() {
+        let reordering =
+            Reordering { chance: Ratio::ONE, packets: Some(1), delay: Duration::from_millis(50) };
+        let (out, _) = sent_through(Impairments { reordering: Some(reordering), ..Impairments::NONE }, 3);
+        assert_eq!(out, [(0, 56_000), (1, 57_000), (2, 58_000)]);
+    }
+
+    #[test]
+    fn packets_that_stay_behind_by_time_arrive_that_much_later() {
+        let reordering =
+            Reordering { chance: ratio(0.1), packets: None, delay: Duration::from_micros(2_500) };
+        let (out, _) = sent_through(Impairments { reordering: Some(reordering), ..Impairments::NONE }, 1_000);
+        let late = out.iter().filter(|(number, at_us)| at_us - number * 1_000 == 8_500).count();
+        let rest = out.iter().filter(|(number, at_us)| at_us - number * 1_000 == 6_000).count();
+        assert!((70..130).contains(&late), "{late} of 1000");
+        assert_eq!(late + rest, 1_000);
+    }
+
+    #[test]
+    fn copies_come_out_beside_the_original_and_are_counted() {
+        let (out, counters) =
+            sent_through(Impairments { duplication: ratio(0.1), ..Impairments::NONE }, 1_000);
+        assert!((70..130).contains(&counters.duplicated), "{counters:?}");
+        assert_eq!(counters.delivered, 1_000 + counters.duplicated);
+        let doubles = out.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+        assert_eq!(doubles, counters.duplicated);
+    }
+}

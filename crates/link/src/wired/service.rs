@@ -1,0 +1,162 @@
+//! How fast a pipe transmits.
+
+use std::sync::Arc;
+
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+use crate::cellular::{Position, Trace};
+
+/// What decides when packets leave a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// A transmitter of one rate.
+    Rate(BitRate),
+    /// One whose rate changes.
+    Script(RateScript),
+    /// A cellular link.
+    Trace(Arc<Trace>),
+}
+
+/// A rate that changes at stated times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateScript {
+    first: BitRate,
+    /// In ascending order; `None` is an outage.
+    changes: Vec<(Instant, Option<BitRate>)>,
+}
+
+impl RateScript {
+    /// `first`, and from each time in `changes` on another rate; `None` for none at all. `None` unless the
+    /// times ascend and the last one is a rate: packets that wait forever help nobody.
+    pub fn new(first: BitRate, changes: Vec<(Instant, Option<BitRate>)>) -> Option<Self> {
+        let ascend = changes.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let ends = changes.last().is_none_or(|(_, rate)| rate.is_some());
+        let runs = changes.iter().filter_map(|(_, rate)| *rate).chain([first]).all(|rate| rate.as_bps() > 0);
+        (ascend && ends && runs).then_some(Self { first, changes })
+    }
+
+    /// The rate it starts with.
+    pub fn first(&self) -> BitRate {
+        self.first
+    }
+
+    /// The rate at `now`, and how many changes have been by then.
+    fn rate_at(&self, now: Instant) -> (Option<BitRate>, usize) {
+        let changed = self.changes.partition_point(|(at, _)| *at <= now);
+        (changed.checked_sub(1).map_or(Some(self.first), |last| self.changes[last].1), changed)
+    }
+
+    /// When there is a rate, not before `now`.
+    fn running_from(&self, now: Instant) -> Instant {
+        let (rate, changed) = self.rate_at(now);
+        match (rate, self.changes.get(changed)) {
+            (None, Some((at, _))) => self.running_from(*at),
+            _ => now,
+        }
+    }
+
+    /// When `len` octets are out that begin at `start`; what a change finds half sent goes on at the new rate.
+    fn end_of(&self, start: Instant, len: Bytes) -> Instant {
+        let mut rest_nanobits = u128::from(len.0) * 8_000_000_000;
+        let mut from = start;
+        loop {
+            let (rate, changed) = self.rate_at(from);
+            let next = self.changes.get(changed).map(|(at, _)| *at);
+            let bps = rate.map_or(0, |rate| u128::from(rate.as_bps()));
+            let until_next = next.map(|at| bps * u128::from(at.saturating_since(from).as_nanos()));
+            match (next, until_next) {
+                (Some(at), Some(sent_nanobits)) if sent_nanobits < rest_nanobits => {
+                    rest_nanobits -= sent_nanobits;
+                    from = at;
+                }
+                // The last change is to a rate, so one that is over in time is above zero.
+                _ => return from + Duration::from_nanos(rest_nanobits.div_ceil(bps) as u64),
+            }
+        }
+    }
+}
+
+/// A transmitter at work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// When it finishes what it has.
+    free_at: Instant,
+    position: Position,
+}
+
+impl Progress {
+    /// When transmission of a packet begins that is first in the queue and there since `since`.
+    #[inline]
+    pub fn next_start(&self, service: &Service, since: Instant) -> Instant {
+        match service {
+            Service::Rate(_) => self.free_at.max(since),
+            Service::Script(script) => script.running_from(self.free_at.max(since)),
+            Service::Trace(trace) => self.position.next_start(trace, since),
+        }
+    }
+
+    /// Transmits it; returns when that begins and ends.
+    #[inline]
+    pub fn transmit(&mut self, service: &Service, since: Instant, len: Bytes) -> (Instant, Instant) {
+        let Service::Rate(rate) = service else { return self.transmit_otherwise(service, since, len) };
+        let start = self.free_at.max(since);
+        self.free_at = start + rate.time_for(len);
+        (start, self.free_at)
+    }
+
+    /// The same for transmitters without a rate of their own: most have one.
+    #[inline(never)]
+    fn transmit_otherwise(&mut self, service: &Service, since: Instant, len: Bytes) -> (Instant, Instant) {
+        let start = self.next_start(service, since);
+        match service {
+            Service::Trace(trace) => return self.position.transmit(trace, since, len),
+            Service::Script(script) => self.free_at = script.end_of(start, len),
+            Service::Rate(rate) => self.free_at = start + rate.time_for(len),
+        }
+        (start, self.free_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_packet_goes_on_at_the_rate_it_finds() {
+        let changes =
+            vec![(at(1), Some(BitRate::from_mbps(6))), (at(2), None), (at(10), Some(BitRate::from_mbps(12)))];
+        let service = Service::Script(RateScript::new(BitRate::from_mbps(12), changes).unwrap());
+        let mut progress = Progress::default();
+        let mut send = |since, len| progress.transmit(&service, at(since), Bytes(len));
+        // 1500 octets at 12 Mb/s last 1 ms, at 6 Mb/s 2 ms.
+        assert_eq!(send(0, 1_500), (at(0), at(1)));
+        assert_eq!(
+            send(0, 1_500),
+            (at(1), at(10) + Duration::from_micros(500)),
+            "half of it, an outage, the rest"
+        );
+        assert_eq!(send(20, 1_500), (at(20), at(21)));
+    }
+
+    #[test]
+    fn nothing_begins_in_an_outage() {
+        let changes = vec![(at(0), None), (at(5), None), (at(10), Some(BitRate::from_mbps(12)))];
+        let service = Service::Script(RateScript::new(BitRate::from_mbps(1), changes).unwrap());
+        let mut progress = Progress::default();
+        assert_eq!(progress.next_start(&service, at(3)), at(10));
+        assert_eq!(progress.transmit(&service, at(3), Bytes(1_500)), (at(10), at(11)));
+    }
+
+    #[test]
+    fn scripts_ascend_and_end_with_a_rate() {
+        let rate = BitRate::from_mbps(1);
+        assert_eq!(RateScript::new(rate, vec![(at(1), None)]), None);
+        assert_eq!(RateScript::new(rate, vec![(at(1), Some(rate)), (at(1), Some(rate))]), None);
+        assert_eq!(RateScript::new(rate, vec![(at(1), Some(BitRate::from_bps(0)))]), None);
+        assert!(RateScript::new(rate, vec![]).is_some());
+    }
+}

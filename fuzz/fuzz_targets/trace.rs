@@ -1,0 +1,56 @@
+//! Any text at all as the trace of a cellular link: refused with a line of it, or one that delivers what it says.
+
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use tacit_link::cellular::{OPPORTUNITY, Trace};
+use tacit_link::queue::QueueLimit;
+use tacit_link::wired::{Pipe, PipeConfig, Service};
+use tacit_link::{Payload, PayloadClass};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+#[derive(Clone)]
+struct Full;
+
+impl Payload for Full {
+    fn len(&self) -> Bytes {
+        OPPORTUNITY
+    }
+
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    let trace = match Trace::parse(&text) {
+        Ok(trace) => trace,
+        Err(error) => {
+            assert!((1..=text.lines().count() + 1).contains(&error.line), "{error}");
+            return;
+        }
+    };
+    // Full packets from the start: one per opportunity but those at time zero, and again in the next period.
+    let at_zero = text.lines().take_while(|line| line.trim_end_matches('\r').bytes().all(|b| b == b'0')).count();
+    let count = 2 * trace.opportunities() - at_zero;
+    let config = PipeConfig {
+        service: Service::Trace(Arc::new(trace.clone())),
+        ..PipeConfig::new(BitRate::from_mbps(1), Duration::ZERO, QueueLimit::default())
+    };
+    let mut pipe = Pipe::new(config, 1, "fuzz");
+    (0..count).for_each(|_| assert!(pipe.enqueue(Instant::ZERO, Full)));
+    let (mut delivered, mut last) = (0, Instant::ZERO);
+    while let Some(now) = pipe.poll_timeout() {
+        assert!(now >= last, "time goes on");
+        last = now;
+        while pipe.poll_deliver(now).is_some() {
+            delivered += 1;
+        }
+    }
+    assert_eq!(delivered, count);
+    let two_periods = Duration::from_millis(2 * u64::from(trace.period_millis()));
+    assert_eq!(last, Instant::ZERO + two_periods);
+});
