@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use tacit_proto::tcp::{AckPolicy, DelayedAcks};
 
-use super::{Scenario, Transport, load_assigned, read, reference};
+use super::{Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
 use crate::error::{InputError, LabError};
 use crate::input::{Asked, Log, Node, Value, nearest};
 use crate::scheme::{self, Scheme};
@@ -55,6 +55,11 @@ fn quoted(text: impl std::fmt::Display) -> String {
     format!("\"{text}\"")
 }
 
+/// What users call `value`.
+fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, named)| *named == value).map_or("", |(name, _)| name)
+}
+
 /// What schemes change, and what follows from other settings.
 const EFFECTIVE: &[Effective] = &[
     Effective { key: "run.measure-from", value: |scenario| quoted(scenario.run.measure_from) },
@@ -76,6 +81,23 @@ const EFFECTIVE: &[Effective] = &[
         value: |scenario| quoted(read::hack::variant_name(scenario.hack.variant)),
     },
     Effective { key: "hack.coding", value: |scenario| quoted(read::hack::coding_name(scenario.hack.coding)) },
+    Effective {
+        key: "wifi.ack-filter",
+        value: |scenario| {
+            let filter = scenario.wifi.as_ref().map_or(WifiAckFilter::Off, |wifi| wifi.ack_filter);
+            quoted(name_of(&read::wifi::ACK_FILTERS, filter))
+        },
+    },
+    Effective {
+        key: "wired.ack-filter",
+        value: |scenario| {
+            let pipe = scenario.hops.iter().find_map(|hop| match hop {
+                Hop::Pipe(link) => Some(link.down.ack_filter),
+                Hop::Wifi => None,
+            });
+            quoted(name_of(&read::hops::ACK_FILTERS, pipe.unwrap_or_default()))
+        },
+    },
     Effective {
         key: "traffic.transport",
         value: |scenario| match scenario.traffic.transport {

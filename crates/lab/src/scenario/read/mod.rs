@@ -2,11 +2,11 @@
 
 mod clients;
 pub(super) mod hack;
-mod hops;
+pub(super) mod hops;
 mod queue;
 pub(super) mod tcp;
 mod traffic;
-mod wifi;
+pub(super) mod wifi;
 
 use tacit_link::QueueLimit;
 use tacit_proto::units::{Bytes, Duration};

@@ -15,8 +15,8 @@ use crate::input::{
 };
 use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
 
-/// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
-const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
+/// `ack-filter`.
+pub const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
     ("none", WifiAckFilter::Off),
     ("cake", WifiAckFilter::Cake),
     ("cake-aggressive", WifiAckFilter::CakeAggressive),
@@ -24,6 +24,7 @@ const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
     ("driver-hold", WifiAckFilter::DriverHold),
 ];
 
+/// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
 pub(super) fn data_mode(
     section: &Section<'_>,
     standard: Standard,
