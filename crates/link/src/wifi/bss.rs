@@ -12,7 +12,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
 use super::category::AccessCategory;
-use super::config::{BssConfig, StationConfig};
+use super::config::{BssConfig, RateControl, StationConfig};
 use super::counters::StationCounters;
 use super::interrupt::Interrupt;
 use super::mac::access::{Contention, IdlePeriod};
@@ -24,8 +24,9 @@ use super::mac::hidden::Hearing;
 use super::mac::noise::Noise;
 use super::mac::originator::Originator;
 use super::mac::protection::Handshake;
+use super::mac::rate_control::{Minstrel, Rate};
 use super::mac::station::{Outgoing, Peer, Station};
-use super::phy::Phy;
+use super::phy::{BLOCK_ACK_LEN, Mode, Phy};
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
 use crate::queue::QueueConfig;
@@ -668,9 +669,27 @@ fn build_functions<P: Payload>(
         } else {
             Recipient::Immediate { last: None }
         };
-        let noise =
-            client.snr.map(|snr| Noise::new(&client.mode, &control, snr, stream(format!("noise {link}"))));
-        let originator = Originator::new(client.mode, control, limits, queue);
+        let rates = match config.rate_control {
+            RateControl::Fixed => Vec::new(),
+            RateControl::Minstrel => rates(phy, config, client, txop_limit),
+        };
+        let noise = client.snr.map(|snr| {
+            let stream = stream(format!("noise {link}"));
+            if rates.is_empty() {
+                return Noise::new(&client.mode, &control, snr, stream);
+            }
+            let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
+            Noise::of_rates(&modes, snr, stream)
+        });
+        let mut originator = Originator::new(client.mode, control, limits, queue);
+        if !rates.is_empty() {
+            // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
+            let overhead = phy.aifs()
+                + phy.slot * u64::from(edca.cw_min / 2)
+                + phy.sifs
+                + control.ppdu_duration(BLOCK_ACK_LEN);
+            originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
+        }
         let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
             .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
         let mut peer = Peer::new(id, originator, recipient, losses, noise);
@@ -693,6 +712,28 @@ fn build_functions<P: Payload>(
         station(StationId(id), name, vec![uplink])
     }));
     stations
+}
+
+/// The rates that a client's link adapts between, ascending.
+fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Option<Duration>) -> Vec<Rate> {
+    let most = &client.mode;
+    let fits = |mode: &Mode| {
+        (mode.format, mode.width_mhz, mode.short_guard_interval)
+            == (most.format, most.width_mhz, most.short_guard_interval)
+            && mode.streams <= most.streams
+    };
+    let mut modes: Vec<_> = Mode::all(config.standard).into_iter().filter(fits).collect();
+    modes.sort_by_key(|mode| (mode.rate(), mode.streams));
+    modes.dedup_by_key(|mode| mode.rate());
+    if modes.is_empty() {
+        modes.push(*most);
+    }
+    let rate = |mode: Mode| {
+        let control_mode = client.control_mode.unwrap_or_else(|| phy.control_mode(&mode));
+        let limits = AggregationLimits::new(phy, &mode, &control_mode, config.ampdu_mpdus, txop_limit);
+        Rate { mode, control_mode, limits }
+    };
+    modes.into_iter().map(rate).collect()
 }
 
 /// `time` in `parts` equal parts; what does not divide goes to the first.

@@ -69,6 +69,17 @@ pub enum Protection {
     },
 }
 
+/// How stations choose the rate of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateControl {
+    /// That of [`StationConfig::mode`], always.
+    #[default]
+    Fixed,
+    /// By what gets through, between the modes of the width, guard interval and format of
+    /// [`StationConfig::mode`] with at most its streams.
+    Minstrel,
+}
+
 /// A basic service set: an access point, its clients and the rules they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssConfig {
@@ -81,6 +92,8 @@ pub struct BssConfig {
     /// The access categories in use, each station having all of them; at least one, and best effort alone
     /// where the standard has no EDCA.
     pub categories: Vec<AccessCategory>,
+    /// How they choose the rate of data.
+    pub rate_control: RateControl,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
     pub hidden: Vec<(StationId, StationId)>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
@@ -118,6 +131,7 @@ impl BssConfig {
             variant: Variant::of(standard),
             stations,
             categories: vec![AccessCategory::BestEffort],
+            rate_control: RateControl::Fixed,
             hidden: Vec::new(),
             txop_limit: None,
             ampdu_mpdus: None,

@@ -7,6 +7,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::aggregation::AggregationLimits;
 use super::block_ack::WINDOW;
+use super::rate_control::Minstrel;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{Queue, QueueConfig};
@@ -65,6 +66,8 @@ pub(crate) struct PpduPlan {
     pub ack_packet_octets: u32,
     pub retries: u32,
     pub tcp_acks: u32,
+    /// Number of the rate, where it adapts.
+    pub rate: usize,
     /// Packets dropped from the queue because they were too old.
     pub expired: u32,
     /// Packets that the queue's discipline dropped.
@@ -81,6 +84,8 @@ pub(crate) struct Originator<P> {
     pub mode: Mode,
     pub control_mode: Mode,
     limits: AggregationLimits,
+    /// Changes mode and limits from PPDU to PPDU; `None` for a fixed rate.
+    rate_control: Option<Box<Minstrel>>,
     queue: Queue<P>,
     window: VecDeque<Mpdu<P>>,
     next_sequence: u16,
@@ -115,6 +120,7 @@ impl<P: Payload> Originator<P> {
             mode,
             control_mode,
             limits,
+            rate_control: None,
             queue: Queue::new(queue),
             window: VecDeque::with_capacity(usize::from(WINDOW)),
             next_sequence: 0,
@@ -127,6 +133,11 @@ impl<P: Payload> Originator<P> {
             reports_acks: false,
             settled_acks: VecDeque::new(),
         }
+    }
+
+    /// Lets the rate follow what gets through.
+    pub fn adapt_rate(&mut self, control: Minstrel) {
+        self.rate_control = Some(Box::new(control));
     }
 
     /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`].
@@ -201,6 +212,12 @@ impl<P: Payload> Originator<P> {
         mut delay_of: impl FnMut(Duration),
     ) -> PpduPlan {
         let mut plan = PpduPlan::default();
+        if let Some(control) = &mut self.rate_control {
+            let (rate, number, sample) = control.choose(now);
+            (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
+            self.limits = if sample { rate.limits.single() } else { rate.limits };
+            plan.rate = number;
+        }
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
                 continue;
@@ -261,6 +278,14 @@ impl<P: Payload> Originator<P> {
             self.window.push_back(mpdu);
         }
         plan.discarded += losses.count;
+    }
+
+    /// Tells rate control what became of `plan`.
+    #[inline]
+    pub fn report_rate(&mut self, plan: &PpduPlan, settled: Settled) {
+        if let Some(control) = &mut self.rate_control {
+            control.report(plan.mpdus, settled.first_try + settled.after_retry, plan.octets);
+        }
     }
 
     /// An ACK came for the one MPDU in flight.
