@@ -34,10 +34,12 @@ pub struct Options {
     pub assignments: Vec<String>,
     /// Client counts; none means the scenario's.
     pub clients: Vec<u32>,
-    /// Schemes by name; none means all.
+    /// Schemes by name; none means those compared by default.
     pub schemes: Vec<String>,
     /// Seeds; `None` means the scenario's.
     pub seeds: Option<u32>,
+    /// Make it short: see [`Scenario::load_quick`].
+    pub quick: bool,
     /// Where results are kept; `None` keeps nothing.
     pub directory: Option<PathBuf>,
 }
@@ -118,7 +120,8 @@ impl Serialize for AirtimeShares {
 /// # Errors
 /// On input that is not allowed, a failed run, an interruption, or a directory that cannot be written.
 pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, LabError> {
-    let scenario = Scenario::load(&options.scenario, &options.assignments)?;
+    let load = if options.quick { Scenario::load_quick } else { Scenario::load };
+    let scenario = load(&options.scenario, &options.assignments)?;
     let schemes = scheme::select("--schemes", &options.schemes)?;
     let clients = client_counts(options, &scenario)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
@@ -190,6 +193,9 @@ fn command(options: &Options, clients: &[u32], schemes: &[&str], seeds: u32) -> 
     command.push_str(&format!(" --schemes {} --seeds {seeds}", schemes.join(",")));
     for assignment in &options.assignments {
         command.push_str(&format!(" --set {}", quoted(assignment)));
+    }
+    if options.quick {
+        command.push_str(" --quick");
     }
     command
 }
@@ -320,7 +326,7 @@ mod tests {
             clients: vec![2, 1],
             schemes: schemes.iter().map(|&name| name.into()).collect(),
             seeds: Some(3),
-            directory: None,
+            ..Options::default()
         };
         compare(&options, Control::unattended()).unwrap()
     }
@@ -329,7 +335,7 @@ mod tests {
     fn rows_go_by_clients_then_scheme() {
         let comparison = comparison(&[]);
         let order: Vec<_> = comparison.rows.iter().map(|row| (row.clients, row.scheme.as_str())).collect();
-        let names = || scheme::ALL.iter().map(|scheme| scheme.name);
+        let names = || scheme::by_default().map(|scheme| scheme.name);
         assert_eq!(
             order,
             names().map(|name| (1, name)).chain(names().map(|name| (2, name))).collect::<Vec<_>>()
@@ -364,7 +370,7 @@ mod tests {
     #[test]
     fn the_table_names_every_scheme() {
         let text = comparison(&[]).to_text();
-        for scheme in scheme::ALL {
+        for scheme in scheme::by_default() {
             assert!(text.contains(scheme.name), "{text}");
         }
     }

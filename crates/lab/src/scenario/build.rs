@@ -158,6 +158,7 @@ impl Scenario {
             hidden: self.hidden_pairs(wifi, clients),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
+            amsdu: wifi.amsdu,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
             protection: wifi.protection,

@@ -38,6 +38,8 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"none\"\nrts-threshold = \"500 B\"\n",
         &[],
     ),
+    ("A-MSDU of another length", "base = \"wlan-11n-150\"\n[wifi]\namsdu = \"4 kB\"\n", &[]),
+    ("A-MSDU of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\namsdu = \"3839 B\"\n", &[]),
     ("ACK rate of 802.11b", "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\nack-rate = \"6Mbps\"\n", &[]),
     ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),
     ("rate missing", "[wifi]\nstandard = \"802.11a\"\n", &[]),
@@ -103,8 +105,15 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("not TOML", "[run\nduration = \"1 s\"\n", &[]),
     ("the same key twice", "[run]\nduration = \"1 s\"\nduration = \"2 s\"\n", &[]),
     ("number too large", "[clients]\ncount = 99999999999999999999\n", &[]),
+    (
+        "a limit of growth without growth",
+        "base = \"wlan-11n-150\"\n[tcp]\nreceive-buffer = \"64 KiB\"\nreceive-buffer-max = \"1 MiB\"\n",
+        &[],
+    ),
     ("--set of an unknown key", "base = \"wlan-11n-150\"\n", &["tcp.ack-evry=4"]),
     ("--set without a value", "base = \"wlan-11n-150\"\n", &["tcp.ack-every"]),
+    ("pacing that is neither", "base = \"wlan-11n-150\"\n", &["tcp.pacing=fast"]),
+    ("a policy nobody has", "base = \"wlan-11n-150\"\n", &["tcp.ack-policy=quic-ack3"]),
     ("--set of the wrong type", "base = \"wlan-11n-150\"\n", &["tcp.ack-every=many"]),
     ("--set through a value", "base = \"wlan-11n-150\"\n", &["wifi.rate.fast=true"]),
 ];
@@ -137,7 +146,7 @@ fn the_recorded_text_gives_the_same_scenario() {
     for name in library::names() {
         let scenario = Scenario::load(name, &["clients.count=3".to_owned()]).unwrap();
         let again = Scenario::parse(&format!("{name}.toml"), &scenario.text, &[]).unwrap();
-        assert_eq!(again, scenario);
+        assert_eq!(Scenario { invocation: scenario.invocation.clone(), ..again }, scenario);
     }
 }
 
@@ -165,6 +174,25 @@ fn files_that_are_no_text_are_refused() {
     assert!(error.contains("x.toml:2: not TOML: not UTF-8"), "{error}");
     fs::write(&path, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
     assert!(Scenario::load(path.to_str().unwrap(), &[]).is_err());
+}
+
+#[test]
+fn a_tcp_profile_gives_way_to_keys() {
+    use tacit_proto::tcp::{Config, LossDetection, Profile, ReceiveAutotuning, Undo};
+    use tacit_proto::units::Bytes;
+
+    let tcp = |keys: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n[tcp]\n{keys}\n");
+        Scenario::parse("my.toml", &text, &[]).unwrap().tcp
+    };
+    assert_eq!(tcp(""), Config::default());
+    assert_eq!(tcp("profile = \"linux\""), Profile::Linux.config());
+    let mixed = tcp("profile = \"linux\"\nloss-detection = \"rfc6675\"\nreceive-buffer = \"1 MiB\"");
+    assert_eq!((mixed.loss_detection, mixed.undo), (LossDetection::DupAck, Undo::All));
+    assert_eq!((mixed.receive_buffer, mixed.receive_autotuning), (Bytes(1 << 20), ReceiveAutotuning::Off));
+    let small = tcp("receive-buffer = \"auto\"\nreceive-buffer-max = \"100 KiB\"");
+    assert_eq!(small.receive_buffer, Bytes(100 << 10));
+    assert_eq!(small.receive_autotuning, ReceiveAutotuning::UpTo(Bytes(100 << 10)));
 }
 
 #[test]

@@ -80,6 +80,25 @@ pub enum RateControl {
     Minstrel,
 }
 
+/// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AmsduLimit {
+    /// 3839 octets.
+    Octets3839,
+    /// 7935 octets; within an A-MPDU of 802.11n an MPDU ends at 4095.
+    Octets7935,
+}
+
+impl AmsduLimit {
+    /// In octets.
+    pub const fn octets(self) -> u32 {
+        match self {
+            Self::Octets3839 => 3_839,
+            Self::Octets7935 => 7_935,
+        }
+    }
+}
+
 /// A basic service set: an access point, its clients and the rules they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssConfig {
@@ -100,6 +119,9 @@ pub struct BssConfig {
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
     pub ampdu_mpdus: Option<u32>,
+    /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
+    /// packet each.
+    pub amsdu: Option<AmsduLimit>,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
@@ -135,6 +157,7 @@ impl BssConfig {
             hidden: Vec::new(),
             txop_limit: None,
             ampdu_mpdus: None,
+            amsdu: None,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),
             retry_limit: 7,

@@ -51,6 +51,10 @@ pub struct Counters {
     pub fast_recoveries: u64,
     /// Times the retransmission timer expired with data outstanding.
     pub timeouts: u64,
+    /// Times the window was reduced because the peer echoed congestion (RFC 3168).
+    pub ecn_reductions: u64,
+    /// Data segments received that were marked as having met congestion.
+    pub ce_received: u64,
     /// Fast recoveries found needless and undone.
     pub spurious_recoveries: u64,
     /// Timeouts found needless and undone.
@@ -85,6 +89,8 @@ pub struct Counters {
     pub bytes_in_flight: u64,
     /// Octets thought to be in the network (RFC 6675 `pipe`). A reading.
     pub pipe: u64,
+    /// Our receive buffer in octets. A reading.
+    pub receive_buffer: u64,
     /// The peer's window in octets. A reading.
     pub send_window: u64,
 }

@@ -7,15 +7,20 @@
 //! place (see [`wire`](crate::wire)).
 
 mod ack_policy;
+mod autotune;
 mod config;
 mod congestion;
 mod connection;
 mod counters;
 mod dsack;
+mod ecn;
+mod pacing;
 mod position;
+mod profile;
 mod prr;
 mod rack;
 mod ranges;
+mod rate;
 mod receiver;
 mod reorder;
 mod rtt;
@@ -24,9 +29,13 @@ mod segment;
 mod sender;
 mod undo;
 
-pub use config::{AckPolicy, Config, Congestion, SlowStart};
+pub use ack_policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
+pub use autotune::ReceiveAutotuning;
+pub use config::{Config, Congestion, PolicerDetection, SlowStart};
 pub use connection::{Connection, Ends, Event, State};
 pub use counters::Counters;
+pub use pacing::Pacing;
+pub use profile::Profile;
 pub use prr::Recovery;
 pub use rack::LossDetection;
 pub use receiver::ReadPolicy;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::position::Position;
 use super::ranges::{Range, RangeSet};
+use super::rate::RateSampler;
 use crate::units::{Duration, Instant};
 use timed::Timed;
 
@@ -100,6 +101,8 @@ pub(crate) struct Scoreboard {
     examined: u64,
     /// HighRxt: no segment before this index needs sending again.
     resend_from: u64,
+    /// Told of what is sent and delivered, where the congestion control asks for rates.
+    pub rate: Option<Box<RateSampler>>,
     /// Where times of transmission decide about loss (RFC 8985).
     timed: Option<Box<Timed>>,
 }
@@ -133,6 +136,9 @@ impl Scoreboard {
     pub fn push(&mut self, start: Position, len: u32, now: Instant) {
         debug_assert!(self.segments.back().is_none_or(|last| last.end() == start));
         self.segments.push_back(Sent { start, sent_at: now, len, marks: 0 });
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(now, self.pipe);
+        }
         self.pipe += u64::from(len);
     }
 
@@ -154,6 +160,8 @@ impl Scoreboard {
                 self.pipe -= before - front.in_pipe();
                 if front.has(SACKED) {
                     self.sacked_octets -= u64::from(cut);
+                } else if let Some(rate) = &mut self.rate {
+                    rate.on_partly_delivered(u64::from(cut));
                 }
                 break;
             }
@@ -175,6 +183,12 @@ impl Scoreboard {
                 }
                 covered.oldest_rtt.get_or_insert(age);
                 covered.newest_rtt = Some(age);
+            }
+            if let Some(rate) = &mut self.rate {
+                if !front.has(SACKED) {
+                    rate.on_delivered(0, u64::from(front.len));
+                }
+                rate.forget_first();
             }
             self.segments.pop_front();
             self.removed += 1;
@@ -220,12 +234,15 @@ impl Scoreboard {
 
     fn mark_gap(&mut self, gap: Range) {
         let from = self.segments.partition_point(|sent| sent.start < gap.start);
-        for sent in self.segments.range_mut(from..) {
+        for (place, sent) in (from..).zip(self.segments.range_mut(from..)) {
             if sent.start >= gap.end {
                 break;
             }
             self.pipe -= sent.in_pipe();
             sent.marks |= SACKED;
+            if let Some(rate) = &mut self.rate {
+                rate.on_delivered(place, u64::from(sent.len));
+            }
             if let Some(timed) = &mut self.timed {
                 timed.rack.segments_sacked += 1;
                 timed.on_delivered(sent, false);
@@ -349,7 +366,11 @@ impl Scoreboard {
 
     /// Notes that `segment` was sent again at `now`; HighRxt moves past it.
     pub fn resent(&mut self, segment: Resend, now: Instant) {
-        let sent = &mut self.segments[(segment.index - self.removed) as usize];
+        let place = (segment.index - self.removed) as usize;
+        let sent = &mut self.segments[place];
+        if let Some(rate) = &mut self.rate {
+            rate.on_resent(place, now, self.pipe);
+        }
         self.pipe -= sent.in_pipe();
         sent.marks |= RESENT | AMBIGUOUS;
         sent.sent_at = now;
@@ -362,9 +383,13 @@ impl Scoreboard {
 
     /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
     pub fn rescued(&mut self, segment: Resend, now: Instant) {
-        let sent = &mut self.segments[(segment.index - self.removed) as usize];
+        let place = (segment.index - self.removed) as usize;
+        let sent = &mut self.segments[place];
         sent.marks |= AMBIGUOUS;
         sent.sent_at = now;
+        if let Some(rate) = &mut self.rate {
+            rate.on_resent(place, now, self.pipe);
+        }
         if let Some(timed) = &mut self.timed {
             timed.on_resent(segment.index, now);
         }

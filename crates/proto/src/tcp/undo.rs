@@ -130,6 +130,7 @@ pub(crate) enum Frto {
 mod tests {
     use super::*;
     use crate::tcp::Config;
+    use crate::tcp::congestion::Start;
     use crate::units::SeqNumber;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -139,7 +140,7 @@ mod tests {
     }
 
     fn episode() -> Episode {
-        let before = Controller::new(&Config::default(), 1000);
+        let before = Controller::new(&Config::default(), 1000, Start::default());
         Episode::new(Cause::FastRecovery, before, at(1000))
     }
 

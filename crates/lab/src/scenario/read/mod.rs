@@ -4,7 +4,7 @@ mod clients;
 pub(super) mod hack;
 mod hops;
 mod queue;
-mod tcp;
+pub(super) mod tcp;
 mod traffic;
 mod wifi;
 
@@ -76,6 +76,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         name: root.or("name", name, text)?,
         description: root.or("description", String::new(), text)?,
         text: tree.to_toml(),
+        invocation: String::new(),
         run: run_section(root.section("run")?)?,
         hack: hack_section(root.section("hack")?, wifi.is_some())?,
         hops: chain(&root, wifi.is_some())?,

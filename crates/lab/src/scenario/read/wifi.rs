@@ -3,7 +3,7 @@
 use tacit_link::Loss;
 use tacit_link::wifi;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_link::wifi::{Protection, RateControl};
+use tacit_link::wifi::{AmsduLimit, Protection, RateControl};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
@@ -77,6 +77,23 @@ fn choose(
         let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         section.error(key, unknown.what()).allowed(rates)
     })
+}
+
+/// How packets share MPDUs, where the standard aggregates.
+fn amsdu(section: &Section<'_>, standard: Standard) -> Result<Option<AmsduLimit>, InputError> {
+    let limits = [AmsduLimit::Octets3839, AmsduLimit::Octets7935];
+    let octets = |value: &Value| {
+        let bytes = byte_count(value)?;
+        let limit = limits.into_iter().find(|limit| u64::from(limit.octets()) == bytes.0);
+        limit.ok_or_else(|| Mismatch::new(format!("{value} is no limit"), "\"3839 B\", \"7935 B\""))
+    };
+    let amsdu = section.or("amsdu", None, or_none(octets))?;
+    if amsdu.is_some() && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("amsdu", format!("{} does not aggregate", standard.name()))
+            .allowed("802.11n, 802.11ac"));
+    }
+    Ok(amsdu)
 }
 
 /// What is chosen at 2.4 GHz.
@@ -220,6 +237,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
             or_none(within(Duration::from_micros(100)..=Duration::from_millis(100), duration)),
         )?,
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
+        amsdu: amsdu(&section, standard)?,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
         protection: protection(&section, variant, standard)?,
         short_retry_limit: section.or("short-retry-limit", usual.short_retry_limit, integer(0..=255))?,

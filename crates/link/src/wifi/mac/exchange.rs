@@ -289,7 +289,7 @@ impl<P: Payload> Bss<P> {
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
             }
             if !errored {
-                recipient.receive(exchange.end, mpdu.sequence, mpdu.payload.clone(), &mut pass_up);
+                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
             }
         }
         let gap_ends = recipient.gap_since().map(|since| since + self.config.reorder_timeout);

@@ -1,13 +1,14 @@
-//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, and the undoing of needless
-//! retransmissions.
-//! Connections without any of them only ask once whether there is one.
+//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, ECN, the undoing of needless
+//! retransmissions, rates of delivery, pacing. Connections without any of them only ask once whether there is
+//! one.
 
-use super::{Sender, Timers};
+use super::{Outgoing, Phase, Sender, Timers};
 use crate::tcp::counters::Counters;
 use crate::tcp::dsack;
+use crate::tcp::ecn::Reductions;
 use crate::tcp::position::Position;
 use crate::tcp::ranges::Range;
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::{Flags, Segment};
 use crate::units::{Duration, Instant};
 
 /// An ACK after the window and the scoreboard have taken it in.
@@ -37,6 +38,8 @@ pub(super) struct Before {
     held: Position,
     /// SND.WND.
     window: u64,
+    /// The pipe.
+    pub pipe: u64,
 }
 
 impl Seen<'_> {
@@ -60,7 +63,8 @@ impl Sender {
         if let Some(rack) = self.board.rack() {
             rack.begin_ack(now, echoed);
         }
-        Before { held: self.held_by_peer(), window: self.snd_wnd }
+        self.begin_delivery(now);
+        Before { held: self.held_by_peer(), window: self.snd_wnd, pipe: self.pipe() }
     }
 
     /// After it was, before anything is concluded: was an earlier conclusion wrong?
@@ -71,6 +75,45 @@ impl Sender {
         self.judge_episode(seen, duplicate, counters);
     }
 
+    /// ECN was agreed on.
+    pub fn use_ecn(&mut self) {
+        self.extended = true;
+        self.reductions = Some(Reductions::new(self.snd_una));
+    }
+
+    /// CWR on the first new data after a reduction (RFC 3168 section 6.1.2).
+    pub fn cwr_flags(&mut self, outgoing: &Outgoing) -> Flags {
+        match &mut self.reductions {
+            Some(reductions) if !outgoing.again && outgoing.payload > 0 => reductions.take_flags(),
+            _ => Flags::NONE,
+        }
+    }
+
+    /// The window is or was reduced: once per window, whatever says so.
+    pub(super) fn note_reduction(&mut self) {
+        if let Some(reductions) = &mut self.reductions {
+            reductions.on_reduced(self.snd_nxt);
+        }
+    }
+
+    /// Answers ECE as a loss, but with nothing to send again (RFC 3168 section 6.1.2). True when the ACK
+    /// carries it: then the window does not grow.
+    pub(super) fn answer_echo(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
+        let Some(reductions) = self.reductions else { return false };
+        if !seen.segment.flags.contains(Flags::ECE) {
+            return false;
+        }
+        if self.phase == Phase::Open && seen.advanced && reductions.is_news(seen.ack) {
+            counters.ecn_reductions += 1;
+            self.congestion.on_loss(seen.flight);
+            self.note_reduction();
+            // What an earlier loss did can no longer be undone without undoing this.
+            self.episode = None;
+            self.inferred = 0;
+        }
+        true
+    }
+
     /// After conclusions were drawn.
     #[inline(never)]
     pub(super) fn after_ack(&mut self, seen: &Seen<'_>, timers: &mut Timers, counters: &mut Counters) {
@@ -79,6 +122,7 @@ impl Sender {
             self.judge_probe(seen, timers);
         }
         self.allow_proportionally(seen.before.held);
+        self.finish_delivery(seen);
     }
 
     /// `payload` octets were put into a segment, new or again.
@@ -93,6 +137,7 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(u64::from(payload));
         }
+        self.pace(payload, now);
         self.note_fresh_probe(counters);
         self.schedule_probe(now, timers);
     }

@@ -72,6 +72,7 @@ impl Sender {
         self.begin_episode(Cause::FastRecovery);
         self.phase = Phase::Recovery(self.snd_nxt);
         self.congestion.on_loss(flight);
+        self.note_reduction();
         if self.rack_tlp.is_none() {
             self.board.mark_first_lost();
         }
@@ -94,7 +95,7 @@ impl Sender {
         self.inferred = 0;
         self.rack_recovered();
         self.end_episode();
-        if !self.use_sack {
+        if !self.use_sack && !self.congestion.sets_window_itself() {
             // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
             // (RFC 6582 section 3.2 step 3).
             let mss = u64::from(self.mss);
@@ -102,9 +103,10 @@ impl Sender {
         }
     }
 
-    /// A reduction begins that PRR spreads over the ACKs to come.
+    /// A reduction begins that PRR spreads over the ACKs to come, unless the controller sees to it.
     pub(super) fn start_prr(&mut self) {
-        self.prr = (self.recovery == Recovery::Prr).then(|| Prr::new(self.flight()));
+        let spread = self.recovery == Recovery::Prr && !self.congestion.sets_window_itself();
+        self.prr = spread.then(|| Prr::new(self.flight()));
     }
 
     /// What may be sent after an ACK before which the peer held `held_before`. The controller has set
@@ -143,6 +145,7 @@ impl Sender {
         }
         counters.timeouts += 1;
         self.begin_episode(Cause::Timeout);
+        self.note_reduction();
         self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
         self.rtt.back_off();
         if self.rack_tlp.is_some() {

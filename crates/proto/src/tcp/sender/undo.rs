@@ -83,7 +83,7 @@ impl Sender {
             Cause::Timeout => counters.spurious_timeouts += 1,
         }
         if episode.before.cwnd() > self.congestion.cwnd() {
-            self.congestion = episode.before;
+            self.congestion.undo(episode.before);
         }
         self.frto = None;
         if self.phase != Phase::Open {
