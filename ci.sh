@@ -112,7 +112,7 @@ case "${1:-}" in
         cargo run --release -- bench
         cargo bench --workspace
         ;;
-    swarm) TACIT_SWARM_SEEDS=${2:-5000} cargo test --release -p tacit-sim --test swarm ;;
+    swarm) TACIT_SWARM_SEEDS=${2:-5000} cargo test --release -p tacit-sim --test swarm --test swarm_links ;;
     fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace audit ;;
     *)
         usage

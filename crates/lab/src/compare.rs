@@ -170,7 +170,8 @@ fn plan(
     seeds: u32,
 ) -> Result<Plan, InputError> {
     let needed = |scheme: &&Scheme| {
-        scheme.role != Role::Candidate || shown.iter().any(|asked| asked.name == scheme.name)
+        matches!(scheme.role, Role::Baseline | Role::Bound)
+            || shown.iter().any(|asked| asked.name == scheme.name)
     };
     let schemes: Vec<&Scheme> = scheme::ALL.iter().filter(needed).collect();
     let runs = schemes.len() * clients.len() * seeds as usize;

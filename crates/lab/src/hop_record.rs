@@ -7,7 +7,7 @@ use tacit_sim::record::{Percentiles, PipeOutcome, StationOutcome};
 use tacit_sim::{Outcome, Setup};
 
 /// One direction of a hop in the measured window. `offered` and `duplicated` packets are delivered, dropped,
-/// lost, or were on their way when the window began or ended.
+/// filtered, lost, or were on their way when the window began or ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HopRecord {
     /// `wired`, `cellular` or `wifi`.
@@ -24,6 +24,8 @@ pub struct HopRecord {
     pub delivered_bytes: u64,
     /// Packets its queue refused or threw out.
     pub dropped: u64,
+    /// Pure ACKs that a filter dropped because a later one says it all.
+    pub filtered_acks: u64,
     /// Packets lost on the way; for Wi-Fi, given up: retry limit or lifetime.
     pub lost: u64,
     /// Copies made on the way.
@@ -61,6 +63,7 @@ fn pipe_record(pipe: &PipeOutcome, service: &Service, name: &impl Fn(HostId) -> 
         delivered: counters.delivered,
         delivered_bytes: counters.delivered_bytes.0,
         dropped: counters.dropped,
+        filtered_acks: counters.filtered_acks,
         lost: counters.lost,
         duplicated: counters.duplicated,
         ..HopRecord::new(kind, name(pipe.from), Some(name(pipe.to)), &pipe.queueing_delay_us)
@@ -70,10 +73,11 @@ fn pipe_record(pipe: &PipeOutcome, service: &Service, name: &impl Fn(HostId) -> 
 fn station_record(station: &StationOutcome, from: String, to: Option<String>) -> HopRecord {
     let counters = &station.counters;
     HopRecord {
-        offered: counters.accepted + counters.dropped_by_queue,
+        offered: counters.accepted + counters.dropped_by_queue + station.held_and_dropped_acks,
         delivered: counters.delivered_first_try + counters.delivered_after_retry,
         delivered_bytes: counters.delivered_bytes,
-        dropped: counters.dropped_by_queue,
+        dropped: counters.dropped_by_queue + counters.discarded_by_queue,
+        filtered_acks: counters.filtered_acks + station.held_and_dropped_acks,
         lost: counters.dropped_mpdus,
         ..HopRecord::new("wifi", from, to, &station.queueing_delay_us)
     }
@@ -90,6 +94,7 @@ impl HopRecord {
             delivered: 0,
             delivered_bytes: 0,
             dropped: 0,
+            filtered_acks: 0,
             lost: 0,
             duplicated: 0,
             queue_delay_p50_us: delay_us.p50,
@@ -130,7 +135,7 @@ mod tests {
             ]
         );
         for hop in &single.hops {
-            let accounted = hop.delivered + hop.dropped + hop.lost;
+            let accounted = hop.delivered + hop.dropped + hop.filtered_acks + hop.lost;
             let given = hop.offered + hop.duplicated;
             assert!(accounted <= given && given - accounted < 1_100, "{hop:?}");
             assert!(hop.offered > 100, "{hop:?}");

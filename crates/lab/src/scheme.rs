@@ -2,12 +2,13 @@
 //!
 //! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
 
+use tacit_link::queue::AckFilter;
 use tacit_proto::hack::Coding;
 use tacit_proto::tcp::AckPolicy;
 
 use crate::error::InputError;
 use crate::input::nearest;
-use crate::scenario::{ApplicationKind, HackVariant, Scenario, Transport};
+use crate::scenario::{ApplicationKind, HackVariant, Hop, Scenario, Transport, WifiAckFilter};
 
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +165,27 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| acknowledge(scenario, AckPolicy::tack_lite()),
     },
     Scheme {
+        name: "cake-ack-filter",
+        summary: "stock with CAKE's ACK filter in every queue",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake),
+    },
+    Scheme {
+        name: "driver-replace",
+        summary: "stock with Wi-Fi drivers that put an ACK in the place of the one before",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off),
+    },
+    Scheme {
+        name: "driver-hold",
+        summary: "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
+    },
+    Scheme {
         name: "udp",
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
@@ -191,6 +213,8 @@ pub static AS_WRITTEN: Scheme = Scheme {
 
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     stock_acks(scenario);
+    // An ACK rides or is filtered; what is in the way of the driver goes.
+    scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = WifiAckFilter::Off);
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding;
 }
@@ -202,6 +226,16 @@ fn stock_acks(scenario: &mut Scenario) {
         scenario,
         if matches!(policy, AckPolicy::Delayed(_)) { policy.with_every(2) } else { policy },
     );
+}
+
+fn filter_acks(scenario: &mut Scenario, wifi: WifiAckFilter, pipes: AckFilter) {
+    acknowledge_every(scenario, 2);
+    scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = wifi);
+    for hop in &mut scenario.hops {
+        if let Hop::Pipe(link) = hop {
+            (link.down.ack_filter, link.up.ack_filter) = (pipes, pipes);
+        }
+    }
 }
 
 fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
@@ -296,8 +330,8 @@ mod tests {
 
     #[test]
     fn schemes_of_other_transports_are_the_policies_of_their_names() {
-        for scheme in ALL.iter().filter(|scheme| scheme.listing == Listing::ByName) {
-            let key = scheme.name.trim_start_matches("tcp-");
+        for name in ["tcp-linux", "quic-ack2", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"] {
+            let (scheme, key) = (find("", name).unwrap(), name.trim_start_matches("tcp-"));
             let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
             let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
             assert_eq!(scheme.applied_to(&scenario).tcp, named.tcp, "{key}");
@@ -316,13 +350,32 @@ mod tests {
     }
 
     #[test]
+    fn filters_stand_where_acks_wait() {
+        let applied = |scenario: &str, scheme: &str| {
+            let scenario = Scenario::load(scenario, &[]).unwrap();
+            find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap()
+        };
+        let wired = applied("lte-slow-uplink", "cake-ack-filter");
+        assert_eq!(wired.wired[0].backward.ack_filter, AckFilter::Cake);
+        let wlan = applied("wlan-11n-150", "driver-replace");
+        let config = &wlan.bss[0].config;
+        assert_eq!((config.ap_ack_filter, config.station_ack_filter), (AckFilter::Off, AckFilter::Replace));
+        assert_eq!(wlan.wired[0].backward.ack_filter, AckFilter::Off);
+        assert!(applied("wlan-11n-150", "driver-hold").bss[0].ack_hold.is_some());
+        let scenario = Scenario::load("wlan-11n-150", &["wifi.ack-filter=cake".to_owned()]).unwrap();
+        let hack = find("", "hack-more-data").unwrap().applied_to(&scenario).setup(1, 1).unwrap();
+        assert_eq!(hack.bss[0].config.station_ack_filter, AckFilter::Off, "an ACK rides or is filtered");
+    }
+
+    #[test]
     fn unknown_schemes_get_a_suggestion() {
         let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
-             tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, udp"
+             tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
+             cake-ack-filter, driver-replace, driver-hold, udp"
         );
     }
 }

@@ -1,7 +1,8 @@
 //! What a link may know about what it carries.
 
 use tacit_proto::Packet;
-use tacit_proto::packet::Ecn;
+use tacit_proto::packet::{Ecn, Transport};
+use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::Bytes;
 
 /// How a payload is booked in the airtime accounts; never a reason to treat it differently.
@@ -32,6 +33,12 @@ pub trait Payload: Clone {
         0
     }
 
+    /// What it says, where it is a pure TCP ACK with no option but timestamps and SACK: for
+    /// [filters](crate::queue::AckFilter) of those; `None` otherwise, and where nobody can tell.
+    fn ack_info(&self) -> Option<AckInfo> {
+        None
+    }
+
     /// Sets the ECN field to congestion experienced, where the packet says that its ends understand that
     /// (RFC 3168 section 5); returns whether it did.
     fn mark_congestion(&mut self) -> bool {
@@ -54,6 +61,14 @@ impl Payload for Packet {
     fn flow_hash(&self) -> u64 {
         // The ends of a flow send in one direction each.
         u64::from(self.flow.0) << 32 | u64::from(self.source.0)
+    }
+
+    #[inline]
+    fn ack_info(&self) -> Option<AckInfo> {
+        match &self.transport {
+            Transport::Tcp(segment) => AckInfo::of(segment),
+            Transport::Udp(_) => None,
+        }
     }
 
     fn mark_congestion(&mut self) -> bool {

@@ -9,7 +9,8 @@ use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use rustc_hash::FxHasher;
 use tacit_link::{Payload, PayloadClass};
 use tacit_proto::hack::{AckPacket, Rides};
-use tacit_proto::units::{Bytes, FlowId, HostId};
+use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
+use tacit_proto::units::{Bytes, FlowId, HostId, SeqNumber};
 use tacit_proto::{Packet, wire};
 use tacit_sim::Carried;
 use tacit_sim::capture::FrameBytes;
@@ -143,6 +144,38 @@ impl Summary {
     }
 }
 
+/// What `octets` acknowledge, where they are a TCP segment that does nothing else and has no option but
+/// timestamps and SACK; looked at by filters alone.
+fn ack_info(octets: &[u8]) -> Option<AckInfo> {
+    // A fragment has no transport here.
+    let packet = SlicedPacket::from_ip(octets).ok()?;
+    let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
+    // Octets 12 and 13 of the header are its length, reserved bits and flags (RFC 9293 section 3.1).
+    let [length_and_reserved, flags] = [tcp.slice()[12], tcp.slice()[13]];
+    let mut segment = Segment {
+        ack: SeqNumber(tcp.acknowledgment_number()),
+        payload_len: tcp.payload().len() as u32,
+        flags: Flags(flags),
+        ..Segment::default()
+    };
+    for option in tcp.options_iterator() {
+        match option.ok()? {
+            TcpOptionElement::Noop => {}
+            TcpOptionElement::Timestamp(value, echo_reply) => {
+                segment.timestamps = Some(Timestamps { value, echo_reply });
+            }
+            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
+                for (start, end) in std::iter::once(first).chain(rest.into_iter().flatten()) {
+                    segment.sack.push(SackRange { start: SeqNumber(start), end: SeqNumber(end) });
+                }
+            }
+            _ => return None,
+        }
+    }
+    // Reserved bits may be flags one day; AccECN has one.
+    if length_and_reserved & 0x0f == 0 { AckInfo::of(&segment) } else { None }
+}
+
 /// What the links of a live world carry.
 #[derive(Clone, Debug)]
 pub enum Frame {
@@ -187,6 +220,13 @@ impl Payload for Frame {
         match self {
             Self::Simulated(packet) => packet.flow_hash(),
             Self::Live(datagram) => datagram.summary.flow,
+        }
+    }
+
+    fn ack_info(&self) -> Option<AckInfo> {
+        match self {
+            Self::Simulated(packet) => packet.ack_info(),
+            Self::Live(datagram) => ack_info(&datagram.octets),
         }
     }
 
@@ -345,6 +385,29 @@ mod tests {
         assert!(!rides(&frame(|tcp| tcp.ack(9).fin(), b"")));
         assert!(!rides(&frame(|tcp| tcp.ack(9).rst(), b"")));
         assert!(!rides(&frame(|tcp| tcp, b"")));
+    }
+
+    #[test]
+    fn filters_read_of_bytes_what_they_read_of_packets() {
+        use etherparse::TcpOptionElement::{Noop, SelectiveAcknowledgement, Timestamp, WindowScale};
+        let info = |frame: &Frame| frame.ack_info();
+        let sacking =
+            [Noop, Noop, Timestamp(5, 4), Noop, Noop, SelectiveAcknowledgement((20, 30), [None; 3])];
+        let ack = info(&frame(|tcp| tcp.ack(9).options(&sacking).unwrap(), b"")).unwrap();
+        assert_eq!((ack.ack, ack.flags), (SeqNumber(9), Flags::ACK));
+        assert_eq!(ack.timestamps, Some(Timestamps { value: 5, echo_reply: 4 }));
+        assert_eq!(ack.sack.as_slice(), [SackRange { start: SeqNumber(20), end: SeqNumber(30) }]);
+        assert!(info(&frame(|tcp| tcp.ack(9), b"")).is_some_and(|ack| ack.is_plain()));
+        assert!(info(&frame(|tcp| tcp.ack(9).options(&[WindowScale(2)]).unwrap(), b"")).is_none());
+        assert!(info(&frame(|tcp| tcp.ack(9), b"x")).is_none());
+        assert!(info(&frame(|tcp| tcp.ack(9).psh(), b"")).is_none());
+        let Frame::Live(whole) = frame(|tcp| tcp.ack(9), b"") else { panic!("a live frame") };
+        for (octet, value) in [(6, 0x20), (20 + 12, 0x51)] {
+            let mut octets = whole.octets().to_vec();
+            octets[octet] = value;
+            assert!(ack_info(&octets).is_none(), "a fragment, or a reserved bit");
+        }
+        assert!((0..whole.octets().len()).all(|len| ack_info(&whole.octets()[..len]).is_none()));
     }
 
     #[test]

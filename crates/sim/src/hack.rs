@@ -1,7 +1,9 @@
-//! The drivers of stations that speak TCP/HACK, and the check that they never tell a lie.
+//! The drivers of stations: those that speak TCP/HACK, with the check that they never tell a lie, and those
+//! that hold ACKs back.
 
 use std::collections::VecDeque;
 
+use tacit_link::queue::AckHold;
 use tacit_link::wifi::{Bss, Interrupt, StationId};
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides, flow_key};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
@@ -19,6 +21,12 @@ pub(crate) struct HackStations<P> {
     stations: Vec<Option<HackStation<P>>>,
     /// Stations of the channel, the access point included.
     count: u16,
+    /// Of each client's functions, where drivers hold ACKs back; `None` for the access point's.
+    holds: Vec<Option<AckHold<P>>>,
+    /// What those let go, for the channel.
+    released: VecDeque<P>,
+    /// What each of those had dropped when measuring started.
+    dropped_before: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -45,7 +53,9 @@ pub(crate) enum Outcome<P> {
 
 impl<P: Carried> HackStations<P> {
     /// Drivers for the stations of a channel that have a configuration, the access point first.
-    pub fn new(configs: &[Option<Config>], channel: &mut Bss<P>) -> Self {
+    ///
+    /// Or `holds`: the drivers of clients that hold ACKs back, one for each function of the channel.
+    pub fn new(configs: &[Option<Config>], holds: Vec<Option<AckHold<P>>>, channel: &mut Bss<P>) -> Self {
         let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
         let count = channel.station_count();
         let each = configs.iter().cycle().take(configs.len() * channel.categories().len());
@@ -66,7 +76,8 @@ impl<P: Carried> HackStations<P> {
             })
         });
         let stations = stations.collect();
-        Self { stations, count }
+        let dropped_before = vec![0; holds.len()];
+        Self { stations, count, holds, released: VecDeque::new(), dropped_before }
     }
 
     fn get(&mut self, station: StationId) -> Option<&mut HackStation<P>> {
@@ -75,11 +86,30 @@ impl<P: Carried> HackStations<P> {
 
     /// When the driver of `station` wants its timeout.
     pub fn poll_timeout(&self, station: StationId) -> Option<Instant> {
+        if let Some(Some(hold)) = self.holds.get(station.index()) {
+            return hold.poll_timeout();
+        }
         self.stations.get(station.index())?.as_ref()?.driver.poll_timeout()
+    }
+
+    /// The driver of a client that holds ACKs back, and where it puts what it lets go.
+    fn hold(&mut self, station: StationId) -> Option<(&mut AckHold<P>, &mut VecDeque<P>)> {
+        Some((self.holds.get_mut(station.index())?.as_mut()?, &mut self.released))
+    }
+
+    /// Pure ACKs of `station` that later ones took the place of at its driver, since measuring started.
+    pub fn held_and_dropped(&self, station: StationId) -> u64 {
+        let all = self.holds.iter().zip(&self.dropped_before);
+        let own = all.skip(station.index()).step_by(usize::from(self.count));
+        own.filter_map(|(hold, before)| Some(hold.as_ref()?.dropped() - before)).sum()
     }
 
     /// Does what is due at `station`.
     pub fn handle_timeout(&mut self, now: Instant, station: StationId) {
+        if let Some((hold, released)) = self.hold(station) {
+            hold.handle_timeout(now, &mut |packet| released.push_back(packet));
+            return;
+        }
         if let Some(hack) = self.get(station) {
             hack.driver.handle_timeout(now);
         }
@@ -87,6 +117,10 @@ impl<P: Carried> HackStations<P> {
 
     /// `from` sends `packet` to `to`; gives it back when no driver takes it.
     pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
+        if let Some((hold, released)) = self.hold(from) {
+            hold.offer(now, packet, &mut |packet| released.push_back(packet));
+            return None;
+        }
         let count = self.count;
         let Some(hack) = self.get(from) else { return Some(packet) };
         let peer = peer_index(count, from, to);
@@ -151,6 +185,10 @@ impl<P: Carried> HackStations<P> {
     /// world, `None` when all is done.
     pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<P>) -> Option<Outcome<P>> {
         let count = self.count;
+        // Clients send to the access point alone.
+        while let Some(packet) = self.released.pop_front() {
+            channel.enqueue(now, station, peer_id(count, station, 0), packet);
+        }
         loop {
             let hack = self.get(station)?;
             match hack.driver.poll_action()? {
@@ -232,6 +270,8 @@ impl<P: Carried> HackStations<P> {
 
     /// Measuring starts.
     pub fn start_measuring(&mut self) {
+        self.dropped_before =
+            self.holds.iter().map(|hold| hold.as_ref().map_or(0, AckHold::dropped)).collect();
         for hack in self.stations.iter_mut().flatten() {
             hack.before = hack.driver.counters();
         }

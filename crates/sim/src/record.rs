@@ -194,6 +194,8 @@ pub struct StationOutcome {
     pub host: HostId,
     /// What it sent.
     pub counters: tacit_link::wifi::StationCounters,
+    /// Pure ACKs that its driver held until later ones took their place.
+    pub held_and_dropped_acks: u64,
     /// Its part of the channel's time.
     pub airtime: StationAirtime,
     /// What its TCP/HACK driver did; `None` for a stock one.

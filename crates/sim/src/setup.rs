@@ -6,6 +6,7 @@ pub use crate::apps::setup::{
 };
 pub use crate::flow::End;
 
+use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::{AccessCategory, BssConfig, StationId};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::hack;
@@ -75,6 +76,13 @@ impl Setup {
                 return refuse(format!(
                     "basic service set {index} hides {} from {}, which are not two of its clients",
                     a.0, b.0
+                ));
+            }
+            let filters = [set.config.ap_ack_filter, set.config.station_ack_filter];
+            let filtered = set.ack_hold.is_some() || filters != [AckFilter::Off; 2];
+            if !set.hack.is_empty() && filtered {
+                return refuse(format!(
+                    "basic service set {index} filters the ACKs that TCP/HACK is to carry"
                 ));
             }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());
@@ -150,6 +158,8 @@ pub struct BssSetup {
     pub clients: Vec<HostId>,
     /// The radio.
     pub config: BssConfig,
+    /// How the drivers of the clients hold pure ACKs back; `None` for not at all.
+    pub ack_hold: Option<AckHoldConfig>,
     /// TCP/HACK at each station, the access point first; `None` for stock ones, empty for none at all.
     pub hack: Vec<Option<hack::Config>>,
 }

@@ -151,6 +151,7 @@ impl Scenario {
                 uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
             }
         };
+        let [ap_ack_filter, station_ack_filter] = wifi.ack_filter.in_queues();
         let config = BssConfig {
             variant: wifi.variant,
             categories: access_categories(flows),
@@ -166,6 +167,8 @@ impl Scenario {
             lifetime: wifi.lifetime,
             reorder_timeout: wifi.reorder_timeout,
             link_ack_delay: wifi.link_ack_delay,
+            ap_ack_filter,
+            station_ack_filter,
             eifs: wifi.eifs,
             capture: wifi.capture,
             ..BssConfig::new(wifi.standard, (0..clients).map(station).collect())
@@ -176,7 +179,7 @@ impl Scenario {
                 .chain((0..clients).map(|index| speaks(index).then_some(config)))
                 .collect()
         });
-        BssSetup { access_point, clients: stations, config, hack }
+        BssSetup { access_point, clients: stations, config, ack_hold: wifi.ack_filter.hold(), hack }
     }
 
     /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little

@@ -20,6 +20,7 @@ mod traffic;
 use std::fs;
 use std::path::Path;
 
+use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{AccessCategory, AmsduLimit, Position, Propagation, Protection, RateControl};
 use tacit_link::wired::PipeConfig;
@@ -138,6 +139,8 @@ pub struct Wifi {
     pub reorder_timeout: Duration,
     /// Lateness of link-layer ACKs.
     pub link_ack_delay: Duration,
+    /// What becomes of pure TCP ACKs in front of it.
+    pub ack_filter: WifiAckFilter,
     /// EIFS after undecodable frames.
     pub eifs: bool,
     /// Receivers keep hold of the longest of several PPDUs that start together.
@@ -170,6 +173,39 @@ impl Link {
     /// One that is the same both ways.
     pub fn both_ways(pipe: &PipeConfig) -> Self {
         Self { down: pipe.clone(), up: pipe.clone() }
+    }
+}
+
+/// What becomes of pure TCP ACKs that wait for the Wi-Fi.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WifiAckFilter {
+    /// Nothing.
+    #[default]
+    Off,
+    /// CAKE's filter in every queue.
+    Cake,
+    /// The same, down to one ACK per flow.
+    CakeAggressive,
+    /// The clients' drivers put an ACK in the place of the one before.
+    DriverReplace,
+    /// The clients' drivers hold ACKs back.
+    DriverHold,
+}
+
+impl WifiAckFilter {
+    /// In the queues of the access point, and of the clients.
+    pub fn in_queues(self) -> [AckFilter; 2] {
+        match self {
+            Self::Off | Self::DriverHold => [AckFilter::Off; 2],
+            Self::Cake => [AckFilter::Cake; 2],
+            Self::CakeAggressive => [AckFilter::CakeAggressive; 2],
+            Self::DriverReplace => [AckFilter::Off, AckFilter::Replace],
+        }
+    }
+
+    /// In front of the clients' queues.
+    pub fn hold(self) -> Option<AckHoldConfig> {
+        (self == Self::DriverHold).then_some(AckHoldConfig::USUAL)
     }
 }
 

@@ -92,6 +92,12 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("a hop of another kind", "[[hop]]\nkind = \"wire\"\n", &[]),
     ("a Wi-Fi hop without Wi-Fi", "[[hop]]\nkind = \"wifi\"\n", &[]),
     ("Wi-Fi twice", "base = \"wlan-11n-150\"\n[[hop]]\nkind = \"wifi\"\n[[hop]]\nkind = \"wifi\"\n", &[]),
+    (
+        "ACKs that ride and are filtered",
+        "base = \"wlan-11n-150\"\n[wifi]\nack-filter = \"cake\"\n[hack]\nvariant = \"timer\"\n",
+        &[],
+    ),
+    ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),
     ("pages over UDP", "[traffic]\napplication = \"request-response\"\ntransport = \"udp\"\n", &[]),

@@ -30,6 +30,11 @@ impl<P: Payload> Fifo<P> {
         Some(queued)
     }
 
+    /// Shows each packet, to be exchanged for one of the same length.
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
+    }
+
     /// Drops what `unwanted` says and tells `gone` the octets of each.
     pub(super) fn retract(&mut self, unwanted: &mut impl FnMut(&P) -> bool, gone: &mut impl FnMut(Bytes)) {
         let bytes = &mut self.bytes;
@@ -242,6 +247,11 @@ impl<P: Payload> CoDel<P> {
     #[inline(never)]
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         self.next.take()
+    }
+
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        self.next.iter_mut().for_each(|queued| see(&mut queued.payload));
+        self.fifo.each(see);
     }
 
     pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {

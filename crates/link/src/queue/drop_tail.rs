@@ -56,6 +56,11 @@ impl<P: Payload> DropTail<P> {
         Some(queued)
     }
 
+    /// Shows each packet, to be exchanged for one of the same length.
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
+    }
+
     /// Drops the packets that `unwanted` says; returns how many.
     pub fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
         let before = self.packets.len();

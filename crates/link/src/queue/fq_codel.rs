@@ -171,6 +171,11 @@ impl<P: Payload> FqCoDel<P> {
         Some(queued)
     }
 
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        self.next.iter_mut().for_each(|queued| see(&mut queued.payload));
+        self.flows.iter_mut().for_each(|flow| flow.fifo.each(see));
+    }
+
     pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
         let before = self.packets;
         if self.next.as_ref().is_some_and(|queued| unwanted(&queued.payload)) {

@@ -1,11 +1,16 @@
 //! Queues in front of links: drop-tail, CoDel and FQ-CoDel behind one interface.
 
+mod ack_filter;
+mod ack_hold;
 mod codel;
 mod drop_tail;
 mod fq_codel;
 
 use tacit_proto::units::{Bytes, Duration, Instant};
 
+pub use self::ack_filter::AckFilter;
+pub(crate) use self::ack_filter::Filterable;
+pub use self::ack_hold::{AckHold, AckHoldConfig};
 pub use self::codel::CoDel;
 pub use self::drop_tail::DropTail;
 pub use self::fq_codel::FqCoDel;

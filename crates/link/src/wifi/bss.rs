@@ -175,11 +175,17 @@ impl<P: Payload> Bss<P> {
     /// # Panics
     /// When two clients are named: traffic goes through the access point.
     pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
+        let config = &self.config;
+        let filter = if self.station(from) == StationId::AP {
+            config.ap_ack_filter
+        } else {
+            config.station_ack_filter
+        };
         let station = &mut self.stations[from.index()];
         assert!(station.reaches(to), "traffic goes through the access point");
         let had_traffic = station.has_traffic();
         let peer = station.peer_index(to);
-        if !station.enqueue(now, peer, payload) {
+        if !station.enqueue(now, peer, filter, payload) {
             return false;
         }
         if !had_traffic && !station.transmitting {
@@ -305,7 +311,8 @@ impl<P: Payload> Bss<P> {
                 + counters.delivered_after_retry
                 + counters.dropped_mpdus
                 + counters.discarded_by_queue
-                + counters.retracted;
+                + counters.retracted
+                + counters.filtered_acks;
             let held = station.backlog() as u64;
             if counters.accepted != settled + held {
                 return Err(format!(

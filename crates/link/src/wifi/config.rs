@@ -7,7 +7,7 @@ use super::category::AccessCategory;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
-use crate::queue::QueueConfig;
+use crate::queue::{AckFilter, QueueConfig};
 
 /// One client of a basic service set and its link to the access point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +141,10 @@ pub struct BssConfig {
     /// A receiver keeps hold of the longest of several PPDUs that start together, and gets what of it
     /// comes after the others have ended. Off, everything that overlaps is lost whole.
     pub capture: bool,
+    /// What becomes of pure TCP ACKs in the access point's queues.
+    pub ap_ack_filter: AckFilter,
+    /// What becomes of pure TCP ACKs in the stations' queues.
+    pub station_ack_filter: AckFilter,
     /// Wait EIFS instead of AIFS after an undecodable frame.
     pub eifs: bool,
 }
@@ -167,6 +171,8 @@ impl BssConfig {
             reorder_timeout: Duration::from_millis(100),
             link_ack_delay: Duration::ZERO,
             capture: false,
+            ap_ack_filter: AckFilter::Off,
+            station_ack_filter: AckFilter::Off,
             eifs: true,
         }
     }

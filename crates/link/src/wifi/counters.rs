@@ -32,6 +32,8 @@ counters! {
     accepted: u64,
     /// Packets taken back before they were sent.
     retracted: u64,
+    /// Pure ACKs that the ACK filter dropped from a queue.
+    filtered_acks: u64,
     /// PPDUs of data sent, collided ones included.
     data_ppdus: u64,
     /// MPDUs in them.

@@ -16,7 +16,7 @@ pub use self::service::{RateScript, Service};
 use self::waits::Waits;
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
-use crate::queue::QueueLimit;
+use crate::queue::{AckFilter, Filterable, QueueLimit};
 use crate::random::Stream;
 
 /// One direction of a wired or cellular link.
@@ -30,6 +30,8 @@ pub struct PipeConfig {
     pub queue: QueueLimit,
     /// Which packet goes when the queue is full.
     pub overflow: Overflow,
+    /// What becomes of pure TCP ACKs that wait.
+    pub ack_filter: AckFilter,
     /// What is lost after transmission.
     pub loss: Loss,
     /// What else happens to packets after transmission.
@@ -44,6 +46,7 @@ impl PipeConfig {
             delay,
             queue,
             overflow: Overflow::DropTail,
+            ack_filter: AckFilter::Off,
             loss: Loss::None,
             impairments: Impairments::NONE,
         }
@@ -72,10 +75,31 @@ pub struct PipeCounters {
     pub delivered_bytes: Bytes,
     /// Packets the queue refused.
     pub dropped: u64,
+    /// Pure ACKs that the ACK filter dropped from the queue.
+    pub filtered_acks: u64,
     /// Packets the loss model took.
     pub lost: u64,
     /// Copies made on the way.
     pub duplicated: u64,
+}
+
+/// The packets that wait.
+impl<P: Payload> Filterable<P> for Pipe<P> {
+    fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        self.transit.range_mut(self.begun..).for_each(|packet| see(&mut packet.payload));
+    }
+
+    fn drop_packets(&mut self, unwanted: &mut impl FnMut(&P) -> bool) {
+        let (mut in_flight, waiting_bytes) = (self.begun, &mut self.waiting_bytes);
+        self.transit.retain(|packet| {
+            let stays = in_flight > 0 || !unwanted(&packet.payload);
+            in_flight = in_flight.saturating_sub(1);
+            if !stays {
+                *waiting_bytes -= packet.len;
+            }
+            stays
+        });
+    }
 }
 
 impl PipeCounters {
@@ -86,6 +110,7 @@ impl PipeCounters {
             delivered: self.delivered - before.delivered,
             delivered_bytes: self.delivered_bytes - before.delivered_bytes,
             dropped: self.dropped - before.dropped,
+            filtered_acks: self.filtered_acks - before.filtered_acks,
             lost: self.lost - before.lost,
             duplicated: self.duplicated - before.duplicated,
         }
@@ -155,6 +180,10 @@ impl<P: Payload> Pipe<P> {
             self.counters.dropped += 1;
             return false;
         }
+        if self.config.ack_filter != AckFilter::Off && self.next_start != NEVER {
+            self.enqueue_filtered(now, len, payload);
+            return true;
+        }
         self.waiting_bytes += len;
         self.transit.push_back(InTransit { at: now, len, lost: false, payload });
         if self.next_start == NEVER {
@@ -162,6 +191,23 @@ impl<P: Payload> Pipe<P> {
             self.advance(now);
         }
         true
+    }
+
+    /// Queues what fits behind others that wait, as the ACK filter would have it.
+    #[inline(never)]
+    fn enqueue_filtered(&mut self, now: Instant, len: Bytes, payload: P) {
+        let filter = self.config.ack_filter;
+        let Some(payload) = filter.replace(self, payload) else {
+            self.counters.filtered_acks += 1;
+            return;
+        };
+        let ack = filter.ack_of(&payload);
+        self.waiting_bytes += len;
+        self.transit.push_back(InTransit { at: now, len, lost: false, payload });
+        if let Some(ack) = ack {
+            self.counters.filtered_acks += filter.thin(self, ack);
+            self.first_changed();
+        }
     }
 
     /// True when a packet of `len` octets would be taken at `now`, without another being dropped for it.

@@ -6,6 +6,7 @@
 //! The stream is a count of octets: nothing is stored, and what a payload octet is follows from its
 //! place (see [`wire`](crate::wire)).
 
+mod ack_info;
 mod ack_policy;
 mod autotune;
 mod config;
@@ -29,6 +30,7 @@ mod segment;
 mod sender;
 mod undo;
 
+pub use ack_info::AckInfo;
 pub use ack_policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
 pub use autotune::ReceiveAutotuning;
 pub use config::{Config, Congestion, PolicerDetection, SlowStart};

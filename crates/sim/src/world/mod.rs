@@ -4,6 +4,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 
+use tacit_link::queue::AckHold;
 use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
@@ -134,7 +135,12 @@ impl<'o, P: Carried> World<'o, P> {
             if observer.is_some() {
                 channel.record_air();
             }
-            hack.push(HackStations::new(&set.hack, &mut channel));
+            let functions = (set.clients.len() + 1) * channel.categories().len();
+            let is_client = |function: &usize| !function.is_multiple_of(set.clients.len() + 1);
+            let holds = set.ack_hold.iter().flat_map(|hold| {
+                (0..functions).map(move |function| is_client(&function).then(|| AckHold::new(*hold)))
+            });
+            hack.push(HackStations::new(&set.hack, holds.collect(), &mut channel));
             bss_hosts.push(hosts.repeat(channel.categories().len()));
             bss.push(channel);
         }
@@ -187,7 +193,8 @@ impl<'o, P: Carried> World<'o, P> {
         let components = &mut self.components;
         for (index, set) in self.setup.bss.iter().enumerate() {
             self.driver_components.push(components.len() as u32);
-            let drivers = set.hack.len() * set.config.categories.len();
+            let drivers = if set.ack_hold.is_some() { set.clients.len() + 1 } else { set.hack.len() };
+            let drivers = drivers * set.config.categories.len();
             for station in (0..drivers as u16).map(StationId) {
                 add(components, Component::Driver(index, station), None);
             }
@@ -553,7 +560,8 @@ impl<'o, P: Carried> World<'o, P> {
         self.flows.iter().try_for_each(Flow::check)?;
         for (index, pipe) in self.pipes.iter().enumerate() {
             let counters = pipe.counters();
-            let accounted = counters.delivered + counters.dropped + counters.lost + pipe.in_transit() as u64;
+            let gone = counters.dropped + counters.filtered_acks + counters.lost;
+            let accounted = counters.delivered + gone + pipe.in_transit() as u64;
             let given = counters.offered + counters.duplicated;
             if accounted != given {
                 return Err(format!("pipe {index} was given {given} packets and accounts for {accounted}"));

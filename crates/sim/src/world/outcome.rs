@@ -49,6 +49,7 @@ impl<P: Carried> World<'_, P> {
                 stations(set).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
                     host: *host,
                     counters: channel.counters(station).since(before),
+                    held_and_dropped_acks: hack.held_and_dropped(station),
                     airtime: channel.station_airtime(station),
                     hack: hack.counters(station),
                     queueing_delay_us: percentiles(&channel.queueing_delay_us(station)),

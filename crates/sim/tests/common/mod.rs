@@ -67,6 +67,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
             access_point: AP,
             clients: (0..clients).map(client).collect(),
             config: BssConfig::new(standard, vec![station; clients as usize]),
+            ack_hold: None,
             hack: Vec::new(),
         }],
         flows: (0..clients)

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tacit_link::cellular::Trace;
+use tacit_link::queue::AckFilter;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, Overflow, PipeConfig, RateScript, Reordering, Service,
 };
@@ -165,11 +166,14 @@ fn rate_changes(value: &Value) -> Result<Vec<(Instant, Option<BitRate>)>, Mismat
 /// What wired and cellular links have in common.
 fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, InputError> {
     let overflows = [("tail", Overflow::DropTail), ("head", Overflow::DropHead)];
+    let ack_filters =
+        [("none", AckFilter::Off), ("cake", AckFilter::Cake), ("cake-aggressive", AckFilter::CakeAggressive)];
     Ok(PipeConfig {
         service: usual.service.clone(),
         delay: section.or("delay", usual.delay, span)?,
         queue: section.or("queue", usual.queue, queue_limit)?,
         overflow: section.or("drop", usual.overflow, one_of(&overflows))?,
+        ack_filter: section.or("ack-filter", usual.ack_filter, one_of(&ack_filters))?,
         loss: section.or("loss", usual.loss.clone(), loss)?,
         impairments: Impairments {
             jitter: jitter(section, usual.impairments.jitter)?,

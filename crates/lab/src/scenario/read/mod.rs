@@ -17,7 +17,7 @@ use self::hops::chain;
 use self::tcp::tcp_section;
 use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
-use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario};
+use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, WifiAckFilter};
 use crate::error::InputError;
 use crate::input::{Log, MAX_DURATION, Mismatch, Section, Tree, Value, duration, integer, text, within};
 
@@ -90,6 +90,12 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         compare: compare_section(root.section("compare")?)?,
     };
     clients.finish()?;
+    let filters = scenario.wifi.as_ref().is_some_and(|wifi| wifi.ack_filter != WifiAckFilter::Off);
+    if filters && scenario.hack.variant.is_some() {
+        return Err(root
+            .error("hack", "[wifi] filters the ACKs that are to ride")
+            .allowed("hack or wifi.ack-filter"));
+    }
     // `base` was resolved before; asking for it keeps it among the known keys.
     root.node("base");
     root.finish()?;

@@ -13,9 +13,17 @@ use crate::input::{
     MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer,
     level_dbm, loss, one_of, within,
 };
-use crate::scenario::{MpduError, Wifi, signal};
+use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
 
 /// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
+const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
+    ("none", WifiAckFilter::Off),
+    ("cake", WifiAckFilter::Cake),
+    ("cake-aggressive", WifiAckFilter::CakeAggressive),
+    ("driver-replace", WifiAckFilter::DriverReplace),
+    ("driver-hold", WifiAckFilter::DriverHold),
+];
+
 pub(super) fn data_mode(
     section: &Section<'_>,
     standard: Standard,
@@ -249,6 +257,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
             usual.link_ack_delay,
             within(Duration::ZERO..=Duration::from_millis(1), duration),
         )?,
+        ack_filter: section.or("ack-filter", WifiAckFilter::Off, one_of(&ACK_FILTERS))?,
         eifs: section.or("eifs", usual.eifs, flag)?,
         capture: section.or("capture", usual.capture, flag)?,
         ap_queue: queue(&section, "ap-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),

@@ -173,6 +173,10 @@ impl<P: Payload> Originator<P> {
         &self.queue
     }
 
+    pub fn queue_mut(&mut self) -> &mut Queue<P> {
+        &mut self.queue
+    }
+
     /// Forgets how long the queue was.
     pub fn reset_queue_peak(&mut self) {
         self.queue.reset_peak();
@@ -271,7 +275,8 @@ impl<P: Payload> Originator<P> {
                 continue;
             }
             delay_of(now - queued.at);
-            let buffer = self.spare.pop().unwrap_or_default();
+            let joins = self.limits.joins_packets();
+            let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
             let mut mpdu = Mpdu {
                 msdus: Msdus::new(queued.payload, buffer),
                 sequence: self.next_sequence,
@@ -280,9 +285,7 @@ impl<P: Payload> Originator<P> {
                 state: MpduState::InFlight,
                 queued_at: queued.at,
             };
-            while self.limits.joins_packets()
-                && let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload))
-            {
+            while joins && let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
                 let in_time = now.saturating_since(queued.at) <= lifetime;
                 if !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
                     break;

@@ -13,6 +13,7 @@ use super::originator::{Need, Originator, PpduPlan, Settled};
 use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
+use crate::queue::AckFilter;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::StationAirtime;
 use crate::wifi::category::AccessCategory;
@@ -135,9 +136,34 @@ impl<P: Payload> Station<P> {
         !self.turns.is_empty()
     }
 
-    /// Queues `payload` for a peer; false when the queue dropped it.
+    /// Queues `payload` for a peer behind `filter`; false when the queue dropped it.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, peer: usize, payload: P) -> bool {
+    pub fn enqueue(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
+        if filter == AckFilter::Off {
+            self.enqueue_as_it_is(now, peer, payload)
+        } else {
+            self.enqueue_filtered(now, peer, filter, payload)
+        }
+    }
+
+    #[inline(never)]
+    fn enqueue_filtered(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
+        let Some(payload) = filter.replace(self.peers[peer].originator.queue_mut(), payload) else {
+            self.counters.accepted += 1;
+            self.counters.filtered_acks += 1;
+            return true;
+        };
+        let ack = filter.ack_of(&payload);
+        let taken = self.enqueue_as_it_is(now, peer, payload);
+        // What the queue refused makes nothing redundant.
+        if let Some(ack) = ack.filter(|_| taken) {
+            self.counters.filtered_acks += filter.thin(self.peers[peer].originator.queue_mut(), ack);
+        }
+        taken
+    }
+
+    #[inline]
+    fn enqueue_as_it_is(&mut self, now: Instant, peer: usize, payload: P) -> bool {
         let (taken, discarded) = self.peers[peer].originator.enqueue(now, payload);
         self.counters.discarded_by_queue += u64::from(discarded);
         if !taken {

@@ -1,0 +1,307 @@
+//! Filters that drop pure TCP ACKs of which a later one says it all: over any queue.
+
+use tacit_proto::tcp::AckInfo;
+
+use super::Queue;
+use crate::payload::Payload;
+
+/// What becomes of queued pure ACKs when another one of their flow comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckFilter {
+    /// Nothing.
+    #[default]
+    Off,
+    /// CAKE's `ack-filter`: of those that the new one [covers](AckInfo::covers) the oldest goes, if there are
+    /// two; so a flow keeps two (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)).
+    Cake,
+    /// CAKE's `ack-filter-aggressive`: the same if there is one; a flow keeps the new one alone.
+    CakeAggressive,
+    /// As Wi-Fi drivers do: the new one takes the place of the last packet of its flow, if both are plain and
+    /// its number is higher. Only the last one's: what waits behind it would come late.
+    Replace,
+}
+
+/// A queue that a filter may look into.
+pub(crate) trait Filterable<P> {
+    /// Shows each waiting packet, those of a flow in the order they were queued. `see` may exchange it for one
+    /// of the same length.
+    fn each(&mut self, see: &mut impl FnMut(&mut P));
+
+    /// Drops the packets that `unwanted` says.
+    fn drop_packets(&mut self, unwanted: &mut impl FnMut(&P) -> bool);
+}
+
+impl<P: Payload> Filterable<P> for Queue<P> {
+    fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        match self {
+            Self::DropTail(queue) => queue.each(see),
+            Self::CoDel(queue) => queue.each(see),
+            Self::FqCoDel(queue) => queue.each(see),
+        }
+    }
+
+    fn drop_packets(&mut self, unwanted: &mut impl FnMut(&P) -> bool) {
+        self.retract(unwanted);
+    }
+}
+
+impl AckFilter {
+    /// Before `newest` is queued: gives it back unless it took the place of another.
+    #[inline]
+    pub(crate) fn replace<P: Payload>(self, queue: &mut impl Filterable<P>, newest: P) -> Option<P> {
+        if self == Self::Replace { replace(queue, newest) } else { Some(newest) }
+    }
+
+    /// What a packet that is about to be queued says, for [`AckFilter::thin`]; `None` where that will do nothing.
+    #[inline]
+    pub(crate) fn ack_of<P: Payload>(self, packet: &P) -> Option<(u64, AckInfo)> {
+        match self {
+            Self::Off | Self::Replace => None,
+            Self::Cake | Self::CakeAggressive => Some((packet.flow_hash(), packet.ack_info()?)),
+        }
+    }
+
+    /// After the ACK of `flow` that says `newest` was queued: drops what it makes redundant; returns how many
+    /// packets.
+    pub(crate) fn thin<P: Payload>(
+        self,
+        queue: &mut impl Filterable<P>,
+        (flow, newest): (u64, AckInfo),
+    ) -> u64 {
+        let kept_besides = if self == Self::Cake { 1 } else { 0 };
+        // The ACK itself is not among them: nothing covers itself.
+        let redundant = |packet: &P| {
+            packet.flow_hash() == flow && packet.ack_info().is_some_and(|older| newest.covers(&older))
+        };
+        let mut count = 0;
+        queue.each(&mut |packet| count += u32::from(redundant(packet)));
+        if count <= kept_besides {
+            return 0;
+        }
+        let mut dropped = 0;
+        queue.drop_packets(&mut |packet| {
+            let oldest = dropped == 0 && redundant(packet);
+            dropped += u64::from(oldest);
+            oldest
+        });
+        dropped
+    }
+}
+
+fn replace<P: Payload>(queue: &mut impl Filterable<P>, newest: P) -> Option<P> {
+    let Some(new) = newest.ack_info().filter(AckInfo::is_plain) else { return Some(newest) };
+    let flow = newest.flow_hash();
+    let (mut place, mut last) = (0_usize, None);
+    queue.each(&mut |packet| {
+        if packet.flow_hash() == flow {
+            let older = packet.ack_info().filter(AckInfo::is_plain);
+            let yields = older.is_some_and(|older| new.ack.after(older.ack) && new.covers(&older));
+            last = Some((place, yields && packet.len() == newest.len()));
+        }
+        place += 1;
+    });
+    let Some((wanted, true)) = last else { return Some(newest) };
+    let (mut place, mut newest) = (0, Some(newest));
+    queue.each(&mut |packet| {
+        if place == wanted
+            && let Some(newest) = newest.take()
+        {
+            *packet = newest;
+        }
+        place += 1;
+    });
+    newest
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tacit_proto::packet::{IpHeader, Packet, Transport};
+    use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+    use tacit_proto::units::{FlowId, HostId, Instant, SeqNumber};
+
+    use super::*;
+    use crate::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
+
+    fn segment(flow: u32, segment: Segment) -> Packet {
+        Packet {
+            flow: FlowId(flow),
+            source: HostId(0),
+            destination: HostId(1),
+            ip: IpHeader::default(),
+            transport: Transport::Tcp(segment),
+        }
+    }
+
+    fn ack(flow: u32, number: u32) -> Packet {
+        segment(flow, Segment { ack: SeqNumber(number), flags: Flags::ACK, ..Segment::default() })
+    }
+
+    fn data(flow: u32, number: u32) -> Packet {
+        segment(
+            flow,
+            Segment { ack: SeqNumber(number), flags: Flags::ACK, payload_len: 100, ..Segment::default() },
+        )
+    }
+
+    fn tcp(packet: &Packet) -> Segment {
+        let Transport::Tcp(segment) = packet.transport else { unreachable!("only TCP was queued") };
+        segment
+    }
+
+    /// Queues `packets` behind `filter` and takes out what is left.
+    fn through(filter: AckFilter, discipline: Discipline, packets: &[Packet]) -> Vec<Packet> {
+        let mut queue = Queue::new(QueueConfig { limit: QueueLimit::default(), discipline });
+        for packet in packets {
+            let Some(packet) = filter.replace(&mut queue, *packet) else { continue };
+            let ack = filter.ack_of(&packet);
+            queue.push(Instant::ZERO, packet, &mut |_| panic!("there is room"));
+            if let Some(ack) = ack {
+                filter.thin(&mut queue, ack);
+            }
+        }
+        let mut left = Vec::new();
+        while queue.front(Instant::ZERO, &mut |_| panic!("nothing is late")).is_some() {
+            left.extend(queue.pop().map(|queued| queued.payload));
+        }
+        left
+    }
+
+    /// Flow, acknowledgment number and payload of what is left in a drop-tail queue.
+    fn left(filter: AckFilter, packets: &[Packet]) -> Vec<(u32, u32, u32)> {
+        let left = through(filter, Discipline::DropTail, packets);
+        left.iter().map(|packet| (packet.flow.0, tcp(packet).ack.0, tcp(packet).payload_len)).collect()
+    }
+
+    #[test]
+    fn cake_keeps_two_acks_of_a_flow_and_aggressively_one() {
+        let acks = [ack(1, 100), ack(1, 200), data(1, 200), ack(2, 7), ack(1, 300), ack(1, 400)];
+        assert_eq!(left(AckFilter::Cake, &acks), [(1, 200, 100), (2, 7, 0), (1, 300, 0), (1, 400, 0)]);
+        assert_eq!(left(AckFilter::CakeAggressive, &acks), [(1, 200, 100), (2, 7, 0), (1, 400, 0)]);
+        assert_eq!(left(AckFilter::Off, &acks).len(), 6);
+    }
+
+    #[test]
+    fn cake_keeps_duplicates_until_a_later_number() {
+        let acks = [ack(1, 100), ack(1, 100), ack(1, 100), ack(1, 100)];
+        assert_eq!(left(AckFilter::CakeAggressive, &acks).len(), 4);
+        let repaired = [&acks[..], &[ack(1, 900)]].concat();
+        assert_eq!(left(AckFilter::CakeAggressive, &repaired).len(), 4, "one goes per ACK that comes");
+    }
+
+    #[test]
+    fn a_new_ack_takes_the_place_of_the_last_of_its_flow() {
+        let acks = [ack(1, 100), ack(2, 7), ack(1, 200), ack(2, 7), ack(2, 9)];
+        assert_eq!(left(AckFilter::Replace, &acks), [(1, 200, 0), (2, 7, 0), (2, 9, 0)]);
+    }
+
+    #[test]
+    fn nothing_overtakes_what_waits_behind() {
+        let sack = SackBlocks::EMPTY;
+        let mut sacking = tcp(&ack(1, 200));
+        sacking.sack = sack;
+        sacking.sack.push(SackRange { start: SeqNumber(300), end: SeqNumber(400) });
+        let acks = [ack(1, 100), segment(1, sacking), ack(1, 300)];
+        assert_eq!(left(AckFilter::Replace, &acks), [(1, 100, 0), (1, 200, 0), (1, 300, 0)]);
+        assert_eq!(left(AckFilter::Replace, &[ack(1, 100), data(1, 100), ack(1, 200)]).len(), 3);
+    }
+
+    /// What a sender of one flow knows after `packets`: the highest number, what is SACKed above it, how often
+    /// the same number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it saw ECE, and the reports
+    /// of duplicate segments.
+    fn learnt(packets: &[Packet], flow: u32) -> impl PartialEq + std::fmt::Debug {
+        let mut ack = SeqNumber(0);
+        let (mut repeats, mut window, mut stamps, mut ecn, mut duplicates) =
+            (0, 0, None, Flags::NONE, Vec::new());
+        let mut sacked = [false; 64];
+        let of_flow = packets.iter().filter(|packet| packet.flow.0 == flow).map(tcp);
+        for segment in of_flow {
+            if segment.ack.after(ack) {
+                (ack, repeats) = (segment.ack, 0);
+            } else if segment.payload_len == 0 && segment.sack.is_empty() {
+                repeats += u32::from(segment.ack == ack);
+            }
+            if segment.ack == ack && tells_of_a_gap(&segment) {
+                repeats = 0;
+            }
+            if segment.ack == ack {
+                window = segment.window;
+            }
+            stamps = stamps.max(segment.timestamps.map(|stamps| (stamps.value, stamps.echo_reply)));
+            ecn |= segment.flags;
+            for (place, block) in segment.sack.as_slice().iter().enumerate() {
+                if place == 0 && block.start.before(segment.ack) {
+                    duplicates.push(*block);
+                }
+                (block.start.0..block.end.0).for_each(|octet| sacked[octet as usize] = true);
+            }
+        }
+        sacked[..ack.0 as usize].fill(true);
+        (ack, repeats, window, stamps, ecn, duplicates, sacked)
+    }
+
+    /// True where its first block is one that arrived out of order, not one that arrived twice.
+    fn tells_of_a_gap(segment: &Segment) -> bool {
+        match segment.sack.as_slice() {
+            [first, second, ..] if second.start.before_eq(first.start) && first.end.before_eq(second.end) => {
+                false
+            }
+            [first, ..] => !first.start.before(segment.ack),
+            [] => false,
+        }
+    }
+
+    /// Flow, half a step of the number, window, kind, SACK blocks by start and length, ECE.
+    type Step = (u32, u32, u16, u32, Vec<(u32, u32)>, bool);
+
+    fn any_packet() -> impl Strategy<Value = Step> {
+        let blocks = proptest::collection::vec((0_u32..40, 1_u32..8), 0..3);
+        (0_u32..2, 0_u32..6, 0_u16..3, 0_u32..10, blocks, proptest::bool::weighted(0.1))
+    }
+
+    /// A stream of ACKs as a receiver might send them: numbers and clocks do not fall.
+    fn stream(steps: Vec<Step>) -> Vec<Packet> {
+        let (mut numbers, mut clock) = ([1_u32; 2], 0);
+        let make = |(flow, step, window, kind, blocks, echo): Step| {
+            let number = &mut numbers[flow as usize];
+            *number = (*number + step / 2).min(40);
+            clock += 1;
+            let mut sack = SackBlocks::EMPTY;
+            for (start, len) in blocks.iter().filter(|_| kind < 4) {
+                sack.push(SackRange { start: SeqNumber(*start), end: SeqNumber(start + len) });
+            }
+            let segment_of = Segment {
+                ack: SeqNumber(*number),
+                window,
+                flags: if echo { Flags::ACK | Flags::ECE } else { Flags::ACK },
+                payload_len: if kind == 9 { 3 } else { 0 },
+                timestamps: Some(Timestamps { value: clock / 3, echo_reply: clock / 4 }),
+                sack,
+                ..Segment::default()
+            };
+            segment(flow, segment_of)
+        };
+        steps.into_iter().map(make).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn filtering_never_changes_what_the_sender_finally_learns(
+            steps in proptest::collection::vec(any_packet(), 1..60),
+            discipline in prop_oneof![
+                Just(Discipline::DropTail),
+                Just(Discipline::CoDel(CoDelConfig::INTERNET)),
+                Just(Discipline::FqCoDel(FqCoDelConfig::MAC80211)),
+            ],
+        ) {
+            let packets = stream(steps);
+            for filter in [AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace] {
+                let left = through(filter, discipline, &packets);
+                for flow in 0..2 {
+                    let (all, some) = (learnt(&packets, flow), learnt(&left, flow));
+                    prop_assert!(all == some, "{:?} of flow {}: {:?}, not {:?}", filter, flow, some, all);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A driver that holds pure TCP ACKs back in front of its queue, so that a later one takes their place.
+
+use tacit_proto::tcp::AckInfo;
+use tacit_proto::units::{Duration, Instant};
+
+use crate::payload::Payload;
+
+/// Flows that a driver tells apart; what is beyond goes through as it is.
+const MAX_FLOWS: usize = 64;
+
+/// How long ACKs are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckHoldConfig {
+    /// One in so many goes on.
+    pub ratio: u32,
+    /// And none waits longer.
+    pub delay: Duration,
+}
+
+impl AckHoldConfig {
+    /// In the middle of what drivers do: one in 3 to 15, 5 to 10 ms.
+    pub const USUAL: Self = Self { ratio: 8, delay: Duration::from_millis(5) };
+}
+
+/// Holds plain pure ACKs, one per flow: the next that [covers](AckInfo::covers) it takes its place. Whatever
+/// else the flow sends passes at once, behind what was held.
+///
+/// Drivers let ACKs with options pass, which is all of them where timestamps are on; here only those with
+/// SACK blocks do. And drivers look into IPv4 alone.
+#[derive(Clone, Debug)]
+pub struct AckHold<P> {
+    config: AckHoldConfig,
+    flows: Vec<Flow<P>>,
+    dropped: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    hash: u64,
+    last: AckInfo,
+    /// Held since one went on.
+    count: u32,
+    held: Option<(Instant, P)>,
+}
+
+impl<P: Payload> AckHold<P> {
+    /// One that holds nothing.
+    pub fn new(config: AckHoldConfig) -> Self {
+        Self { config, flows: Vec::new(), dropped: 0 }
+    }
+
+    /// The host sends `packet`; what is to be queued now is handed to `pass`, in order.
+    pub fn offer(&mut self, now: Instant, packet: P, pass: &mut impl FnMut(P)) {
+        let hash = packet.flow_hash();
+        let ack = packet.ack_info().filter(AckInfo::is_plain);
+        let place = self.flows.iter().position(|flow| flow.hash == hash);
+        let (flow, ack) = match (place, ack) {
+            (Some(place), Some(ack)) => (&mut self.flows[place], ack),
+            (Some(place), None) => {
+                self.flows[place].release(pass);
+                return pass(packet);
+            }
+            (None, Some(last)) if self.flows.len() < MAX_FLOWS => {
+                self.flows.push(Flow { hash, last, count: 0, held: None });
+                return pass(packet);
+            }
+            (None, _) => return pass(packet),
+        };
+        let advances = ack.ack.after(flow.last.ack) && ack.covers(&flow.last);
+        flow.last = ack;
+        if !advances {
+            flow.release(pass);
+            return pass(packet);
+        }
+        flow.count += 1;
+        let due = flow.held.take().map(|(due, _)| due);
+        self.dropped += u64::from(due.is_some());
+        if flow.count < self.config.ratio {
+            flow.held = Some((due.unwrap_or(now + self.config.delay), packet));
+        } else {
+            flow.count = 0;
+            pass(packet);
+        }
+    }
+
+    /// When the next held ACK has waited for too long.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.flows.iter().filter_map(|flow| flow.held.as_ref().map(|(due, _)| *due)).min()
+    }
+
+    /// Lets go what has waited for too long by `now`.
+    pub fn handle_timeout(&mut self, now: Instant, pass: &mut impl FnMut(P)) {
+        for flow in &mut self.flows {
+            if flow.held.as_ref().is_some_and(|(due, _)| *due <= now) {
+                flow.release(pass);
+            }
+        }
+    }
+
+    /// ACKs that another took the place of, since the start.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl<P> Flow<P> {
+    fn release(&mut self, pass: &mut impl FnMut(P)) {
+        self.count = 0;
+        if let Some((_, held)) = self.held.take() {
+            pass(held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::packet::{IpHeader, Packet, Transport};
+    use tacit_proto::tcp::{Flags, Segment};
+    use tacit_proto::units::{FlowId, HostId, SeqNumber};
+
+    use super::*;
+
+    fn packet(flow: u32, number: u32, payload_len: u32) -> Packet {
+        let segment =
+            Segment { ack: SeqNumber(number), flags: Flags::ACK, payload_len, ..Segment::default() };
+        Packet {
+            flow: FlowId(flow),
+            source: HostId(0),
+            destination: HostId(1),
+            ip: IpHeader::default(),
+            transport: Transport::Tcp(segment),
+        }
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn number(packet: &Packet) -> u32 {
+        let Transport::Tcp(segment) = packet.transport else { unreachable!("only TCP was offered") };
+        segment.ack.0
+    }
+
+    /// Offers packets (flow, number, payload) at once; returns the numbers of those that pass.
+    fn offer(hold: &mut AckHold<Packet>, packets: &[(u32, u32, u32)]) -> Vec<u32> {
+        let mut passed = Vec::new();
+        for (flow, number_of, payload_len) in packets {
+            hold.offer(at(0), packet(*flow, *number_of, *payload_len), &mut |packet| {
+                passed.push(number(&packet));
+            });
+        }
+        passed
+    }
+
+    fn hold(ratio: u32) -> AckHold<Packet> {
+        AckHold::new(AckHoldConfig { ratio, delay: Duration::from_millis(5) })
+    }
+
+    #[test]
+    fn one_in_three_passes_and_says_it_all() {
+        let mut hold = hold(3);
+        // The first tells where the flow stands.
+        let acks = [(1, 100, 0), (1, 200, 0), (1, 300, 0), (2, 7, 0), (1, 400, 0), (1, 500, 0)];
+        assert_eq!(offer(&mut hold, &acks), [100, 7, 400]);
+        assert_eq!(hold.dropped(), 2);
+    }
+
+    #[test]
+    fn duplicates_and_data_pass_behind_what_was_held() {
+        assert_eq!(offer(&mut hold(9), &[(1, 100, 0), (1, 200, 0), (1, 200, 0)]), [100, 200, 200]);
+        assert_eq!(offer(&mut hold(9), &[(1, 100, 0), (1, 200, 0), (1, 200, 50)]), [100, 200, 200]);
+    }
+
+    #[test]
+    fn a_held_ack_goes_after_the_delay() {
+        let mut hold = hold(9);
+        assert_eq!(offer(&mut hold, &[(1, 100, 0), (1, 200, 0), (1, 300, 0)]), [100]);
+        assert_eq!(hold.poll_timeout(), Some(at(5)), "counted from the first that was held");
+        let mut passed = Vec::new();
+        hold.handle_timeout(at(4), &mut |packet| passed.push(number(&packet)));
+        hold.handle_timeout(at(5), &mut |packet| passed.push(number(&packet)));
+        assert_eq!((passed, hold.poll_timeout()), (vec![300], None));
+    }
+}

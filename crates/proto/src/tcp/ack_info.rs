@@ -1,0 +1,147 @@
+//! What a pure ACK says, for queues that drop those of which a later one says it all.
+
+use super::segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+use crate::units::SeqNumber;
+
+/// What a segment says that does nothing but acknowledge: no payload, no flag but ACK, ECE and CWR, and no
+/// option but timestamps and SACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckInfo {
+    /// Next octet expected.
+    pub ack: SeqNumber,
+    /// ACK, and perhaps ECE and CWR.
+    pub flags: Flags,
+    /// Timestamps option.
+    pub timestamps: Option<Timestamps>,
+    /// SACK option.
+    pub sack: SackBlocks,
+}
+
+impl AckInfo {
+    /// Flags that mean more than an acknowledgment.
+    const OTHER: Flags = Flags(!(Flags::ACK.0 | Flags::ECE.0 | Flags::CWR.0));
+
+    /// What `segment` says; `None` where it does more than acknowledge.
+    pub fn of(segment: &Segment) -> Option<Self> {
+        let Segment { ack, flags, timestamps, sack, .. } = *segment;
+        let pure = segment.payload_len == 0 && flags.contains(Flags::ACK) && !flags.intersects(Self::OTHER);
+        pure.then_some(Self { ack, flags, timestamps, sack })
+    }
+
+    /// True when it says nothing but a number: no flag but ACK, no SACK block.
+    pub fn is_plain(&self) -> bool {
+        self.flags == Flags::ACK && self.sack.is_empty()
+    }
+
+    /// True when a sender that got both, `older` first, knows no more than one that got this one alone.
+    ///
+    /// The rule is that of CAKE's filter (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)): a higher number, or
+    /// the same with more SACKed; everything that `older` SACKs acknowledged or SACKed; the same ECE and CWR;
+    /// timestamps that do not go back. The same number with nothing new is a duplicate ACK, or a window update,
+    /// and counts (RFC 5681 section 2). Stricter than CAKE: what reports a duplicate segment (RFC 2883) is
+    /// covered by nothing and covers no duplicate ACK, and flags must agree whichever other ACKs wait.
+    pub fn covers(&self, older: &Self) -> bool {
+        let sacks_more = !self.reports_duplicate() && !older.sacks_all_of(self);
+        let more = self.ack.after(older.ack) || self.ack == older.ack && sacks_more;
+        more && self.flags == older.flags
+            && self.timestamps_follow(older)
+            && !older.reports_duplicate()
+            && self.sacks_all_of(older)
+    }
+
+    /// True when each block of `other` is acknowledged or within a block of this one.
+    fn sacks_all_of(&self, other: &Self) -> bool {
+        let within = |block: &SackRange, outer: &SackRange| {
+            outer.start.before_eq(block.start) && block.end.before_eq(outer.end)
+        };
+        other.sack.as_slice().iter().all(|block| {
+            block.end.before_eq(self.ack) || self.sack.as_slice().iter().any(|outer| within(block, outer))
+        })
+    }
+
+    /// RFC 2883 section 4: the first block lies below the acknowledgment, or within the second.
+    fn reports_duplicate(&self) -> bool {
+        match self.sack.as_slice() {
+            [first, ..] if first.start.before(self.ack) => true,
+            [first, second, ..] => second.start.before_eq(first.start) && first.end.before_eq(second.end),
+            _ => false,
+        }
+    }
+
+    fn timestamps_follow(&self, older: &Self) -> bool {
+        let follows = |new: u32, old: u32| SeqNumber(old).before_eq(SeqNumber(new));
+        match (self.timestamps, older.timestamps) {
+            (None, None) => true,
+            (Some(new), Some(old)) => {
+                follows(new.value, old.value) && follows(new.echo_reply, old.echo_reply)
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(number: u32, blocks: &[(u32, u32)]) -> AckInfo {
+        let mut sack = SackBlocks::EMPTY;
+        for (start, end) in blocks {
+            assert!(sack.push(SackRange { start: SeqNumber(*start), end: SeqNumber(*end) }));
+        }
+        let timestamps = Some(Timestamps { value: 5, echo_reply: 4 });
+        AckInfo { ack: SeqNumber(number), flags: Flags::ACK, timestamps, sack }
+    }
+
+    #[test]
+    fn a_later_number_covers_an_earlier_one_even_around_the_circle() {
+        assert!(ack(300, &[]).covers(&ack(200, &[])));
+        assert!(!ack(200, &[]).covers(&ack(300, &[])));
+        assert!(ack(10, &[]).covers(&ack(u32::MAX - 10, &[])));
+    }
+
+    #[test]
+    fn a_duplicate_is_covered_only_by_one_that_sacks_more() {
+        assert!(!ack(200, &[]).covers(&ack(200, &[])));
+        assert!(!ack(200, &[(300, 400)]).covers(&ack(200, &[(300, 400)])));
+        assert!(ack(200, &[(300, 500)]).covers(&ack(200, &[(300, 400)])));
+        assert!(ack(200, &[(300, 400)]).covers(&ack(200, &[])));
+        assert!(!ack(200, &[(600, 700)]).covers(&ack(200, &[(300, 400)])));
+    }
+
+    #[test]
+    fn a_later_number_does_not_cover_blocks_it_does_not_repeat() {
+        assert!(ack(400, &[]).covers(&ack(200, &[(300, 400)])));
+        assert!(!ack(300, &[]).covers(&ack(200, &[(300, 400)])));
+        assert!(ack(300, &[(300, 500), (600, 700)]).covers(&ack(200, &[(600, 700), (400, 450)])));
+    }
+
+    #[test]
+    fn news_of_a_duplicate_segment_is_covered_by_nothing() {
+        assert!(!ack(900, &[]).covers(&ack(200, &[(100, 200)])));
+        assert!(!ack(900, &[]).covers(&ack(200, &[(300, 350), (300, 400)])));
+    }
+
+    #[test]
+    fn flags_and_clocks_must_agree() {
+        let (old, new) = (ack(200, &[]), ack(300, &[]));
+        let echo = AckInfo { flags: Flags::ACK | Flags::ECE, ..old };
+        assert!(!new.covers(&echo) && !echo.is_plain());
+        assert!(AckInfo { flags: echo.flags, ..new }.covers(&echo));
+        let stamped = |value| AckInfo { timestamps: Some(Timestamps { value, echo_reply: 4 }), ..old };
+        assert!(!new.covers(&stamped(6)));
+        assert!(new.covers(&stamped(3)));
+        assert!(!new.covers(&AckInfo { timestamps: None, ..old }));
+    }
+
+    #[test]
+    fn whatever_does_more_than_acknowledge_is_no_ack() {
+        let pure = Segment { flags: Flags::ACK, ..Segment::default() };
+        assert!(AckInfo::of(&pure).is_some());
+        assert!(AckInfo::of(&Segment { payload_len: 1, ..pure }).is_none());
+        for other in [Flags::SYN, Flags::FIN, Flags::RST, Flags::PSH, Flags::URG] {
+            assert!(AckInfo::of(&Segment { flags: Flags::ACK | other, ..pure }).is_none());
+        }
+        assert!(AckInfo::of(&Segment { flags: Flags::NONE, ..pure }).is_none());
+    }
+}

@@ -1,0 +1,209 @@
+//! Random chains of links under random flows: whatever they do to packets, no packet is made or lost unseen,
+//! files arrive whole, and equal worlds are equal.
+//!
+//! A failure names its seed; `random_setup(seed)` is the world.
+#![allow(clippy::unwrap_used, reason = "in tests")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use tacit_link::cellular::Trace;
+use tacit_link::loss::Loss;
+use tacit_link::queue::{AckFilter, AckHoldConfig, QueueLimit};
+use tacit_link::random::Stream;
+use tacit_link::wifi::AccessCategory;
+use tacit_link::wifi::phy::Standard;
+use tacit_link::wired::{
+    Distribution, Impairments, Jitter, Order, Overflow, PipeConfig, RateScript, Reordering, Service,
+};
+use tacit_proto::packet::IpVersion;
+use tacit_proto::tcp::{self, AckPolicy};
+use tacit_proto::udp::ReportAfter;
+use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
+use tacit_sim::setup::{FlowSetup, Setup, Traffic, WiredSetup};
+use tacit_sim::{Outcome, run};
+
+/// Octets of each file.
+const FILE: Bytes = Bytes(150_000);
+
+fn pick<T: Clone>(draw: &mut Stream, choices: &[T]) -> T {
+    choices[draw.up_to(choices.len() as u32 - 1) as usize].clone()
+}
+
+fn millis(draw: &mut Stream, most: u32) -> Duration {
+    Duration::from_micros(u64::from(draw.up_to(most * 1_000)))
+}
+
+fn percent(draw: &mut Stream, most: u32) -> Ratio {
+    Ratio::from_parts_per_billion(draw.up_to(most * 10_000_000)).unwrap()
+}
+
+fn random_service(draw: &mut Stream) -> Service {
+    let rate = |draw: &mut Stream| BitRate::from_mbps(u64::from(pick(draw, &[2_u32, 10, 100])));
+    match draw.up_to(3) {
+        0 => {
+            let mut at = Instant::ZERO;
+            let changes = (0..draw.up_to(6)).map(|_| {
+                at += Duration::from_millis(u64::from(1 + draw.up_to(800)));
+                (at, (draw.up_to(3) > 0).then(|| rate(draw)))
+            });
+            let mut changes: Vec<_> = changes.collect();
+            changes.push((at + Duration::from_millis(50), Some(rate(draw))));
+            Service::Script(RateScript::new(rate(draw), changes).unwrap())
+        }
+        1 => {
+            let (period, most) = (100 + draw.up_to(2_000), 1 + draw.up_to(2));
+            let per_millisecond = (1..=period).flat_map(|ms| {
+                let count = if ms == period { 1 } else { draw.up_to(most) };
+                (0..count).map(move |_| ms)
+            });
+            Service::Trace(Arc::new(Trace::new(per_millisecond.collect()).unwrap()))
+        }
+        _ => Service::Rate(rate(draw)),
+    }
+}
+
+fn random_impairments(draw: &mut Stream) -> Impairments {
+    let spread = millis(draw, 30);
+    let distribution = pick(draw, &[Distribution::Uniform(spread), Distribution::Normal(spread)]);
+    let jitter = Jitter { distribution, order: pick(draw, &[Order::Kept, Order::Free]) };
+    let reordering = Reordering {
+        chance: percent(draw, 5),
+        packets: pick(draw, &[None, Some(1), Some(3), Some(20)]),
+        delay: Duration::from_nanos(1) + millis(draw, 50),
+    };
+    Impairments {
+        jitter: (draw.up_to(2) == 0).then_some(jitter),
+        reordering: (draw.up_to(2) == 0).then_some(reordering),
+        duplication: if draw.up_to(2) == 0 { percent(draw, 10) } else { Ratio::ZERO },
+    }
+}
+
+fn random_pipe(draw: &mut Stream) -> PipeConfig {
+    PipeConfig {
+        service: random_service(draw),
+        delay: millis(draw, 40),
+        queue: QueueLimit {
+            packets: pick(draw, &[Some(20), Some(200), None]),
+            bytes: pick(draw, &[Some(Bytes(30_000)), None]),
+        },
+        overflow: pick(draw, &[Overflow::DropTail, Overflow::DropHead]),
+        ack_filter: pick(
+            draw,
+            &[AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace],
+        ),
+        loss: if draw.up_to(1) == 0 { Loss::Bernoulli(percent(draw, 1)) } else { Loss::None },
+        impairments: if draw.up_to(1) == 0 { random_impairments(draw) } else { Impairments::NONE },
+    }
+}
+
+fn random_traffic(draw: &mut Stream) -> Traffic {
+    let ack_policy = AckPolicy::every(pick(draw, &[1, 2, 8]));
+    let config = tcp::Config {
+        ip: pick(draw, &[IpVersion::V4, IpVersion::V6]),
+        ack_policy,
+        timestamps: draw.up_to(3) > 0,
+        sack: draw.up_to(3) > 0,
+        ..tcp::Config::default()
+    };
+    match draw.up_to(5) {
+        0 => Traffic::Udp {
+            ip: IpVersion::V4,
+            payload: Bytes(u64::from(100 + draw.up_to(1_300))),
+            rate: Some(BitRate::from_kbps(300)),
+            report_after: pick(draw, &[None, Some(ReportAfter::Time(Duration::from_millis(20)))]),
+        },
+        _ => Traffic::Tcp { config, size: Some(FILE) },
+    }
+}
+
+/// One to four links in a row, perhaps with a basic service set behind them.
+fn random_setup(seed: u64) -> Setup {
+    let draw = &mut Stream::new(seed, "swarm of links");
+    let mut setup = wlan(Standard::N, 150, 1 + draw.up_to(2), &bulk(tcp::Config::default()));
+    let set = &mut setup.bss[0];
+    let filters = [AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace];
+    (set.config.ap_ack_filter, set.config.station_ack_filter) = (pick(draw, &filters), pick(draw, &filters));
+    set.ack_hold = pick(draw, &[None, Some(AckHoldConfig::USUAL)]);
+    let mut ends: Vec<HostId> = set.clients.clone();
+    if draw.up_to(2) == 0 {
+        setup.bss.clear();
+        ends = vec![AP];
+    }
+    setup.wired.clear();
+    let links = 1 + draw.up_to(3);
+    let mut at = SERVER;
+    for number in 1..=links {
+        let next = if number == links { AP } else { HostId(setup.hosts.len() as u32) };
+        if next != AP {
+            setup.hosts.push(format!("router-{number}"));
+        }
+        setup.wired.push(WiredSetup {
+            a: at,
+            b: next,
+            forward: random_pipe(draw),
+            backward: random_pipe(draw),
+        });
+        at = next;
+    }
+    let mut flow = |end: &HostId| {
+        let ends = if draw.up_to(1) == 0 { (SERVER, *end) } else { (*end, SERVER) };
+        let start = Instant::ZERO + millis(draw, 2_000);
+        let access_category = AccessCategory::BestEffort;
+        let traffic = random_traffic(draw);
+        FlowSetup { source: ends.0, sink: ends.1, start, stop: None, access_category, traffic }
+    };
+    setup.flows = ends.iter().flat_map(|end| [flow(end), flow(end)]).collect();
+    setup.duration = Duration::from_secs(120);
+    setup.measure_from = Instant::ZERO;
+    setup.sample_interval = Some(Duration::from_millis(100));
+    setup.seed = seed;
+    setup
+}
+
+fn outcome_of(seed: u64) -> Outcome {
+    run(&random_setup(seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
+}
+
+fn check(seed: u64) -> Outcome {
+    let setup = random_setup(seed);
+    let outcome = outcome_of(seed);
+    for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
+        match &flow.traffic {
+            Traffic::Tcp { .. } => {
+                assert_eq!(result.delivered_total, FILE, "seed {seed}: {} is not whole", result.flow);
+            }
+            Traffic::Udp { .. } => assert!(result.delivered_total > Bytes(0), "seed {seed}: {}", result.flow),
+        }
+    }
+    for pipe in &outcome.pipes {
+        let counters = &pipe.counters;
+        let gone = counters.dropped + counters.lost + counters.filtered_acks;
+        let left = counters.offered + counters.duplicated - counters.delivered - gone;
+        assert!(left < 1_000, "seed {seed}: {left} packets are still in {pipe:?}");
+    }
+    outcome
+}
+
+#[test]
+fn files_arrive_whole_over_two_hundred_random_chains() {
+    let seeds = std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
+    let mut counted = [0; 4];
+    for seed in 0..seeds {
+        for pipe in check(seed).pipes {
+            let counters = pipe.counters;
+            let seen = [counters.dropped, counters.lost, counters.duplicated, counters.filtered_acks];
+            counted.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
+        }
+    }
+    assert!(counted.iter().all(|sum| *sum > 100), "drops, losses, copies, filtered ACKs: {counted:?}");
+}
+
+#[test]
+fn equal_chains_make_equal_runs() {
+    for seed in 0..20 {
+        assert_eq!(outcome_of(seed).digest, outcome_of(seed).digest, "seed {seed}");
+    }
+}
