@@ -7,7 +7,8 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Format, Mode, Standard};
 use tacit_link::wifi::{
-    AirtimeUse, AmsduLimit, Bss, BssConfig, Decibels, Delivery, Protection, StationConfig, StationId,
+    AirtimeUse, AmsduLimit, Bss, BssConfig, Decibels, Delivery, Protection, RateControl, StationConfig,
+    StationId,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -123,6 +124,40 @@ impl Harness {
 
 fn scripted(losses: impl IntoIterator<Item = u64>) -> Loss {
     Loss::Scripted(losses.into_iter().collect())
+}
+
+/// Packets of a saturated download that arrive in `span` at `snr_db`.
+fn delivered_at(snr_db: i32, mbps: u64, rate_control: RateControl, span: Duration) -> usize {
+    let mut c = config(Standard::N, mbps);
+    c.rate_control = rate_control;
+    c.stations[0].snr = Some(Decibels::from_millis(snr_db * 1_000));
+    let mut h = Harness::new(c);
+    let settle = Duration::from_secs(1);
+    let mut arrived = 0;
+    while h.now < Instant::ZERO + settle + span {
+        while h.bss.queued(AP, CLIENT) < 128 {
+            h.bss.enqueue(h.now, AP, CLIENT, Numbered(0));
+        }
+        h.now = h.bss.poll_timeout().unwrap();
+        h.bss.handle_timeout(h.now);
+        while h.bss.poll_deliver().is_some() {
+            arrived += usize::from(h.now > Instant::ZERO + settle);
+        }
+        while h.bss.poll_drained().is_some() || h.bss.poll_air().is_some() {}
+    }
+    arrived
+}
+
+#[test]
+fn minstrel_finds_the_rate_that_carries_most() {
+    for snr_db in [8, 16, 24, 32] {
+        let span = Duration::from_secs(2);
+        let fixed = |mbps| delivered_at(snr_db, mbps, RateControl::Fixed, span);
+        let best = [15, 30, 45, 60, 90, 120, 135, 150].map(fixed).into_iter().max().unwrap();
+        let found = delivered_at(snr_db, 150, RateControl::Minstrel, span);
+        println!("{snr_db} dB: {found} packets, {best} at the best fixed rate");
+        assert!(found as f64 > 0.9 * best as f64, "{snr_db} dB: {found} of {best}");
+    }
 }
 
 #[test]

@@ -9,13 +9,12 @@ mod common;
 mod swarm_programs;
 
 use common::*;
-use tacit_link::loss::Loss;
-use tacit_link::queue::{QueueConfig, QueueLimit};
+use tacit_link::loss::{GilbertElliott, Loss};
+use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
 use tacit_link::random::Stream;
-use tacit_link::wifi::Decibels;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
-use tacit_link::wifi::{AmsduLimit, Protection};
+use tacit_link::wifi::{AccessCategory, AmsduLimit, Decibels, Protection, RateControl, StationId};
 use tacit_link::wired::Service;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
@@ -155,6 +154,7 @@ fn random_setup(seed: u64) -> Setup {
     }
     add_joins(&mut setup, seed);
     add_phys(&mut setup, seed);
+    add_breadth(&mut setup, seed);
     setup
 }
 
@@ -229,6 +229,72 @@ fn add_joins(setup: &mut Setup, seed: u64) {
     }
 }
 
+/// Access categories, queue disciplines, losses in bursts and hidden stations in some worlds. Draws of its
+/// own.
+fn add_breadth(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm breadth");
+    let config = &mut setup.bss[0].config;
+    let has_edca = config.standard.phy().aggregation.is_some();
+    for station in &mut config.stations {
+        for queue in [&mut station.downlink_queue, &mut station.uplink_queue] {
+            queue.discipline = match draw.up_to(7) {
+                0 => Discipline::CoDel(CoDelConfig::INTERNET),
+                1 => Discipline::CoDel(CoDelConfig::MAC80211),
+                2 => Discipline::FqCoDel(FqCoDelConfig::MAC80211),
+                3 => {
+                    Discipline::FqCoDel(FqCoDelConfig { flows: 2, quantum: 1_514, ..FqCoDelConfig::MAC80211 })
+                }
+                _ => Discipline::DropTail,
+            };
+        }
+        for loss in [&mut station.downlink_loss, &mut station.uplink_loss, &mut station.link_ack_loss] {
+            if draw.up_to(9) == 0 {
+                let share = |percent| Ratio::from_fraction(f64::from(percent) / 100.0).unwrap();
+                *loss = Loss::GilbertElliott(GilbertElliott {
+                    good: share(draw.up_to(2)),
+                    bad: share(draw.up_to(100)),
+                    good_to_bad: share(draw.up_to(5)),
+                    bad_to_good: share(1 + draw.up_to(30)),
+                });
+            }
+        }
+    }
+    if draw.up_to(3) == 0 {
+        config.rate_control = RateControl::Minstrel;
+    }
+    let clients = config.stations.len() as u32;
+    if clients > 1 && draw.up_to(5) == 0 {
+        let pair = |draw: &mut Stream| {
+            let one = 1 + draw.up_to(clients - 1);
+            let other = 1 + (one + draw.up_to(clients - 2)) % clients;
+            (StationId(one as u16), StationId(other as u16))
+        };
+        config.hidden = (0..=draw.up_to(3)).map(|_| pair(draw)).collect();
+    }
+    if has_edca && draw.up_to(3) == 0 {
+        config.categories = AccessCategory::ALL.to_vec();
+        for flow in &mut setup.flows {
+            flow.access_category = pick(draw, &AccessCategory::ALL);
+        }
+    }
+}
+
+/// True where a flow may have to wait for long: behind more urgent ones, under those it does not hear, while
+/// rates are tried, or in a burst of losses.
+fn may_starve(setup: &Setup) -> bool {
+    let config = &setup.bss[0].config;
+    let in_bursts = |loss: &Loss| matches!(loss, Loss::GilbertElliott(_));
+    let bursts = config.stations.iter().any(|station| {
+        in_bursts(&station.downlink_loss)
+            || in_bursts(&station.uplink_loss)
+            || in_bursts(&station.link_ack_loss)
+    });
+    config.rate_control != RateControl::Fixed
+        || config.categories.len() > 1
+        || !config.hidden.is_empty()
+        || bursts
+}
+
 /// True when nothing was lost but in collisions, and nothing dropped.
 fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
     let quiet = |loss: &Loss| *loss == Loss::None;
@@ -276,6 +342,7 @@ fn check(seed: u64) {
     let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     // Queues that one saturating sender keeps full may starve others: that is the network's doing.
     let starved = too_noisy(&setup)
+        || may_starve(&setup)
         || setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { rate: None, .. }));
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         let Traffic::Tcp { size, .. } = &flow.traffic else { continue };
@@ -328,6 +395,7 @@ fn lossless_setup(seed: u64) -> Setup {
         (station.downlink_queue, station.uplink_queue) = (QueueConfig::default(), QueueConfig::default());
         (station.snr, station.away) = (None, None);
     }
+    set.config.hidden.clear();
     if set.hack.is_empty() {
         set.hack = vec![Some(hack::Config::default()); set.clients.len() + 1];
     }

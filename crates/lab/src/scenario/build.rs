@@ -155,6 +155,7 @@ impl Scenario {
         let config = BssConfig {
             variant: wifi.variant,
             categories: access_categories(flows),
+            rate_control: wifi.rate_control,
             hidden: self.hidden_pairs(wifi, clients),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,

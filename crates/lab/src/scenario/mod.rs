@@ -22,7 +22,7 @@ use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_link::wifi::{AccessCategory, AmsduLimit, Position, Propagation, Protection};
+use tacit_link::wifi::{AccessCategory, AmsduLimit, Position, Propagation, Protection, RateControl};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
@@ -113,6 +113,8 @@ pub struct Wifi {
     pub link_ack_error: Loss,
     /// How well clients and access point hear each other; `None` for perfectly.
     pub signal: Option<Signal>,
+    /// How the rate of data is chosen.
+    pub rate_control: RateControl,
     /// What distances mean.
     pub propagation: Propagation,
     /// Clients with positions hear each other from this power on, in dBm.

@@ -5,31 +5,24 @@
 
 use std::collections::VecDeque;
 
-use hdrhistogram::Histogram;
 use tacit_proto::hack::Nic;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::{AirFrame, StationId};
-use super::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
+use super::airtime::{AirtimeLedger, AirtimeUse};
+use super::build::build_stations;
 use super::category::AccessCategory;
-use super::config::{BssConfig, StationConfig};
-use super::counters::StationCounters;
+use super::config::BssConfig;
 use super::interrupt::Interrupt;
-use super::mac::access::{Contention, IdlePeriod};
+use super::mac::access::IdlePeriod;
 use super::mac::ack_hook::AckHook;
-use super::mac::aggregation::AggregationLimits;
-use super::mac::block_ack::{BlockAckRecipient, Recipient, WINDOW};
+use super::mac::block_ack::Recipient;
 use super::mac::exchange::{Exchange, Phase};
 use super::mac::hidden::Hearing;
-use super::mac::noise::Noise;
-use super::mac::originator::Originator;
 use super::mac::protection::Handshake;
-use super::mac::station::{Outgoing, Peer, Station};
+use super::mac::station::{Outgoing, Station};
 use super::phy::Phy;
-use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
-use crate::queue::QueueConfig;
-use crate::random::Stream;
 
 /// A packet passed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,7 +166,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// What `station` has for each category.
-    fn functions(&self, station: StationId) -> impl Iterator<Item = &Station<P>> {
+    pub(super) fn functions(&self, station: StationId) -> impl Iterator<Item = &Station<P>> {
         self.stations[self.station(station).index()..].iter().step_by(usize::from(self.station_count()))
     }
 
@@ -295,82 +288,6 @@ impl<P: Payload> Bss<P> {
         frame.transmitter = self.station(frame.transmitter);
         frame.receiver = frame.receiver.map(|receiver| self.station(receiver));
         Some(frame)
-    }
-
-    /// Where the time went, of the part of the measured window before `now`.
-    pub fn airtime(&self, now: Instant) -> Airtime {
-        let mut ledger = self.ledger.clone();
-        ledger.book(self.idle_use(), now);
-        ledger.airtime()
-    }
-
-    /// Until when [`Bss::airtime`] knows what the channel does: the end of what is on the air, at `now`
-    /// at the earliest.
-    pub fn airtime_until(&self, now: Instant) -> Instant {
-        self.ledger.booked_until().max(now)
-    }
-
-    /// What `station` spent of that time.
-    pub fn station_airtime(&self, station: StationId) -> StationAirtime {
-        let each = self.functions(station).map(|function| function.airtime);
-        each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
-    }
-
-    /// Channel accesses, collided ones counted once.
-    pub fn accesses(&self) -> u64 {
-        self.accesses
-    }
-
-    /// Accesses of two stations or more at once.
-    pub fn collisions(&self) -> u64 {
-        self.collisions
-    }
-
-    /// Counters of a station.
-    pub fn counters(&self, station: StationId) -> StationCounters {
-        let each = self.functions(station).map(|function| function.counters);
-        each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
-    }
-
-    /// Counters of a station in one category; of the first in use where `category` is not.
-    pub fn counters_in(&self, station: StationId, category: AccessCategory) -> StationCounters {
-        self.stations[self.function(station, category).index()].counters
-    }
-
-    /// Time from queueing to first transmission at a station, in microseconds.
-    pub fn queueing_delay_us(&self, station: StationId) -> Histogram<u64> {
-        let mut all = Histogram::new(2).expect("2 digits are within what the library allows");
-        for function in self.functions(station) {
-            all.add(&function.queueing_delay_us).expect("the histogram grows as needed");
-        }
-        all
-    }
-
-    /// Sum of the times from queueing to first transmission at a station: over a window, by Little's law,
-    /// the mean number of packets in its queues.
-    pub fn queueing_time(&self, station: StationId) -> Duration {
-        self.functions(station).map(|function| function.queueing_time).sum()
-    }
-
-    /// Most packets that waited at once in one queue of a station.
-    pub fn queue_peak(&self, station: StationId) -> usize {
-        let peers = self.functions(station).flat_map(|function| &function.peers);
-        peers.map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
-    }
-
-    /// Packets that the queues of a station marked instead of dropping them, since the start.
-    pub fn queue_marks(&self, station: StationId) -> u64 {
-        let peers = self.functions(station).flat_map(|function| &function.peers);
-        peers.map(|peer| peer.originator.queue().marks()).sum()
-    }
-
-    /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
-    pub fn ppdu_sizes(&self, station: StationId) -> Vec<u64> {
-        let mut sizes = vec![0; usize::from(WINDOW)];
-        for function in self.functions(station) {
-            sizes.iter_mut().zip(&function.ppdu_sizes).for_each(|(sum, more)| *sum += more);
-        }
-        sizes
     }
 
     /// Measuring starts: forgets queueing delays, queue lengths and sizes of PPDUs so far.
@@ -627,80 +544,6 @@ impl<P: Payload> Bss<P> {
         let waits = |id: &StationId| *id != newcomer && self.stations[id.index()].has_traffic();
         if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
-}
-
-fn build_stations<P: Payload>(
-    phy: &'static Phy,
-    config: &BssConfig,
-    seed: u64,
-    bss: &str,
-    names: &[&str],
-) -> Vec<Station<P>> {
-    let functions = config.categories.iter().zip(0..);
-    functions
-        .flat_map(|(category, place)| {
-            // The first category has the streams of a basic service set that knows no others.
-            let suffix = if place == 0 { String::new() } else { format!(" {}", category.name()) };
-            let first = place * names.len() as u16;
-            build_functions(
-                phy,
-                config,
-                *category,
-                first,
-                &|what| Stream::new(seed, &format!("{bss} {what}{suffix}")),
-                names,
-            )
-        })
-        .collect()
-}
-
-/// What each station has for one category; the access point's is number `first`.
-fn build_functions<P: Payload>(
-    phy: &'static Phy,
-    config: &BssConfig,
-    category: AccessCategory,
-    first: u16,
-    stream: &dyn Fn(String) -> Stream,
-    names: &[&str],
-) -> Vec<Station<P>> {
-    let edca = category.parameters(phy);
-    let txop_limit = earliest(config.txop_limit, edca.txop_limit);
-    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
-        let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
-        let guard = config.protection.longest(phy, &client.mode, &control);
-        let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
-        let limits =
-            AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.amsdu, txop_limit);
-        let recipient = if limits.window > 1 {
-            Recipient::Block(BlockAckRecipient::new())
-        } else {
-            Recipient::Immediate { last: None }
-        };
-        let noise =
-            client.snr.map(|snr| Noise::new(&client.mode, &control, snr, stream(format!("noise {link}"))));
-        let originator = Originator::new(client.mode, control, limits, queue);
-        let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
-            .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
-        let mut peer = Peer::new(id, originator, recipient, losses, noise);
-        peer.away = client.away;
-        peer
-    };
-    let access_point = StationId(first);
-    let station = |id, name: &str, peers| {
-        let contention = Contention::new(phy, &edca, stream(format!("backoff {name}")));
-        Station::new(id, access_point, category, contention, peers)
-    };
-    let clients = || config.stations.iter().zip(&names[1..]).zip(first + 1..);
-    let downlinks = clients().map(|((client, name), id)| {
-        peer(StationId(id), client, &client.downlink_loss, client.downlink_queue, &format!("to {name}"))
-    });
-    let mut stations = vec![station(access_point, names[0], downlinks.collect())];
-    stations.extend(clients().map(|((client, name), id)| {
-        let link = format!("from {name}");
-        let uplink = peer(access_point, client, &client.uplink_loss, client.uplink_queue, &link);
-        station(StationId(id), name, vec![uplink])
-    }));
-    stations
 }
 
 /// `time` in `parts` equal parts; what does not divide goes to the first.

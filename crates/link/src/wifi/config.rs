@@ -69,6 +69,17 @@ pub enum Protection {
     },
 }
 
+/// How stations choose the rate of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateControl {
+    /// That of [`StationConfig::mode`], always.
+    #[default]
+    Fixed,
+    /// By what gets through, between the modes of the width, guard interval and format of
+    /// [`StationConfig::mode`] with at most its streams.
+    Minstrel,
+}
+
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmsduLimit {
@@ -100,6 +111,8 @@ pub struct BssConfig {
     /// The access categories in use, each station having all of them; at least one, and best effort alone
     /// where the standard has no EDCA.
     pub categories: Vec<AccessCategory>,
+    /// How they choose the rate of data.
+    pub rate_control: RateControl,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
     pub hidden: Vec<(StationId, StationId)>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
@@ -144,6 +157,7 @@ impl BssConfig {
             variant: Variant::of(standard),
             stations,
             categories: vec![AccessCategory::BestEffort],
+            rate_control: RateControl::Fixed,
             hidden: Vec::new(),
             txop_limit: None,
             ampdu_mpdus: None,

@@ -3,6 +3,7 @@
 pub mod air;
 mod airtime;
 mod bss;
+mod build;
 mod category;
 mod config;
 mod counters;
@@ -11,12 +12,13 @@ mod interrupt;
 mod mac;
 pub mod phy;
 pub mod propagation;
+mod queries;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bss::{Bss, Delivery};
 pub use category::{AccessCategory, EdcaParameters};
-pub use config::{AmsduLimit, BssConfig, Protection, StationConfig};
+pub use config::{AmsduLimit, BssConfig, Protection, RateControl, StationConfig};
 pub use counters::StationCounters;
 pub use interrupt::Interrupt;
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

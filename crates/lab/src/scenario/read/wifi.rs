@@ -3,7 +3,7 @@
 use tacit_link::Loss;
 use tacit_link::wifi;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_link::wifi::{AmsduLimit, Protection};
+use tacit_link::wifi::{AmsduLimit, Protection, RateControl};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
@@ -233,6 +233,11 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         mpdu_error: mpdu_error(&section)?.unwrap_or_default(),
         link_ack_error: section.or("link-ack-error", Loss::None, loss)?,
         signal: signal::signal(&section)?,
+        rate_control: section.or(
+            "rate-control",
+            RateControl::Fixed,
+            one_of(&[("fixed", RateControl::Fixed), ("minstrel", RateControl::Minstrel)]),
+        )?,
         propagation: signal::propagation(&section, standard)?,
         carrier_sense_dbm: section.or("carrier-sense", CARRIER_SENSE_DBM, within(-120.0..=0.0, level_dbm))?,
         txop_limit: section.or(

@@ -60,6 +60,16 @@ impl AggregationLimits {
         }
     }
 
+    /// Most octets in a PPDU of several MPDUs; no more than 2^20, which no standard here passes.
+    pub fn longest(&self) -> u32 {
+        self.max_octets.min(1 << 20)
+    }
+
+    /// The same for a PPDU of one MPDU.
+    pub fn single(&self) -> Self {
+        Self { max_mpdus: 1, ..*self }
+    }
+
     /// Whether a PPDU of one MPDU has a delimiter too.
     pub const fn delimits_single(&self) -> bool {
         self.single_overhead > 0

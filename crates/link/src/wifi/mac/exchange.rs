@@ -220,6 +220,9 @@ impl<P: Payload> Bss<P> {
         }
         let len = exchange.response_len + self.appended.len() as u32;
         let peer = &mut to.peers[back];
+        if let (Some(noise), Outgoing::Data { plan, .. }) = (&mut peer.noise, &exchange.outgoing) {
+            noise.use_rate(plan.rate);
+        }
         let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
         (exchange, lost)
@@ -262,6 +265,9 @@ impl<P: Payload> Bss<P> {
         let mut left = plan.mpdus;
         let mut octets_before = 0;
         let delimited = sender.originator.is_delimited(plan);
+        if let Some(noise) = &mut sender.noise {
+            noise.use_rate(plan.rate);
+        }
         let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
         for mpdu in sender.originator.in_flight() {
             left -= 1;
@@ -330,6 +336,9 @@ impl<P: Payload> Bss<P> {
                 Some((start, bitmap)) => originator.block_acknowledged(start, bitmap, retry_limit, oldest),
                 None => originator.acknowledged(),
             };
+            if let Outgoing::Data { plan, .. } = &exchange.outgoing {
+                originator.report_rate(plan, settled);
+            }
             from.count_settled(settled);
             from.contention.succeeded();
             from.finish(exchange.outgoing.peer());
@@ -351,6 +360,9 @@ impl<P: Payload> Bss<P> {
         station.counters.missed_link_acks += 1;
         let peer = &mut station.peers[exchange.outgoing.peer()];
         let agreement = matches!(peer.recipient, Recipient::Block(_));
+        if let Outgoing::Data { plan, .. } = &exchange.outgoing {
+            peer.originator.report_rate(plan, Settled::default());
+        }
         let settled = match exchange.outgoing {
             Outgoing::Request { .. } => peer.originator.request_missed(retry_limit),
             Outgoing::Data { plan, .. } if plan.mpdus > 1 => {

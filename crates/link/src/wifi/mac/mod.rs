@@ -10,6 +10,7 @@ pub(crate) mod hidden;
 pub(crate) mod noise;
 pub(crate) mod originator;
 pub(crate) mod protection;
+pub(crate) mod rate_control;
 pub(crate) mod station;
 
 /// Sequence numbers count modulo 4096 (802.11-2020 clause 9.2.4.4.2).

@@ -12,12 +12,52 @@ use crate::wifi::propagation::Decibels;
 pub(crate) struct Noise {
     data: ErrorTable,
     control: ErrorTable,
+    /// Data and control tables of the other rates; the place of those in use holds the ones before.
+    others: Vec<(ErrorTable, ErrorTable)>,
+    rate: usize,
     stream: Stream,
 }
 
 impl Noise {
     pub fn new(data: &Mode, control: &Mode, snr: Decibels, stream: Stream) -> Self {
-        Self { data: ErrorTable::new(data, snr), control: ErrorTable::new(control, snr), stream }
+        Self {
+            data: ErrorTable::new(data, snr),
+            control: ErrorTable::new(control, snr),
+            others: Vec::new(),
+            rate: 0,
+            stream,
+        }
+    }
+
+    /// The same for a link whose rate changes between `rates`, data and control; it begins with the first.
+    ///
+    /// # Panics
+    /// Without a rate.
+    pub fn of_rates(rates: &[(Mode, Mode)], snr: Decibels, stream: Stream) -> Self {
+        let (data, control) = rates[0];
+        let tables =
+            rates.iter().map(|(data, control)| (ErrorTable::new(data, snr), ErrorTable::new(control, snr)));
+        Self { others: tables.collect(), ..Self::new(&data, &control, snr, stream) }
+    }
+
+    /// The next frames are of this rate, or answer one of it.
+    #[inline]
+    pub fn use_rate(&mut self, rate: usize) {
+        if rate != self.rate {
+            self.swap_rate(rate);
+        }
+    }
+
+    #[cold]
+    fn swap_rate(&mut self, rate: usize) {
+        let Self { data, control, others, .. } = self;
+        let swap = |entry: &mut (ErrorTable, ErrorTable), data: &mut ErrorTable, control: &mut ErrorTable| {
+            std::mem::swap(&mut entry.0, data);
+            std::mem::swap(&mut entry.1, control);
+        };
+        swap(&mut others[self.rate], data, control);
+        swap(&mut others[rate], data, control);
+        self.rate = rate;
     }
 
     /// True when the receiver does not understand the header of a data PPDU, hence nothing of it.

@@ -8,6 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;
 use super::block_ack::WINDOW;
+use super::rate_control::Minstrel;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{Queue, QueueConfig};
@@ -68,6 +69,8 @@ pub(crate) struct PpduPlan {
     pub ack_packet_octets: u32,
     pub retries: u32,
     pub tcp_acks: u32,
+    /// Number of the rate, where it adapts.
+    pub rate: usize,
     /// Packets dropped from the queue because they were too old.
     pub expired: u32,
     /// Packets that the queue's discipline dropped.
@@ -84,6 +87,8 @@ pub(crate) struct Originator<P> {
     pub mode: Mode,
     pub control_mode: Mode,
     limits: AggregationLimits,
+    /// Changes mode and limits from PPDU to PPDU; `None` for a fixed rate.
+    rate_control: Option<Box<Minstrel>>,
     queue: Queue<P>,
     window: VecDeque<Mpdu<P>>,
     next_sequence: u16,
@@ -120,6 +125,7 @@ impl<P: Payload> Originator<P> {
             mode,
             control_mode,
             limits,
+            rate_control: None,
             queue: Queue::new(queue),
             window: VecDeque::with_capacity(usize::from(WINDOW)),
             next_sequence: 0,
@@ -133,6 +139,11 @@ impl<P: Payload> Originator<P> {
             settled_acks: VecDeque::new(),
             spare: Vec::new(),
         }
+    }
+
+    /// Lets the rate follow what gets through.
+    pub fn adapt_rate(&mut self, control: Minstrel) {
+        self.rate_control = Some(Box::new(control));
     }
 
     /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`].
@@ -211,6 +222,12 @@ impl<P: Payload> Originator<P> {
         mut delay_of: impl FnMut(Duration),
     ) -> PpduPlan {
         let mut plan = PpduPlan::default();
+        if let Some(control) = &mut self.rate_control {
+            let (rate, number, sample) = control.choose(now);
+            (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
+            self.limits = if sample { rate.limits.single() } else { rate.limits };
+            plan.rate = number;
+        }
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
                 continue;
@@ -282,6 +299,14 @@ impl<P: Payload> Originator<P> {
             self.window.push_back(mpdu);
         }
         plan.discarded += losses.count;
+    }
+
+    /// Tells rate control what became of `plan`.
+    #[inline]
+    pub fn report_rate(&mut self, plan: &PpduPlan, settled: Settled) {
+        if let Some(control) = &mut self.rate_control {
+            control.report(plan.mpdus, settled.first_try + settled.after_retry, plan.octets);
+        }
     }
 
     /// An ACK came for the one MPDU in flight.

@@ -1,0 +1,136 @@
+//! From a configuration to the stations of a basic service set.
+
+use tacit_proto::units::Duration;
+
+use super::air::StationId;
+use super::bss::earliest;
+use super::category::AccessCategory;
+use super::config::{BssConfig, RateControl, StationConfig};
+use super::mac::access::Contention;
+use super::mac::aggregation::AggregationLimits;
+use super::mac::block_ack::{BlockAckRecipient, Recipient};
+use super::mac::noise::Noise;
+use super::mac::originator::Originator;
+use super::mac::rate_control::{Minstrel, Rate};
+use super::mac::station::{Peer, Station};
+use super::phy::{BLOCK_ACK_LEN, Mode, Phy};
+use crate::loss::{Loss, LossProcess};
+use crate::payload::Payload;
+use crate::queue::QueueConfig;
+use crate::random::Stream;
+
+/// The stations of `config`, the access point first, once for each access category.
+pub(super) fn build_stations<P: Payload>(
+    phy: &'static Phy,
+    config: &BssConfig,
+    seed: u64,
+    bss: &str,
+    names: &[&str],
+) -> Vec<Station<P>> {
+    let functions = config.categories.iter().zip(0..);
+    functions
+        .flat_map(|(category, place)| {
+            // The first category has the streams of a basic service set that knows no others.
+            let suffix = if place == 0 { String::new() } else { format!(" {}", category.name()) };
+            let first = place * names.len() as u16;
+            build_functions(
+                phy,
+                config,
+                *category,
+                first,
+                &|what| Stream::new(seed, &format!("{bss} {what}{suffix}")),
+                names,
+            )
+        })
+        .collect()
+}
+
+/// What each station has for one category; the access point's is number `first`.
+fn build_functions<P: Payload>(
+    phy: &'static Phy,
+    config: &BssConfig,
+    category: AccessCategory,
+    first: u16,
+    stream: &dyn Fn(String) -> Stream,
+    names: &[&str],
+) -> Vec<Station<P>> {
+    let edca = category.parameters(phy);
+    let txop_limit = earliest(config.txop_limit, edca.txop_limit);
+    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
+        let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
+        let guard = config.protection.longest(phy, &client.mode, &control);
+        let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
+        let limits =
+            AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.amsdu, txop_limit);
+        let recipient = if limits.window > 1 {
+            Recipient::Block(BlockAckRecipient::new())
+        } else {
+            Recipient::Immediate { last: None }
+        };
+        let rates = match config.rate_control {
+            RateControl::Fixed => Vec::new(),
+            RateControl::Minstrel => rates(phy, config, client, txop_limit),
+        };
+        let noise = client.snr.map(|snr| {
+            let stream = stream(format!("noise {link}"));
+            if rates.is_empty() {
+                return Noise::new(&client.mode, &control, snr, stream);
+            }
+            let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
+            Noise::of_rates(&modes, snr, stream)
+        });
+        let mut originator = Originator::new(client.mode, control, limits, queue);
+        if !rates.is_empty() {
+            // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
+            let overhead = phy.aifs()
+                + phy.slot * u64::from(edca.cw_min / 2)
+                + phy.sifs
+                + control.ppdu_duration(BLOCK_ACK_LEN);
+            originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
+        }
+        let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
+            .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
+        let mut peer = Peer::new(id, originator, recipient, losses, noise);
+        peer.away = client.away;
+        peer
+    };
+    let access_point = StationId(first);
+    let station = |id, name: &str, peers| {
+        let contention = Contention::new(phy, &edca, stream(format!("backoff {name}")));
+        Station::new(id, access_point, category, contention, peers)
+    };
+    let clients = || config.stations.iter().zip(&names[1..]).zip(first + 1..);
+    let downlinks = clients().map(|((client, name), id)| {
+        peer(StationId(id), client, &client.downlink_loss, client.downlink_queue, &format!("to {name}"))
+    });
+    let mut stations = vec![station(access_point, names[0], downlinks.collect())];
+    stations.extend(clients().map(|((client, name), id)| {
+        let link = format!("from {name}");
+        let uplink = peer(access_point, client, &client.uplink_loss, client.uplink_queue, &link);
+        station(StationId(id), name, vec![uplink])
+    }));
+    stations
+}
+
+/// The rates that a client's link adapts between, ascending.
+fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Option<Duration>) -> Vec<Rate> {
+    let most = &client.mode;
+    let fits = |mode: &Mode| {
+        (mode.format, mode.width_mhz, mode.short_guard_interval)
+            == (most.format, most.width_mhz, most.short_guard_interval)
+            && mode.streams <= most.streams
+    };
+    let mut modes: Vec<_> = Mode::all(config.standard).into_iter().filter(fits).collect();
+    modes.sort_by_key(|mode| (mode.rate(), mode.streams));
+    modes.dedup_by_key(|mode| mode.rate());
+    if modes.is_empty() {
+        modes.push(*most);
+    }
+    let rate = |mode: Mode| {
+        let control_mode = client.control_mode.unwrap_or_else(|| phy.control_mode(&mode));
+        let limits =
+            AggregationLimits::new(phy, &mode, &control_mode, config.ampdu_mpdus, config.amsdu, txop_limit);
+        Rate { mode, control_mode, limits }
+    };
+    modes.into_iter().map(rate).collect()
+}
