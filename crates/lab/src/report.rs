@@ -324,7 +324,7 @@ mod tests {
         let comparison = compare(&options, Control::unattended()).unwrap();
         let path = write(&comparison, directory.path()).unwrap();
         let drawn = std::fs::read_to_string(&path).unwrap();
-        for scheme in scheme::select("", &[]).unwrap() {
+        for scheme in scheme::by_default() {
             assert!(drawn.contains(scheme.name) && drawn.contains(scheme.summary), "{}", scheme.name);
         }
         assert!(drawn.contains("ap-queue = &quot;126 packets&quot;"));

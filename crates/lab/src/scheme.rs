@@ -4,6 +4,7 @@
 
 use tacit_link::queue::AckFilter;
 use tacit_proto::hack::Coding;
+use tacit_proto::tcp::AckPolicy;
 
 use crate::error::InputError;
 use crate::input::nearest;
@@ -18,6 +19,8 @@ pub struct Scheme {
     pub summary: &'static str,
     /// Part in a comparison.
     pub role: Role,
+    /// Whether it is compared when nobody says what to compare.
+    pub listing: Listing,
     apply: fn(&mut Scenario),
 }
 
@@ -30,9 +33,19 @@ pub enum Role {
     Bound,
     /// One to be judged.
     Candidate,
-    /// One to be judged where it is asked for by name.
-    OnRequest,
 }
+
+/// When a scheme is part of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// Unless others are named.
+    Default,
+    /// When it is named, or all are asked for.
+    ByName,
+}
+
+/// What stands for every scheme where names are expected.
+const EVERY_SCHEME: &str = "all";
 
 /// All schemes, in the order tables show them.
 pub const ALL: &[Scheme] = &[
@@ -40,78 +53,143 @@ pub const ALL: &[Scheme] = &[
         name: "stock",
         summary: "TCP as the scenario has it, one ACK per 2 segments",
         role: Role::Baseline,
-        apply: |scenario| acknowledge_every(scenario, 2),
+        listing: Listing::Default,
+        apply: stock_acks,
     },
     Scheme {
         name: "hack-more-data",
         summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::PerAck),
     },
     Scheme {
         name: "hack-batch",
         summary: "the same, the ACKs of a frame coded together",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::Batch),
     },
     Scheme {
         name: "hack-opportunistic",
         summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| hack(scenario, HackVariant::Opportunistic, Coding::PerAck),
     },
     Scheme {
         name: "hack-timer",
         summary: "TCP/HACK: ACKs wait for a fixed time",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| hack(scenario, HackVariant::Timer, Coding::PerAck),
     },
     Scheme {
         name: "tcp-l1",
         summary: "stock with an ACK for each segment",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| acknowledge_every(scenario, 1),
     },
     Scheme {
         name: "tcp-l4",
         summary: "the same, one ACK per 4 segments",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| acknowledge_every(scenario, 4),
     },
     Scheme {
         name: "tcp-l8",
         summary: "the same, one ACK per 8 segments",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| acknowledge_every(scenario, 8),
     },
     Scheme {
         name: "tcp-l16",
         summary: "the same, one ACK per 16 segments",
         role: Role::Candidate,
+        listing: Listing::Default,
         apply: |scenario| acknowledge_every(scenario, 16),
     },
     Scheme {
         name: "cake-ack-filter",
         summary: "stock with CAKE's ACK filter in every queue",
-        role: Role::OnRequest,
+        role: Role::Candidate,
+        listing: Listing::ByName,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake),
     },
     Scheme {
         name: "driver-replace",
         summary: "stock with Wi-Fi drivers that put an ACK in the place of the one before",
-        role: Role::OnRequest,
+        role: Role::Candidate,
+        listing: Listing::ByName,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off),
     },
     Scheme {
         name: "driver-hold",
         summary: "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms",
-        role: Role::OnRequest,
+        role: Role::Candidate,
+        listing: Listing::ByName,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
+    },
+    Scheme {
+        name: "tcp-linux",
+        summary: "Linux's receiver: GRO, an adaptive delay, quick ACKs, compressed SACKs",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::linux()),
+    },
+    Scheme {
+        name: "quic-ack2",
+        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000)",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::quic_ack2()),
+    },
+    Scheme {
+        name: "quic-ackfreq",
+        summary: "QUIC with ACK_FREQUENCY: every 10 packets or 25 ms, reordering threshold 3",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
+            acknowledge(scenario, AckPolicy::quic_ackfreq(packets, delay, reordering));
+        },
+    },
+    Scheme {
+        name: "chrome",
+        summary: "Chrome's: every 10 packets after the first 100, or RTT_min/4",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::chrome()),
+    },
+    Scheme {
+        name: "neqo",
+        summary: "Firefox's: 4 ACKs a round trip, 2 to 256 packets each",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::neqo()),
+    },
+    Scheme {
+        name: "picoquic",
+        summary: "picoquic's: every 32 or 64 packets, or RTT_min/4 up to 10 ms",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::picoquic()),
+    },
+    Scheme {
+        name: "tack-lite",
+        summary: "TACK's rate through QUIC's extension: only RTT_min/4 counts",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::tack_lite()),
     },
     Scheme {
         name: "udp",
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
+        listing: Listing::Default,
         apply: |scenario| {
             for traffic in scenario.shared_traffic_mut() {
                 traffic.transport = Transport::Udp;
@@ -124,8 +202,17 @@ pub const ALL: &[Scheme] = &[
     },
 ];
 
+/// The scenario as it is written: for figures about what no scheme does.
+pub static AS_WRITTEN: Scheme = Scheme {
+    name: "as-written",
+    summary: "the transport and acknowledgments of the scenario itself",
+    role: Role::Candidate,
+    listing: Listing::ByName,
+    apply: |_| {},
+};
+
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
-    acknowledge_every(scenario, 2);
+    stock_acks(scenario);
     // An ACK rides or is filtered; what is in the way of the driver goes.
     scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = WifiAckFilter::Off);
     scenario.hack.variant = Some(variant);
@@ -133,7 +220,7 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
 }
 
 fn filter_acks(scenario: &mut Scenario, wifi: WifiAckFilter, pipes: AckFilter) {
-    acknowledge_every(scenario, 2);
+    stock_acks(scenario);
     scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = wifi);
     for hop in &mut scenario.hops {
         if let Hop::Pipe(link) = hop {
@@ -142,9 +229,22 @@ fn filter_acks(scenario: &mut Scenario, wifi: WifiAckFilter, pipes: AckFilter) {
     }
 }
 
+/// An ACK for two segments, unless the scenario names a policy that does not count them so.
+fn stock_acks(scenario: &mut Scenario) {
+    let policy = scenario.tcp.ack_policy;
+    acknowledge(
+        scenario,
+        if matches!(policy, AckPolicy::Delayed(_)) { policy.with_every(2) } else { policy },
+    );
+}
+
 fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
+    acknowledge(scenario, scenario.tcp.ack_policy.with_every(segments));
+}
+
+fn acknowledge(scenario: &mut Scenario, policy: AckPolicy) {
     scenario.shared_traffic_mut().for_each(|traffic| traffic.transport = Transport::Tcp);
-    scenario.tcp.ack_policy.every = segments;
+    scenario.tcp.ack_policy = policy;
     scenario.hack.variant = None;
 }
 
@@ -167,13 +267,22 @@ impl Scheme {
     }
 }
 
-/// The schemes called `names`, without doubles; all of them but those on request for no names. `place` is for messages.
+/// The schemes compared when nobody names any.
+pub fn by_default() -> impl Iterator<Item = &'static Scheme> {
+    ALL.iter().filter(|scheme| scheme.listing == Listing::Default)
+}
+
+/// The schemes called `names`, without doubles; those of [`by_default`] for no names, and every one for
+/// `all`. `place` is for messages.
 ///
 /// # Errors
 /// On a name that is not in the table.
 pub fn select(place: &str, names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
     if names.is_empty() {
-        return Ok(ALL.iter().filter(|scheme| scheme.role != Role::OnRequest).collect());
+        return Ok(by_default().collect());
+    }
+    if names.iter().any(|name| name == EVERY_SCHEME) {
+        return Ok(ALL.iter().collect());
     }
     let mut chosen: Vec<&'static Scheme> = Vec::new();
     for name in names {
@@ -207,18 +316,8 @@ mod tests {
         let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
         assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario), scenario);
         let thinned = find("", "tcp-l8").unwrap().applied_to(&scenario);
-        assert_eq!(thinned.tcp.ack_policy.every, 8);
+        assert_eq!(thinned.tcp.ack_policy, scenario.tcp.ack_policy.with_every(8));
         assert_eq!(thinned.wifi, scenario.wifi);
-    }
-
-    #[test]
-    fn schemes_on_request_are_asked_for_by_name() {
-        let names = |asked: &[&str]| -> Vec<&str> {
-            let asked: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
-            select("", &asked).unwrap().into_iter().map(|scheme| scheme.name).collect()
-        };
-        assert!(!names(&[]).contains(&"driver-hold"));
-        assert_eq!(names(&["driver-hold"]), ["driver-hold"]);
     }
 
     #[test]
@@ -240,13 +339,44 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_the_scenario_names_is_its_baseline() {
+        let scenario = Scenario::load("wlan-11n-150", &["tcp.ack-policy=chrome".into()]).unwrap();
+        assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario).tcp.ack_policy, AckPolicy::chrome());
+        let counted = find("", "tcp-l4").unwrap().applied_to(&scenario);
+        assert_eq!(counted.tcp.ack_policy, AckPolicy::every(4));
+    }
+
+    #[test]
+    fn schemes_of_other_transports_are_the_policies_of_their_names() {
+        let stock = Scenario::load("wlan-11n-150", &[]).unwrap();
+        let has_policy = |scheme: &&Scheme| scheme.applied_to(&stock).tcp != stock.tcp;
+        for scheme in ALL.iter().filter(|scheme| scheme.listing == Listing::ByName).filter(has_policy) {
+            let key = scheme.name.trim_start_matches("tcp-");
+            let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
+            let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
+            assert_eq!(scheme.applied_to(&scenario).tcp, named.tcp, "{key}");
+        }
+    }
+
+    #[test]
+    fn baselines_of_other_transports_are_compared_only_when_asked_for() {
+        let names = |names: &[&str]| -> Vec<_> {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            select("", &names).unwrap().iter().map(|scheme| scheme.name).collect()
+        };
+        assert!(!names(&[]).contains(&"chrome"));
+        assert_eq!(names(&["chrome", "stock"]), ["chrome", "stock"]);
+        assert_eq!(names(&["all"]).len(), ALL.len());
+    }
+
+    #[test]
     fn unknown_schemes_get_a_suggestion() {
         let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
-             cake-ack-filter, driver-replace, driver-hold, udp"
+             cake-ack-filter, driver-replace, driver-hold, tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, udp"
         );
     }
 }

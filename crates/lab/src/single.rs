@@ -21,7 +21,7 @@ use crate::record::{FlowRecord, digest_text, flow_records};
 use crate::scenario::{MAX_CLIENTS, Scenario};
 use crate::scheme;
 use crate::station::{StationRecord, station_records};
-use crate::table::{TextTable, number, number_or_dash};
+use crate::table::{TextTable, number, number_or_dash, significant};
 
 /// What to run.
 #[derive(Clone, Debug, Default)]
@@ -228,7 +228,7 @@ impl Single {
         hops
     }
 
-    /// As text: the flows, the hops, then every metric.
+    /// As text: the flows, the hops, then the metrics that mean something here.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let scheme = self.scheme.as_deref().unwrap_or("as written");
@@ -274,7 +274,10 @@ impl Single {
         text.push('\n');
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
-            metrics.push(vec![metric.name.to_owned(), number_or_dash(*value, 4)]);
+            // What has no meaning in this run is in the JSON form only.
+            if let Some(value) = value {
+                metrics.push(vec![metric.name.to_owned(), significant(*value)]);
+            }
         }
         text.push_str(&metrics.render());
         text

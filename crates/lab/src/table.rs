@@ -69,6 +69,16 @@ pub fn number_or_dash(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |value| number(value, decimals))
 }
 
+/// `value` with four digits at most behind the point: none where it is whole, or large.
+pub fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size.fract() == 0.0 || size >= 1_000.0 => 0,
+        size if size >= 10.0 => 2,
+        _ => 4,
+    };
+    number(value, decimals)
+}
+
 /// A fraction in per cent, or a dash.
 pub fn percent(fraction: Option<f64>, decimals: usize) -> String {
     fraction.map_or_else(|| "–".to_owned(), |fraction| format!("{} %", number(fraction * 100.0, decimals)))
@@ -93,6 +103,10 @@ mod tests {
         assert_eq!(number(1_234_567.89, 1), "1,234,567.9");
         assert_eq!(number(-123.0, 0), "-123");
         assert_eq!(number(999.96, 1), "1,000.0");
+        assert_eq!(
+            [18_445_010.13, 978.942, 0.00462, 5.0].map(significant),
+            ["18,445,010", "978.94", "0.0046", "5"]
+        );
         assert_eq!(signed_percent(Some(0.0714), 1), "+7.1 %");
         assert_eq!(count(1, "client"), "1 client");
         assert_eq!(count(10, "client"), "10 clients");

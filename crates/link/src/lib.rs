@@ -9,7 +9,7 @@ pub mod wifi;
 pub mod wired;
 
 pub use cellular::Trace;
-pub use loss::Loss;
+pub use loss::{GilbertElliott, Loss};
 pub use payload::{Payload, PayloadClass};
 pub use queue::{QueueConfig, QueueLimit};
 pub use wifi::AirFrame;

@@ -12,21 +12,52 @@ pub enum Loss {
     None,
     /// Each packet with the same chance, independently.
     Bernoulli(Ratio),
+    /// By a channel that is good or bad for a while.
+    GilbertElliott(GilbertElliott),
     /// Exactly these packets, counted from 0 in the order they enter the link; sorted ascending.
     Scripted(Vec<u64>),
+}
+
+/// A channel of two states (E. N. Gilbert, Bell System Technical Journal 39(5), 1960; E. O. Elliott, the
+/// same 42(5), 1963).
+///
+/// It may change state before each packet, not with time: so the model means the same on a wire, where
+/// losses have no clock, its numbers are those that the literature fits to traces of packets, and a run of
+/// losses has the same length whatever else is sent. A channel that nobody uses does not recover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GilbertElliott {
+    /// Share of packets lost in the good state, where it begins.
+    pub good: Ratio,
+    /// Share of packets lost in the bad state.
+    pub bad: Ratio,
+    /// Chance that the good state ends before a packet.
+    pub good_to_bad: Ratio,
+    /// Chance that the bad state ends before a packet: it lasts for one over this many on average.
+    pub bad_to_good: Ratio,
+}
+
+impl GilbertElliott {
+    /// Share of packets lost in the long run, for reports; of the good state where it never changes.
+    pub fn mean_loss(&self) -> f64 {
+        let (to_bad, to_good) = (self.good_to_bad.as_fraction(), self.bad_to_good.as_fraction());
+        let in_bad = if to_bad > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
+        in_bad * self.bad.as_fraction() + (1.0 - in_bad) * self.good.as_fraction()
+    }
 }
 
 /// A loss model at work.
 #[derive(Clone, Debug)]
 pub(crate) struct LossProcess {
     loss: Loss,
+    /// The state of a Gilbert-Elliott channel.
+    in_bad: bool,
     stream: Stream,
     seen: u64,
 }
 
 impl LossProcess {
     pub(crate) fn new(loss: Loss, stream: Stream) -> Self {
-        Self { loss, stream, seen: 0 }
+        Self { loss, in_bad: false, stream, seen: 0 }
     }
 
     /// True when the next packet is lost.
@@ -37,7 +68,75 @@ impl LossProcess {
         match &self.loss {
             Loss::None => false,
             Loss::Bernoulli(ratio) => self.stream.hit(*ratio),
+            Loss::GilbertElliott(channel) => {
+                let leaves = if self.in_bad { channel.bad_to_good } else { channel.good_to_bad };
+                self.in_bad ^= self.stream.hit(leaves);
+                self.stream.hit(if self.in_bad { channel.bad } else { channel.good })
+            }
             Loss::Scripted(numbers) => numbers.binary_search(&number).is_ok(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHANNEL: GilbertElliott = GilbertElliott {
+        good: share(1_000_000),
+        bad: share(500_000_000),
+        good_to_bad: share(10_000_000),
+        bad_to_good: share(100_000_000),
+    };
+
+    const fn share(parts: u32) -> Ratio {
+        match Ratio::from_parts_per_billion(parts) {
+            Some(ratio) => ratio,
+            None => panic!("a share is at most one"),
+        }
+    }
+
+    /// What `channel` does to `packets` packets.
+    fn losses(channel: GilbertElliott, packets: usize) -> Vec<bool> {
+        let mut process = LossProcess::new(Loss::GilbertElliott(channel), Stream::new(1, "bursts"));
+        (0..packets).map(|_| process.takes()).collect()
+    }
+
+    fn mean_run(losses: &[bool]) -> f64 {
+        let runs = losses.windows(2).filter(|pair| pair[0] && !pair[1]).count();
+        losses.iter().filter(|lost| **lost).count() as f64 / runs as f64
+    }
+
+    #[test]
+    fn the_long_run_share_is_the_stationary_one() {
+        // 1/11 of the time bad: 0.5 / 11 + 0.001 * 10 / 11.
+        assert!((CHANNEL.mean_loss() - 0.04636).abs() < 1e-5);
+        let lost = losses(CHANNEL, 2_000_000).iter().filter(|lost| **lost).count() as f64 / 2e6;
+        assert!((lost / CHANNEL.mean_loss() - 1.0).abs() < 0.02, "{lost}");
+    }
+
+    #[test]
+    fn bursts_last_as_long_as_the_bad_state() {
+        // Everything is lost in it: runs of losses are geometric with mean 1 / 0.1.
+        let all = GilbertElliott { good: Ratio::ZERO, bad: Ratio::ONE, ..CHANNEL };
+        let mean = mean_run(&losses(all, 2_000_000));
+        assert!((mean - 10.0).abs() < 0.2, "{mean}");
+    }
+
+    #[test]
+    fn losses_come_together_as_independent_ones_do_not() {
+        let share = CHANNEL.mean_loss();
+        let bursts = losses(CHANNEL, 2_000_000);
+        let pairs = bursts.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
+        let after_a_loss = pairs / bursts.iter().filter(|lost| **lost).count() as f64;
+        // Almost every loss is in the bad state; the next packet is lost if it stays there and draws a loss.
+        assert!((after_a_loss - 0.9 * 0.5).abs() < 0.02, "{after_a_loss}, {share} if independent");
+    }
+
+    #[test]
+    fn a_channel_that_never_turns_bad_is_bernoulli() {
+        let good = GilbertElliott { good_to_bad: Ratio::ZERO, good: share(50_000_000), ..CHANNEL };
+        let lost = losses(good, 1_000_000).iter().filter(|lost| **lost).count() as f64 / 1e6;
+        assert!((lost - 0.05).abs() < 0.001, "{lost}");
     }
 }

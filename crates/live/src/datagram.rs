@@ -10,7 +10,7 @@ use rustc_hash::FxHasher;
 use tacit_link::{Payload, PayloadClass};
 use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
-use tacit_proto::units::{Bytes, HostId, SeqNumber};
+use tacit_proto::units::{Bytes, FlowId, HostId, SeqNumber};
 use tacit_proto::{Packet, wire};
 use tacit_sim::Carried;
 use tacit_sim::capture::FrameBytes;
@@ -305,6 +305,13 @@ impl Carried for Frame {
         match self {
             Self::Simulated(packet) => packet.destination,
             Self::Live(datagram) => datagram.destination,
+        }
+    }
+
+    fn flow(&self) -> Option<FlowId> {
+        match self {
+            Self::Simulated(packet) => Some(packet.flow),
+            Self::Live(_) => None,
         }
     }
 

@@ -302,24 +302,35 @@ impl Receiver {
     }
 }
 
+/// When a [`Reporter`] speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportAfter {
+    /// So long after the first datagram that was not reported.
+    Time(Duration),
+    /// With every so many datagrams; 0 is taken as 1.
+    Datagrams(u32),
+}
+
 /// Tells a source how many of its datagrams arrived: one report for all that come within an interval of the
-/// first that was not reported, none while nothing comes. A report is cumulative, so a later one covers for
+/// first that was not reported, or one for so many datagrams; none while nothing comes. A report is cumulative, so a later one covers for
 /// one that was lost.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     /// From the sink's side.
     ends: Ends,
     ip: IpVersion,
-    interval: Duration,
+    after: ReportAfter,
     due: Option<Instant>,
     arrived: u64,
+    /// Of them, those since the last report.
+    unreported: u32,
     sent: u64,
 }
 
 impl Reporter {
     /// A reporter at the sink, which is `ends.local`.
-    pub fn new(ends: Ends, ip: IpVersion, interval: Duration) -> Self {
-        Self { ends, ip, interval, due: None, arrived: 0, sent: 0 }
+    pub fn new(ends: Ends, ip: IpVersion, after: ReportAfter) -> Self {
+        Self { ends, ip, after, due: None, arrived: 0, unreported: 0, sent: 0 }
     }
 
     /// Reports sent so far.
@@ -335,7 +346,16 @@ impl Endpoint for Reporter {
     /// Counts a datagram.
     fn handle_packet(&mut self, now: Instant, _datagram: Packet) {
         self.arrived += 1;
-        self.due.get_or_insert(now + self.interval);
+        self.unreported += 1;
+        match self.after {
+            ReportAfter::Time(interval) => {
+                self.due.get_or_insert(now + interval);
+            }
+            ReportAfter::Datagrams(count) if self.unreported >= count => {
+                self.due.get_or_insert(now);
+            }
+            ReportAfter::Datagrams(_) => {}
+        }
     }
 
     /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
@@ -348,6 +368,7 @@ impl Endpoint for Reporter {
             IpVersion::V6 => 0,
         };
         self.sent += 1;
+        self.unreported = 0;
         Some(Packet {
             flow: self.ends.flow,
             source: self.ends.local,
@@ -417,6 +438,24 @@ mod tests {
     }
 
     #[test]
+    fn one_report_covers_so_many_datagrams() {
+        let mut source = Sender::saturating(ENDS, IpVersion::V4, 1472);
+        let back = Ends { local: ENDS.remote, remote: ENDS.local, ..ENDS };
+        let mut sink = Reporter::new(back, IpVersion::V4, ReportAfter::Datagrams(4));
+        let mut reports = 0;
+        for number in 1..=12 {
+            sink.handle_packet(Instant::ZERO, source.next_packet().unwrap());
+            while let Some(report) = sink.poll_transmit(Instant::ZERO) {
+                assert_eq!(number % 4, 0);
+                source.handle_packet(Instant::ZERO, report);
+                reports += 1;
+            }
+            assert_eq!((sink.poll_timeout(), source.reported()), (None, reports * 4));
+        }
+        assert_eq!(reports, 3);
+    }
+
+    #[test]
     fn what_is_supplied_goes_out_at_once_the_rest_in_a_smaller_datagram() {
         let mut source = Sender::supplied(ENDS, IpVersion::V4, 1000);
         let mut sizes = |octets| {
@@ -439,7 +478,7 @@ mod tests {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let mut source = Sender::saturating(ENDS, IpVersion::V4, 1472);
         let back = Ends { local: ENDS.remote, remote: ENDS.local, ..ENDS };
-        let mut sink = Reporter::new(back, IpVersion::V4, Duration::from_millis(10));
+        let mut sink = Reporter::new(back, IpVersion::V4, ReportAfter::Time(Duration::from_millis(10)));
         assert_eq!(sink.poll_timeout(), None, "nothing came, nothing to tell");
         for ms in [0, 4, 9] {
             sink.handle_packet(at(ms), source.next_packet().unwrap());

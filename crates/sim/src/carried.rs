@@ -5,12 +5,15 @@ use std::fmt::Debug;
 use tacit_link::Payload;
 use tacit_proto::hack::AckPacket;
 use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::units::HostId;
+use tacit_proto::units::{FlowId, HostId};
 
 /// What the links of a world carry: simulated packets, or those and the bytes of a live hop.
 pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
     /// Where it goes.
     fn destination(&self) -> HostId;
+
+    /// The flow of the world that it belongs to, if any.
+    fn flow(&self) -> Option<FlowId>;
 
     /// What tells it from other packets in the trace of a run, in one word.
     fn trace_word(&self) -> u64;
@@ -23,6 +26,11 @@ impl Carried for Packet {
     #[inline]
     fn destination(&self) -> HostId {
         self.destination
+    }
+
+    #[inline]
+    fn flow(&self) -> Option<FlowId> {
+        Some(self.flow)
     }
 
     #[inline]

@@ -189,6 +189,10 @@ impl Flow {
     pub fn handle_timeout(&mut self, now: Instant, end: End) {
         if let Protocol::Tcp(tcp) = &mut self.transport {
             tcp.end(end).handle_timeout(now);
+            // A paced sender may send more between two ACKs than the source keeps ahead.
+            if end == End::Source && !self.stopped && self.feeder == Feeder::Own {
+                tcp.feed();
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::AckHold;
+use tacit_link::queue::{AckHold, AckHoldConfig};
 use tacit_link::wifi::{Bss, Interrupt, StationId};
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides, flow_key};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
@@ -16,13 +16,17 @@ const REMEMBERED: usize = 8_192;
 /// The drivers of one channel; `None` for stock stations.
 #[derive(Debug)]
 pub(crate) struct HackStations<P> {
+    /// Once for each access category of the channel: a function's driver and NIC know of no other's, so
+    /// proof by what comes later holds within a category.
     stations: Vec<Option<HackStation<P>>>,
-    /// Of each client, where drivers hold ACKs back.
-    holds: Vec<AckHold<P>>,
+    /// Drivers of clients that hold ACKs back; `None` for access points, empty where no driver does.
+    holds: Vec<Option<AckHold<P>>>,
     /// What those let go, for the channel.
     released: VecDeque<P>,
     /// What each of those had dropped when measuring started.
     dropped_before: Vec<u64>,
+    /// Stations of the channel, the access point included.
+    count: u16,
 }
 
 #[derive(Debug)]
@@ -50,12 +54,15 @@ pub(crate) enum Outcome<P> {
 impl<P: Carried> HackStations<P> {
     /// Drivers for the stations of a channel that have a configuration, the access point first.
     ///
-    /// Or `holds`: the drivers of clients that hold ACKs back, one each, the first client's first.
-    pub fn new(configs: &[Option<Config>], holds: Vec<AckHold<P>>, channel: &mut Bss<P>) -> Self {
+    /// Or, with `hold`, drivers of clients that hold ACKs back.
+    pub fn new(configs: &[Option<Config>], hold: Option<AckHoldConfig>, channel: &mut Bss<P>) -> Self {
         let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
-        let stations = configs.iter().zip(0..).map(|(config, id)| {
+        let count = channel.station_count();
+        let each = configs.iter().cycle().take(configs.len() * channel.categories().len());
+        let stations = each.zip(0..).map(|(config, id)| {
+            let is_access_point = id % count == StationId::AP.0;
             let id = StationId(id);
-            let capable = if id == StationId::AP { capable[1..].to_vec() } else { vec![capable[0]] };
+            let capable = if is_access_point { capable[1..].to_vec() } else { vec![capable[0]] };
             config.map(|config| {
                 channel.enable_hack(id, config.appended_limit);
                 HackStation {
@@ -68,8 +75,12 @@ impl<P: Carried> HackStations<P> {
                 }
             })
         });
-        let dropped_before = vec![0; holds.len()];
-        Self { stations: stations.collect(), holds, released: VecDeque::new(), dropped_before }
+        let stations = stations.collect();
+        let functions = hold.map_or(0, |_| count * channel.categories().len() as u16);
+        let client = |id: &u16| id % count != StationId::AP.0;
+        let holds = (0..functions).map(|id| hold.filter(|_| client(&id)).map(AckHold::new));
+        let dropped_before = vec![0; usize::from(functions)];
+        Self { stations, holds: holds.collect(), released: VecDeque::new(), dropped_before, count }
     }
 
     fn get(&mut self, station: StationId) -> Option<&mut HackStation<P>> {
@@ -78,7 +89,7 @@ impl<P: Carried> HackStations<P> {
 
     /// When the driver of `station` wants its timeout.
     pub fn poll_timeout(&self, station: StationId) -> Option<Instant> {
-        if let Some(hold) = station.index().checked_sub(1).and_then(|client| self.holds.get(client)) {
+        if let Some(Some(hold)) = self.holds.get(station.index()) {
             return hold.poll_timeout();
         }
         self.stations.get(station.index())?.as_ref()?.driver.poll_timeout()
@@ -86,14 +97,14 @@ impl<P: Carried> HackStations<P> {
 
     /// The driver of a client that holds ACKs back, and where it puts what it lets go.
     fn hold(&mut self, station: StationId) -> Option<(&mut AckHold<P>, &mut VecDeque<P>)> {
-        let client = station.index().checked_sub(1)?;
-        Some((self.holds.get_mut(client)?, &mut self.released))
+        Some((self.holds.get_mut(station.index())?.as_mut()?, &mut self.released))
     }
 
     /// Pure ACKs of `station` that later ones took the place of at its driver, since measuring started.
     pub fn held_and_dropped(&self, station: StationId) -> u64 {
-        let Some(client) = station.index().checked_sub(1) else { return 0 };
-        self.holds.get(client).map_or(0, |hold| hold.dropped() - self.dropped_before[client])
+        let functions = self.holds.iter().zip(&self.dropped_before).skip(station.index());
+        let each = functions.step_by(usize::from(self.count));
+        each.map(|(hold, before)| hold.as_ref().map_or(0, |hold| hold.dropped() - before)).sum()
     }
 
     /// Does what is due at `station`.
@@ -113,7 +124,8 @@ impl<P: Carried> HackStations<P> {
             hold.offer(now, packet, &mut |packet| released.push_back(packet));
             return None;
         }
-        let peer = peer_index(from, to);
+        let count = self.count;
+        let peer = peer_index(count, from, to);
         let Some(hack) = self.get(from).filter(|hack| hack.capable[peer]) else { return Some(packet) };
         if packet.rides() != Rides::Never {
             let given = &mut hack.given[peer];
@@ -128,24 +140,27 @@ impl<P: Carried> HackStations<P> {
 
     /// `packet` arrived at `station` from `from`.
     pub fn incoming(&mut self, station: StationId, from: StationId, packet: &P) {
+        let count = self.count;
         if let Some(hack) = self.get(station) {
-            hack.driver.handle_incoming(peer_index(station, from), packet);
+            hack.driver.handle_incoming(peer_index(count, station, from), packet);
         }
     }
 
     /// Packets of `from` for `to` have begun to be sent.
     pub fn drained(&mut self, from: StationId, to: StationId) {
+        let count = self.count;
         if let Some(hack) = self.get(from) {
-            hack.driver.handle_drained(peer_index(from, to));
+            hack.driver.handle_drained(peer_index(count, from, to));
         }
     }
 
     /// Tells the driver it concerns; returns its station.
     pub fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>) -> StationId {
+        let count = self.count;
         match interrupt {
             Interrupt::Received { station, from, heard, more_data, response } => {
                 if let Some(hack) = self.get(*station) {
-                    let peer = peer_index(*station, *from);
+                    let peer = peer_index(count, *station, *from);
                     hack.answered_at[peer] = now;
                     hack.driver.handle_received(peer, *heard, *more_data, *response);
                 }
@@ -153,13 +168,13 @@ impl<P: Carried> HackStations<P> {
             }
             Interrupt::Appended { station, from, octets } => {
                 if let Some(hack) = self.get(*station) {
-                    hack.driver.handle_appended(peer_index(*station, *from), octets);
+                    hack.driver.handle_appended(peer_index(count, *station, *from), octets);
                 }
                 *station
             }
             Interrupt::Settled { station, to, payload, delivered } => {
                 if let Some(hack) = self.get(*station) {
-                    hack.driver.handle_settled(now, peer_index(*station, *to), payload, *delivered);
+                    hack.driver.handle_settled(now, peer_index(count, *station, *to), payload, *delivered);
                 }
                 *station
             }
@@ -169,39 +184,40 @@ impl<P: Carried> HackStations<P> {
     /// Carries out what the driver of `station` wants on the channel; returns what is left for the
     /// world, `None` when all is done.
     pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<P>) -> Option<Outcome<P>> {
+        let count = self.count;
         // Clients send to the access point alone.
         while let Some(packet) = self.released.pop_front() {
-            channel.enqueue(now, station, StationId::AP, packet);
+            channel.enqueue(now, station, peer_id(count, station, 0), packet);
         }
         loop {
             let hack = self.get(station)?;
             match hack.driver.poll_action()? {
                 Action::Send(peer, packet) => {
                     let ack = (packet.rides() != Rides::Never).then(|| packet.clone());
-                    if !channel.enqueue(now, station, peer_id(station, peer), packet)
+                    if !channel.enqueue(now, station, peer_id(count, station, peer), packet)
                         && let Some(ack) = ack
                     {
                         hack.driver.handle_settled(now, peer, &ack, false);
                     }
                 }
                 Action::Descriptor(peer, frame) => {
-                    if let Some((nic, peer)) = channel.nic(station, peer_id(station, peer)) {
+                    if let Some((nic, peer)) = channel.nic(station, peer_id(count, station, peer)) {
                         nic.add(peer, &frame);
                     }
                 }
                 Action::ClearFresh(peer) => {
-                    if let Some((nic, peer)) = channel.nic(station, peer_id(station, peer)) {
+                    if let Some((nic, peer)) = channel.nic(station, peer_id(count, station, peer)) {
                         nic.clear_fresh(peer);
                     }
                 }
                 Action::ClearRetained(peer) => {
-                    if let Some((nic, peer)) = channel.nic(station, peer_id(station, peer)) {
+                    if let Some((nic, peer)) = channel.nic(station, peer_id(count, station, peer)) {
                         nic.clear_retained(peer);
                     }
                 }
                 Action::Retract(peer, packets) => {
                     let mut gone = Vec::new();
-                    channel.retract(station, peer_id(station, peer), |packet| {
+                    channel.retract(station, peer_id(count, station, peer), |packet| {
                         let unwanted = packets.contains(packet);
                         if unwanted {
                             gone.push(packet.clone());
@@ -211,7 +227,7 @@ impl<P: Carried> HackStations<P> {
                     gone.iter().for_each(|packet| hack.driver.handle_retracted(peer, packet));
                 }
                 Action::Deliver(peer, packet) => {
-                    return Some(self.check(station, peer_id(station, peer), packet));
+                    return Some(self.check(station, peer_id(count, station, peer), packet));
                 }
             }
         }
@@ -221,9 +237,10 @@ impl<P: Carried> HackStations<P> {
     /// once, and a host turnaround before the acknowledgment it came on was made. That one is passed up: it
     /// may know more than its bytes say.
     fn check(&mut self, station: StationId, from: StationId, packet: P) -> Outcome<P> {
+        let count = self.count;
         let wrong = |packet, what| Outcome::Wrong { station, packet, what };
         let Some(sender) = self.get(from) else { return wrong(packet, "from a stock station") };
-        let peer = peer_index(from, station);
+        let peer = peer_index(count, from, station);
         let given = &mut sender.given[peer];
         let Some(at) = given.iter().position(|(_, ack)| *ack == packet) else {
             return wrong(packet, "nobody sent");
@@ -253,16 +270,18 @@ impl<P: Carried> HackStations<P> {
 
     /// Measuring starts.
     pub fn start_measuring(&mut self) {
-        self.dropped_before = self.holds.iter().map(AckHold::dropped).collect();
+        self.dropped_before =
+            self.holds.iter().map(|hold| hold.as_ref().map_or(0, AckHold::dropped)).collect();
         for hack in self.stations.iter_mut().flatten() {
             hack.before = hack.driver.counters();
         }
     }
 
-    /// Counters of `station` since measuring started; `None` for a stock one.
+    /// Counters of `station` since measuring started, all categories together; `None` for a stock one.
     pub fn counters(&self, station: StationId) -> Option<Counters> {
-        let hack = self.stations.get(station.index())?.as_ref()?;
-        Some(hack.driver.counters().since(&hack.before))
+        let functions = self.stations.iter().skip(station.index()).step_by(usize::from(self.count));
+        let counted = functions.flatten().map(|hack| hack.driver.counters().since(&hack.before));
+        counted.reduce(|sum, more| sum.plus(&more))
     }
 
     /// What all drivers counted of a flow since the start, its two directions together; `None` where there is
@@ -282,12 +301,24 @@ impl<P: Carried> HackStations<P> {
     }
 }
 
-/// How the driver of `station` numbers `peer`: as its NIC does.
-fn peer_index(station: StationId, peer: StationId) -> usize {
-    if station == StationId::AP { peer.index() - 1 } else { 0 }
+/// How the driver of `station` numbers `peer`, as its NIC does, in a channel of `count` stations.
+#[inline]
+fn peer_index(count: u16, station: StationId, peer: StationId) -> usize {
+    if is_access_point(count, station) { usize::from(peer.0 - station.0) - 1 } else { 0 }
 }
 
-/// The station that the driver of `station` calls `peer`.
-fn peer_id(station: StationId, peer: usize) -> StationId {
-    if station == StationId::AP { StationId(peer as u16 + 1) } else { StationId::AP }
+/// The station that the driver of `station` calls `peer`: one of the same category.
+#[inline]
+fn peer_id(count: u16, station: StationId, peer: usize) -> StationId {
+    if is_access_point(count, station) {
+        StationId(station.0 + peer as u16 + 1)
+    } else {
+        StationId(station.0 - station.0 % count)
+    }
+}
+
+#[inline]
+fn is_access_point(count: u16, station: StationId) -> bool {
+    // Spares a division in the first category.
+    station == StationId::AP || station.0 >= count && station.0.is_multiple_of(count)
 }

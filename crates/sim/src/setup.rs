@@ -7,11 +7,12 @@ pub use crate::apps::setup::{
 pub use crate::flow::End;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::BssConfig;
+use tacit_link::wifi::{AccessCategory, BssConfig};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::RunError;
@@ -66,6 +67,13 @@ impl Setup {
             if !set.hack.is_empty() && filtered {
                 return refuse(format!(
                     "basic service set {index} filters the ACKs that TCP/HACK is to carry"
+                ));
+            }
+            let categories = &set.config.categories;
+            let has_edca = set.config.standard.phy().aggregation.is_some();
+            if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
+                return refuse(format!(
+                    "basic service set {index} needs an access category, and best effort alone without EDCA"
                 ));
             }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());
@@ -160,6 +168,9 @@ pub struct FlowSetup {
     pub stop: Option<Instant>,
     /// What it sends.
     pub traffic: Traffic,
+    /// The access category of its packets on Wi-Fi, both ways; that of all packets where the channel has one
+    /// only.
+    pub access_category: AccessCategory,
 }
 
 /// What a flow sends.
@@ -180,7 +191,7 @@ pub enum Traffic {
         payload: Bytes,
         /// Payload bits per second, evenly spaced; `None` keeps the first queue full.
         rate: Option<BitRate>,
-        /// The sink tells the source what arrived this long after something did; `None` tells nothing.
-        report_after: Option<Duration>,
+        /// When the sink tells the source what arrived; `None` tells nothing.
+        report_after: Option<ReportAfter>,
     },
 }

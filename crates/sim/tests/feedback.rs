@@ -12,6 +12,7 @@ use tacit_link::wifi::StationId;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::packet::{IpVersion, Packet};
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 use tacit_proto::{hack, tcp};
 use tacit_sim::record::Reports;
@@ -21,7 +22,12 @@ use tacit_sim::{Observer, Setup, run, run_observed};
 const INTERVAL: Duration = Duration::from_millis(5);
 
 fn reporting() -> Traffic {
-    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(1472), rate: None, report_after: Some(INTERVAL) }
+    Traffic::Udp {
+        ip: IpVersion::V4,
+        payload: Bytes(1472),
+        rate: None,
+        report_after: Some(ReportAfter::Time(INTERVAL)),
+    }
 }
 
 fn hack_wlan(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {

@@ -10,6 +10,7 @@ use common::*;
 use tacit_link::cellular::{OPPORTUNITY, Trace};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::AccessCategory;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
@@ -32,7 +33,14 @@ fn chain(pipes: &[PipeConfig], traffic: Traffic) -> Setup {
         forward: pipe.clone(),
         backward: pipe.clone(),
     });
-    let source = FlowSetup { source: HostId(0), sink: last, start: Instant::ZERO, stop: None, traffic };
+    let source = FlowSetup {
+        source: HostId(0),
+        sink: last,
+        start: Instant::ZERO,
+        stop: None,
+        traffic,
+        access_category: AccessCategory::BestEffort,
+    };
     Setup {
         hosts: (0..=pipes.len()).map(|number| format!("host-{number}")).collect(),
         wired: wired.collect(),

@@ -19,6 +19,7 @@ use tacit_link::wired::Service;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::{Setup, Traffic};
@@ -35,15 +36,34 @@ fn percent(draw: &mut Stream, most: u32) -> Loss {
     }
 }
 
+fn ack_policy(draw: &mut Stream) -> AckPolicy {
+    let mut policies = [1, 2, 4, 8, 16].map(AckPolicy::every).to_vec();
+    policies.extend([AckPolicy::linux(), AckPolicy::chrome(), AckPolicy::neqo(), AckPolicy::tack_lite()]);
+    pick(draw, &policies)
+}
+
 fn tcp_config(draw: &mut Stream) -> tcp::Config {
     tcp::Config {
         ip: pick(draw, &[IpVersion::V4, IpVersion::V6]),
         mtu: Bytes(pick(draw, &[576, 1280, 1500, 1512])),
-        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic]),
-        ack_policy: AckPolicy { every: pick(draw, &[1, 2, 4, 8, 16]), ..AckPolicy::default() },
+        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic, Congestion::Cubic, Congestion::Bbr]),
+        ack_policy: ack_policy(draw),
         timestamps: draw.up_to(3) > 0,
         sack: draw.up_to(3) > 0,
         receive_buffer: Bytes(pick(draw, &[20_000, 65_535, 300_000, 4 << 20])),
+        ..recovery_config(draw)
+    }
+}
+
+/// Every way to repair losses; growing buffers only where the draw above leaves them alone.
+fn recovery_config(draw: &mut Stream) -> tcp::Config {
+    tcp::Config {
+        loss_detection: pick(draw, &[tcp::LossDetection::DupAck, tcp::LossDetection::RackTlp]),
+        recovery: pick(draw, &[tcp::Recovery::Rfc6675, tcp::Recovery::Prr]),
+        undo: pick(draw, &[tcp::Undo::Never, tcp::Undo::Eifel, tcp::Undo::FRto, tcp::Undo::All]),
+        dsack: draw.up_to(1) > 0,
+        ecn: draw.up_to(1) > 0,
+        receive_autotuning: pick(draw, &[tcp::ReceiveAutotuning::Off, tcp::ReceiveAutotuning::LINUX]),
         ..tcp::Config::default()
     }
 }
@@ -124,7 +144,7 @@ fn random_setup(seed: u64) -> Setup {
                 ip: IpVersion::V6,
                 payload: Bytes(500),
                 rate: Some(BitRate::from_mbps(1)),
-                report_after: Some(Duration::from_millis(20)),
+                report_after: Some(ReportAfter::Time(Duration::from_millis(20))),
             },
             _ => Traffic::Tcp { config: tcp_config(draw), size },
         };

@@ -13,12 +13,14 @@ use tacit_link::cellular::Trace;
 use tacit_link::loss::Loss;
 use tacit_link::queue::{AckFilter, AckHoldConfig, QueueLimit};
 use tacit_link::random::Stream;
+use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, Overflow, PipeConfig, RateScript, Reordering, Service,
 };
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy};
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::setup::{FlowSetup, Setup, Traffic, WiredSetup};
 use tacit_sim::{Outcome, run};
@@ -98,7 +100,7 @@ fn random_pipe(draw: &mut Stream) -> PipeConfig {
 }
 
 fn random_traffic(draw: &mut Stream) -> Traffic {
-    let ack_policy = AckPolicy { every: pick(draw, &[1, 2, 8]), ..tcp::Config::default().ack_policy };
+    let ack_policy = AckPolicy::every(pick(draw, &[1, 2, 8]));
     let config = tcp::Config {
         ip: pick(draw, &[IpVersion::V4, IpVersion::V6]),
         ack_policy,
@@ -111,7 +113,7 @@ fn random_traffic(draw: &mut Stream) -> Traffic {
             ip: IpVersion::V4,
             payload: Bytes(u64::from(100 + draw.up_to(1_300))),
             rate: Some(BitRate::from_kbps(300)),
-            report_after: pick(draw, &[None, Some(Duration::from_millis(20))]),
+            report_after: pick(draw, &[None, Some(ReportAfter::Time(Duration::from_millis(20)))]),
         },
         _ => Traffic::Tcp { config, size: Some(FILE) },
     }
@@ -149,7 +151,14 @@ fn random_setup(seed: u64) -> Setup {
     let mut flow = |end: &HostId| {
         let ends = if draw.up_to(1) == 0 { (SERVER, *end) } else { (*end, SERVER) };
         let start = Instant::ZERO + millis(draw, 2_000);
-        FlowSetup { source: ends.0, sink: ends.1, start, stop: None, traffic: random_traffic(draw) }
+        FlowSetup {
+            source: ends.0,
+            sink: ends.1,
+            start,
+            stop: None,
+            access_category: AccessCategory::BestEffort,
+            traffic: random_traffic(draw),
+        }
     };
     setup.flows = ends.iter().flat_map(|end| [flow(end), flow(end)]).collect();
     setup.duration = Duration::from_secs(120);

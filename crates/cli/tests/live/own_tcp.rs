@@ -101,7 +101,7 @@ impl OwnHost {
             other => panic!("our TCP has no {other}"),
         };
         // The kernel's end acknowledges each packet too; the hop thins both alike.
-        let ack_policy = AckPolicy { every: 1, ..AckPolicy::default() };
+        let ack_policy = AckPolicy::every(1);
         let config = Config { congestion, ack_policy, ..Config::default() };
         let ends = Ends { flow: FLOW, local: here, remote: there };
         let tcp = make(config, ends, ISS, Instant::ZERO);

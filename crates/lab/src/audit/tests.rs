@@ -295,6 +295,7 @@ fn a_simulated_channel_reads_back() {
             reserves,
             transmitter,
             receiver,
+            category: tacit_link::wifi::AccessCategory::BestEffort,
             outcome,
             frame,
         };

@@ -112,12 +112,20 @@ pub(super) struct Axis {
     pub values: Vec<f64>,
     /// Follows the value in an assignment.
     pub unit: String,
+    /// What else changes at each of `values`; empty for nothing anywhere.
+    also: Vec<(f64, Vec<String>)>,
 }
 
 impl Axis {
     /// What puts a scenario at `value`.
     pub fn assignment(&self, value: f64) -> String {
         format!("{}={value}{}", self.key, self.unit)
+    }
+
+    /// What goes with it.
+    pub fn also(&self, value: f64) -> &[String] {
+        let with = self.also.iter().find(|(at, _)| measure::same(*at, value));
+        with.map_or(&[], |(_, assignments)| assignments.as_slice())
     }
 }
 
@@ -249,11 +257,21 @@ fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
 
 /// The values of `key` that `section` lists.
 pub(super) fn read_axis(section: &Section<'_>, key: String) -> Result<Axis, InputError> {
-    Ok(Axis {
-        key,
-        values: section.required("values", numbers)?,
-        unit: section.or("unit", String::new(), text)?,
-    })
+    let values = section.required("values", numbers)?;
+    let also = section.or("also", Vec::new(), lists_of_texts)?;
+    if !also.is_empty() && also.len() != values.len() {
+        return Err(section
+            .error("also", format!("{} lists for {} values", also.len(), values.len()))
+            .allowed("a list of assignments for each value"));
+    }
+    let also = values.iter().copied().zip(also).collect();
+    Ok(Axis { key, values, unit: section.or("unit", String::new(), text)?, also })
+}
+
+fn lists_of_texts(value: &Value) -> Result<Vec<Vec<String>>, Mismatch> {
+    let wrong = || Mismatch::new(format!("{value} is no list of lists"), "[[\"a=1\"], [\"a=2\"]]");
+    let Value::List(items) = value else { return Err(wrong()) };
+    items.iter().map(|item| texts(&item.value).map_err(|_| wrong())).collect()
 }
 
 fn read_best_of(section: Section<'_>) -> Result<Option<BestOf>, InputError> {
@@ -272,10 +290,25 @@ fn read_best_of(section: Section<'_>) -> Result<Option<BestOf>, InputError> {
     Ok(Some(BestOf { axis, curves }))
 }
 
-fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
-    let names = section.or("schemes", Vec::new(), texts)?;
-    let schemes = scheme::select("", &names)
+/// Schemes by name; the scenario as it is written is one too.
+fn read_schemes(section: &Section<'_>) -> Result<Vec<&'static Scheme>, InputError> {
+    let mut names = section.or("schemes", Vec::new(), texts)?;
+    let before = names.len();
+    names.retain(|name| name != scheme::AS_WRITTEN.name);
+    let as_written = names.len() < before;
+    if as_written && names.is_empty() {
+        return Ok(vec![&scheme::AS_WRITTEN]);
+    }
+    let mut schemes = scheme::select("", &names)
         .map_err(|error| section.error("schemes", error.what).allowed(error.allowed.unwrap_or_default()))?;
+    if as_written {
+        schemes.push(&scheme::AS_WRITTEN);
+    }
+    Ok(schemes)
+}
+
+fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
+    let schemes = read_schemes(&section)?;
     let x = section.section("x")?;
     let axis = read_axis(&x, x.or("key", CLIENTS.to_owned(), text)?)?;
     let whole =

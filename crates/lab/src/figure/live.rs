@@ -201,7 +201,7 @@ impl Live {
         let mut assignments = self.assignments.clone();
         assignments.push(self.axis.assignment(x));
         let mut scenario = scheme.applied_to(&Scenario::load(&self.scenario, &assignments)?);
-        scenario.tcp.ack_policy.every = segments;
+        scenario.tcp.ack_policy = scenario.tcp.ack_policy.with_every(segments);
         let setup = scenario.setup(1, 1)?;
         let outcome = tacit_sim::run(&setup)
             .map_err(|source| LabError::Run { run: format!("{}, seed 1", scenario.name), source })?;

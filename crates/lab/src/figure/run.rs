@@ -215,6 +215,7 @@ fn at(sweep: &Sweep, x: f64, best_of: Option<f64>, base: &Scenario) -> Result<(S
     let mut assignments = sweep.assignments.clone();
     if sweep.axis.key != CLIENTS {
         assignments.push(sweep.axis.assignment(x));
+        assignments.extend_from_slice(sweep.axis.also(x));
     }
     if let (Some(value), Some(best_of)) = (best_of, &sweep.best_of) {
         assignments.push(best_of.axis.assignment(value));

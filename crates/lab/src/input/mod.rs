@@ -11,7 +11,7 @@ pub use quantity::{
     MAX_DURATION, bit_rate, byte_count, decibels, duration, flag, integer, level_dbm, loss, metres, number,
     numbers, one_of, queue_limit, ratio, text, texts, within,
 };
-pub use section::Section;
+pub use section::{Asked, Log, Section};
 pub use tree::{Node, Origin, Tree, Value};
 
 /// What a value should have been; becomes an [`InputError`](crate::error::InputError) when the reader

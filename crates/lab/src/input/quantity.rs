@@ -6,10 +6,10 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use tacit_link::wifi::Decibels;
-use tacit_link::{Loss, QueueLimit};
+use tacit_link::{GilbertElliott, Loss, QueueLimit};
 use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 
-use super::{Mismatch, Value, nearest};
+use super::{Mismatch, Tree, Value, nearest};
 
 /// Longest span of time a file may ask for.
 pub const MAX_DURATION: Duration = Duration::from_secs(3600);
@@ -186,12 +186,15 @@ pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
     Ok(limit)
 }
 
-/// What a link loses: a share, or the numbers of the packets, counted from 0, singly or as
-/// `"FIRST to LAST"`.
+/// What a link loses: a share, a Gilbert-Elliott channel as a table of four shares, or the numbers of the
+/// packets, counted from 0, singly or as `"FIRST to LAST"`.
 ///
 /// # Errors
 /// Unless one of these.
 pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
+    if let Value::Table(tree) = value {
+        return gilbert_elliott(tree);
+    }
     let Value::List(items) = value else {
         return ratio(value)
             .map(|share| if share == Ratio::ZERO { Loss::None } else { Loss::Bernoulli(share) });
@@ -211,6 +214,21 @@ pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
     packets.sort_unstable();
     packets.dedup();
     Ok(Loss::Scripted(packets))
+}
+
+fn gilbert_elliott(tree: &Tree) -> Result<Loss, Mismatch> {
+    const KEYS: [&str; 4] = ["good", "bad", "good-to-bad", "bad-to-good"];
+    let allowed = "{ good = \"0.1 %\", bad = \"50 %\", good-to-bad = \"1 %\", bad-to-good = \"10 %\" }";
+    if let Some(unknown) = tree.entries.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        return Err(Mismatch::new(format!("a channel of two states has no {unknown:?}"), allowed));
+    }
+    let share = |key: &str| match tree.entries.get(key) {
+        Some(node) => ratio(&node.value),
+        None => Err(Mismatch::new(format!("{key:?} is missing"), allowed)),
+    };
+    let [good, bad, good_to_bad, bad_to_good] =
+        [share(KEYS[0])?, share(KEYS[1])?, share(KEYS[2])?, share(KEYS[3])?];
+    Ok(Loss::GilbertElliott(GilbertElliott { good, bad, good_to_bad, bad_to_good }))
 }
 
 /// Most packets in one range of a script.
@@ -354,11 +372,19 @@ mod tests {
     #[test]
     fn losses_are_shares_or_scripts() {
         let script = |text: &str| {
-            let tree = crate::input::Tree::parse("test", &format!("loss = {text}")).unwrap();
+            let tree = Tree::parse("test", &format!("loss = {text}")).unwrap();
             loss(&tree.entries["loss"].value)
         };
         assert_eq!(script("\"0 %\"").unwrap(), Loss::None);
         assert_eq!(script("[7, \"2 to 4\", 3]").unwrap(), Loss::Scripted(vec![2, 3, 4, 7]));
+        let channel = "{ good = \"0.1 %\", bad = \"50 %\", good-to-bad = \"1 %\", bad-to-good = \"10 %\" }";
+        let of = |fraction| Ratio::from_fraction(fraction).unwrap();
+        let expected =
+            GilbertElliott { good: of(0.001), bad: of(0.5), good_to_bad: of(0.01), bad_to_good: of(0.1) };
+        assert_eq!(script(channel).unwrap(), Loss::GilbertElliott(expected));
+        for wrong in ["{ good = \"1 %\" }", "{ bad = 1 }", "{ god = \"1 %\" }"] {
+            assert!(script(wrong).is_err(), "{wrong}");
+        }
         for wrong in ["[\"4 to 2\"]", "[-1]", "[\"1 - 3\"]", "[\"0 to 99999999\"]"] {
             assert!(script(wrong).is_err(), "{wrong}");
         }

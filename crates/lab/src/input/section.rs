@@ -1,16 +1,32 @@
 //! A table being read: hands out typed values and remembers which keys it was asked for.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use super::{Mismatch, Node, Origin, Tree, Value, nearest};
 use crate::error::InputError;
 
+/// A key that a reader asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Through the tables from the top; tables of an array by their number, from 1: `client[2].rate`.
+    pub path: String,
+    /// What stands there, unless nothing does.
+    pub found: Option<Node>,
+}
+
+/// Every key asked for, in order; a key asked for twice is there twice.
+pub type Log = Rc<RefCell<Vec<Asked>>>;
+
 /// A table under a path, perhaps absent, with the keys asked for so far.
 pub struct Section<'a> {
     path: String,
+    /// The path in the log, where tables of an array have numbers.
+    label: String,
     origin: Origin,
     tree: Option<&'a Tree>,
     asked: RefCell<Vec<&'static str>>,
+    log: Option<Log>,
 }
 
 impl<'a> Section<'a> {
@@ -18,10 +34,17 @@ impl<'a> Section<'a> {
     pub fn root(source: &str, tree: &'a Tree) -> Self {
         Self {
             path: String::new(),
+            label: String::new(),
             origin: Origin::whole(source),
             tree: Some(tree),
             asked: RefCell::default(),
+            log: None,
         }
+    }
+
+    /// The same, with `log` for what it and the sections below it are asked for.
+    pub fn logged(source: &str, tree: &'a Tree, log: Log) -> Self {
+        Self { log: Some(log), ..Self::root(source, tree) }
     }
 
     /// True when the table stands in the document.
@@ -37,7 +60,11 @@ impl<'a> Section<'a> {
     /// The node under `key`, unparsed.
     pub fn node(&self, key: &'static str) -> Option<&'a Node> {
         self.asked.borrow_mut().push(key);
-        self.tree?.entries.get(key)
+        let found = self.tree.and_then(|tree| tree.entries.get(key));
+        if let Some(log) = &self.log {
+            log.borrow_mut().push(Asked { path: below(&self.label, key), found: found.cloned() });
+        }
+        found
     }
 
     /// The value under `key` as `parse` reads it.
@@ -92,7 +119,14 @@ impl<'a> Section<'a> {
     /// Where something else stands there.
     pub fn section(&self, key: &'static str) -> Result<Self, InputError> {
         let path = self.full(key);
-        let absent = |origin| Self { path: path.clone(), origin, tree: None, asked: RefCell::default() };
+        let absent = |origin| Self {
+            path: path.clone(),
+            label: below(&self.label, key),
+            origin,
+            tree: None,
+            asked: RefCell::default(),
+            log: self.log.clone(),
+        };
         match self.node(key) {
             None => Ok(absent(self.origin.clone())),
             Some(Node { origin, value: Value::Table(tree) }) => {
@@ -117,16 +151,18 @@ impl<'a> Section<'a> {
         };
         let Some(node) = self.node(key) else { return Ok(Vec::new()) };
         let Value::List(items) = &node.value else { return Err(wrong(&node.origin, &node.value)) };
-        let one = |item: &'a Node| match &item.value {
+        let one = |(item, number): (&'a Node, usize)| match &item.value {
             Value::Table(tree) => Ok(Self {
                 path: path.clone(),
+                label: format!("{}[{number}]", below(&self.label, key)),
                 origin: item.origin.clone(),
                 tree: Some(tree),
                 asked: RefCell::default(),
+                log: self.log.clone(),
             }),
             other => Err(wrong(&item.origin, other)),
         };
-        items.iter().map(one).collect()
+        items.iter().zip(1..).map(one).collect()
     }
 
     /// An error about `key` of this section.
@@ -157,6 +193,10 @@ impl<'a> Section<'a> {
     }
 
     fn full(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        below(&self.path, key)
     }
+}
+
+fn below(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

@@ -1,11 +1,16 @@
 //! From a [`Scenario`] to the [`Setup`] of one run.
 
-use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_link::wifi::error_rate::ideal_mode;
+use tacit_link::wifi::phy::{Mode, mpdu_len};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_proto::units::{Duration, HostId, Instant};
-use tacit_sim::setup::{BssSetup, Setup, WiredSetup};
+use tacit_sim::setup::{BssSetup, FlowSetup, Setup, WiredSetup};
 
-use super::{ClientOverride, Hop, Link, Scenario, Wifi};
+use super::{ClientOverride, Hop, Link, Scenario, Signal, Wifi};
 use crate::error::InputError;
+
+/// Octets of the IP packet that ideal rates are chosen for.
+const FULL_PACKET: u32 = 1500;
 
 /// The hosts and links of a chain, while it grows from the server towards the clients.
 struct Chain {
@@ -31,6 +36,14 @@ impl Chain {
     }
 }
 
+/// What a chain leads to.
+struct Laid {
+    /// One host each behind Wi-Fi, one for all at the end of a wire.
+    clients: Vec<HostId>,
+    /// The access point and its stations.
+    wireless: Option<(HostId, Vec<HostId>)>,
+}
+
 impl Scenario {
     /// Where downloads come from.
     pub const SERVER: HostId = HostId(0);
@@ -47,15 +60,19 @@ impl Scenario {
     /// The run of this scenario with `clients` clients and the draws of `seed`.
     ///
     /// # Errors
-    /// Where a client starts after the end of the run.
+    /// Where a client starts after the end of the run, or has no signal that its rate could follow.
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
+        (0..clients).try_for_each(|index| self.check_signal(index))?;
         let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
-        let (client_hosts, bss) = self.lay_chain(&mut chain, clients);
-        let (flows, applications) = self.flows_and_applications(clients, &client_hosts)?;
+        let laid = self.lay_chain(&mut chain, clients);
+        let (flows, applications) = self.flows_and_applications(clients, &laid.clients)?;
+        let wireless = self.wifi.as_ref().zip(laid.wireless);
+        let bss =
+            wireless.map(|(wifi, (access_point, stations))| self.bss(wifi, access_point, stations, &flows));
         Ok(Setup {
             hosts: chain.hosts,
             wired: chain.wired,
-            bss,
+            bss: bss.into_iter().collect(),
             flows,
             applications,
             duration: self.run.duration,
@@ -66,19 +83,17 @@ impl Scenario {
         })
     }
 
-    /// Hosts and links; returns the clients' hosts: one each behind Wi-Fi, one for all at the end of a wire.
-    fn lay_chain(&self, chain: &mut Chain, clients: u32) -> (Vec<HostId>, Vec<BssSetup>) {
+    fn lay_chain(&self, chain: &mut Chain, clients: u32) -> Laid {
         let links = |hops: &[Hop]| -> Vec<Link> {
             hops.iter()
                 .filter_map(|hop| if let Hop::Pipe(link) = hop { Some((**link).clone()) } else { None })
                 .collect()
         };
         let router = |number: usize| format!("router-{number}");
-        let wifi_at = self.hops.iter().position(|hop| *hop == Hop::Wifi);
-        let (Some(wifi), Some(at)) = (&self.wifi, wifi_at) else {
+        let Some(at) = self.hops.iter().position(|hop| *hop == Hop::Wifi) else {
             let client = chain.host(Self::ONLY_CLIENT.to_owned());
             chain.lay(Self::SERVER, client, &links(&self.hops), router);
-            return (vec![client], Vec::new());
+            return Laid { clients: vec![client], wireless: None };
         };
         let (before, behind) = (links(&self.hops[..at]), links(&self.hops[at..]));
         let access_point = if before.is_empty() { Self::SERVER } else { chain.host("ap".to_owned()) };
@@ -95,20 +110,32 @@ impl Scenario {
             }
             stations
         };
-        (hosts, vec![self.bss(wifi, access_point, stations)])
+        Laid { clients: hosts, wireless: Some((access_point, stations)) }
     }
 
     pub(super) fn client_override(&self, index: u32) -> ClientOverride {
         self.overrides.get(index as usize).cloned().unwrap_or_default()
     }
 
-    fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>) -> BssSetup {
+    /// A client whose rate follows its signal must have one.
+    fn check_signal(&self, index: u32) -> Result<(), InputError> {
+        let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.ideal.is_some()) else { return Ok(()) };
+        let client = self.client_override(index);
+        if client.mode.is_some() || client.signal.or(wifi.signal).is_some() {
+            return Ok(());
+        }
+        let place = format!("{}: client {}", self.name, index + 1);
+        Err(InputError::new(place, "its rate is to be ideal for a signal that nobody states")
+            .allowed("snr or distance beside rate = \"ideal\""))
+    }
+
+    fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>, flows: &[FlowSetup]) -> BssSetup {
         let clients = stations.len() as u32;
         let station = |index| {
             let client = self.client_override(index);
             let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
-            let mode = client.mode.unwrap_or(wifi.mode);
             let signal = client.signal.or(wifi.signal);
+            let mode = client.mode.unwrap_or_else(|| wifi.mode_at(signal));
             StationConfig {
                 mode,
                 control_mode: client.ack_mode.or(wifi.ack_mode),
@@ -127,6 +154,7 @@ impl Scenario {
         let [ap_ack_filter, station_ack_filter] = wifi.ack_filter.in_queues();
         let config = BssConfig {
             variant: wifi.variant,
+            categories: access_categories(flows),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
             beacon_interval: wifi.beacons,
@@ -174,6 +202,24 @@ impl Scenario {
 
 fn client_name(index: u32) -> String {
     format!("client-{}", index + 1)
+}
+
+/// The access categories that `flows` use, the least urgent first; best effort where there are none.
+fn access_categories(flows: &[FlowSetup]) -> Vec<AccessCategory> {
+    let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
+    let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
+    if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }
+}
+
+impl Wifi {
+    /// The mode of data at `signal`: as it was said, or the one that carries most there in MPDUs of full
+    /// packets.
+    fn mode_at(&self, signal: Option<Signal>) -> Mode {
+        let (Some(choice), Some(signal)) = (self.ideal, signal) else { return self.mode };
+        let modes = Mode::fitting(self.standard, self.variant, choice);
+        let octets = mpdu_len(self.standard.phy().mac_header_len(), FULL_PACKET);
+        ideal_mode(modes, |mode| signal.snr(&self.propagation, mode), octets).unwrap_or(self.mode)
+    }
 }
 
 #[cfg(test)]
@@ -346,6 +392,19 @@ mod tests {
         assert_eq!((short.phy().slot, short.protection), (Duration::from_micros(9), Protection::None));
         let by_length = config(&["wifi.rts-threshold=500 B"]);
         assert_eq!(by_length.protection, Protection::RtsCts { above: 500 });
+    }
+
+    #[test]
+    fn ideal_rates_follow_the_distance() {
+        let text = "base = \"wlan-11n-150\"\n[wifi]\nrate = \"ideal\"\ndistance = \"3 m\"\n\
+                    [[client]]\n[[client]]\ndistance = \"40 m\"\n[[client]]\nrate = \"30Mbps\"\n";
+        let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let modes: Vec<_> = setup.bss[0].config.stations.iter().map(|station| station.mode).collect();
+        assert_eq!([modes[0].rate(), modes[2].rate()], [150, 30].map(BitRate::from_mbps));
+        assert!(modes[1].rate() < BitRate::from_mbps(60) && modes[1].streams == 1, "{:?}", modes[1]);
+        let text = "base = \"wlan-11n-150\"\n[wifi]\nrate = \"ideal\"\n";
+        let error = Scenario::parse("one.toml", text, &[]).unwrap().setup(1, 1).unwrap_err().to_string();
+        assert!(error.contains("snr or distance"), "{error}");
     }
 
     #[test]

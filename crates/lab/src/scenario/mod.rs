@@ -5,10 +5,12 @@
 //! merge.
 
 mod build;
+pub mod explain;
 #[cfg(test)]
 mod flow_tests;
 pub mod library;
 mod read;
+mod reference;
 mod signal;
 #[cfg(test)]
 mod tests;
@@ -19,8 +21,8 @@ use std::fs;
 use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::phy::{Mode, Standard, Variant};
-use tacit_link::wifi::{Propagation, Protection};
+use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
+use tacit_link::wifi::{AccessCategory, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
@@ -98,6 +100,8 @@ pub struct Wifi {
     pub variant: Variant,
     /// Data rate.
     pub mode: Mode,
+    /// Where each client has the mode that carries most at its signal: which modes there are.
+    pub ideal: Option<ModeChoice>,
     /// Rate of control responses; `None` follows the standard's rule.
     pub ack_mode: Option<Mode>,
     /// MPDU loss.
@@ -270,6 +274,8 @@ pub struct ClientOverride {
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
+    /// The access category of its traffic.
+    pub access_category: Option<AccessCategory>,
     /// When its flows start.
     pub start: Option<Duration>,
     /// When its sources stop offering data.
@@ -293,10 +299,7 @@ impl Scenario {
     /// # Errors
     /// Where there is none, it cannot be read, or says something that is not allowed.
     pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
-        let mut loaded = load_tree(name_or_path, 0)?;
-        for assignment in assignments {
-            loaded.tree.set(assignment)?;
-        }
+        let loaded = load_assigned(name_or_path, assignments)?;
         Ok(read::scenario(loaded.name, &loaded.source, &loaded.tree)?)
     }
 
@@ -317,6 +320,15 @@ struct Loaded {
     name: String,
     source: String,
     tree: Tree,
+}
+
+/// A scenario's tree with assignments on top.
+fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, LabError> {
+    let mut loaded = load_tree(name_or_path, 0)?;
+    for assignment in assignments {
+        loaded.tree.set(assignment)?;
+    }
+    Ok(loaded)
 }
 
 fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, LabError> {

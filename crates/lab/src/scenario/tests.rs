@@ -63,6 +63,9 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"drop-tail\", target = \"5 ms\" }\n",
         &[],
     ),
+    ("no such category", "base = \"wlan-11n-150\"\n[traffic]\naccess-category = \"voice\"\n", &[]),
+    ("a category without EDCA", "base = \"wlan-11a-54\"\n[traffic]\naccess-category = \"vo\"\n", &[]),
+    ("half a channel", "base = \"wlan-11n-150\"\n[wifi]\nlink-ack-error = { good = \"1 %\" }\n", &[]),
     ("packet too large for Wi-Fi", "base = \"wlan-11n-150\"\n[tcp]\nmtu = \"9000 B\"\n", &[]),
     ("too small for IPv6", "[tcp]\nip = \"v6\"\nmtu = \"1000 B\"\n", &[]),
     ("client without Wi-Fi", "[[client]]\nrate = \"54Mbps\"\n", &[]),
@@ -104,8 +107,15 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("not TOML", "[run\nduration = \"1 s\"\n", &[]),
     ("the same key twice", "[run]\nduration = \"1 s\"\nduration = \"2 s\"\n", &[]),
     ("number too large", "[clients]\ncount = 99999999999999999999\n", &[]),
+    (
+        "a limit of growth without growth",
+        "base = \"wlan-11n-150\"\n[tcp]\nreceive-buffer = \"64 KiB\"\nreceive-buffer-max = \"1 MiB\"\n",
+        &[],
+    ),
     ("--set of an unknown key", "base = \"wlan-11n-150\"\n", &["tcp.ack-evry=4"]),
     ("--set without a value", "base = \"wlan-11n-150\"\n", &["tcp.ack-every"]),
+    ("pacing that is neither", "base = \"wlan-11n-150\"\n", &["tcp.pacing=fast"]),
+    ("a policy nobody has", "base = \"wlan-11n-150\"\n", &["tcp.ack-policy=quic-ack3"]),
     ("--set of the wrong type", "base = \"wlan-11n-150\"\n", &["tcp.ack-every=many"]),
     ("--set through a value", "base = \"wlan-11n-150\"\n", &["wifi.rate.fast=true"]),
 ];
@@ -166,6 +176,25 @@ fn files_that_are_no_text_are_refused() {
     assert!(error.contains("x.toml:2: not TOML: not UTF-8"), "{error}");
     fs::write(&path, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
     assert!(Scenario::load(path.to_str().unwrap(), &[]).is_err());
+}
+
+#[test]
+fn a_tcp_profile_gives_way_to_keys() {
+    use tacit_proto::tcp::{Config, LossDetection, Profile, ReceiveAutotuning, Undo};
+    use tacit_proto::units::Bytes;
+
+    let tcp = |keys: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n[tcp]\n{keys}\n");
+        Scenario::parse("my.toml", &text, &[]).unwrap().tcp
+    };
+    assert_eq!(tcp(""), Config::default());
+    assert_eq!(tcp("profile = \"linux\""), Profile::Linux.config());
+    let mixed = tcp("profile = \"linux\"\nloss-detection = \"rfc6675\"\nreceive-buffer = \"1 MiB\"");
+    assert_eq!((mixed.loss_detection, mixed.undo), (LossDetection::DupAck, Undo::All));
+    assert_eq!((mixed.receive_buffer, mixed.receive_autotuning), (Bytes(1 << 20), ReceiveAutotuning::Off));
+    let small = tcp("receive-buffer = \"auto\"\nreceive-buffer-max = \"100 KiB\"");
+    assert_eq!(small.receive_buffer, Bytes(100 << 10));
+    assert_eq!(small.receive_autotuning, ReceiveAutotuning::UpTo(Bytes(100 << 10)));
 }
 
 #[test]

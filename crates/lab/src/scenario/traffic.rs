@@ -1,6 +1,8 @@
 //! What flows, as a scenario says it, and the flows and programs of a run that it becomes.
 
+use tacit_link::wifi::AccessCategory;
 use tacit_proto::packet::IpVersion;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, FlowSetup, Law, Objects, OnOff, RequestResponse, Span, Streaming,
@@ -45,9 +47,11 @@ pub struct TrafficPlan {
     /// Payload rate per UDP flow; `None` saturates.
     pub udp_rate: Option<BitRate>,
     /// The sink of a UDP flow reports this long after something arrived; `None` never.
-    pub udp_report: Option<Duration>,
+    pub udp_report: Option<ReportAfter>,
     /// Octets per datagram; `None` fills the MTU.
     pub udp_payload: Option<Bytes>,
+    /// The access category of its packets, if it names one; a `[[flow]]` that does not has its client's.
+    pub access_category: Option<AccessCategory>,
     /// What feeds the flow.
     pub application: ApplicationKind,
     /// The knobs of those that are more than a source.
@@ -76,7 +80,8 @@ impl ApplicationKind {
         ("streaming", Self::Streaming),
     ];
 
-    fn name(self) -> &'static str {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 }
@@ -229,6 +234,11 @@ impl Run<'_> {
                 start: Instant::ZERO + start,
                 stop: stop.map(|stop| Instant::ZERO + stop),
                 traffic: scenario.flow_traffic(traffic),
+                access_category: flow
+                    .and_then(|flow| flow.traffic.access_category)
+                    .or(client.access_category)
+                    .or(scenario.traffic.access_category)
+                    .unwrap_or_default(),
             };
             let Some((application, flows)) = scenario.application(traffic, near_end) else {
                 self.push_flows(setup, 1)?;

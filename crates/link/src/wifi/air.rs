@@ -2,9 +2,15 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::category::AccessCategory;
 use super::phy::Mode;
 
 /// A station's index within its basic service set; the access point is 0.
+///
+/// Where several access categories are in use, each acts as a station of its own towards the others
+/// (802.11-2020 clause 10.23.2.1 calls it an EDCAF), and the channel numbers those:
+/// [`Bss::function`](super::Bss::function) gives the number of a station's function for a category. In the
+/// first category, the only one by default, it is the station's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StationId(pub u16);
 
@@ -101,6 +107,8 @@ pub struct AirFrame<P> {
     pub transmitter: StationId,
     /// Who is addressed; `None` is everybody.
     pub receiver: Option<StationId>,
+    /// The access category of the exchange it belongs to.
+    pub category: AccessCategory,
     /// Whether the addressee got it.
     pub outcome: Outcome,
     /// What it is.

@@ -73,6 +73,10 @@ impl Airtime {
         self.spent[what as usize]
     }
 
+    fn plus(&self, other: &Self) -> Self {
+        Self { spent: std::array::from_fn(|what| self.spent[what] + other.spent[what]) }
+    }
+
     /// Everything: equal to the length of the window.
     pub fn total(&self) -> Duration {
         self.spent.iter().copied().sum()
@@ -111,6 +115,12 @@ impl StationAirtime {
     /// Time spent on `what`, for PPDUs of both classes.
     pub fn get(&self, what: AirtimeUse) -> Duration {
         self.data.get(what) + self.acks.get(what)
+    }
+
+    /// Both together, use by use.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self { data: self.data.plus(&other.data), acks: self.acks.plus(&other.acks) }
     }
 
     #[inline]

@@ -5,18 +5,20 @@
 
 use std::collections::VecDeque;
 
+use hdrhistogram::Histogram;
 use tacit_proto::hack::Nic;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
+use super::category::AccessCategory;
 use super::config::{BssConfig, StationConfig};
 use super::counters::StationCounters;
 use super::interrupt::Interrupt;
 use super::mac::access::{Contention, IdlePeriod};
 use super::mac::ack_hook::AckHook;
 use super::mac::aggregation::AggregationLimits;
-use super::mac::block_ack::{BlockAckRecipient, Recipient};
+use super::mac::block_ack::{BlockAckRecipient, Recipient, WINDOW};
 use super::mac::exchange::{Exchange, Phase};
 use super::mac::noise::Noise;
 use super::mac::originator::Originator;
@@ -58,6 +60,9 @@ pub struct Bss<P> {
     pub(super) reorder_check: Option<Instant>,
     /// Who won the present access and with what; kept for its capacity.
     pub(super) winners: Vec<(StationId, Outgoing)>,
+    /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
+    /// capacity.
+    pub(super) yielding: Vec<StationId>,
     /// The exchanges that collided; kept for its capacity.
     pub(super) colliding: Vec<Exchange>,
     pub(super) delivered: VecDeque<Delivery<P>>,
@@ -79,7 +84,7 @@ impl<P: Payload> Bss<P> {
     /// `station_names` (the access point first); results count from `measure_from` to `end`.
     ///
     /// # Panics
-    /// When there is not one name per station, the access point included.
+    /// When there is not one name per station, the access point included, or no access category.
     pub fn new(
         config: BssConfig,
         seed: u64,
@@ -92,6 +97,7 @@ impl<P: Payload> Bss<P> {
             config.stations.len() + 1,
             "one name per station and the access point's"
         );
+        assert!(!config.categories.is_empty(), "traffic has a category");
         let phy = config.phy();
         let stations = build_stations(phy, &config, seed, name, station_names);
         Self {
@@ -102,6 +108,7 @@ impl<P: Payload> Bss<P> {
                 number: 0,
                 countdown_from: Instant::ZERO + phy.aifs(),
                 exempt_countdown_from: Instant::ZERO + phy.aifs(),
+                resumed: false,
             },
             idle_since: Instant::ZERO,
             active: Vec::new(),
@@ -109,6 +116,7 @@ impl<P: Payload> Bss<P> {
             next_beacon: config.beacon_interval.map(|interval| Instant::ZERO + interval),
             reorder_check: None,
             winners: Vec::new(),
+            yielding: Vec::new(),
             colliding: Vec::new(),
             delivered: VecDeque::new(),
             drained: Vec::new(),
@@ -129,14 +137,50 @@ impl<P: Payload> Bss<P> {
         self.air.get_or_insert_with(VecDeque::new);
     }
 
+    /// Stations, the access point included.
+    #[inline]
+    pub fn station_count(&self) -> u16 {
+        self.config.stations.len() as u16 + 1
+    }
+
+    /// The number of what `station` has for `category`; for the first category in use where `category` is
+    /// not.
+    pub fn function(&self, station: StationId, category: AccessCategory) -> StationId {
+        let place = self.config.categories.iter().position(|known| *known == category).unwrap_or(0);
+        StationId(station.0 + place as u16 * self.station_count())
+    }
+
+    /// The station that `function` belongs to.
+    #[inline]
+    pub fn station(&self, function: StationId) -> StationId {
+        // Spares a division where there is one category.
+        if function.0 < self.station_count() {
+            function
+        } else {
+            StationId(function.0 % self.station_count())
+        }
+    }
+
+    /// Access categories in use.
+    #[inline]
+    pub fn categories(&self) -> &[AccessCategory] {
+        &self.config.categories
+    }
+
+    /// What `station` has for each category.
+    fn functions(&self, station: StationId) -> impl Iterator<Item = &Station<P>> {
+        self.stations[self.station(station).index()..].iter().step_by(usize::from(self.station_count()))
+    }
+
     /// Queues `payload` at `from` for `to`; returns false when the queue dropped it.
     ///
     /// # Panics
     /// When two clients are named: traffic goes through the access point.
     pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
-        assert!((from == StationId::AP) != (to == StationId::AP), "traffic goes through the access point");
+        let is_access_point = |id| self.station(id) == StationId::AP;
+        assert!(is_access_point(from) != is_access_point(to), "traffic goes through the access point");
         let config = &self.config;
-        let filter = if from == StationId::AP { config.ap_ack_filter } else { config.station_ack_filter };
+        let filter = if is_access_point(from) { config.ap_ack_filter } else { config.station_ack_filter };
         let station = &mut self.stations[from.index()];
         let had_traffic = station.has_traffic();
         let peer = station.peer_index(to);
@@ -234,7 +278,11 @@ impl<P: Payload> Bss<P> {
 
     /// The next frame heard, after [`Bss::record_air`]. Drain it to `None`.
     pub fn poll_air(&mut self) -> Option<AirFrame<P>> {
-        self.air.as_mut()?.pop_front()
+        let mut frame = self.air.as_mut()?.pop_front()?;
+        frame.category = self.stations[frame.transmitter.index()].category;
+        frame.transmitter = self.station(frame.transmitter);
+        frame.receiver = frame.receiver.map(|receiver| self.station(receiver));
+        Some(frame)
     }
 
     /// Where the time went, of the part of the measured window before `now`.
@@ -252,7 +300,8 @@ impl<P: Payload> Bss<P> {
 
     /// What `station` spent of that time.
     pub fn station_airtime(&self, station: StationId) -> StationAirtime {
-        self.stations[station.index()].airtime
+        let each = self.functions(station).map(|function| function.airtime);
+        each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
     /// Channel accesses, collided ones counted once.
@@ -267,35 +316,49 @@ impl<P: Payload> Bss<P> {
 
     /// Counters of a station.
     pub fn counters(&self, station: StationId) -> StationCounters {
-        self.stations[station.index()].counters
+        let each = self.functions(station).map(|function| function.counters);
+        each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
+    }
+
+    /// Counters of a station in one category; of the first in use where `category` is not.
+    pub fn counters_in(&self, station: StationId, category: AccessCategory) -> StationCounters {
+        self.stations[self.function(station, category).index()].counters
     }
 
     /// Time from queueing to first transmission at a station, in microseconds.
-    pub fn queueing_delay_us(&self, station: StationId) -> &hdrhistogram::Histogram<u64> {
-        &self.stations[station.index()].queueing_delay_us
+    pub fn queueing_delay_us(&self, station: StationId) -> Histogram<u64> {
+        let mut all = Histogram::new(2).expect("2 digits are within what the library allows");
+        for function in self.functions(station) {
+            all.add(&function.queueing_delay_us).expect("the histogram grows as needed");
+        }
+        all
     }
 
     /// Sum of the times from queueing to first transmission at a station: over a window, by Little's law,
     /// the mean number of packets in its queues.
     pub fn queueing_time(&self, station: StationId) -> Duration {
-        self.stations[station.index()].queueing_time
+        self.functions(station).map(|function| function.queueing_time).sum()
     }
 
     /// Most packets that waited at once in one queue of a station.
     pub fn queue_peak(&self, station: StationId) -> usize {
-        let peers = &self.stations[station.index()].peers;
-        peers.iter().map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
+        let peers = self.functions(station).flat_map(|function| &function.peers);
+        peers.map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
     }
 
     /// Packets that the queues of a station marked instead of dropping them, since the start.
     pub fn queue_marks(&self, station: StationId) -> u64 {
-        let peers = &self.stations[station.index()].peers;
-        peers.iter().map(|peer| peer.originator.queue().marks()).sum()
+        let peers = self.functions(station).flat_map(|function| &function.peers);
+        peers.map(|peer| peer.originator.queue().marks()).sum()
     }
 
     /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
-    pub fn ppdu_sizes(&self, station: StationId) -> &[u64] {
-        &self.stations[station.index()].ppdu_sizes
+    pub fn ppdu_sizes(&self, station: StationId) -> Vec<u64> {
+        let mut sizes = vec![0; usize::from(WINDOW)];
+        for function in self.functions(station) {
+            sizes.iter_mut().zip(&function.ppdu_sizes).for_each(|(sum, more)| *sum += more);
+        }
+        sizes
     }
 
     /// Measuring starts: forgets queueing delays, queue lengths and sizes of PPDUs so far.
@@ -305,7 +368,7 @@ impl<P: Payload> Bss<P> {
 
     /// Packets accepted by `station` and not yet acknowledged or given up.
     pub fn backlog(&self, station: StationId) -> usize {
-        self.stations[station.index()].peers.iter().map(|peer| peer.originator.backlog()).sum()
+        self.functions(station).map(Station::backlog).sum()
     }
 
     /// Verifies that no packet was made or lost.
@@ -321,7 +384,7 @@ impl<P: Payload> Bss<P> {
                 + counters.discarded_by_queue
                 + counters.retracted
                 + counters.filtered_acks;
-            let held = self.backlog(station.id) as u64;
+            let held = station.backlog() as u64;
             if counters.accepted != settled + held {
                 return Err(format!(
                     "station {} took {} packets, settled {settled} and holds {held}",
@@ -411,8 +474,12 @@ impl<P: Payload> Bss<P> {
     /// The earliest end of a backoff wins; equal ends collide.
     fn access(&mut self, at: Instant) {
         self.book_idle(AirtimeUse::Acquisition, at);
+        if self.config.categories.len() > 1 {
+            self.find_yielding(at);
+        }
         let mut winners = std::mem::take(&mut self.winners);
         winners.clear();
+        let yielding = &self.yielding;
         let (phy, idle, lifetime) = (self.phy, self.idle, self.config.lifetime);
         let protection = self.config.protection;
         let stations = &mut self.stations;
@@ -424,6 +491,11 @@ impl<P: Payload> Bss<P> {
                 station.contention.freeze(&idle, at, phy);
                 station.active = station.has_traffic() || !station.contention.is_over();
                 return station.active;
+            }
+            if yielding.contains(id) {
+                station.counters.internal_collisions += 1;
+                station.contention.yielded();
+                return true;
             }
             let outgoing = station.next_outgoing(at, lifetime);
             if let Some(Outgoing::Data { peer, .. }) = outgoing {
@@ -450,6 +522,26 @@ impl<P: Payload> Bss<P> {
         self.winners = winners;
     }
 
+    /// Finds the functions that give way at `at` to a more urgent one of the same station.
+    fn find_yielding(&mut self, at: Instant) {
+        let mut yielding = std::mem::take(&mut self.yielding);
+        yielding.clear();
+        let due = |id: &&StationId| {
+            let station = &self.stations[id.index()];
+            station.has_traffic() && station.contention.transmits_at(&self.idle, self.phy.slot) <= at
+        };
+        for id in self.active.iter().filter(due) {
+            let category = self.stations[id.index()].category;
+            let beaten = self.active.iter().filter(due).any(|other| {
+                self.station(*other) == self.station(*id) && self.stations[other.index()].category > category
+            });
+            if beaten {
+                yielding.push(*id);
+            }
+        }
+        self.yielding = yielding;
+    }
+
     /// The channel becomes idle at `since`; bystanders count down from `countdown_from`.
     pub(super) fn go_idle(&mut self, since: Instant, countdown_from: Instant) {
         self.phase = Phase::Idle;
@@ -458,6 +550,7 @@ impl<P: Payload> Bss<P> {
             number: self.idle.number + 1,
             countdown_from,
             exempt_countdown_from: since + self.phy.aifs(),
+            resumed: false,
         };
         self.find_next_access();
     }
@@ -466,6 +559,7 @@ impl<P: Payload> Bss<P> {
     fn go_idle_again(&mut self, at: Instant) {
         let countdown_from = at.max(self.idle.countdown_from);
         self.idle.countdown_from = countdown_from;
+        self.idle.resumed = true;
         self.idle.exempt_countdown_from = countdown_from.max(self.idle.exempt_countdown_from);
         self.find_next_access();
     }
@@ -519,37 +613,68 @@ fn build_stations<P: Payload>(
     bss: &str,
     names: &[&str],
 ) -> Vec<Station<P>> {
+    let functions = config.categories.iter().zip(0..);
+    functions
+        .flat_map(|(category, place)| {
+            // The first category has the streams of a basic service set that knows no others.
+            let suffix = if place == 0 { String::new() } else { format!(" {}", category.name()) };
+            let first = place * names.len() as u16;
+            build_functions(
+                phy,
+                config,
+                *category,
+                first,
+                &|what| Stream::new(seed, &format!("{bss} {what}{suffix}")),
+                names,
+            )
+        })
+        .collect()
+}
+
+/// What each station has for one category; the access point's is number `first`.
+fn build_functions<P: Payload>(
+    phy: &'static Phy,
+    config: &BssConfig,
+    category: AccessCategory,
+    first: u16,
+    stream: &dyn Fn(String) -> Stream,
+    names: &[&str],
+) -> Vec<Station<P>> {
+    let edca = category.parameters(phy);
+    let txop_limit = earliest(config.txop_limit, edca.txop_limit);
     let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
         let guard = config.protection.longest(phy, &client.mode, &control);
-        let txop_limit = config.txop_limit.map(|limit| limit.saturating_sub(guard));
+        let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
         let limits = AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, txop_limit);
         let recipient = if limits.window > 1 {
             Recipient::Block(BlockAckRecipient::new())
         } else {
             Recipient::Immediate { last: None }
         };
-        let noise = client.snr.map(|snr| {
-            Noise::new(&client.mode, &control, snr, Stream::new(seed, &format!("{bss} noise {link}")))
-        });
+        let noise =
+            client.snr.map(|snr| Noise::new(&client.mode, &control, snr, stream(format!("noise {link}"))));
         let originator = Originator::new(client.mode, control, limits, queue);
-        let losses = [("data", loss), ("link ack", &client.link_ack_loss)].map(|(what, loss)| {
-            LossProcess::new(loss.clone(), Stream::new(seed, &format!("{bss} {what} loss {link}")))
-        });
+        let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
+            .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
         let mut peer = Peer::new(id, originator, recipient, losses, noise);
         peer.away = client.away;
         peer
     };
-    let contention = |name: &str| Contention::new(phy, Stream::new(seed, &format!("{bss} backoff {name}")));
-    let clients = || config.stations.iter().zip(&names[1..]).zip(1..);
+    let access_point = StationId(first);
+    let station = |id, name: &str, peers| {
+        let contention = Contention::new(phy, &edca, stream(format!("backoff {name}")));
+        Station::new(id, access_point, category, contention, peers)
+    };
+    let clients = || config.stations.iter().zip(&names[1..]).zip(first + 1..);
     let downlinks = clients().map(|((client, name), id)| {
         peer(StationId(id), client, &client.downlink_loss, client.downlink_queue, &format!("to {name}"))
     });
-    let mut stations = vec![Station::new(StationId::AP, contention(names[0]), downlinks.collect())];
+    let mut stations = vec![station(access_point, names[0], downlinks.collect())];
     stations.extend(clients().map(|((client, name), id)| {
         let link = format!("from {name}");
-        let uplink = peer(StationId::AP, client, &client.uplink_loss, client.uplink_queue, &link);
-        Station::new(StationId(id), contention(name), vec![uplink])
+        let uplink = peer(access_point, client, &client.uplink_loss, client.uplink_queue, &link);
+        station(StationId(id), name, vec![uplink])
     }));
     stations
 }
@@ -561,8 +686,8 @@ pub(super) fn even_shares(time: Duration, parts: usize) -> impl Iterator<Item = 
     (0..parts).map(move |part| if part == 0 { share + rest } else { share })
 }
 
-/// The earlier of two instants that may not be.
-pub(super) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+/// The lesser of two that may not be.
+pub(super) fn earliest<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

@@ -2,6 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::category::AccessCategory;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -76,6 +77,9 @@ pub struct BssConfig {
     pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
+    /// The access categories in use, each station having all of them; at least one, and best effort alone
+    /// where the standard has no EDCA.
+    pub categories: Vec<AccessCategory>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
@@ -114,6 +118,7 @@ impl BssConfig {
             standard,
             variant: Variant::of(standard),
             stations,
+            categories: vec![AccessCategory::BestEffort],
             txop_limit: None,
             ampdu_mpdus: None,
             // 100 time units of 1024 us.

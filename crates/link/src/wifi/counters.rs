@@ -50,6 +50,8 @@ counters! {
     dropped_by_queue: u64,
     /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.
     discarded_by_queue: u64,
+    /// Accesses that went to a more urgent category of the same station.
+    internal_collisions: u64,
     /// PPDUs of this station that collided.
     collided_ppdus: u64,
     /// ACKs and Block Acks that did not come back.

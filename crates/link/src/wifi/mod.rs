@@ -3,6 +3,7 @@
 pub mod air;
 mod airtime;
 mod bss;
+mod category;
 mod config;
 mod counters;
 pub mod error_rate;
@@ -14,6 +15,7 @@ pub mod propagation;
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bss::{Bss, Delivery};
+pub use category::{AccessCategory, EdcaParameters};
 pub use config::{BssConfig, Protection, StationConfig};
 pub use counters::StationCounters;
 pub use interrupt::Interrupt;

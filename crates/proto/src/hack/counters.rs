@@ -45,6 +45,24 @@ impl Counters {
             failed_frames: self.failed_frames - earlier.failed_frames,
         }
     }
+
+    /// `self + other`, field by field.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            native_acks: self.native_acks + other.native_acks,
+            compressed_acks: self.compressed_acks + other.compressed_acks,
+            compressed_octets: self.compressed_octets + other.compressed_octets,
+            uncompressed_octets: self.uncompressed_octets + other.uncompressed_octets,
+            frames: self.frames + other.frames,
+            refused_acks: self.refused_acks + other.refused_acks,
+            flushed_acks: self.flushed_acks + other.flushed_acks,
+            hold_limits: self.hold_limits + other.hold_limits,
+            reconstituted_acks: self.reconstituted_acks + other.reconstituted_acks,
+            duplicate_frames: self.duplicate_frames + other.duplicate_frames,
+            failed_frames: self.failed_frames + other.failed_frames,
+        }
+    }
 }
 
 /// What a driver counted of one flow.

@@ -27,6 +27,8 @@ pub struct Counters {
     pub delivered_bytes: u64,
     /// Payload octets that arrived although they had been received before.
     pub duplicate_bytes: u64,
+    /// Duplicates reported to the peer (RFC 2883).
+    pub dsacks_sent: u64,
     /// Payload octets that lay outside the window or found no room.
     pub dropped_bytes: u64,
     /// Segments that arrived above a gap.
@@ -49,6 +51,14 @@ pub struct Counters {
     pub fast_recoveries: u64,
     /// Times the retransmission timer expired with data outstanding.
     pub timeouts: u64,
+    /// Times the window was reduced because the peer echoed congestion (RFC 3168).
+    pub ecn_reductions: u64,
+    /// Data segments received that were marked as having met congestion.
+    pub ce_received: u64,
+    /// Fast recoveries found needless and undone.
+    pub spurious_recoveries: u64,
+    /// Timeouts found needless and undone.
+    pub spurious_timeouts: u64,
     /// SYN and SYN-ACK segments sent again.
     pub syn_retransmissions: u64,
     /// Rescue retransmissions (RFC 6675 NextSeg rule (4)).
@@ -79,6 +89,8 @@ pub struct Counters {
     pub bytes_in_flight: u64,
     /// Octets thought to be in the network (RFC 6675 `pipe`). A reading.
     pub pipe: u64,
+    /// Our receive buffer in octets. A reading.
+    pub receive_buffer: u64,
     /// The peer's window in octets. A reading.
     pub send_window: u64,
 }

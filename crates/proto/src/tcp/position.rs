@@ -38,6 +38,12 @@ impl Position {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// `self - octets`, stopping at the start of the number space.
+    #[inline]
+    pub const fn saturating_sub(self, octets: u64) -> Self {
+        Self(self.0.saturating_sub(octets))
+    }
+
     /// `self + octets`, stopping at the end of the number space.
     #[inline]
     pub const fn saturating_add(self, octets: u64) -> Self {

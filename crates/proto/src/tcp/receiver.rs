@@ -1,12 +1,14 @@
 //! The receiving half: RCV.NXT, the window, reassembly.
 
-use super::ack_policy::{AckDecision, AckScheduler};
+use super::ack_policy::{AckDecision, AckScheduler, Disorder};
+use super::autotune::{Autotune, ReceiveAutotuning};
 use super::config::Config;
 use super::counters::Counters;
 use super::position::Position;
 use super::ranges::Range;
 use super::reorder::ReorderQueue;
-use crate::units::Instant;
+use super::segment::{SackBlocks, SackRange};
+use crate::units::{Duration, Instant};
 
 /// When the application takes data out of the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,10 +36,16 @@ pub(crate) struct Receiver {
     /// RCV.NXT + RCV.WND: the right edge offered, which never moves back (RFC 9293 section 3.10.7.4).
     edge: Position,
     buffer: u64,
+    /// Where the buffer grows.
+    autotune: Option<Autotune>,
     /// In order but not yet read: RCV.USER.
     unread: u64,
     policy: ReadPolicy,
     reorder: ReorderQueue,
+    /// Duplicates are reported (RFC 2883).
+    report_duplicates: bool,
+    /// What the next ACK reports to have come twice.
+    duplicate: Option<Range>,
     /// Where the peer's FIN stands, once seen in the window.
     fin_at: Option<Position>,
     pub acks: AckScheduler,
@@ -54,13 +62,19 @@ impl Receiver {
             rcv_nxt: Position::default(),
             edge: Position::default(),
             buffer: config.receive_buffer.0,
+            autotune: match config.receive_autotuning {
+                ReceiveAutotuning::Off => None,
+                growing => Some(Autotune::new(growing.largest(config.receive_buffer.0), config.mss().into())),
+            },
             unread: 0,
             policy,
             reorder: ReorderQueue::default(),
+            report_duplicates: false,
+            duplicate: None,
             fin_at: None,
-            acks: AckScheduler::new(config.ack_policy),
+            acks: AckScheduler::new(config),
             mss: u64::from(config.mss()),
-            scale: scale_for(config.receive_buffer.0),
+            scale: scale_for(config.receive_autotuning.largest(config.receive_buffer.0)),
         }
     }
 
@@ -68,6 +82,64 @@ impl Receiver {
     pub fn start(&mut self, irs: Position) {
         self.rcv_nxt = irs + 1;
         self.edge = self.rcv_nxt + self.buffer.min(u64::from(u16::MAX));
+    }
+
+    /// The size of the buffer in octets.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// True when [`tune`](Self::tune) wants to be told of data.
+    #[inline]
+    pub fn tunes(&self) -> bool {
+        self.autotune.is_some()
+    }
+
+    /// Data has arrived; its timestamp echoes what was sent `echoed` ago.
+    pub fn tune(&mut self, now: Instant, echoed: Option<Duration>) {
+        let (nxt, edge, buffer) = (self.rcv_nxt, self.edge, self.buffer);
+        if let Some(tuning) = &mut self.autotune
+            && let Some(grown) = tuning.on_data(now, nxt, edge, echoed, buffer)
+        {
+            self.buffer = grown;
+        }
+    }
+
+    fn note_taken(&mut self, octets: u64) {
+        if let Some(tuning) = &mut self.autotune {
+            tuning.on_taken(octets);
+        }
+    }
+
+    /// Duplicates are to be reported from here on.
+    pub fn report_duplicates(&mut self) {
+        self.report_duplicates = true;
+    }
+
+    /// Octets `start .. end` came, all of which were received before.
+    pub fn note_duplicate(&mut self, start: Position, end: Position) {
+        if self.report_duplicates && start < end {
+            self.duplicate = Some(Range { start, end });
+        }
+    }
+
+    /// True when an ACK has SACK blocks to carry.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        !self.reorder.is_empty() || self.duplicate.is_some()
+    }
+
+    /// The blocks of the next ACK, at most `room`: a duplicate goes first and is reported once (RFC 2883
+    /// section 4), then what waits behind gaps.
+    pub fn take_blocks(&mut self, room: usize, counters: &mut Counters) -> SackBlocks {
+        let Some(duplicate) = self.duplicate.take_if(|_| room > 0) else { return self.reorder.blocks(room) };
+        counters.dsacks_sent += 1;
+        let mut blocks = SackBlocks::EMPTY;
+        blocks.push(SackRange { start: duplicate.start.wire(), end: duplicate.end.wire() });
+        for block in self.reorder.blocks(room.min(SackBlocks::MAX) - 1).as_slice() {
+            blocks.push(*block);
+        }
+        blocks
     }
 
     pub fn policy(&self) -> ReadPolicy {
@@ -92,11 +164,6 @@ impl Receiver {
     /// In-order octets waiting to be read.
     pub fn unread(&self) -> u64 {
         self.unread
-    }
-
-    /// What waits behind a gap.
-    pub fn reorder(&self) -> &ReorderQueue {
-        &self.reorder
     }
 
     /// True once the peer's FIN has been taken in order.
@@ -141,6 +208,7 @@ impl Receiver {
         let new = Range { start: start.max(self.rcv_nxt), end: end.min(limit) };
         counters.duplicate_bytes += self.rcv_nxt.min(end).saturating_since(start);
         counters.dropped_bytes += end.saturating_since(start.max(limit));
+        self.note_duplicate(start, self.rcv_nxt.min(end));
         // A FIN counts only if no octet before it was cut off, and only one place can be the end: a
         // second FIN elsewhere, or one below data already held, is a lie.
         let last_held = self.reorder.highest().unwrap_or(self.rcv_nxt);
@@ -153,11 +221,12 @@ impl Receiver {
         if new.start < new.end {
             if new.start > self.rcv_nxt {
                 self.hold(new, counters);
+                ack = self.answer_disorder(now, new, last_held);
             } else {
                 self.rcv_nxt = new.end;
                 if had_gap {
                     self.rcv_nxt = self.reorder.advance(new.end);
-                    self.acks.on_disorder();
+                    ack = self.answer_disorder(now, new, last_held);
                 } else {
                     ack = self.acks.on_in_order(new.len(), now);
                 }
@@ -174,15 +243,31 @@ impl Receiver {
 
     fn hold(&mut self, range: Range, counters: &mut Counters) {
         counters.out_of_order_segments += 1;
+        if let Some(held) = self.reorder.held_at(range.start) {
+            self.note_duplicate(range.start, held.end.min(range.end));
+        }
         if !self.reorder.hold(range) {
             counters.dropped_bytes += range.len();
         }
-        self.acks.on_disorder();
+    }
+
+    /// `range` arrived above a gap or below one, when the highest octet held stood before `highest_before`.
+    fn answer_disorder(&mut self, now: Instant, range: Range, highest_before: Position) -> AckDecision {
+        self.acks.on_out_of_order(&Disorder {
+            now,
+            range,
+            highest_before,
+            rcv_nxt: self.rcv_nxt,
+            queue: &self.reorder,
+        })
     }
 
     fn deliver(&mut self, octets: u64, counters: &mut Counters) {
         match self.policy {
-            ReadPolicy::Immediate => counters.delivered_bytes += octets,
+            ReadPolicy::Immediate => {
+                counters.delivered_bytes += octets;
+                self.note_taken(octets);
+            }
             ReadPolicy::Manual => self.unread += octets,
         }
     }
@@ -193,6 +278,7 @@ impl Receiver {
         let taken = octets.min(self.unread);
         self.unread -= taken;
         counters.delivered_bytes += taken;
+        self.note_taken(taken);
         let growth = self.room_edge().saturating_since(self.edge);
         let enough = if self.window() == 0 { self.mss } else { 2 * self.mss };
         (taken, taken > 0 && growth >= enough.min(self.buffer / 2).max(1))

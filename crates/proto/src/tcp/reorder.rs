@@ -34,6 +34,22 @@ impl ReorderQueue {
         self.ranges.last().map(|range| range.end)
     }
 
+    /// The range held that contains the octet at `position`.
+    pub fn held_at(&self, position: Position) -> Option<Range> {
+        self.ranges.containing(position)
+    }
+
+    /// Octets of the highest range held; zero when none is.
+    pub fn last_len(&self) -> u64 {
+        self.ranges.last().map_or(0, Range::len)
+    }
+
+    /// The first octet at or above `from` that is missing below one that is held.
+    pub fn first_missing(&self, from: Position) -> Option<Position> {
+        let end = self.highest().filter(|end| from < *end)?;
+        self.ranges.first_gap(Range { start: from, end }).map(|gap| gap.start)
+    }
+
     /// Holds `range` until the gap below it fills; false when it had to be dropped.
     pub fn hold(&mut self, range: Range) -> bool {
         let Some(joined) = self.ranges.insert(range, MAX_RANGES) else { return false };

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::position::Position;
 use super::ranges::{Range, RangeSet};
+use super::rate::RateSampler;
 use crate::units::{Duration, Instant};
 use timed::Timed;
 
@@ -100,6 +101,8 @@ pub(crate) struct Scoreboard {
     examined: u64,
     /// HighRxt: no segment before this index needs sending again.
     resend_from: u64,
+    /// Told of what is sent and delivered, where the congestion control asks for rates.
+    pub rate: Option<Box<RateSampler>>,
     /// Where times of transmission decide about loss (RFC 8985).
     timed: Option<Box<Timed>>,
 }
@@ -133,6 +136,9 @@ impl Scoreboard {
     pub fn push(&mut self, start: Position, len: u32, now: Instant) {
         debug_assert!(self.segments.back().is_none_or(|last| last.end() == start));
         self.segments.push_back(Sent { start, sent_at: now, len, marks: 0 });
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(now, self.pipe);
+        }
         self.pipe += u64::from(len);
     }
 
@@ -154,6 +160,8 @@ impl Scoreboard {
                 self.pipe -= before - front.in_pipe();
                 if front.has(SACKED) {
                     self.sacked_octets -= u64::from(cut);
+                } else if let Some(rate) = &mut self.rate {
+                    rate.on_partly_delivered(u64::from(cut));
                 }
                 break;
             }
@@ -175,6 +183,12 @@ impl Scoreboard {
                 }
                 covered.oldest_rtt.get_or_insert(age);
                 covered.newest_rtt = Some(age);
+            }
+            if let Some(rate) = &mut self.rate {
+                if !front.has(SACKED) {
+                    rate.on_delivered(0, u64::from(front.len));
+                }
+                rate.forget_first();
             }
             self.segments.pop_front();
             self.removed += 1;
@@ -220,12 +234,15 @@ impl Scoreboard {
 
     fn mark_gap(&mut self, gap: Range) {
         let from = self.segments.partition_point(|sent| sent.start < gap.start);
-        for sent in self.segments.range_mut(from..) {
+        for (place, sent) in (from..).zip(self.segments.range_mut(from..)) {
             if sent.start >= gap.end {
                 break;
             }
             self.pipe -= sent.in_pipe();
             sent.marks |= SACKED;
+            if let Some(rate) = &mut self.rate {
+                rate.on_delivered(place, u64::from(sent.len));
+            }
             if let Some(timed) = &mut self.timed {
                 timed.rack.segments_sacked += 1;
                 timed.on_delivered(sent, false);
@@ -296,6 +313,22 @@ impl Scoreboard {
         self.resend_from = self.removed;
     }
 
+    /// After all nothing was lost: what is not SACKed counts as on its way, once.
+    pub fn unmark_lost(&mut self) {
+        self.pipe = 0;
+        for sent in &mut self.segments {
+            sent.marks &= !(LOST | RESENT);
+            self.pipe += sent.in_pipe();
+        }
+        self.examined = self.removed;
+        self.resend_from = self.removed;
+    }
+
+    /// The octet after the highest one SACKed and not yet acknowledged.
+    pub fn highest_sacked(&self) -> Option<Position> {
+        self.sacked.last().map(|range| range.end)
+    }
+
     /// The lowest lost segment not sent again yet: NextSeg rule (1).
     pub fn next_lost(&mut self) -> Option<Resend> {
         self.next_unsacked().filter(|(_, lost)| *lost).map(|(resend, _)| resend)
@@ -333,7 +366,11 @@ impl Scoreboard {
 
     /// Notes that `segment` was sent again at `now`; HighRxt moves past it.
     pub fn resent(&mut self, segment: Resend, now: Instant) {
-        let sent = &mut self.segments[(segment.index - self.removed) as usize];
+        let place = (segment.index - self.removed) as usize;
+        let sent = &mut self.segments[place];
+        if let Some(rate) = &mut self.rate {
+            rate.on_resent(place, now, self.pipe);
+        }
         self.pipe -= sent.in_pipe();
         sent.marks |= RESENT | AMBIGUOUS;
         sent.sent_at = now;
@@ -346,9 +383,13 @@ impl Scoreboard {
 
     /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
     pub fn rescued(&mut self, segment: Resend, now: Instant) {
-        let sent = &mut self.segments[(segment.index - self.removed) as usize];
+        let place = (segment.index - self.removed) as usize;
+        let sent = &mut self.segments[place];
         sent.marks |= AMBIGUOUS;
         sent.sent_at = now;
+        if let Some(rate) = &mut self.rate {
+            rate.on_resent(place, now, self.pipe);
+        }
         if let Some(timed) = &mut self.timed {
             timed.on_resent(segment.index, now);
         }
@@ -457,6 +498,7 @@ mod tests {
                     3 => if let Some(lost) = board.next_lost() { board.resent(lost, now); },
                     4 => { una = (una + len).min(next); board.acknowledge(at(una), now); }
                     5 => if by_time { board.mark_overdue_lost(now, None); } else { board.mark_all_lost(); },
+                    7 if start < 500 => board.unmark_lost(),
                     6 => now += Duration::from_nanos(len),
                     _ => if let Some(hole) = board.next_below_sacked().filter(|_| !by_time) { board.resent(hole, now); },
                 }

@@ -1,12 +1,15 @@
 //! When and how the receiver answers: ACK policy, SACK blocks, timestamps, windows.
 
-use tacit_proto::tcp::{AckPolicy, Config};
+use tacit_proto::tcp::{Config, DelayedAcks};
 use tacit_proto::units::{Bytes, Duration};
 
 use crate::script::{Script, plain};
 
 fn every(every: u32) -> Config {
-    Config { ack_policy: AckPolicy { every, quick_ack_segments: 0, ..AckPolicy::default() }, ..plain() }
+    Config {
+        ack_policy: DelayedAcks { every, quick_ack_segments: 0, ..DelayedAcks::default() }.into(),
+        ..plain()
+    }
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn small_segments_count_by_octets() {
 
 #[test]
 fn a_young_connection_is_answered_segment_by_segment() {
-    let ack_policy = AckPolicy { every: 2, quick_ack_segments: 3, ..AckPolicy::default() };
+    let ack_policy = DelayedAcks { every: 2, quick_ack_segments: 3, ..DelayedAcks::default() }.into();
     Script::connected(Config { ack_policy, ..plain() }).run(
         "+0  < . 1:1001(1000) ack 1
          +0  > . 1:1(0) ack 1001
@@ -222,7 +225,7 @@ fn the_right_edge_never_moves_back_nor_by_crumbs() {
 
 #[test]
 fn an_ack_delay_of_zero_means_at_once() {
-    let ack_policy = AckPolicy { every: 8, delay: Duration::ZERO, quick_ack_segments: 0 };
+    let ack_policy = DelayedAcks { every: 8, delay: Duration::ZERO, quick_ack_segments: 0 }.into();
     Script::connected(Config { ack_policy, ..plain() }).run(
         "+0 < . 1:1001(1000) ack 1
          +0 > . 1:1(0) ack 1001",

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use tacit_proto::packet::Ecn;
 use tacit_proto::tcp::{Config, Connection, Ends, Event, State};
 use tacit_proto::units::{BitRate, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport, wire};
@@ -43,6 +44,8 @@ pub struct Link {
     pub delay_one_in: u64,
     pub jitter: Duration,
     pub double_one_in: u64,
+    /// ECN-capable packets that wait longer than this are marked.
+    pub mark_above: Option<Duration>,
     pub random: Random,
     free_at: Instant,
     carried: u64,
@@ -61,6 +64,7 @@ impl Link {
             delay_one_in: 0,
             jitter: Duration::ZERO,
             double_one_in: 0,
+            mark_above: None,
             random: Random(1),
             free_at: Instant::ZERO,
             carried: 0,
@@ -69,7 +73,7 @@ impl Link {
     }
 
     /// When a packet that enters now arrives; no time when it is lost, two when it is doubled.
-    fn carry(&mut self, now: Instant, packet: &Packet) -> [Option<Instant>; 2] {
+    fn carry(&mut self, now: Instant, packet: &mut Packet) -> [Option<Instant>; 2] {
         let data = matches!(&packet.transport, Transport::Tcp(segment) if segment.payload_len > 0);
         let mut lost = self.random.once_in(self.lose_one_in);
         if data {
@@ -82,6 +86,11 @@ impl Link {
         if lost || start.saturating_since(now) > self.queue {
             self.dropped += 1;
             return [None; 2];
+        }
+        if packet.ip.ecn == Ecn::Ect0
+            && self.mark_above.is_some_and(|limit| start.saturating_since(now) > limit)
+        {
+            packet.ip.ecn = Ecn::Ce;
         }
         self.free_at = start + self.rate.map_or(Duration::ZERO, |rate| rate.time_for(packet.len()));
         let mut arrival = self.free_at + self.delay;
@@ -159,12 +168,12 @@ impl Pipe {
     }
 
     fn drain(&mut self) {
-        while let Some(packet) = self.client.poll_transmit(self.now) {
-            let arrivals = self.up.carry(self.now, &packet);
+        while let Some(mut packet) = self.client.poll_transmit(self.now) {
+            let arrivals = self.up.carry(self.now, &mut packet);
             self.launch(Side::Server, packet, arrivals);
         }
-        while let Some(packet) = self.server.poll_transmit(self.now) {
-            let arrivals = self.down.carry(self.now, &packet);
+        while let Some(mut packet) = self.server.poll_transmit(self.now) {
+            let arrivals = self.down.carry(self.now, &mut packet);
             self.launch(Side::Client, packet, arrivals);
         }
         self.client_events.extend(std::iter::from_fn(|| self.client.poll_event()));

@@ -9,8 +9,9 @@
 //! +0    ! Connected                  the next event must be
 //! ```
 //!
-//! Segments are written `flags first:end(payload)`, with flags from `S F R P` and `.` for ACK, then
-//! `ack N`, `win N` (the raw field) and `<options>`: `mss N`, `sackOK`, `wscale N`, `TS val ecr`,
+//! Segments are written `flags first:end(payload)`, with flags from `S F R P`, `E` for ECE, `C` for CWR
+//! and `.` for ACK, then `ack N`, `win N` (the raw field), the ECN field if it is `ect0` or `ce`, and
+//! `<options>`: `mss N`, `sackOK`, `wscale N`, `TS val ecr`,
 //! `sack a:b c:d`. Sequence numbers count from each end's SYN; our timestamps are milliseconds of
 //! script time. In an expected segment `win` and `<options>` may be left out, and are then not
 //! compared. A segment nobody expects, or one at the wrong time, fails the script.
@@ -18,10 +19,10 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use tacit_proto::packet::IpHeader;
+use tacit_proto::packet::{Ecn, IpHeader};
 use tacit_proto::tcp::{
-    AckPolicy, Config, Connection, Counters, Ends, Event, Flags, ReadPolicy, SackBlocks, SackRange, Segment,
-    Timestamps,
+    Config, Connection, Counters, DelayedAcks, Ends, Event, Flags, ReadPolicy, SackBlocks, SackRange,
+    Segment, Timestamps,
 };
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport};
@@ -39,7 +40,7 @@ pub fn plain() -> Config {
         mtu: Bytes(1040),
         timestamps: false,
         receive_buffer: Bytes(60_000),
-        ack_policy: AckPolicy { every: 1, quick_ack_segments: 0, ..AckPolicy::default() },
+        ack_policy: DelayedAcks { every: 1, quick_ack_segments: 0, ..DelayedAcks::default() }.into(),
         ..Config::default()
     }
 }
@@ -49,7 +50,7 @@ pub struct Script {
     pub connection: Connection,
     now: Instant,
     /// Sent and not yet compared with a line.
-    sent: VecDeque<(Instant, Segment)>,
+    sent: VecDeque<(Instant, Segment, Ecn)>,
     /// Our timestamp clock at script time zero, known from the SYN.
     stamp_base: Option<u32>,
 }
@@ -88,7 +89,7 @@ impl Script {
     pub fn replies(&mut self) -> Vec<String> {
         let sent = std::mem::take(&mut self.sent);
         let short = |text: String| text.split(" win ").next().unwrap_or_default().to_owned();
-        sent.iter().map(|(_, segment)| short(self.render(segment))).collect()
+        sent.iter().map(|(_, segment, ecn)| short(self.render(segment, *ecn))).collect()
     }
 
     /// Runs the lines of `text`; nothing may be left unexpected at the end.
@@ -159,14 +160,14 @@ impl Script {
             if let (None, Some(stamps)) = (self.stamp_base, segment.timestamps) {
                 self.stamp_base = Some(stamps.value.wrapping_sub(millis(self.now)));
             }
-            self.sent.push_back((self.now, segment));
+            self.sent.push_back((self.now, segment, packet.ip.ecn));
         }
     }
 
     fn expect_silence(&mut self, line: &str) {
         self.drain();
-        if let Some((at, segment)) = self.sent.front() {
-            panic!("before `{line}`: unexpected at {at}: {}", self.render(segment));
+        if let Some((at, segment, ecn)) = self.sent.front() {
+            panic!("before `{line}`: unexpected at {at}: {}", self.render(segment, *ecn));
         }
     }
 
@@ -174,10 +175,10 @@ impl Script {
         if self.sent.is_empty() {
             self.advance(at);
         }
-        let Some((sent_at, segment)) = self.sent.pop_front() else {
+        let Some((sent_at, segment, ecn)) = self.sent.pop_front() else {
             panic!("`{line}`: nothing was sent until {at}");
         };
-        let got = self.render(&segment);
+        let got = self.render(&segment, ecn);
         for (name, part, wanted) in
             parts(expected).into_iter().zip(parts(&got)).map(|((n, w), (_, g))| (n, g, w))
         {
@@ -194,20 +195,22 @@ impl Script {
             flow: ENDS.flow,
             source: ENDS.remote,
             destination: ENDS.local,
-            ip: IpHeader::default(),
+            ip: IpHeader { ecn: codepoint(text), ..IpHeader::default() },
             transport: Transport::Tcp(segment),
         };
         self.connection.handle_packet(self.now, packet);
     }
 
     /// A segment of ours as text.
-    fn render(&self, segment: &Segment) -> String {
+    fn render(&self, segment: &Segment, ecn: Ecn) -> String {
         let flag = |flag, letter| if segment.flags.contains(flag) { letter } else { "" };
         let mut text = String::new();
         text += flag(Flags::SYN, "S");
         text += flag(Flags::FIN, "F");
         text += flag(Flags::RST, "R");
         text += flag(Flags::PSH, "P");
+        text += flag(Flags::ECE, "E");
+        text += flag(Flags::CWR, "C");
         text += flag(Flags::ACK, ".");
         let first = segment.seq - OUR_ISS;
         let _ = write!(text, " {first}:{}({})", first.wrapping_add(segment.payload_len), segment.payload_len);
@@ -215,6 +218,12 @@ impl Script {
             let _ = write!(text, " ack {}", segment.ack - PEER_ISS);
         }
         let _ = write!(text, " win {}", segment.window);
+        text += match ecn {
+            Ecn::NotEct => "",
+            Ecn::Ect0 => " ect0",
+            Ecn::Ect1 => " ect1",
+            Ecn::Ce => " ce",
+        };
         let mut options = Vec::new();
         options.extend(segment.mss.map(|mss| format!("mss {mss}")));
         options.extend(segment.sack_permitted.then(|| "sackOK".to_owned()));
@@ -245,6 +254,8 @@ impl Script {
                 'F' => Flags::FIN,
                 'R' => Flags::RST,
                 'P' => Flags::PSH,
+                'E' => Flags::ECE,
+                'C' => Flags::CWR,
                 '.' => Flags::ACK,
                 _ => panic!("no flag `{letter}` in `{text}`"),
             };
@@ -290,6 +301,15 @@ impl Script {
     }
 }
 
+fn codepoint(text: &str) -> Ecn {
+    let has = |name| text.split_whitespace().any(|word| word == name);
+    match (has("ect0"), has("ce")) {
+        (_, true) => Ecn::Ce,
+        (true, _) => Ecn::Ect0,
+        _ => Ecn::NotEct,
+    }
+}
+
 fn millis(now: Instant) -> u32 {
     now.saturating_since(Instant::ZERO).as_millis() as u32
 }
@@ -327,6 +347,7 @@ fn parts(text: &str) -> Vec<(&'static str, String)> {
         ("range", words.get(1).unwrap_or(&"").to_string()),
         ("ack", after("ack")),
         ("win", after("win")),
+        ("ecn", words.last().filter(|word| ["ect0", "ect1", "ce"].contains(word)).unwrap_or(&"").to_string()),
         ("options", if has_options && options.is_empty() { "none".to_owned() } else { options }),
     ]
 }

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    AckPolicy, Config, Congestion, Counters, Event, LossDetection, ReadPolicy, Recovery, SlowStart, State,
+    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, LossDetection, ReadPolicy,
+    ReceiveAutotuning, Recovery, SlowStart, State, Undo,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -128,7 +129,7 @@ fn average_window(
 fn reno_follows_the_square_root_formula() {
     for every in [1, 2] {
         for n in [500, 2_000] {
-            let ack_policy = AckPolicy { every, quick_ack_segments: 0, ..AckPolicy::default() };
+            let ack_policy = DelayedAcks { every, quick_ack_segments: 0, ..DelayedAcks::default() }.into();
             let config = Config { congestion: Congestion::NewReno, ack_policy, ..Config::default() };
             let window = average_window(config, n, ms(100), secs(100), secs(400));
             assert_within(window, (1.5 * n as f64).sqrt(), 0.10);
@@ -141,7 +142,7 @@ fn reno_follows_the_square_root_formula() {
 /// behavior of ideal TCP congestion avoidance", 1996).
 #[test]
 fn independent_losses_average_a_little_more() {
-    let ack_policy = AckPolicy { every: 1, ..AckPolicy::default() };
+    let ack_policy = AckPolicy::every(1);
     let config = Config { congestion: Congestion::NewReno, ack_policy, ..Config::default() };
     let half = Link::new(None, ms(50));
     let mut pipe = Pipe::new(config, config, half.clone(), half);
@@ -154,7 +155,7 @@ fn independent_losses_average_a_little_more() {
 /// also assumes a loss every 1/p segments.
 #[test]
 fn cubic_follows_its_response_function() {
-    let config = Config { ack_policy: AckPolicy { every: 1, ..AckPolicy::default() }, ..Config::default() };
+    let config = Config { ack_policy: AckPolicy::every(1), ..Config::default() };
     for n in [10_000u64, 30_000] {
         let round_trip = ms(100);
         let window = average_window(config, n, round_trip, secs(60), secs(160));
@@ -167,7 +168,7 @@ fn cubic_follows_its_response_function() {
 /// window before the loss, made to average what Reno does: sqrt(3/2 n).
 #[test]
 fn cubic_on_short_paths_is_friendly_to_reno() {
-    let config = Config { ack_policy: AckPolicy { every: 1, ..AckPolicy::default() }, ..Config::default() };
+    let config = Config { ack_policy: AckPolicy::every(1), ..Config::default() };
     let window = average_window(config, 1_000, ms(10), secs(20), secs(100));
     assert_within(window, (1.5 * 1_000f64).sqrt(), 0.10);
 }
@@ -235,33 +236,56 @@ struct Weather {
     octets: (u64, u64),
 }
 
+fn ack_policy() -> impl Strategy<Value = AckPolicy> {
+    prop_oneof![
+        (1u32..9).prop_map(AckPolicy::every),
+        prop::sample::select(vec![
+            AckPolicy::linux(),
+            AckPolicy::quic_ack2(),
+            AckPolicy::quic_ackfreq(30, ms(100), 0),
+            AckPolicy::chrome(),
+            AckPolicy::neqo(),
+            AckPolicy::picoquic(),
+            AckPolicy::tack_lite(),
+        ]),
+    ]
+}
+
 /// Every way to detect and to repair losses.
 pub fn recovery_choices() -> impl Strategy<Value = Config> {
     let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
     let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
-    (detections, recoveries).prop_map(|(loss_detection, recovery)| Config {
-        loss_detection,
-        recovery,
-        ..Config::default()
-    })
+    let undos = prop::sample::select(vec![Undo::Never, Undo::Eifel, Undo::FRto, Undo::All]);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (detections, recoveries, undos, flags).prop_map(
+        |(loss_detection, recovery, undo, (dsack, ecn, grows))| Config {
+            loss_detection,
+            recovery,
+            undo,
+            dsack,
+            ecn,
+            receive_autotuning: if grows { ReceiveAutotuning::LINUX } else { ReceiveAutotuning::Off },
+            ..Config::default()
+        },
+    )
 }
 
 fn weather() -> impl Strategy<Value = Weather> {
-    let congestion = prop_oneof![Just(Congestion::NewReno), Just(Congestion::Cubic)];
+    let congestion = prop_oneof![Just(Congestion::NewReno), Just(Congestion::Cubic), Just(Congestion::Bbr)];
     let config = (
         congestion,
         any::<bool>(),
         any::<bool>(),
-        1u32..9,
+        ack_policy(),
         prop::sample::select(vec![5_000u64, 60_000, 4 << 20]),
         recovery_choices(),
     )
-        .prop_map(|(congestion, timestamps, sack, every, buffer, recovery)| Config {
+        .prop_map(|(congestion, timestamps, sack, ack_policy, buffer, recovery)| Config {
             congestion,
             timestamps,
             sack,
             receive_buffer: Bytes(buffer),
-            ack_policy: AckPolicy { every, ..AckPolicy::default() },
+            ack_policy,
             ..recovery
         });
     // Fifteen failures in a row, which end a connection, must stay out of reach.

@@ -21,11 +21,10 @@ const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
 const MORE_DATA: u8 = 0x20;
 
-/// TID 0 (best effort), no A-MSDU, and ack policy 0: a normal ACK, or an implicit Block Ack Request
-/// within an A-MPDU.
-const QOS_CONTROL: [u8; 2] = [0; 2];
-/// BA and BAR control: compressed bitmap, TID 0.
+/// BA and BAR control: compressed bitmap.
 const COMPRESSED: u16 = 0x0004;
+/// Where the TID stands in it.
+const TID_SHIFT: u32 = 12;
 const LLC_SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 const BROADCAST: [u8; 6] = [0xff; 6];
 /// In units of 1024 us, hence 102.4 ms.
@@ -54,6 +53,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
         out.extend(duration.to_le_bytes());
         out.extend(receiver);
     };
+    let block_ack_control = COMPRESSED | u16::from(air.category.tid()) << TID_SHIFT;
     match &air.frame {
         Frame::Data { .. } => data(out, air),
         Frame::Ack { appended } => {
@@ -63,7 +63,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
         Frame::BlockAck { start, bitmap, appended } => {
             control(out, BLOCK_ACK, 0);
             out.extend(transmitter);
-            out.extend(COMPRESSED.to_le_bytes());
+            out.extend(block_ack_control.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
             out.extend(bitmap.to_le_bytes());
             out.extend_from_slice(appended);
@@ -71,7 +71,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
         Frame::BlockAckReq { start } => {
             control(out, BLOCK_ACK_REQUEST, duration_field(air));
             out.extend(transmitter);
-            out.extend(COMPRESSED.to_le_bytes());
+            out.extend(block_ack_control.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
         }
         Frame::Rts => {
@@ -111,7 +111,9 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     out.extend(mac_address(StationId::AP));
     out.extend((sequence << 4).to_le_bytes());
     if is_qos {
-        out.extend(QOS_CONTROL);
+        // The TID, no A-MSDU, and ack policy 0: a normal ACK, or an implicit Block Ack Request within an
+        // A-MPDU.
+        out.extend([air.category.tid(), 0]);
     }
     out.extend(LLC_SNAP);
     let ether_type = out.len();

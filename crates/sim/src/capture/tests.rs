@@ -2,6 +2,7 @@ use std::path::Path;
 use std::process::Command;
 
 use etherparse::PacketBuilder;
+use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
 use tacit_link::wifi::phy::{Mode, Preamble, Standard};
 use tacit_proto::units::{BitRate, Duration, Instant};
@@ -74,8 +75,17 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     let at = |i: usize| Instant::from_nanos(5_000_000_123 + i as u64 * 1_000_000);
     let frames = kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, frame))| {
         let duration = mode.ppdu_duration(1000);
-        let reserves = Duration::from_micros(48);
-        AirFrame { at: at(i), duration, mode, reserves, transmitter, receiver, outcome, frame }
+        AirFrame {
+            at: at(i),
+            duration,
+            mode,
+            reserves: Duration::from_micros(48),
+            transmitter,
+            receiver,
+            category: AccessCategory::BestEffort,
+            outcome,
+            frame,
+        }
     });
     frames.collect()
 }

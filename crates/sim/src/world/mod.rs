@@ -4,8 +4,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::AckHold;
-use tacit_link::wifi::{Bss, Delivery, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
@@ -16,7 +15,7 @@ use crate::flow::{End, Feeder, Flow};
 use crate::hack::{self, HackStations};
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
-use crate::setup::Setup;
+use crate::setup::{BssSetup, Setup};
 use crate::topology::{Port, Topology};
 use crate::wire_check::WireCheck;
 use crate::{Carried, Observer, RunError};
@@ -72,7 +71,7 @@ pub struct World<'o, P = Packet> {
     pipes: Vec<Pipe<P>>,
     pipe_ends: Vec<HostId>,
     bss: Vec<Bss<P>>,
-    /// Hosts of each channel's stations.
+    /// Hosts of each channel's stations, once for each of its access categories.
     bss_hosts: Vec<Vec<HostId>>,
     /// First component of the channels; pipes come before.
     bss_component: u32,
@@ -133,10 +132,9 @@ impl<'o, P: Carried> World<'o, P> {
             if observer.is_some() {
                 channel.record_air();
             }
-            let holds = set.ack_hold.iter().flat_map(|hold| set.clients.iter().map(|_| AckHold::new(*hold)));
-            hack.push(HackStations::new(&set.hack, holds.collect(), &mut channel));
+            hack.push(HackStations::new(&set.hack, set.ack_hold, &mut channel));
+            bss_hosts.push(hosts.repeat(channel.categories().len()));
             bss.push(channel);
-            bss_hosts.push(hosts);
         }
         let (flows, apps) = apps::build(setup);
         let mut world = Self {
@@ -186,7 +184,8 @@ impl<'o, P: Carried> World<'o, P> {
         let components = &mut self.components;
         for (index, set) in self.setup.bss.iter().enumerate() {
             self.driver_components.push(components.len() as u32);
-            let drivers = if set.ack_hold.is_some() { set.clients.len() + 1 } else { set.hack.len() };
+            let stations = if set.ack_hold.is_some() { set.clients.len() + 1 } else { set.hack.len() };
+            let drivers = stations * set.config.categories.len();
             for station in (0..drivers as u16).map(StationId) {
                 add(components, Component::Driver(index, station), None);
             }
@@ -208,6 +207,7 @@ impl<'o, P: Carried> World<'o, P> {
             }
             let (from, to) = (flow.setup.source, flow.setup.sink);
             let port = self.topology.next_hop(from, to).ok_or_else(|| no_way(from, to))?;
+            let port = in_category(port, &self.bss, flow.setup.access_category);
             match self.saturators.iter_mut().find(|saturator| saturator.port == port) {
                 Some(saturator) => saturator.flows.push(index),
                 None => {
@@ -449,6 +449,11 @@ impl<'o, P: Carried> World<'o, P> {
     #[inline]
     fn send(&mut self, host: HostId, packet: P) {
         match self.topology.next_hop(host, packet.destination()) {
+            Some(port @ Port::Wifi { bss, .. }) if self.bss[bss as usize].categories().len() > 1 => {
+                let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
+                let category = flow.map_or_else(AccessCategory::default, |flow| flow.access_category);
+                self.offer(in_category(port, &self.bss, category), packet);
+            }
             Some(port) => self.offer(port, packet),
             None => self.broken = Some(no_way(host, packet.destination()).to_string()),
         }
@@ -532,10 +537,10 @@ impl<'o, P: Carried> World<'o, P> {
         self.before.bss = self
             .bss
             .iter_mut()
-            .zip(&self.bss_hosts)
-            .map(|(channel, hosts)| {
+            .zip(&self.setup.bss)
+            .map(|(channel, set)| {
                 channel.start_measuring();
-                let counters = stations(hosts).map(|station| channel.counters(station)).collect();
+                let counters = stations(set).map(|station| channel.counters(station)).collect();
                 (channel.accesses(), channel.collisions(), counters)
             })
             .collect();
@@ -582,8 +587,21 @@ impl<'o, P: Carried> World<'o, P> {
     }
 }
 
-pub(crate) fn stations(hosts: &[HostId]) -> impl Iterator<Item = StationId> {
-    (0..hosts.len() as u16).map(StationId)
+/// The stations of `set`, the access point first.
+fn stations(set: &BssSetup) -> impl Iterator<Item = StationId> + use<> {
+    (0..=set.clients.len() as u16).map(StationId)
+}
+
+/// `port` for packets of `category`.
+fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCategory) -> Port {
+    match port {
+        Port::Pipe(_) => port,
+        Port::Wifi { bss, from, to } => {
+            let channel = &channels[bss as usize];
+            let (from, to) = (channel.function(from, category), channel.function(to, category));
+            Port::Wifi { bss, from, to }
+        }
+    }
 }
 
 fn has_room<P: Carried>(

@@ -42,20 +42,21 @@ impl<P: Carried> World<'_, P> {
             counters: pipe.counters().since(before),
             queueing_delay_us: percentiles(&pipe.queueing_delay_us()),
         });
-        let channels = self.bss.iter().zip(&self.hack).zip(&self.bss_hosts).zip(&self.before.bss);
-        let bss = channels.map(|(((channel, hack), hosts), before)| {
+        let channels =
+            self.bss.iter().zip(&self.hack).zip(&self.bss_hosts).zip(&self.setup.bss).zip(&self.before.bss);
+        let bss = channels.map(|((((channel, hack), hosts), set), before)| {
             let stations =
-                stations(hosts).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
+                stations(set).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
                     host: *host,
                     counters: channel.counters(station).since(before),
                     held_and_dropped_acks: hack.held_and_dropped(station),
                     airtime: channel.station_airtime(station),
                     hack: hack.counters(station),
-                    queueing_delay_us: percentiles(channel.queueing_delay_us(station)),
+                    queueing_delay_us: percentiles(&channel.queueing_delay_us(station)),
                     queueing_time: channel.queueing_time(station),
                     queue_peak_packets: channel.queue_peak(station) as u64,
                     queue_marks: channel.queue_marks(station),
-                    ppdu_sizes: channel.ppdu_sizes(station).to_vec(),
+                    ppdu_sizes: channel.ppdu_sizes(station),
                 });
             BssOutcome {
                 airtime: channel.airtime(self.now),

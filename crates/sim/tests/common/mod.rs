@@ -5,7 +5,7 @@
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
@@ -77,6 +77,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
                 start: Instant::ZERO + Duration::from_millis(50) * u64::from(n),
                 stop: None,
                 traffic: traffic.clone(),
+                access_category: AccessCategory::BestEffort,
             })
             .collect(),
         applications: Vec::new(),
@@ -102,6 +103,7 @@ pub fn wired(rate: BitRate, delay: Duration, queue_packets: u32, loss: Loss, tra
             start: Instant::ZERO,
             stop: None,
             traffic,
+            access_category: AccessCategory::BestEffort,
         }],
         applications: Vec::new(),
         duration: Duration::from_secs(10),

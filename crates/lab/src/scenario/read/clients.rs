@@ -1,6 +1,7 @@
 //! `[[client]]`.
 
 use super::queue::queue;
+use super::traffic::access_category;
 use super::wifi::{ack_mode, data_mode, mpdu_error};
 use super::{MAX_CLIENTS, span};
 use crate::error::InputError;
@@ -31,6 +32,7 @@ pub(super) fn client_overrides(
                 client.mpdu_error = mpdu_error(&section)?;
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
                 client.signal = signal::signal(&section)?;
+                client.access_category = access_category(&section, Some(wifi))?;
                 client.hack = section.optional("hack", flag)?;
                 client.leave = section.optional("leave", span)?;
                 client.back = section.optional("back", span)?;

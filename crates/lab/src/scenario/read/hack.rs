@@ -8,22 +8,34 @@ use crate::error::InputError;
 use crate::input::{Mismatch, Section, Value, byte_count, one_of, within};
 use crate::scenario::{HackPlan, HackVariant};
 
+const VARIANTS: [(&str, Option<HackVariant>); 4] = [
+    ("stock", None),
+    ("more-data", Some(HackVariant::MoreData)),
+    ("opportunistic", Some(HackVariant::Opportunistic)),
+    ("timer", Some(HackVariant::Timer)),
+];
+const CODINGS: [(&str, hack::Coding); 2] =
+    [("per-ack", hack::Coding::PerAck), ("batch", hack::Coding::Batch)];
+
+/// A variant as users write it.
+pub(in crate::scenario) fn variant_name(variant: Option<HackVariant>) -> &'static str {
+    VARIANTS.iter().find(|(_, known)| *known == variant).map_or("", |(name, _)| name)
+}
+
+/// A coding as users write it.
+pub(in crate::scenario) fn coding_name(coding: hack::Coding) -> &'static str {
+    CODINGS.iter().find(|(_, known)| *known == coding).map_or("", |(name, _)| name)
+}
+
 pub(super) fn hack_section(section: Section<'_>, has_wifi: bool) -> Result<HackPlan, InputError> {
     if section.is_present() && !has_wifi {
         return Err(section.error("variant", "there is no [wifi]").allowed("[hack] beside [wifi]"));
     }
-    let variants = [
-        ("stock", None),
-        ("more-data", Some(HackVariant::MoreData)),
-        ("opportunistic", Some(HackVariant::Opportunistic)),
-        ("timer", Some(HackVariant::Timer)),
-    ];
-    let codings = [("per-ack", hack::Coding::PerAck), ("batch", hack::Coding::Batch)];
     let usual = hack::Config::default();
     let plan = HackPlan {
-        variant: section.or("variant", None, one_of(&variants))?,
+        variant: section.or("variant", None, one_of(&VARIANTS))?,
         timer: section.or("timer", DEFAULT_HACK_TIMER, host_time())?,
-        coding: section.or("coding", usual.coding, one_of(&codings))?,
+        coding: section.or("coding", usual.coding, one_of(&CODINGS))?,
         turnaround: section.or("turnaround", usual.turnaround, host_time())?,
         hold_limit: section.or("hold-limit", usual.hold_limit, host_time())?,
         appended_limit: section.or("appended-limit", usual.appended_limit, or_none(octets))?,

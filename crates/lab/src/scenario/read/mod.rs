@@ -1,10 +1,10 @@
 //! From sections of TOML to a [`Scenario`], with every limit there is: a file for each large section.
 
 mod clients;
-mod hack;
+pub(super) mod hack;
 mod hops;
 mod queue;
-mod tcp;
+pub(super) mod tcp;
 mod traffic;
 mod wifi;
 
@@ -19,7 +19,7 @@ use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
 use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, WifiAckFilter};
 use crate::error::InputError;
-use crate::input::{MAX_DURATION, Mismatch, Section, Tree, Value, duration, integer, text, within};
+use crate::input::{Log, MAX_DURATION, Mismatch, Section, Tree, Value, duration, integer, text, within};
 
 /// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 octets less LLC/SNAP
 /// (802.11-2020 clause 9.2.4.7).
@@ -50,11 +50,24 @@ fn or_none<T>(
 }
 
 pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenario, InputError> {
-    let root = Section::root(source, tree);
+    from_root(name, Section::root(source, tree), tree)
+}
+
+/// The same, with `log` for the keys that were asked for.
+pub(super) fn logged_scenario(
+    name: String,
+    source: &str,
+    tree: &Tree,
+    log: Log,
+) -> Result<Scenario, InputError> {
+    from_root(name, Section::logged(source, tree, log), tree)
+}
+
+fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, InputError> {
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
     let tcp = tcp_section(root.section("tcp")?, wifi.is_some())?;
-    let around = Surroundings { tcp: &tcp, has_wifi: wifi.is_some() };
+    let around = Surroundings { tcp: &tcp, wifi: wifi.as_ref() };
     let traffic = traffic_section(root.section("traffic")?, around)?;
     let flows = flow_sections(&root, &traffic, around)?;
     let clients = root.section("clients")?;

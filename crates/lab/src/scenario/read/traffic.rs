@@ -1,12 +1,15 @@
 //! `[traffic]` and `[[flow]]`.
 
+use tacit_link::wifi::AccessCategory;
 use tacit_proto::tcp;
+use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
 use super::{MAX_CLIENTS, MAX_WIFI_PACKET, host_time, positive_span, span};
 use crate::error::InputError;
 use crate::input::{Mismatch, Section, Value, bit_rate, byte_count, integer, one_of, text, within};
+use crate::scenario::Wifi;
 use crate::scenario::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
@@ -14,6 +17,7 @@ use crate::scenario::traffic::{
 /// Headers of a UDP packet, and the octets that number it.
 const UDP_HEADER: u64 = 8;
 const MIN_UDP_PAYLOAD: Bytes = Bytes(8);
+const MAX_DATAGRAMS_PER_REPORT: u32 = 1_000_000;
 /// Largest amount of data in one piece.
 const MAX_SIZE: Bytes = Bytes(1 << 40);
 /// Most `[[flow]]` tables.
@@ -23,7 +27,7 @@ const MAX_FLOW_TABLES: usize = 1_000;
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub tcp: &'a tcp::Config,
-    pub has_wifi: bool,
+    pub wifi: Option<&'a Wifi>,
 }
 
 pub(super) fn traffic_section(
@@ -37,6 +41,7 @@ pub(super) fn traffic_section(
         udp_rate: None,
         udp_report: None,
         udp_payload: None,
+        access_category: None,
         application: ApplicationKind::Bulk,
         knobs: ApplicationKnobs::default(),
     };
@@ -77,7 +82,7 @@ fn traffic_keys(
     usual: &TrafficPlan,
     around: Surroundings<'_>,
 ) -> Result<TrafficPlan, InputError> {
-    let largest = if around.has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
+    let largest = if around.wifi.is_some() { MAX_WIFI_PACKET } else { Bytes(65_535) };
     let headers = Bytes(u64::from(around.tcp.ip.header_len()) + UDP_HEADER);
     let directions =
         [("download", Direction::Download), ("upload", Direction::Upload), ("both", Direction::Both)];
@@ -86,15 +91,51 @@ fn traffic_keys(
         transport: section.or("transport", usual.transport, transport)?,
         size: section.optional("size", within(Bytes(1)..=MAX_SIZE, byte_count))?.or(usual.size),
         udp_rate: section.or("udp-rate", usual.udp_rate, saturating_or_rate)?,
-        udp_report: section.optional("udp-report", host_time())?.or(usual.udp_report),
+        udp_report: section.optional("udp-report", time_or_datagrams)?.or(usual.udp_report),
         udp_payload: section
             .optional("udp-payload", within(MIN_UDP_PAYLOAD..=largest - headers, byte_count))?
             .or(usual.udp_payload),
+        access_category: access_category(section, around.wifi)?,
         application: section.or("application", usual.application, one_of(&ApplicationKind::NAMES))?,
         knobs: knobs(section, &usual.knobs)?,
     };
     check(section, &plan)?;
     Ok(plan)
+}
+
+/// A time, or a number of datagrams.
+fn time_or_datagrams(value: &Value) -> Result<ReportAfter, Mismatch> {
+    let most = MAX_DATAGRAMS_PER_REPORT;
+    if let Value::Text(text) = value
+        && let Some(count) = text.trim().strip_suffix("datagrams").or(text.trim().strip_suffix("datagram"))
+    {
+        let count = count.trim().parse().ok().filter(|count| (1..=most).contains(count));
+        return count.map(ReportAfter::Datagrams).ok_or_else(|| {
+            Mismatch::new(format!("{value} is out of range"), format!("1 to {most} datagrams"))
+        });
+    }
+    host_time()(value).map(ReportAfter::Time).map_err(|mut mismatch| {
+        mismatch.allowed.push_str(", or a number of datagrams such as \"4 datagrams\"");
+        mismatch
+    })
+}
+
+/// `access-category`, where the standard has EDCA.
+pub(super) fn access_category(
+    section: &Section<'_>,
+    wifi: Option<&Wifi>,
+) -> Result<Option<AccessCategory>, InputError> {
+    let Some(wifi) = wifi else { return Ok(None) };
+    let categories = AccessCategory::ALL.map(|category| (category.name(), category));
+    let category = section.optional("access-category", one_of(&categories))?;
+    if category.is_some_and(|category| category != AccessCategory::BestEffort)
+        && wifi.standard.phy().aggregation.is_none()
+    {
+        return Err(section
+            .error("access-category", format!("{} has no EDCA here", wifi.standard.name()))
+            .allowed("\"be\", or a standard with EDCA"));
+    }
+    Ok(category)
 }
 
 fn knobs(section: &Section<'_>, usual: &ApplicationKnobs) -> Result<ApplicationKnobs, InputError> {

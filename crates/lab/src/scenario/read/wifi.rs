@@ -4,14 +4,14 @@ use tacit_link::Loss;
 use tacit_link::wifi;
 use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_proto::units::{Bytes, Duration};
+use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
 use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Section, Value, bit_rate, byte_count, duration, flag, integer, loss, one_of,
-    within,
+    MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer, loss,
+    one_of, within,
 };
 use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
 
@@ -29,10 +29,36 @@ pub(super) fn data_mode(
     standard: Standard,
     variant: Variant,
 ) -> Result<Option<Mode>, InputError> {
+    mode_choice(section, bit_rate)?.map(|choice| choose(section, standard, variant, choice)).transpose()
+}
+
+/// The same where the rate may be `"ideal"`: the mode for lack of a signal, and what narrows the choice.
+fn mode_or_ideal(
+    section: &Section<'_>,
+    standard: Standard,
+    variant: Variant,
+) -> Result<Option<(Mode, Option<ModeChoice>)>, InputError> {
+    let is_ideal = |node: &Node| matches!(&node.value, Value::Text(text) if text == "ideal");
+    if !section.node("rate").is_some_and(is_ideal) {
+        return Ok(data_mode(section, standard, variant)?.map(|mode| (mode, None)));
+    }
+    let any_rate = |_: &Value| Ok(BitRate::from_bps(1));
+    let said = mode_choice(section, any_rate)?.unwrap_or_default();
+    // More streams are no better where each is given the SNR of all, but that costs nothing here.
+    let streams = said.streams.unwrap_or(1);
+    let choice = ModeChoice { rate: None, streams: Some(streams), ..said };
+    let mode = choose(section, standard, variant, choice)?;
+    Ok(Some((mode, Some(choice))))
+}
+
+fn mode_choice(
+    section: &Section<'_>,
+    rate: impl FnOnce(&Value) -> Result<BitRate, Mismatch>,
+) -> Result<Option<ModeChoice>, InputError> {
     let widths = [("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)];
     let intervals = [("short", true), ("long", false)];
     let choice = ModeChoice {
-        rate: section.optional("rate", bit_rate)?,
+        rate: section.optional("rate", rate)?,
         mcs: section.optional("mcs", integer(0..=31))?.map(|mcs| mcs as u8),
         streams: section.optional("streams", integer(1..=4))?.map(|streams| streams as u8),
         width_mhz: section.optional("channel-width", one_of(&widths))?,
@@ -45,8 +71,17 @@ pub(super) fn data_mode(
             None => Ok(None),
         };
     }
-    let key = if choice.rate.is_some() { "rate" } else { "mcs" };
-    Mode::choose(standard, variant, choice).map(Some).map_err(|unknown| {
+    Ok(Some(choice))
+}
+
+fn choose(
+    section: &Section<'_>,
+    standard: Standard,
+    variant: Variant,
+    choice: ModeChoice,
+) -> Result<Mode, InputError> {
+    let key = if choice.mcs.is_some() && choice.rate.is_none() { "mcs" } else { "rate" };
+    Mode::choose(standard, variant, choice).map_err(|unknown| {
         let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         section.error(key, unknown.what()).allowed(rates)
     })
@@ -130,7 +165,8 @@ pub(super) fn ack_mode(
 
 pub(super) fn mpdu_error(section: &Section<'_>) -> Result<Option<MpduError>, InputError> {
     let Some(node) = section.node("mpdu-error") else { return Ok(None) };
-    if matches!(node.value, Value::Table(_)) {
+    let is_each = |tree: &Tree| !tree.entries.contains_key("good");
+    if matches!(&node.value, Value::Table(tree) if is_each(tree)) {
         let each = section.section("mpdu-error")?;
         let error =
             MpduError { down: each.or("down", Loss::None, loss)?, up: each.or("up", Loss::None, loss)? };
@@ -166,14 +202,12 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     let standard = section.required("standard", one_of(&standards))?;
     let usual = wifi::BssConfig::new(standard, Vec::new());
     let variant = variant(&section, standard)?;
-    let mode = data_mode(&section, standard, variant)?;
+    let (mode, ideal) = mode_or_ideal(&section, standard, variant)?.ok_or_else(|| section.missing("rate"))?;
     let parsed = Wifi {
         standard,
         variant,
-        mode: match mode {
-            Some(mode) => mode,
-            None => return Err(section.missing("rate")),
-        },
+        mode,
+        ideal,
         ack_mode: section.or("ack-rate", None, ack_mode(standard, variant))?,
         mpdu_error: mpdu_error(&section)?.unwrap_or_default(),
         link_ack_error: section.or("link-ack-error", Loss::None, loss)?,

@@ -3,6 +3,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use crate::random::Stream;
+use crate::wifi::category::EdcaParameters;
 use crate::wifi::phy::Phy;
 
 /// The backoff state of one station.
@@ -13,6 +14,12 @@ pub(crate) struct Contention {
     /// What `counter` was when it was drawn.
     drawn: u32,
     cw: u32,
+    cw_min: u32,
+    cw_max: u32,
+    /// AIFS less that of the physical layer's own rule, where it is longer.
+    aifs_longer: Duration,
+    /// The same where it is shorter.
+    aifs_shorter: Duration,
     /// The countdown starts no earlier than this.
     not_before: Instant,
     /// The idle period in which this station does not defer to the exchange it took part in.
@@ -29,11 +36,31 @@ pub(crate) struct IdlePeriod {
     pub countdown_from: Instant,
     /// When the stations that had may.
     pub exempt_countdown_from: Instant,
+    /// It goes on after an access that came to nothing: AIFS is over, for everybody.
+    pub resumed: bool,
 }
 
 impl Contention {
-    pub fn new(phy: &Phy, stream: Stream) -> Self {
-        Self { counter: 0, drawn: 0, cw: phy.cw_min, not_before: Instant::ZERO, exempt_in: None, stream }
+    /// Contends with `edca`, in a basic service set whose idle periods count from AIFS of `phy`.
+    pub fn new(phy: &Phy, edca: &EdcaParameters, stream: Stream) -> Self {
+        let slots = |slots: u32| phy.slot * u64::from(slots);
+        Self {
+            counter: 0,
+            drawn: 0,
+            cw: edca.cw_min,
+            cw_min: edca.cw_min,
+            cw_max: edca.cw_max,
+            aifs_longer: slots(edca.aifs_slots.saturating_sub(phy.aifs_slots)),
+            aifs_shorter: slots(phy.aifs_slots.saturating_sub(edca.aifs_slots)),
+            not_before: Instant::ZERO,
+            exempt_in: None,
+            stream,
+        }
+    }
+
+    /// AIFS.
+    pub fn aifs(&self, phy: &Phy) -> Duration {
+        phy.aifs() + self.aifs_longer - self.aifs_shorter
     }
 
     /// When this station transmits if nothing comes before.
@@ -49,7 +76,8 @@ impl Contention {
         } else {
             idle.countdown_from
         };
-        shared.max(self.not_before)
+        let own = if idle.resumed { shared } else { shared + self.aifs_longer - self.aifs_shorter };
+        own.max(self.not_before)
     }
 
     /// Counts down the slots that passed until another station took the medium at `at`.
@@ -80,22 +108,29 @@ impl Contention {
     }
 
     /// After an exchange that succeeded: the smallest window, and a backoff before the next.
-    pub fn succeeded(&mut self, phy: &Phy) {
-        self.cw = phy.cw_min;
+    pub fn succeeded(&mut self) {
+        self.cw = self.cw_min;
         self.draw();
     }
 
     /// After one that failed, noticed at `noticed_at`: the window doubles.
-    pub fn failed(&mut self, phy: &Phy, noticed_at: Instant, idle_number: u64) {
-        self.cw = (2 * self.cw + 1).min(phy.cw_max);
+    pub fn failed(&mut self, noticed_at: Instant, idle_number: u64) {
+        self.cw = (2 * self.cw + 1).min(self.cw_max);
         self.not_before = noticed_at;
         self.exempt_in = Some(idle_number);
         self.draw();
     }
 
     /// After the last try: back to the smallest window.
-    pub fn gave_up(&mut self, phy: &Phy) {
-        self.cw = phy.cw_min;
+    pub fn gave_up(&mut self) {
+        self.cw = self.cw_min;
+        self.draw();
+    }
+
+    /// A more urgent category of the same station took the access: as after a collision, but nothing was
+    /// sent (802.11-2020 clause 10.23.2.4).
+    pub fn yielded(&mut self) {
+        self.cw = (2 * self.cw + 1).min(self.cw_max);
         self.draw();
     }
 
@@ -113,16 +148,19 @@ impl Contention {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wifi::category::AccessCategory;
     use crate::wifi::phy::Standard;
 
     fn contention(phy: &Phy, counter: u32) -> Contention {
-        Contention { counter, ..Contention::new(phy, Stream::new(1, "test")) }
+        let edca = AccessCategory::BestEffort.parameters(phy);
+        Contention { counter, ..Contention::new(phy, &edca, Stream::new(1, "test")) }
     }
 
     const IDLE: IdlePeriod = IdlePeriod {
         number: 0,
         countdown_from: Instant::from_nanos(43_000),
         exempt_countdown_from: Instant::from_nanos(43_000),
+        resumed: false,
     };
 
     #[test]
@@ -154,12 +192,12 @@ mod tests {
         let mut station = contention(phy, 0);
         let windows: Vec<_> = (0..8)
             .map(|_| {
-                station.failed(phy, Instant::ZERO, 0);
+                station.failed(Instant::ZERO, 0);
                 station.cw
             })
             .collect();
         assert_eq!(windows, [31, 63, 127, 255, 511, 1023, 1023, 1023]);
-        station.succeeded(phy);
+        station.succeeded();
         assert_eq!(station.cw, 15);
     }
 }

@@ -12,6 +12,7 @@ use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
+use crate::wifi::category::AccessCategory;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, subframe_len};
 
@@ -314,7 +315,7 @@ impl<P: Payload> Bss<P> {
                 None => originator.acknowledged(),
             };
             from.count_settled(settled);
-            from.contention.succeeded(self.phy);
+            from.contention.succeeded();
             from.finish(exchange.outgoing.peer());
             if !self.appended.is_empty() {
                 let (station, from) = (exchange.from, exchange.to);
@@ -344,9 +345,9 @@ impl<P: Payload> Bss<P> {
             Outgoing::Data { .. } => peer.originator.not_acknowledged(retry_limit, oldest, agreement),
         };
         station.count_settled(settled);
-        station.contention.failed(self.phy, noticed_at, next_idle);
+        station.contention.failed(noticed_at, next_idle);
         if settled.dropped > 0 {
-            station.contention.gave_up(self.phy);
+            station.contention.gave_up();
         }
         station.finish(exchange.outgoing.peer());
         self.report_settled(exchange);
@@ -402,7 +403,7 @@ impl<P: Payload> Bss<P> {
     /// those who heard noise wait EIFS.
     pub(crate) fn collision_ended(&mut self, until: Instant) {
         let colliding = std::mem::take(&mut self.colliding);
-        let captured = if self.config.capture { captured(&colliding) } else { None };
+        let captured = if self.config.capture { captured(&colliding, self.station_count()) } else { None };
         let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
         for exchange in colliding.iter().filter(lost) {
             self.record_collided(exchange);
@@ -445,6 +446,7 @@ impl<P: Payload> Bss<P> {
                 reserves: Duration::ZERO,
                 transmitter: StationId::AP,
                 receiver: None,
+                category: AccessCategory::default(),
                 outcome: Outcome::Received,
                 frame: Frame::Beacon,
             });
@@ -505,6 +507,8 @@ impl Exchange {
             reserves: self.reserves,
             transmitter: self.from,
             receiver: Some(self.to),
+            // Station numbers and category are told apart when the frame is handed out.
+            category: AccessCategory::default(),
             outcome,
             frame,
         }
@@ -518,6 +522,7 @@ impl Exchange {
             reserves: Duration::ZERO,
             transmitter: self.to,
             receiver: Some(self.from),
+            category: AccessCategory::default(),
             outcome: if lost { Outcome::Errored } else { Outcome::Received },
             frame,
         }
@@ -525,12 +530,12 @@ impl Exchange {
 }
 
 /// The one of `colliding` that goes on after all others have ended, unless its addressee was sending
-/// too; what it holds is clear from then on.
-fn captured(colliding: &[Exchange]) -> Option<Exchange> {
+/// too; what it holds is clear from then on. `stations` tells functions of one station.
+fn captured(colliding: &[Exchange], stations: u16) -> Option<Exchange> {
     let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
     let others = || colliding.iter().filter(|other| other.from != longest.from);
     let clear_from = others().map(Exchange::alone_until).max()?;
-    let deaf = others().any(|other| other.from == longest.to);
+    let deaf = others().any(|other| other.from.0 % stations == longest.to.0 % stations);
     // An RTS is one frame, and its beginning is lost.
     let whole = longest.handshake != Handshake::Rts;
     (whole && clear_from < longest.end && !deaf).then_some(Exchange { clear_from, ..*longest })

@@ -10,6 +10,7 @@ use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::Bss;
+use crate::wifi::category::AccessCategory;
 use crate::wifi::config::Protection;
 use crate::wifi::phy::{CTS_LEN, Format, Mode, Phy, RTS_LEN};
 
@@ -175,9 +176,9 @@ impl<P: Payload> Bss<P> {
         let agreement = matches!(peer.recipient, Recipient::Block(_));
         let settled = peer.originator.rts_missed(limit, agreement);
         station.count_settled(settled);
-        station.contention.failed(self.phy, noticed_at, next_idle);
+        station.contention.failed(noticed_at, next_idle);
         if settled.dropped > 0 {
-            station.contention.gave_up(self.phy);
+            station.contention.gave_up();
         }
         station.finish(exchange.outgoing.peer());
         self.report_settled(exchange);
@@ -221,7 +222,18 @@ impl<P: Payload> Bss<P> {
         let receiver: Option<StationId> = Some(receiver);
         let (duration, reserves) = (end - at, until - end);
         if let Some(air) = &mut self.air {
-            air.push_back(AirFrame { at, duration, mode, reserves, transmitter, receiver, outcome, frame });
+            let category = AccessCategory::default();
+            air.push_back(AirFrame {
+                at,
+                duration,
+                mode,
+                reserves,
+                transmitter,
+                receiver,
+                category,
+                outcome,
+                frame,
+            });
         }
     }
 }

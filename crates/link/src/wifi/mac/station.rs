@@ -16,6 +16,7 @@ use crate::payload::{Payload, PayloadClass};
 use crate::queue::AckFilter;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::StationAirtime;
+use crate::wifi::category::AccessCategory;
 use crate::wifi::config::Protection;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::phy::Phy;
@@ -55,10 +56,13 @@ impl<P> Peer<P> {
     }
 }
 
-/// A station at work.
+/// A station at work, or what it has for one access category where there are several.
 #[derive(Clone, Debug)]
 pub(crate) struct Station<P> {
     pub id: StationId,
+    /// The access point's number in the same category.
+    access_point: StationId,
+    pub category: AccessCategory,
     pub contention: Contention,
     /// The clients, for the access point; the access point, for a client.
     pub peers: Vec<Peer<P>>,
@@ -88,9 +92,17 @@ pub(crate) enum Outgoing {
 }
 
 impl<P: Payload> Station<P> {
-    pub fn new(id: StationId, contention: Contention, peers: Vec<Peer<P>>) -> Self {
+    pub fn new(
+        id: StationId,
+        access_point: StationId,
+        category: AccessCategory,
+        contention: Contention,
+        peers: Vec<Peer<P>>,
+    ) -> Self {
         Self {
             id,
+            access_point,
+            category,
             contention,
             turns: VecDeque::with_capacity(peers.len()),
             peers,
@@ -109,7 +121,7 @@ impl<P: Payload> Station<P> {
     /// Position of `peer` in [`Station::peers`].
     #[inline]
     pub fn peer_index(&self, peer: StationId) -> usize {
-        if self.id == StationId::AP { peer.index() - 1 } else { 0 }
+        if self.id == self.access_point { peer.index() - self.access_point.index() - 1 } else { 0 }
     }
 
     /// True when something waits to be sent.
@@ -210,6 +222,11 @@ impl<P: Payload> Station<P> {
         self.take_turn(peer);
     }
 
+    /// Packets accepted and not yet acknowledged or given up.
+    pub fn backlog(&self) -> usize {
+        self.peers.iter().map(|peer| peer.originator.backlog()).sum()
+    }
+
     /// Forgets delays, queue lengths and sizes so far.
     pub fn start_measuring(&mut self) {
         self.queueing_delay_us.reset();
@@ -238,7 +255,7 @@ impl<P: Payload> Station<P> {
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
                 if plan.class() == PayloadClass::Ack {
                     self.counters.tcp_ack_ppdus += 1;
-                    self.counters.tcp_ack_backoff += phy.aifs() + self.contention.drawn(phy);
+                    self.counters.tcp_ack_backoff += self.contention.aifs(phy) + self.contention.drawn(phy);
                 }
                 let octets = Bytes(u64::from(plan.ack_packet_octets));
                 self.counters.tcp_ack_octets += octets.0;

@@ -144,6 +144,13 @@ impl Mode {
         Self::choose(standard, Variant::of(standard), ModeChoice::rate(rate))
     }
 
+    /// Every mode of `standard` that agrees with `choice`, in the order of [`Mode::all_of`].
+    pub fn fitting(standard: Standard, variant: Variant, choice: ModeChoice) -> Vec<Self> {
+        let mut modes = Self::all_of(standard, variant);
+        modes.retain(|mode| choice.fits_rate(mode) && choice.fits_rest(mode));
+        modes
+    }
+
     /// The mode of `standard` that `choice` means.
     ///
     /// # Errors

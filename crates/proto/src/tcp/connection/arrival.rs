@@ -2,8 +2,9 @@
 
 use super::output::{Reset, TIMESTAMPS_LEN};
 use super::{Connection, Event, Negotiated, State, timestamp_ticks};
-use crate::packet::IpVersion;
+use crate::packet::{Ecn, IpVersion};
 use crate::tcp::ack_policy::AckDecision;
+use crate::tcp::ecn;
 use crate::tcp::position::Position;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
@@ -45,7 +46,7 @@ struct Placed<'a> {
 }
 
 impl Connection {
-    pub(super) fn arrive(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn arrive(&mut self, now: Instant, segment: &Segment, codepoint: Ecn) {
         if segment.payload_len > MAX_PAYLOAD {
             self.counters.unacceptable_segments += 1;
             return;
@@ -61,7 +62,7 @@ impl Connection {
             State::Closed => self.refuse(segment),
             State::Listen => self.arrive_in_listen(now, segment),
             State::SynSent => self.arrive_in_syn_sent(now, segment),
-            _ => self.arrive_in_others(now, segment),
+            _ => self.arrive_in_others(now, segment, codepoint),
         }
     }
 
@@ -134,9 +135,13 @@ impl Connection {
         self.agreed = Negotiated {
             timestamps: self.config.timestamps && segment.timestamps.is_some(),
             sack: self.config.sack && segment.sack_permitted,
+            ecn: self.config.ecn && self.ecn_agreed(segment.flags),
             scaling: segment.window_scale.is_some(),
             send_scale: segment.window_scale.unwrap_or(0).min(MAX_SCALE),
         };
+        if self.agreed.sack && self.config.dsack {
+            self.receiver.report_duplicates();
+        }
         if !self.agreed.scaling {
             self.receiver.scale = 0;
         }
@@ -156,24 +161,39 @@ impl Connection {
         self.sender.set_window(u64::from(segment.window), self.irs, self.iss);
     }
 
+    /// Whether the peer's SYN offers, or its SYN-ACK accepts, ECN. A SYN of ours without the offer, or
+    /// two SYNs that cross, settle it for no.
+    fn ecn_agreed(&self, flags: Flags) -> bool {
+        if self.active {
+            flags.contains(Flags::ACK) && ecn::accepts(flags) && !self.syn_resent
+        } else {
+            ecn::offers(flags)
+        }
+    }
+
     /// Enters ESTABLISHED, or FIN-WAIT-1 when the user has closed already.
     fn establish(&mut self, now: Instant, window: u64, seq: Position, ack: Position) {
         let syn_lost = self.syn_retries > 0;
         self.timers.clear(Timer::Retransmit);
         // Karn's rule holds for SYNs too.
         if let Some(sent_at) = self.syn_sent_at.filter(|_| !self.syn_resent) {
-            self.sender.rtt.sample(now.saturating_since(sent_at));
+            let rtt = now.saturating_since(sent_at);
+            self.sender.rtt.sample(rtt);
+            self.receiver.acks.on_handshake(rtt);
         }
         self.sender.set_window(window, seq, ack);
         let mss = self.sender.mss;
         self.sender.establish(now, &self.config, mss, self.agreed.sack, syn_lost);
+        if self.agreed.ecn {
+            self.sender.use_ecn();
+        }
         self.syn_due = false;
         self.state = if self.sender.fin_end().is_some() { State::FinWait1 } else { State::Established };
         self.events.push_back(Event::Connected);
     }
 
     /// Section 3.10.7.4.
-    fn arrive_in_others(&mut self, now: Instant, segment: &Segment) {
+    fn arrive_in_others(&mut self, now: Instant, segment: &Segment, codepoint: Ecn) {
         let seq = self.receiver.rcv_nxt.nearest(segment.seq);
         let placed = Placed {
             segment,
@@ -186,6 +206,10 @@ impl Connection {
             return;
         }
         self.note_timestamp(now, &placed);
+        if self.agreed.ecn && segment.payload_len > 0 {
+            self.counters.ce_received += u64::from(codepoint == Ecn::Ce);
+            self.echo.on_data(codepoint, segment.flags);
+        }
         if segment.flags.contains(Flags::RST) {
             return self.arrived_reset(now, &placed);
         }
@@ -239,6 +263,7 @@ impl Connection {
         }
         if placed.end <= nxt && placed.len > 0 {
             self.counters.duplicate_bytes += u64::from(placed.segment.payload_len);
+            self.receiver.note_duplicate(placed.seq, placed.end);
             self.receiver.acks.on_disorder();
         } else {
             self.counters.dropped_bytes += u64::from(placed.segment.payload_len);
@@ -375,6 +400,14 @@ impl Connection {
         }
     }
 
+    pub(super) fn schedule_ack(&mut self, decision: AckDecision) {
+        match decision {
+            AckDecision::Now => self.ack_due = true,
+            AckDecision::At(at) => self.timers.set(Timer::DelayedAck, at),
+            AckDecision::Wait => {}
+        }
+    }
+
     /// Seventh and eighth: the text and the FIN.
     fn take_text(&mut self, now: Instant, placed: &Placed<'_>) {
         if !self.can_receive() {
@@ -382,12 +415,17 @@ impl Connection {
             self.ack_due = true;
             return;
         }
-        let received = self.receiver.receive(now, placed.seq, placed.end, placed.fin, &mut self.counters);
-        match received.ack {
-            AckDecision::Now => self.ack_due = true,
-            AckDecision::At(at) => self.timers.set(Timer::DelayedAck, at),
-            AckDecision::Wait => {}
+        if self.receiver.acks.wants_rtt()
+            && let (Some(stamps), Some(rtt)) = (placed.segment.timestamps, self.echoed(now, placed))
+        {
+            self.receiver.acks.on_echo(u64::from(placed.segment.payload_len), stamps.echo_reply, rtt);
         }
+        let received = self.receiver.receive(now, placed.seq, placed.end, placed.fin, &mut self.counters);
+        if self.receiver.tunes() {
+            let echoed = self.echoed(now, placed);
+            self.receiver.tune(now, echoed);
+        }
+        self.schedule_ack(received.ack);
         if received.finished {
             self.events.push_back(Event::PeerClosed);
             match self.state {

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::config::Config;
 use super::counters::Counters;
+use super::ecn::Echo;
 use super::position::Position;
 use super::receiver::{ReadPolicy, Receiver};
 use super::segment::TIMESTAMP_TICK;
@@ -78,6 +79,7 @@ pub enum Event {
 struct Negotiated {
     timestamps: bool,
     sack: bool,
+    ecn: bool,
     /// Both sent a window scale; `send_scale` is the peer's (Snd.Wind.Shift).
     scaling: bool,
     send_scale: u8,
@@ -112,6 +114,7 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     agreed: Negotiated,
+    echo: Echo,
     stamps: TimestampState,
     timers: Timers,
     counters: Counters,
@@ -159,6 +162,7 @@ impl Connection {
             sender: Sender::new(&config, first),
             receiver: Receiver::new(&config, ReadPolicy::Immediate),
             agreed: Negotiated::default(),
+            echo: Echo::default(),
             stamps: TimestampState::default(),
             timers: Timers::default(),
             counters: Counters::default(),
@@ -274,6 +278,7 @@ impl Connection {
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
         self.sender.read_out(&mut counters);
+        counters.receive_buffer = self.receiver.buffer();
         counters
     }
 
@@ -323,7 +328,7 @@ impl Endpoint for Connection {
         let Transport::Tcp(segment) = &packet.transport else { return };
         if packet.flow == self.ends.flow && packet.source == self.ends.remote {
             self.counters.segments_received += 1;
-            self.arrive(now, segment);
+            self.arrive(now, segment, packet.ip.ecn);
         }
     }
 
@@ -335,24 +340,28 @@ impl Endpoint for Connection {
             self.end(Event::TimedOut);
         }
         if self.timers.take_expired(Timer::DelayedAck, now) {
-            self.ack_due = true;
+            let decision = self.receiver.acks.on_timer(now);
+            self.schedule_ack(decision);
         }
         if self.timers.take_expired(Timer::TimeWait, now) {
             self.end(Event::Closed);
         }
+        // Nothing to do: what it held back goes out on the next poll_transmit.
+        self.timers.take_expired(Timer::Pacing, now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         let outbound = self.next_outbound(now)?;
+        let codepoint = self.codepoint(&outbound);
         let segment = self.build(now, outbound);
-        Some(self.wrap(segment))
+        Some(self.wrap(segment, codepoint))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// The earliest of four deadlines. Changes with almost every ACK: drivers should let an event
+    /// The earliest of five deadlines. Changes with almost every ACK: drivers should let an event
     /// already scheduled fire early rather than move it each time.
     fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next()

@@ -2,6 +2,7 @@
 
 use super::{Connection, State, timestamp_ticks};
 use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
+use crate::tcp::ecn;
 use crate::tcp::position::Position;
 use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 use crate::tcp::sender::{Outgoing, Timer};
@@ -47,7 +48,7 @@ impl Connection {
         }
         // A duplicate ACK counts as one only without payload (RFC 5681 section 2), and a full data
         // segment has no room for SACK blocks.
-        if self.ack_due && !self.receiver.reorder().is_empty() {
+        if self.ack_due && self.receiver.has_blocks() {
             return self.next_ack();
         }
         if let Some(outgoing) = self.sender.next(now, &mut self.timers, &mut self.counters) {
@@ -70,7 +71,8 @@ impl Connection {
             Outbound::Data(outgoing) => {
                 self.counters.data_segments_sent += 1;
                 self.counters.bytes_sent += u64::from(outgoing.payload);
-                (outgoing.start, outgoing.payload, outgoing.flags())
+                let cwr = if self.agreed.ecn { self.sender.cwr_flags(&outgoing) } else { Flags::NONE };
+                (outgoing.start, outgoing.payload, outgoing.flags() | cwr)
             }
             Outbound::Ack => {
                 self.counters.window_updates_sent += u64::from(self.update_due);
@@ -106,7 +108,7 @@ impl Connection {
             ack: self.receiver.rcv_nxt.wire(),
             payload_len: payload,
             window,
-            flags,
+            flags: flags | self.echo.flags(),
             timestamps: self.agreed.timestamps.then(|| self.stamp(now, true)),
             sack,
             mss: None,
@@ -132,8 +134,15 @@ impl Connection {
         let sack_permitted = if answering { self.agreed.sack } else { self.config.sack };
         let mut flags = Flags::SYN;
         let mut ack = SeqNumber(0);
+        if self.config.ecn && !answering && !self.syn_resent {
+            // Some paths drop SYNs with these flags: the second has none (RFC 3168 section 6.1.1.1).
+            flags |= ecn::OFFER;
+        }
         if answering {
             flags |= Flags::ACK;
+            if self.agreed.ecn {
+                flags |= ecn::ACCEPTANCE;
+            }
             ack = self.receiver.rcv_nxt.wire();
             self.note_ack_sent();
         }
@@ -151,14 +160,14 @@ impl Connection {
     }
 
     /// SACK blocks that fit beside `payload` within the MTU.
-    fn sack_blocks(&self, payload: u32) -> SackBlocks {
-        if !self.agreed.sack || self.receiver.reorder().is_empty() {
+    fn sack_blocks(&mut self, payload: u32) -> SackBlocks {
+        if !self.agreed.sack || !self.receiver.has_blocks() {
             return SackBlocks::EMPTY;
         }
         let stamps = if self.agreed.timestamps { u64::from(TIMESTAMPS_LEN) } else { 0 };
         let free = u64::from(self.config.mss()).saturating_sub(u64::from(payload));
         let room = free.min(OPTION_ROOM).saturating_sub(stamps + 4) / 8;
-        self.receiver.reorder().blocks(room as usize)
+        self.receiver.take_blocks(room as usize, &mut self.counters)
     }
 
     fn note_ack_sent(&mut self) {
@@ -183,9 +192,20 @@ impl Connection {
         self.iss.wire().0.wrapping_mul(0x9E37_79B1)
     }
 
+    /// ECT(0) on new data; not on ACKs, probes and what is sent again (RFC 3168 sections 6.1.4 to 6.1.6).
+    #[inline]
+    pub(super) fn codepoint(&self, outbound: &Outbound) -> Ecn {
+        match outbound {
+            Outbound::Data(outgoing) if self.agreed.ecn && !outgoing.again && outgoing.payload > 0 => {
+                Ecn::Ect0
+            }
+            _ => Ecn::NotEct,
+        }
+    }
+
     /// Puts a segment into a packet.
     #[inline]
-    pub(super) fn wrap(&mut self, segment: Segment) -> Packet {
+    pub(super) fn wrap(&mut self, segment: Segment, ecn: Ecn) -> Packet {
         self.counters.segments_sent += 1;
         let identification = match self.config.ip {
             IpVersion::V4 => self.identification,
@@ -196,7 +216,7 @@ impl Connection {
             flow: self.ends.flow,
             source: self.ends.local,
             destination: self.ends.remote,
-            ip: IpHeader { version: self.config.ip, ecn: Ecn::NotEct, identification },
+            ip: IpHeader { version: self.config.ip, ecn, identification },
             transport: Transport::Tcp(segment),
         }
     }

@@ -1,11 +1,14 @@
-//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, duplicates that are reported.
-//! Connections without any of them only ask once whether there is one.
+//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, ECN, the undoing of needless
+//! retransmissions, rates of delivery, pacing. Connections without any of them only ask once whether there is
+//! one.
 
-use super::{Sender, Timers};
+use super::{Outgoing, Phase, Sender, Timers};
 use crate::tcp::counters::Counters;
 use crate::tcp::dsack;
+use crate::tcp::ecn::Reductions;
 use crate::tcp::position::Position;
-use crate::tcp::segment::Segment;
+use crate::tcp::ranges::Range;
+use crate::tcp::segment::{Flags, Segment};
 use crate::units::{Duration, Instant};
 
 /// An ACK after the window and the scoreboard have taken it in.
@@ -13,9 +16,15 @@ pub(super) struct Seen<'a> {
     pub now: Instant,
     /// SEG.ACK.
     pub ack: Position,
+    /// Round-trip time read off the timestamps.
+    pub echoed: Option<Duration>,
     pub segment: &'a Segment,
     /// SND.UNA moved.
     pub advanced: bool,
+    /// Octets newly SACKed.
+    pub news: u64,
+    /// It reports that a copy of ours was needless (RFC 2883).
+    pub dsack: bool,
     /// FlightSize before.
     pub flight: u64,
     /// How things stood before.
@@ -29,6 +38,8 @@ pub(super) struct Before {
     held: Position,
     /// SND.WND.
     window: u64,
+    /// The pipe.
+    pub pipe: u64,
 }
 
 impl Seen<'_> {
@@ -52,18 +63,66 @@ impl Sender {
         if let Some(rack) = self.board.rack() {
             rack.begin_ack(now, echoed);
         }
-        Before { held: self.held_by_peer(), window: self.snd_wnd }
+        self.begin_delivery(now);
+        Before { held: self.held_by_peer(), window: self.snd_wnd, pipe: self.pipe() }
     }
 
-    /// After all of it was.
+    /// After it was, before anything is concluded: was an earlier conclusion wrong?
+    #[inline(never)]
+    pub(super) fn look_back(&mut self, seen: &mut Seen<'_>, counters: &mut Counters) {
+        let duplicate = self.note_duplicate(seen, counters);
+        seen.dsack = duplicate.is_some();
+        self.judge_episode(seen, duplicate, counters);
+    }
+
+    /// ECN was agreed on.
+    pub fn use_ecn(&mut self) {
+        self.extended = true;
+        self.reductions = Some(Reductions::new(self.snd_una));
+    }
+
+    /// CWR on the first new data after a reduction (RFC 3168 section 6.1.2).
+    pub fn cwr_flags(&mut self, outgoing: &Outgoing) -> Flags {
+        match &mut self.reductions {
+            Some(reductions) if !outgoing.again && outgoing.payload > 0 => reductions.take_flags(),
+            _ => Flags::NONE,
+        }
+    }
+
+    /// The window is or was reduced: once per window, whatever says so.
+    pub(super) fn note_reduction(&mut self) {
+        if let Some(reductions) = &mut self.reductions {
+            reductions.on_reduced(self.snd_nxt);
+        }
+    }
+
+    /// Answers ECE as a loss, but with nothing to send again (RFC 3168 section 6.1.2). True when the ACK
+    /// carries it: then the window does not grow.
+    pub(super) fn answer_echo(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
+        let Some(reductions) = self.reductions else { return false };
+        if !seen.segment.flags.contains(Flags::ECE) {
+            return false;
+        }
+        if self.phase == Phase::Open && seen.advanced && reductions.is_news(seen.ack) {
+            counters.ecn_reductions += 1;
+            self.congestion.on_loss(seen.flight);
+            self.note_reduction();
+            // What an earlier loss did can no longer be undone without undoing this.
+            self.episode = None;
+            self.inferred = 0;
+        }
+        true
+    }
+
+    /// After conclusions were drawn.
     #[inline(never)]
     pub(super) fn after_ack(&mut self, seen: &Seen<'_>, timers: &mut Timers, counters: &mut Counters) {
-        let dsack = self.note_duplicate(seen, counters);
         if self.rack_tlp.is_some() {
             self.look_at_times(seen.now, seen.flight, timers, counters);
-            self.judge_probe(seen, dsack, timers);
+            self.judge_probe(seen, timers);
         }
         self.allow_proportionally(seen.before.held);
+        self.finish_delivery(seen);
     }
 
     /// `payload` octets were put into a segment, new or again.
@@ -78,26 +137,27 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(u64::from(payload));
         }
+        self.pace(payload, now);
         self.note_fresh_probe(counters);
         self.schedule_probe(now, timers);
     }
 
-    /// Whether the ACK reports that a copy of ours was needless (RFC 2883).
-    fn note_duplicate(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
+    /// The copy of ours that the ACK reports as needless.
+    fn note_duplicate(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> Option<Range> {
         let blocks = &seen.segment.sack;
         if !self.use_sack || blocks.is_empty() {
-            return false;
+            return None;
         }
         let ack = seen.ack;
-        let Some(range) = dsack::reported(blocks, ack, self.snd_nxt, self.max_window) else { return false };
+        let range = dsack::reported(blocks, ack, self.snd_nxt, self.max_window)?;
         if !self.copies.believes(range.len().div_ceil(u64::from(self.mss))) {
-            return false;
+            return None;
         }
         counters.dsacks_received += 1;
         let snd_nxt = self.snd_nxt;
         if let Some(rack) = self.board.rack() {
             rack.on_dsack(ack, snd_nxt);
         }
-        true
+        Some(range)
     }
 }

@@ -1,15 +1,19 @@
 //! The sending half: SND.UNA, SND.NXT, the peer's window. What acknowledgments and timeouts mean for
 //! loss is in `recovery`, what to send next in `transmit`.
 
+mod delivery;
 mod extended;
 mod rack_tlp;
 mod recovery;
 mod transmit;
+mod undo;
 
 use super::config::Config;
-use super::congestion::{AckSample, Controller};
+use super::congestion::{AckSample, Controller, Start};
 use super::counters::Counters;
 use super::dsack::CopyLedger;
+use super::ecn::Reductions;
+use super::pacing::Pacer;
 use super::position::Position;
 use super::prr::{Prr, Recovery};
 use super::rack::{LossDetection, Rack};
@@ -17,6 +21,7 @@ use super::ranges::Range;
 use super::rtt::RttEstimator;
 use super::sack::{DUP_THRESH, Scoreboard};
 use super::segment::{Flags, Segment, TIMESTAMP_TICK};
+use super::undo::{Episode, Frto, Undo};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
 use extended::Seen;
@@ -37,6 +42,8 @@ pub(crate) enum Timer {
     DelayedAck,
     /// 2MSL.
     TimeWait,
+    /// When the pacer lets the next segment go.
+    Pacing,
 }
 
 impl TimerKind for Timer {
@@ -45,7 +52,7 @@ impl TimerKind for Timer {
     }
 }
 
-pub(crate) type Timers = TimerTable<4>;
+pub(crate) type Timers = TimerTable<5>;
 
 /// What the sender is doing about loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +76,8 @@ pub(crate) struct Outgoing {
     pub fin: bool,
     /// Nothing more is waiting to be sent after it.
     pub push: bool,
+    /// Not for the first time.
+    pub again: bool,
 }
 
 impl Outgoing {
@@ -132,6 +141,7 @@ pub(crate) struct Sender {
     pub board: Scoreboard,
     pub rtt: RttEstimator,
     pub congestion: Controller,
+    pacer: Option<Pacer>,
     phase: Phase,
     /// Something of what [`extended`] does is asked for.
     extended: bool,
@@ -139,6 +149,12 @@ pub(crate) struct Sender {
     rack_tlp: Option<RackTlp>,
     copies: CopyLedger,
     recovery: Recovery,
+    /// Where ECN was agreed on.
+    reductions: Option<Reductions>,
+    undo: Undo,
+    /// The latest reduction of the window, while it may prove needless.
+    episode: Option<Episode>,
+    frto: Option<Frto>,
     /// Fast recovery with [`Recovery::Prr`] is under way.
     prr: Option<Prr>,
     dup_acks: u32,
@@ -182,12 +198,17 @@ impl Sender {
             use_sack: false,
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto_min),
-            congestion: Controller::new(config, u32::from(config.mss())),
+            congestion: Controller::new(config, u32::from(config.mss()), Start::default()),
+            pacer: None,
             phase: Phase::Open,
-            extended: config.recovery != Recovery::Rfc6675,
+            extended: config.recovery != Recovery::Rfc6675 || config.undo != Undo::Never,
             rack_tlp: None,
             copies: CopyLedger::default(),
             recovery: config.recovery,
+            reductions: None,
+            undo: config.undo,
+            episode: None,
+            frto: None,
             prr: None,
             dup_acks: 0,
             inferred: 0,
@@ -208,7 +229,9 @@ impl Sender {
     pub fn establish(&mut self, now: Instant, config: &Config, mss: u32, use_sack: bool, syn_lost: bool) {
         self.mss = mss;
         self.use_sack = use_sack;
-        self.congestion = Controller::new(config, mss);
+        let start = Start { seed: self.snd_una.wire().0, rtt: self.rtt.smoothed() };
+        self.congestion = Controller::new(config, mss, start);
+        self.set_up_rate_control(config.pacing);
         self.initial_window = u64::from(config.initial_window.max(1)) * u64::from(mss);
         self.recover = self.snd_una - 1;
         self.window_limited_until = self.snd_una;
@@ -305,13 +328,22 @@ impl Sender {
                 self.inferred = (self.inferred + u64::from(self.mss)).min(self.board.pipe());
             }
         }
+        let mut seen = None;
+        if let Some(before) = before {
+            let (now, echoed, advanced) = (arrived.now, arrived.echoed, ack > prior_una);
+            let seen =
+                seen.insert(Seen { now, ack, echoed, segment, advanced, news, dsack: false, flight, before });
+            self.look_back(seen, counters);
+            if self.answer_echo(seen, counters) {
+                sample = None;
+            }
+        }
         if self.board.any_sacked() && self.rack_tlp.is_none() {
             self.board.detect_lost(self.mss);
         }
         self.react(arrived.now, flight, ack, sample, counters);
-        if let Some(before) = before {
-            let seen = Seen { now: arrived.now, ack, segment, advanced: ack > prior_una, flight, before };
-            self.after_ack(&seen, timers, counters);
+        if let Some(seen) = &seen {
+            self.after_ack(seen, timers, counters);
         }
         if self.board.is_empty() {
             // "When all outstanding data has been acknowledged, turn off the retransmission timer"

@@ -186,7 +186,7 @@ impl Sender {
         self.note_probe(true, counters);
         let last = self.board.last_unsacked()?;
         self.board.rescued(last, now);
-        Some(self.outgoing_again(last, counters))
+        Some(self.outgoing_again(last, now, counters))
     }
 
     fn note_probe(&mut self, repeats: bool, counters: &mut Counters) {
@@ -201,13 +201,13 @@ impl Sender {
     }
 
     /// TLP_process_ack() (RFC 8985 section 7.4.2), and the probe's timer after an ACK.
-    pub(super) fn judge_probe(&mut self, seen: &Seen<'_>, dsack: bool, timers: &mut Timers) {
+    pub(super) fn judge_probe(&mut self, seen: &Seen<'_>, timers: &mut Timers) {
         let window = self.snd_wnd;
         let Some(tlp) = &mut self.rack_tlp else { return };
         let ack = seen.ack;
         if let Some(end) = tlp.probe_end.filter(|end| ack >= *end) {
-            let repaired = tlp.probe_repeats && !dsack && ack > end;
-            if !tlp.probe_repeats || dsack || repaired || seen.is_bare_duplicate(window) {
+            let repaired = tlp.probe_repeats && !seen.dsack && ack > end;
+            if !tlp.probe_repeats || seen.dsack || repaired || seen.is_bare_duplicate(window) {
                 tlp.probe_end = None;
             }
             if repaired && self.phase == Phase::Open {

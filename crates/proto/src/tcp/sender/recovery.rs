@@ -6,6 +6,7 @@ use crate::tcp::counters::Counters;
 use crate::tcp::position::Position;
 use crate::tcp::prr::{Prr, Recovery};
 use crate::tcp::sack::DUP_THRESH;
+use crate::tcp::undo::Cause;
 use crate::units::Instant;
 
 impl Sender {
@@ -36,6 +37,7 @@ impl Sender {
                     self.phase = Phase::Open;
                     self.recover = ack;
                     self.rack_recovered();
+                    self.end_episode();
                 }
             }
             Phase::Open => {
@@ -67,8 +69,10 @@ impl Sender {
 
     /// RFC 6675 section 5 step (4).
     pub(super) fn enter_recovery(&mut self, now: Instant, flight: u64, counters: &mut Counters) {
+        self.begin_episode(Cause::FastRecovery);
         self.phase = Phase::Recovery(self.snd_nxt);
         self.congestion.on_loss(flight);
+        self.note_reduction();
         if self.rack_tlp.is_none() {
             self.board.mark_first_lost();
         }
@@ -90,7 +94,8 @@ impl Sender {
         self.resend_first = false;
         self.inferred = 0;
         self.rack_recovered();
-        if !self.use_sack {
+        self.end_episode();
+        if !self.use_sack && !self.congestion.sets_window_itself() {
             // "cwnd = min (ssthresh, max(FlightSize, SMSS) + SMSS)" keeps the exit from being a burst
             // (RFC 6582 section 3.2 step 3).
             let mss = u64::from(self.mss);
@@ -98,9 +103,10 @@ impl Sender {
         }
     }
 
-    /// A reduction begins that PRR spreads over the ACKs to come.
+    /// A reduction begins that PRR spreads over the ACKs to come, unless the controller sees to it.
     pub(super) fn start_prr(&mut self) {
-        self.prr = (self.recovery == Recovery::Prr).then(|| Prr::new(self.flight()));
+        let spread = self.recovery == Recovery::Prr && !self.congestion.sets_window_itself();
+        self.prr = spread.then(|| Prr::new(self.flight()));
     }
 
     /// What may be sent after an ACK before which the peer held `held_before`. The controller has set
@@ -138,6 +144,8 @@ impl Sender {
             return false;
         }
         counters.timeouts += 1;
+        self.begin_episode(Cause::Timeout);
+        self.note_reduction();
         self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
         self.rtt.back_off();
         if self.rack_tlp.is_some() {
@@ -146,6 +154,7 @@ impl Sender {
             self.board.mark_all_lost();
         }
         self.forget_probe(now);
+        self.begin_frto(self.phase);
         self.phase = Phase::Timeout(self.snd_nxt);
         self.prr = None;
         self.recover = self.snd_nxt;

@@ -10,6 +10,9 @@ impl Sender {
     /// The next octets to send at `now`.
     #[inline]
     pub fn next(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
+        if self.pacer.is_some() && self.held_by_pacer(now, timers) {
+            return None;
+        }
         let outgoing = self.choose(now, timers, counters)?;
         self.last_sent = Some(now);
         // "Every time a packet containing data is sent, if the timer is not running, start it"
@@ -41,7 +44,9 @@ impl Sender {
                 self.window_limited_until = self.snd_nxt;
                 return None;
             }
-            if let Some(lost) = self.board.next_lost() {
+            if !self.frto_waits()
+                && let Some(lost) = self.board.next_lost()
+            {
                 if self.rack_tlp.is_some() && lost.start == self.snd_una {
                     self.restart_timeout_behind(now, timers);
                 }
@@ -69,7 +74,7 @@ impl Sender {
 
     /// True when `octets` more fit into the congestion window.
     #[inline]
-    fn has_room(&self, octets: u32) -> bool {
+    pub(super) fn has_room(&self, octets: u32) -> bool {
         let pipe = self.pipe();
         if let Some(prr) = &self.prr {
             return pipe == 0 || prr.allows(u64::from(octets));
@@ -80,7 +85,7 @@ impl Sender {
     #[inline(never)]
     fn resend(&mut self, segment: Resend, now: Instant, counters: &mut Counters) -> Outgoing {
         self.board.resent(segment, now);
-        self.outgoing_again(segment, counters)
+        self.outgoing_again(segment, now, counters)
     }
 
     /// NextSeg rule (4): one segment per recovery, with the highest outstanding octet.
@@ -92,20 +97,26 @@ impl Sender {
         self.rescue_after = point;
         self.board.rescued(last, now);
         counters.rescue_retransmissions += 1;
-        Some(self.outgoing_again(last, counters))
+        Some(self.outgoing_again(last, now, counters))
     }
 
-    pub(super) fn outgoing_again(&mut self, segment: Resend, counters: &mut Counters) -> Outgoing {
+    pub(super) fn outgoing_again(
+        &mut self,
+        segment: Resend,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Outgoing {
         let payload_end = segment.end().min(self.data_end);
         let payload = payload_end.saturating_since(segment.start) as u32;
         counters.segments_retransmitted += 1;
-        self.copies.on_copy();
+        self.note_copy(now);
         counters.bytes_retransmitted += u64::from(payload);
         Outgoing {
             start: segment.start,
             payload,
             fin: self.closing && segment.end() > self.data_end,
             push: payload_end == self.data_end,
+            again: true,
         }
     }
 
@@ -139,7 +150,7 @@ impl Sender {
         let start = self.snd_nxt;
         self.board.push(start, len, now);
         self.snd_nxt += u64::from(len);
-        Some(Outgoing { start, payload, fin, push: u64::from(payload) == unsent })
+        Some(Outgoing { start, payload, fin, push: u64::from(payload) == unsent, again: false })
     }
 
     /// Sender's SWS avoidance, Nagle off (RFC 9293 section 3.8.6.2.1): a full segment, or all there
@@ -156,8 +167,9 @@ impl Sender {
             return;
         }
         let Some(last_sent) = self.last_sent else { return };
+        self.congestion.on_transmit_start(now, self.board.rate.as_deref());
         let idle = now.saturating_since(last_sent);
-        if idle > self.rtt.rto() {
+        if idle > self.rtt.rto() && !self.congestion.sets_window_itself() {
             if self.congestion.cwnd() > self.initial_window {
                 counters.idle_restarts += 1;
             }

@@ -1,0 +1,378 @@
+//! Every setting of a scenario: its value, what it means, and where it comes from.
+//!
+//! The list is what the reader asked for, the words are those of `docs/use/scenario.md`.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use tacit_proto::tcp::{AckPolicy, DelayedAcks};
+
+use super::{Scenario, Transport, load_assigned, read, reference};
+use crate::error::{InputError, LabError};
+use crate::input::{Asked, Log, Node, Value, nearest};
+use crate::scheme::{self, Scheme};
+use crate::table::TextTable;
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Setting {
+    /// Its key: `wifi.rate`, `client[2].start`.
+    pub key: String,
+    /// Its value as TOML; for a default that is no value, what the default is.
+    pub value: String,
+    /// The unit its value is written in; null where it has none.
+    pub unit: Option<String>,
+    /// `default`, a file and line, `--set`, or a scheme.
+    pub origin: String,
+    /// The default.
+    pub default: String,
+    /// What is allowed.
+    pub allowed: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// A scenario, setting by setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What it is, in a line.
+    pub description: String,
+    /// The scheme on top of it; null for the scenario as written.
+    pub scheme: Option<String>,
+    /// In the order of the reference.
+    pub settings: Vec<Setting>,
+}
+
+/// The effective value of a setting that a scheme may change, or whose default depends on others.
+struct Effective {
+    key: &'static str,
+    value: fn(&Scenario) -> String,
+}
+
+fn quoted(text: impl std::fmt::Display) -> String {
+    format!("\"{text}\"")
+}
+
+/// What schemes change, and what follows from other settings.
+const EFFECTIVE: &[Effective] = &[
+    Effective { key: "run.measure-from", value: |scenario| quoted(scenario.run.measure_from) },
+    Effective { key: "clients.count", value: |scenario| scenario.clients.to_string() },
+    Effective {
+        key: "tcp.ack-policy",
+        value: |scenario| quoted(read::tcp::policy_name(scenario.tcp.ack_policy)),
+    },
+    Effective {
+        key: "tcp.ack-every",
+        value: |scenario| match scenario.tcp.ack_policy {
+            AckPolicy::Delayed(delayed) => delayed.every.to_string(),
+            // Only delayed ACKs count segments so.
+            AckPolicy::Linux(_) | AckPolicy::Packets(_) => DelayedAcks::default().every.to_string(),
+        },
+    },
+    Effective {
+        key: "hack.variant",
+        value: |scenario| quoted(read::hack::variant_name(scenario.hack.variant)),
+    },
+    Effective { key: "hack.coding", value: |scenario| quoted(read::hack::coding_name(scenario.hack.coding)) },
+    Effective {
+        key: "traffic.transport",
+        value: |scenario| match scenario.traffic.transport {
+            Transport::Tcp => quoted("tcp"),
+            Transport::Udp => quoted("udp"),
+        },
+    },
+    Effective { key: "traffic.application", value: |scenario| quoted(scenario.traffic.application.name()) },
+    Effective {
+        key: "traffic.udp-rate",
+        value: |scenario| match scenario.traffic.udp_rate {
+            Some(rate) => quoted(rate),
+            None => quoted("saturating"),
+        },
+    },
+];
+
+/// Explains a scenario, under a scheme if one is named; only `keys` and what is below them, if there are any.
+///
+/// # Errors
+/// As [`Scenario::load`]; on an unknown scheme, and on keys that the scenario has not.
+pub fn explain(
+    name_or_path: &str,
+    assignments: &[String],
+    scheme: Option<&str>,
+    keys: &[String],
+) -> Result<Explanation, LabError> {
+    let loaded = load_assigned(name_or_path, assignments)?;
+    let log = Log::default();
+    let scenario = read::logged_scenario(loaded.name, &loaded.source, &loaded.tree, log.clone())?;
+    let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
+    let mut settings: Vec<Setting> = settings_of(&log.borrow(), &scenario);
+    if let Some(scheme) = scheme {
+        apply_scheme(scheme, &scenario, &mut settings);
+    }
+    Ok(Explanation {
+        scenario: scenario.name,
+        description: scenario.description,
+        scheme: scheme.map(|scheme| scheme.name.to_owned()),
+        settings: only(keys, settings)?,
+    })
+}
+
+fn settings_of(log: &[Asked], scenario: &Scenario) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for asked in log {
+        if is_structure(asked) || settings.iter().any(|setting| setting.key == asked.path) {
+            continue;
+        }
+        // What a client or a flow does not say is as elsewhere; nor does TCP/HACK mean anything on a wire.
+        let differs = asked.path.contains('[');
+        let wireless = asked.path.starts_with("hack.") && scenario.wifi.is_none();
+        if asked.found.is_none() && (differs || wireless) {
+            continue;
+        }
+        settings.push(Setting::new(asked, scenario));
+    }
+    let place = |setting: &Setting| {
+        let rows = reference::rows();
+        let row = reference::find(&setting.key).and_then(|row| rows.iter().position(|known| known == row));
+        let table = setting.key.split('.').next().unwrap_or_default().to_owned();
+        (row.unwrap_or(rows.len()), table)
+    };
+    // By the tables of the reference; the keys of one client or flow stay together.
+    settings.sort_by_cached_key(|setting| {
+        let (row, table) = place(setting);
+        let first = reference::rows().iter().position(|known| table.split('[').next() == Some(&*known.table));
+        (first, table.len(), table, row)
+    });
+    settings
+}
+
+/// True for what holds settings and is none: tables, lists of tables, and `base`, which is gone when the
+/// reader comes.
+fn is_structure(asked: &Asked) -> bool {
+    let top = |name| asked.path == name;
+    let sections = ["wifi", "hack", "wired", "clients", "client", "traffic", "flow", "tcp", "compare", "run"];
+    top("base")
+        || sections.into_iter().any(top)
+        || matches!(&asked.found, Some(Node { value: Value::Table(_), .. }))
+}
+
+impl Setting {
+    fn new(asked: &Asked, scenario: &Scenario) -> Self {
+        let row = reference::find(&asked.path);
+        let default = row.map_or_else(String::new, |row| row.default.clone());
+        let effective = EFFECTIVE.iter().find(|effective| effective.key == asked.path);
+        let (value, origin) = match (&asked.found, effective) {
+            (Some(node), _) => (node.value.to_string(), origin_text(&node.origin.to_string())),
+            (None, Some(effective)) => ((effective.value)(scenario), "default".to_owned()),
+            (None, None) if default.is_empty() => ("none".to_owned(), "default".to_owned()),
+            (None, None) => (default.clone(), "default".to_owned()),
+        };
+        Self {
+            key: asked.path.clone(),
+            unit: unit_of(&value),
+            value,
+            origin,
+            default,
+            allowed: row.map_or_else(String::new, |row| row.allowed.clone()),
+            meaning: row.map_or_else(String::new, |row| row.meaning.clone()),
+        }
+    }
+}
+
+/// `--set wifi.rate` names the key once more.
+fn origin_text(origin: &str) -> String {
+    if origin.starts_with("--set ") { "--set".to_owned() } else { origin.to_owned() }
+}
+
+/// What follows the number in a value such as `"14 s"`.
+fn unit_of(value: &str) -> Option<String> {
+    let text = value.strip_prefix('"')?.strip_suffix('"')?;
+    let number = text.trim_start_matches('-').trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let unit = number.trim_start();
+    (number.len() < text.trim_start_matches('-').len() && !unit.is_empty() && !unit.contains(','))
+        .then(|| unit.to_owned())
+}
+
+fn apply_scheme(scheme: &Scheme, scenario: &Scenario, settings: &mut [Setting]) {
+    let changed = scheme.applied_to(scenario);
+    for effective in EFFECTIVE {
+        let (before, after) = ((effective.value)(scenario), (effective.value)(&changed));
+        let setting = settings.iter_mut().find(|setting| setting.key == effective.key);
+        if let Some(setting) = setting.filter(|_| before != after) {
+            setting.value = after;
+            setting.unit = unit_of(&setting.value);
+            setting.origin = format!("scheme {}", scheme.name);
+        }
+    }
+}
+
+/// Of `settings` those that `keys` name.
+fn only(keys: &[String], settings: Vec<Setting>) -> Result<Vec<Setting>, InputError> {
+    if keys.is_empty() {
+        return Ok(settings);
+    }
+    let below = |setting: &Setting, key: &str| {
+        let rest = setting.key.strip_prefix(key);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    for key in keys {
+        if !settings.iter().any(|setting| below(setting, key)) {
+            let known = settings.iter().map(|setting| setting.key.as_str());
+            let hint = nearest(key, known).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+            return Err(InputError::new(key, format!("the scenario has no such setting{hint}"))
+                .allowed("keys as in --set, or the name of a table"));
+        }
+    }
+    Ok(settings.into_iter().filter(|setting| keys.iter().any(|key| below(setting, key))).collect())
+}
+
+impl Explanation {
+    /// As a table of text.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let scheme = self.scheme.as_deref().unwrap_or("as written");
+        let _ = writeln!(text, "{} ({scheme}): {}\n", self.scenario, self.description);
+        // Everything to the left: one column made of four.
+        let width = |of: fn(&Setting) -> &str| {
+            self.settings.iter().map(|setting| of(setting).chars().count()).max().unwrap_or(0)
+        };
+        let (key, value) = (width(|setting| &setting.key), width(|setting| &setting.value).min(40));
+        let origin = width(|setting| &setting.origin);
+        let line = |cells: [&str; 4]| {
+            format!("{:key$}  {:value$}  {:origin$}  {}", cells[0], cells[1], cells[2], cells[3])
+        };
+        let head = line(["setting", "value", "from", "meaning"]);
+        let mut table = TextTable::new(&[[head.as_str()]]);
+        for setting in &self.settings {
+            table.push(vec![line([&setting.key, &setting.value, &setting.origin, &setting.meaning])]);
+        }
+        text.push_str(&table.render());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A scenario in which the reader asks for everything there is.
+    const EVERYTHING: &str = "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"fq-codel\" }\n\
+                              mpdu-error = { down = \"1 %\" }\n[[client]]\n[[flow]]\n";
+
+    fn asked(text: &str) -> Vec<Asked> {
+        let tree =
+            super::super::with_base("t.toml", None, crate::input::Tree::parse("t.toml", text).unwrap(), 0);
+        let log = Log::default();
+        read::logged_scenario("t".into(), "t.toml", &tree.unwrap(), log.clone()).unwrap();
+        let log = log.take();
+        log.into_iter().filter(|asked| !is_structure(asked)).collect()
+    }
+
+    #[test]
+    fn the_reader_and_the_reference_know_the_same_keys() {
+        let mut described: BTreeSet<(String, String)> = BTreeSet::new();
+        for key in asked(EVERYTHING) {
+            let Some(row) = reference::find(&key.path) else {
+                panic!("docs/use/scenario.md does not say what {} is", key.path)
+            };
+            assert!(!row.meaning.is_empty(), "docs/use/scenario.md does not say what {} means", key.path);
+            let name = key.path.rsplit('.').next().unwrap().to_owned();
+            described.insert((row.table.clone(), name));
+        }
+        for row in reference::rows() {
+            for key in &row.keys {
+                let known = described.contains(&(row.table.clone(), key.clone()));
+                assert!(
+                    known || (row.table.is_empty() && key == "base") || key == "mpdu-error",
+                    "docs/use/scenario.md has {key} of {:?}, which no reader asks for",
+                    row.table
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn written_out_defaults_change_nothing() {
+        // Keys of one standard are refused by others.
+        let texts = ["base = \"wlan-11n-150\"\n", "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\n"];
+        let mut checked = BTreeSet::new();
+        let mut refused = BTreeSet::new();
+        for text in texts {
+            let base = Scenario::parse("t.toml", text, &[]).unwrap();
+            for key in asked(text).into_iter().filter(|key| key.found.is_none()) {
+                let Some(row) = reference::find(&key.path).filter(|row| row.literal) else { continue };
+                let assignment = format!("{}={}", key.path, row.default);
+                match Scenario::parse("t.toml", text, std::slice::from_ref(&assignment)) {
+                    Ok(same) => {
+                        assert_eq!(Scenario { text: base.text.clone(), ..same }, base, "{assignment}");
+                        checked.insert(key.path);
+                    }
+                    Err(_) => drop(refused.insert(key.path)),
+                }
+            }
+        }
+        assert_eq!(refused.difference(&checked).collect::<Vec<_>>(), [] as [&String; 0]);
+        let checked = checked.len();
+        assert!(checked > 40, "{checked} defaults");
+    }
+
+    #[test]
+    fn what_a_scheme_changes_is_explained() {
+        let base = Scenario::load("wlan-11n-150", &[]).unwrap();
+        for scheme in scheme::ALL {
+            let explanation = explain("wlan-11n-150", &[], Some(scheme.name), &[]).unwrap();
+            let changed = explanation.settings.iter().filter(|setting| setting.origin.starts_with("scheme"));
+            let assignments: Vec<String> =
+                changed.map(|setting| format!("{}={}", setting.key, setting.value)).collect();
+            let same = Scenario::load("wlan-11n-150", &assignments).unwrap();
+            assert_eq!(
+                Scenario { text: base.text.clone(), ..same },
+                scheme.applied_to(&base),
+                "scheme {} changes more than {assignments:?}: add what to EFFECTIVE",
+                scheme.name
+            );
+        }
+    }
+
+    #[test]
+    fn origins_are_files_lines_arguments_and_schemes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        let text =
+            "base = \"wlan-11n-150\"\n\n[tcp]\nsack = false\n[[client]]\n[[client]]\nstart = \"2 s\"\n";
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let assignments = ["wifi.retry-limit=3".to_owned()];
+        let explanation = explain(path, &assignments, Some("tcp-l4"), &[]).unwrap();
+        let of = |key: &str| {
+            let setting = explanation.settings.iter().find(|setting| setting.key == key).unwrap();
+            (setting.value.as_str(), setting.origin.as_str())
+        };
+        assert_eq!(of("tcp.sack"), ("false", &*format!("{path}:4")));
+        assert_eq!(of("client[2].start"), ("\"2 s\"", &*format!("{path}:7")));
+        assert_eq!(of("wifi.retry-limit"), ("3", "--set"));
+        assert_eq!(of("tcp.ack-every"), ("4", "scheme tcp-l4"));
+        assert_eq!(of("tcp.rto-min"), ("\"200 ms\"", "default"));
+        assert_eq!(of("traffic.udp-rate"), ("\"saturating\"", "default"));
+        let (rate, origin) = of("wifi.rate");
+        assert_eq!((rate, origin.split(':').next().unwrap()), ("\"150Mbps\"", "scenarios/wlan-11n-150.toml"));
+        let setting = explanation.settings.iter().find(|setting| setting.key == "tcp.rto-min").unwrap();
+        assert_eq!(setting.unit.as_deref(), Some("ms"));
+    }
+
+    #[test]
+    fn one_key_or_one_table_can_be_asked_for() {
+        let keys = |keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(|&key| key.into()).collect();
+            explain("wired-10", &[], None, &keys).map(|explanation| explanation.settings.len())
+        };
+        assert_eq!(keys(&["tcp.sack"]).unwrap(), 1);
+        assert_eq!(keys(&["wired", "tcp.sack"]).unwrap(), 5);
+        let error = keys(&["tcp.sak"]).unwrap_err().to_string();
+        assert!(error.contains("did you mean \"tcp.sack\"?"), "{error}");
+    }
+}

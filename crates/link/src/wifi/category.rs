@@ -1,0 +1,98 @@
+//! Access categories of EDCA (802.11-2020 clause 10.23.2).
+
+use tacit_proto::units::Duration;
+
+use super::phy::Phy;
+
+/// An access category, the least urgent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessCategory {
+    /// AC_BK.
+    Background,
+    /// AC_BE; the only one where there is no EDCA.
+    #[default]
+    BestEffort,
+    /// AC_VI.
+    Video,
+    /// AC_VO.
+    Voice,
+}
+
+/// How an access category contends (802.11-2020 table 9-155, 802.11-2016 table 9-137).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdcaParameters {
+    /// AIFSN: slots after SIFS before backoff.
+    pub aifs_slots: u32,
+    /// Smallest contention window.
+    pub cw_min: u32,
+    /// Largest contention window.
+    pub cw_max: u32,
+    /// Longest exchange; `None` for one PPDU of any length, which the standard writes as zero.
+    pub txop_limit: Option<Duration>,
+}
+
+impl AccessCategory {
+    /// All of them, the least urgent first.
+    pub const ALL: [Self; 4] = [Self::Background, Self::BestEffort, Self::Video, Self::Voice];
+
+    /// The name users write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Background => "bk",
+            Self::BestEffort => "be",
+            Self::Video => "vi",
+            Self::Voice => "vo",
+        }
+    }
+
+    /// The first user priority that maps to it, which is the TID of its frames (802.11-2020 table 10-1).
+    pub const fn tid(self) -> u8 {
+        match self {
+            Self::Background => 1,
+            Self::BestEffort => 0,
+            Self::Video => 4,
+            Self::Voice => 6,
+        }
+    }
+
+    /// The default parameters over `phy`, TXOP limits those of OFDM; best effort contends as `phy` says,
+    /// which is DCF where there is no EDCA.
+    pub const fn parameters(self, phy: &Phy) -> EdcaParameters {
+        let (cw_min, cw_max) = (phy.cw_min, phy.cw_max);
+        match self {
+            Self::Background => EdcaParameters { aifs_slots: 7, cw_min, cw_max, txop_limit: None },
+            Self::BestEffort => {
+                EdcaParameters { aifs_slots: phy.aifs_slots, cw_min, cw_max, txop_limit: None }
+            }
+            Self::Video => EdcaParameters {
+                aifs_slots: 2,
+                cw_min: cw_min.div_ceil(2) - 1,
+                cw_max: cw_min,
+                txop_limit: Some(Duration::from_micros(3_008)),
+            },
+            Self::Voice => EdcaParameters {
+                aifs_slots: 2,
+                cw_min: (cw_min + 1) / 4 - 1,
+                cw_max: cw_min.div_ceil(2) - 1,
+                txop_limit: Some(Duration::from_micros(1_504)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wifi::phy::Standard;
+
+    #[test]
+    fn the_defaults_are_the_standards_table() {
+        let phy = Standard::N.phy();
+        let row = |category: AccessCategory| {
+            let EdcaParameters { aifs_slots, cw_min, cw_max, txop_limit } = category.parameters(phy);
+            (aifs_slots, cw_min, cw_max, txop_limit.map_or(0, Duration::as_micros))
+        };
+        let table = AccessCategory::ALL.map(row);
+        assert_eq!(table, [(7, 15, 1023, 0), (3, 15, 1023, 0), (2, 7, 15, 3_008), (2, 3, 7, 1_504)]);
+    }
+}

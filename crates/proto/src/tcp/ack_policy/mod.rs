@@ -1,0 +1,178 @@
+//! When to acknowledge: [`AckPolicy`] at work.
+
+mod linux;
+mod packets;
+mod policy;
+mod rtt;
+
+use super::config::Config;
+use super::position::Position;
+use super::ranges::Range;
+use super::reorder::ReorderQueue;
+use crate::units::{Duration, Instant};
+use linux::Linux;
+use packets::Packets;
+use rtt::ReceiverRtt;
+
+pub use policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
+
+/// What to do about an acknowledgment after a segment arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AckDecision {
+    /// Send one at once.
+    Now,
+    /// Send one at this time unless one was sent before.
+    At(Instant),
+    /// One is already due at an earlier time.
+    Wait,
+}
+
+/// A segment that arrived above a gap, or closed one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Disorder<'a> {
+    pub now: Instant,
+    /// What was new of it.
+    pub range: Range,
+    /// Where what had been received before ended.
+    pub highest_before: Position,
+    /// RCV.NXT, after it.
+    pub rcv_nxt: Position,
+    /// What waits behind gaps, after it.
+    pub queue: &'a ReorderQueue,
+}
+
+impl Disorder<'_> {
+    /// The octet after the highest received.
+    fn highest(&self) -> Position {
+        self.queue.highest().unwrap_or(self.rcv_nxt)
+    }
+
+    /// It moved RCV.NXT.
+    fn is_in_order(&self) -> bool {
+        self.range.start < self.rcv_nxt
+    }
+}
+
+/// Counts what was received and not yet acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct AckScheduler {
+    unacked_octets: u64,
+    /// Segments still to be acknowledged one by one.
+    quick: u32,
+    /// Size of a full segment as the peer sends them: the largest seen. The peer's path or options
+    /// may make it smaller than the MSS we offered (RFC 5681 section 4.2).
+    full_segment: u64,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Delayed(DelayedAcks),
+    Linux(Box<Linux>),
+    Packets(Box<Packets>),
+}
+
+impl AckScheduler {
+    pub fn new(config: &Config) -> Self {
+        let (quick, rule) = match config.ack_policy {
+            AckPolicy::Delayed(delayed) => (delayed.quick_ack_segments, Rule::Delayed(delayed)),
+            AckPolicy::Linux(policy) => (0, Rule::Linux(Box::new(Linux::new(policy, config.sack)))),
+            AckPolicy::Packets(policy) => (0, Rule::Packets(Box::new(Packets::new(policy)))),
+        };
+        Self { unacked_octets: 0, quick, full_segment: 1, rule }
+    }
+
+    /// `octets` arrived in order with no gap anywhere.
+    #[inline]
+    pub fn on_in_order(&mut self, octets: u64, now: Instant) -> AckDecision {
+        self.full_segment = self.full_segment.max(octets);
+        let first = self.unacked_octets == 0;
+        self.unacked_octets += octets;
+        let policy = match &mut self.rule {
+            Rule::Delayed(policy) => policy,
+            Rule::Linux(linux) => return linux.on_in_order(octets, self.full_segment, now),
+            Rule::Packets(packets) => return packets.on_in_order(now),
+        };
+        if self.quick > 0 {
+            self.quick -= 1;
+            return AckDecision::Now;
+        }
+        let enough = u64::from(policy.every) * self.full_segment;
+        if policy.every <= 1 || self.unacked_octets >= enough || policy.delay == Duration::ZERO {
+            return AckDecision::Now;
+        }
+        if first { AckDecision::At(now + policy.delay) } else { AckDecision::Wait }
+    }
+
+    /// Data arrived above a gap, or below one so that RCV.NXT moved.
+    pub fn on_out_of_order(&mut self, disorder: &Disorder<'_>) -> AckDecision {
+        match &mut self.rule {
+            Rule::Delayed(_) => {
+                self.on_disorder();
+                AckDecision::Now
+            }
+            Rule::Linux(linux) => linux.on_out_of_order(disorder, self.full_segment),
+            Rule::Packets(packets) => packets.on_out_of_order(disorder, self.full_segment),
+        }
+    }
+
+    /// Something was lost or reordered, or came twice: the sender needs every ACK while it recovers.
+    pub fn on_disorder(&mut self) {
+        match &mut self.rule {
+            Rule::Delayed(policy) => self.quick = policy.quick_ack_segments,
+            Rule::Linux(linux) => linux.on_duplicate(),
+            Rule::Packets(_) => {}
+        }
+    }
+
+    /// The delay of an ACK is over, or that of something before it.
+    pub fn on_timer(&mut self, now: Instant) -> AckDecision {
+        match &mut self.rule {
+            Rule::Delayed(_) | Rule::Packets(_) => AckDecision::Now,
+            Rule::Linux(linux) => linux.on_timer(self.full_segment, now),
+        }
+    }
+
+    /// An acknowledgment of everything received was sent.
+    #[inline]
+    pub fn on_ack_sent(&mut self) {
+        self.unacked_octets = 0;
+        match &mut self.rule {
+            Rule::Delayed(_) => {}
+            Rule::Linux(linux) => linux.on_ack_sent(),
+            Rule::Packets(packets) => packets.on_ack_sent(self.full_segment),
+        }
+    }
+
+    /// True for policies that depend on the round-trip time as the receiver sees it.
+    #[inline]
+    pub fn wants_rtt(&self) -> bool {
+        !matches!(self.rule, Rule::Delayed(_))
+    }
+
+    /// The handshake took `rtt`.
+    pub fn on_handshake(&mut self, rtt: Duration) {
+        if let Some(estimate) = self.rtt_mut() {
+            estimate.start(rtt);
+        }
+    }
+
+    /// Data of `octets` echoed `stamp`, which stood on an ACK sent `rtt` ago.
+    pub fn on_echo(&mut self, octets: u64, stamp: u32, rtt: Duration) {
+        let full = octets >= self.full_segment;
+        if let Some(estimate) = self.rtt_mut().filter(|_| full) {
+            estimate.sample(stamp, rtt);
+        }
+    }
+
+    fn rtt_mut(&mut self) -> Option<&mut ReceiverRtt> {
+        match &mut self.rule {
+            Rule::Delayed(_) => None,
+            Rule::Linux(linux) => Some(&mut linux.rtt),
+            Rule::Packets(packets) => Some(&mut packets.rtt),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Counting packets, as QUIC stacks do.
+//!
+//! Where QUIC has packet numbers, TCP has sequence numbers: a retransmission fills the gap it was
+//! lost from, and looks like a packet that was reordered.
+
+use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reordering};
+use super::rtt::ReceiverRtt;
+use super::{AckDecision, Disorder};
+use crate::tcp::position::Position;
+use crate::units::{Duration, Instant};
+
+#[derive(Clone, Debug)]
+pub(super) struct Packets {
+    policy: PacketAcks,
+    pub rtt: ReceiverRtt,
+    /// Packets not acknowledged yet, and when that ends at the latest.
+    unacked: u32,
+    due: Option<Instant>,
+    /// Packets ever, as far as the policy cares.
+    seen: u32,
+    /// Where the highest packet ends, and where the highest in the latest ACK did.
+    highest: Position,
+    acked: Position,
+    /// Missing octets below were reported.
+    reported: Position,
+    window: Window,
+}
+
+/// The peer's window: packets that arrived in the latest round-trip time that is over.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    since: Option<Instant>,
+    arrived: u32,
+    packets: u32,
+}
+
+impl Packets {
+    pub fn new(policy: PacketAcks) -> Self {
+        Self {
+            policy,
+            rtt: ReceiverRtt::default(),
+            unacked: 0,
+            due: None,
+            seen: 0,
+            highest: Position::default(),
+            acked: Position::default(),
+            reported: Position::default(),
+            window: Window::default(),
+        }
+    }
+
+    /// A packet arrived, and nothing is missing.
+    #[inline(never)]
+    pub fn on_in_order(&mut self, now: Instant) -> AckDecision {
+        self.count(now)
+    }
+
+    /// A packet arrived above a gap or below one.
+    pub fn on_out_of_order(&mut self, disorder: &Disorder<'_>, full_segment: u64) -> AckDecision {
+        let decision = self.count(disorder.now);
+        self.highest = disorder.highest();
+        if self.at_once(disorder, full_segment) { AckDecision::Now } else { decision }
+    }
+
+    fn count(&mut self, now: Instant) -> AckDecision {
+        self.seen = self.seen.saturating_add(1);
+        self.window.count(now, self.rtt.smoothed());
+        self.unacked += 1;
+        if self.unacked >= self.limit() {
+            return AckDecision::Now;
+        }
+        let at = now + self.delay();
+        if at <= now {
+            return AckDecision::Now;
+        }
+        if self.due.is_some_and(|due| due <= at) {
+            return AckDecision::Wait;
+        }
+        self.due = Some(at);
+        AckDecision::At(at)
+    }
+
+    /// RFC 9000's rule holds for the first packets, and for those whose limits depend on a round-trip
+    /// time not known yet.
+    fn is_early(&self) -> bool {
+        self.seen <= self.policy.early_packets
+    }
+
+    fn limit(&self) -> u32 {
+        if self.is_early() {
+            return QUIC_PACKETS;
+        }
+        match self.policy.packets {
+            PacketLimit::Every(packets) => packets,
+            PacketLimit::Unbounded if self.rtt.least().is_none() => QUIC_PACKETS,
+            PacketLimit::Unbounded => u32::MAX,
+            PacketLimit::QuarterWindow { least, most } => (self.window.packets / 4).clamp(least, most),
+            PacketLimit::ByRttMin { below, shorter, longer } => match self.rtt.least() {
+                None => QUIC_PACKETS,
+                Some(rtt) if rtt < below => shorter,
+                Some(_) => longer,
+            },
+        }
+    }
+
+    fn delay(&self) -> Duration {
+        let quarter = |rtt: Option<Duration>, least, most| {
+            rtt.map_or(MAX_ACK_DELAY, |rtt| (rtt / 4).clamp(least, most))
+        };
+        match self.policy.delay {
+            _ if self.is_early() => MAX_ACK_DELAY,
+            DelayLimit::Fixed(delay) => delay,
+            DelayLimit::QuarterRttMin { least, most } => quarter(self.rtt.least(), least, most),
+            DelayLimit::QuarterRtt { least, most } => quarter(self.rtt.smoothed(), least, most),
+        }
+    }
+
+    fn at_once(&self, disorder: &Disorder<'_>, full_segment: u64) -> bool {
+        // What follows the highest without a gap of its own is in order as far as QUIC can tell.
+        let out_of_order = disorder.range.start != disorder.highest_before;
+        match self.policy.reordering {
+            Reordering::Immediate | Reordering::Threshold(1) => out_of_order,
+            Reordering::Threshold(0) => false,
+            Reordering::FirstAboveGap(packets) => {
+                let above = disorder.queue.last_len();
+                let few = above > 0 && above <= u64::from(packets) * full_segment;
+                few || disorder.range.start < self.acked.min(disorder.highest_before)
+            }
+            Reordering::Threshold(threshold) => {
+                // Packet numbers n and m > n are (m - n) segments apart from start to start.
+                let missing = disorder.queue.first_missing(self.reported.max(disorder.rcv_nxt));
+                missing.is_some_and(|missing| {
+                    disorder.highest() >= missing + u64::from(threshold + 1) * full_segment
+                })
+            }
+        }
+    }
+
+    /// Everything received is acknowledged.
+    #[inline(never)]
+    pub fn on_ack_sent(&mut self, full_segment: u64) {
+        self.unacked = 0;
+        self.due = None;
+        self.acked = self.highest;
+        if let Reordering::Threshold(threshold) = self.policy.reordering {
+            // Packets this far below the largest acknowledged could be declared lost with this ACK.
+            let below = u64::from(threshold.saturating_sub(1)) * full_segment;
+            self.reported = self.reported.max(self.highest.saturating_sub(below));
+        }
+    }
+}
+
+impl Window {
+    fn count(&mut self, now: Instant, rtt: Option<Duration>) {
+        self.arrived = self.arrived.saturating_add(1);
+        let since = *self.since.get_or_insert(now);
+        if rtt.is_some_and(|rtt| now.saturating_since(since) >= rtt) {
+            self.packets = self.arrived;
+            self.arrived = 0;
+            self.since = Some(now);
+        }
+    }
+}

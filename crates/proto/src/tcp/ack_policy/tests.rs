@@ -1,0 +1,97 @@
+use super::*;
+
+/// 594.6 Mb/s in packets of 1500 octets: 49,554 a second.
+const PACKET_TIME: Duration = Duration::from_nanos(20_180);
+const OCTETS: u64 = 1448;
+
+/// ACKs per second for packets that come evenly spaced over a path of `rtt`, once things have settled.
+fn ack_rate(ack_policy: AckPolicy, rtt: Duration) -> u64 {
+    const SECONDS: u64 = 10;
+    let mut acks = AckScheduler::new(&Config { ack_policy, ..Config::default() });
+    acks.on_handshake(rtt);
+    let settled = Instant::ZERO + Duration::from_secs(2);
+    let end = settled + Duration::from_secs(SECONDS);
+    let (mut now, mut timer, mut sent) = (Instant::ZERO, None, 0);
+    while now < end {
+        let (at, mut decision) = match timer.take_if(|at: &mut Instant| *at <= now) {
+            Some(at) => (at, acks.on_timer(at)),
+            None => {
+                let arrival = now;
+                now += PACKET_TIME;
+                (arrival, acks.on_in_order(OCTETS, arrival))
+            }
+        };
+        if let AckDecision::At(later) = decision {
+            timer = Some(later);
+            decision = AckDecision::Wait;
+        }
+        if decision == AckDecision::Now {
+            acks.on_ack_sent();
+            timer = None;
+            sent += u64::from(at >= settled);
+        }
+    }
+    sent / SECONDS
+}
+
+#[track_caller]
+fn assert_rates(policy: AckPolicy, expected: [u64; 3]) {
+    let measured = [10, 80, 200].map(|rtt_ms| ack_rate(policy, Duration::from_millis(rtt_ms)));
+    for (measured, expected) in measured.into_iter().zip(expected) {
+        // Half a per cent, or one ACK a second.
+        let tolerance = (expected / 200).max(1);
+        assert!(measured.abs_diff(expected) <= tolerance, "{policy:?}: {measured} for {expected}");
+    }
+}
+
+/// What each policy makes of the rate at which 802.11ac delivers, at 10, 80 and 200 ms.
+#[test]
+fn ack_rates_are_those_published() {
+    assert_rates(AckPolicy::every(2), [24_777; 3]);
+    assert_rates(AckPolicy::linux(), [24_777; 3]);
+    assert_rates(AckPolicy::quic_ack2(), [24_777; 3]);
+    assert_rates(AckPolicy::chrome(), [4_955; 3]);
+    assert_rates(AckPolicy::neqo(), [400, 194, 194]);
+    assert_rates(AckPolicy::picoquic(), [1_549, 774, 774]);
+    assert_rates(AckPolicy::tack_lite(), [400, 50, 20]);
+    let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
+    assert_rates(AckPolicy::quic_ackfreq(packets, delay, reordering), [4_955; 3]);
+}
+
+/// 45 segments of 1448 octets fill 64 KiB; the rest of a burst is what the timer finds.
+#[test]
+fn aggregates_are_answered_once() {
+    let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::linux(), ..Config::default() });
+    for burst in 0..200 {
+        let now = Instant::ZERO + Duration::from_millis(burst);
+        for segment in 1..=84 {
+            let decision = acks.on_in_order(OCTETS, now);
+            match segment {
+                1 | 46 => assert_eq!(decision, AckDecision::At(now)),
+                45 => {
+                    assert_eq!(decision, AckDecision::Now);
+                    acks.on_ack_sent();
+                }
+                _ => assert_eq!(decision, AckDecision::Wait),
+            }
+        }
+        assert_eq!(acks.on_timer(now), AckDecision::Now);
+        acks.on_ack_sent();
+    }
+}
+
+#[test]
+fn the_receivers_round_trip_is_that_of_the_first_echo() {
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::tack_lite(), ..Config::default() });
+    // No estimate yet: every second packet.
+    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(25)));
+    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::Now);
+    acks.on_ack_sent();
+    acks.on_echo(OCTETS, 7, MS(20));
+    // The same stamp again says nothing, and a small segment may have waited for its application.
+    acks.on_echo(OCTETS, 7, MS(8));
+    acks.on_echo(100, 8, MS(4));
+    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(5)));
+    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO + MS(1)), AckDecision::Wait);
+}

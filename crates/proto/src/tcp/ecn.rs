@@ -1,0 +1,114 @@
+//! Explicit Congestion Notification (RFC 3168 section 6.1): what each half of a connection remembers.
+
+use super::position::Position;
+use super::segment::Flags;
+use crate::packet::Ecn;
+
+/// Flags of a SYN that offers ECN, and of the SYN-ACK that accepts (RFC 3168 section 6.1.1).
+pub(crate) const OFFER: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
+pub(crate) const ACCEPTANCE: Flags = Flags::ECE;
+
+/// True for an ECN-setup SYN.
+pub(crate) fn offers(flags: Flags) -> bool {
+    flags.contains(OFFER)
+}
+
+/// True for an ECN-setup SYN-ACK. One that mirrors both flags comes from a host that copies what it
+/// does not know.
+pub(crate) fn accepts(flags: Flags) -> bool {
+    flags.contains(ACCEPTANCE) && !flags.contains(Flags::CWR)
+}
+
+/// The receiver's memory: CE was seen, and the sender has not said yet that it knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Echo(bool);
+
+impl Echo {
+    /// An acceptable data segment arrived. CWR ends the echo; CE on the same packet starts it again
+    /// (section 6.1.3).
+    pub fn on_data(&mut self, codepoint: Ecn, flags: Flags) {
+        if flags.contains(Flags::CWR) {
+            self.0 = false;
+        }
+        if codepoint == Ecn::Ce {
+            self.0 = true;
+        }
+    }
+
+    /// What the ACKs to come say.
+    pub fn flags(self) -> Flags {
+        if self.0 { Flags::ECE } else { Flags::NONE }
+    }
+}
+
+/// The sender's memory: one reduction per window of data (section 6.1.2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reductions {
+    /// An ACK up to here belongs to a window that was reduced already.
+    answered: Position,
+    /// The next new data says so (CWR).
+    cwr_due: bool,
+}
+
+impl Reductions {
+    pub fn new(una: Position) -> Self {
+        Self { answered: una, cwr_due: false }
+    }
+
+    /// True when an ECE in an ACK for `ack` is news.
+    pub fn is_news(&self, ack: Position) -> bool {
+        ack > self.answered
+    }
+
+    /// The window was reduced, for whatever reason, with data up to `snd_nxt` sent.
+    pub fn on_reduced(&mut self, snd_nxt: Position) {
+        self.answered = snd_nxt;
+        self.cwr_due = true;
+    }
+
+    /// The flags of the next segment with new data. Asking spends them.
+    pub fn take_flags(&mut self) -> Flags {
+        if core::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::NONE }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SeqNumber;
+
+    #[test]
+    fn the_echo_lasts_from_ce_to_cwr() {
+        let mut echo = Echo::default();
+        echo.on_data(Ecn::Ect0, Flags::ACK);
+        assert_eq!(echo.flags(), Flags::NONE);
+        echo.on_data(Ecn::Ce, Flags::ACK);
+        echo.on_data(Ecn::Ect0, Flags::ACK);
+        assert_eq!(echo.flags(), Flags::ECE);
+        echo.on_data(Ecn::Ce, Flags::ACK | Flags::CWR);
+        assert_eq!(echo.flags(), Flags::ECE);
+        echo.on_data(Ecn::Ect0, Flags::ACK | Flags::CWR);
+        assert_eq!(echo.flags(), Flags::NONE);
+    }
+
+    #[test]
+    fn a_window_is_reduced_once_and_told_once() {
+        let at = |octet| Position::first(SeqNumber(0)) + octet;
+        let mut reductions = Reductions::new(at(1));
+        assert!(reductions.is_news(at(1001)));
+        reductions.on_reduced(at(10_001));
+        assert!(!reductions.is_news(at(10_001)));
+        assert!(reductions.is_news(at(10_002)));
+        assert_eq!(reductions.take_flags(), Flags::CWR);
+        assert_eq!(reductions.take_flags(), Flags::NONE);
+    }
+
+    #[test]
+    fn a_host_that_copies_reserved_bits_does_not_speak_ecn() {
+        assert!(offers(Flags::SYN | OFFER));
+        assert!(!offers(Flags::SYN | Flags::ECE));
+        assert!(accepts(Flags::SYN | Flags::ACK | Flags::ECE));
+        assert!(!accepts(Flags::SYN | Flags::ACK | OFFER));
+        assert!(!accepts(Flags::SYN | Flags::ACK));
+    }
+}

@@ -1,0 +1,132 @@
+//! Pacing: a rate becomes times at which segments may leave.
+//!
+//! Segments go in bursts of about a millisecond's worth, as Linux sizes what it hands to the
+//! interface; after a burst the next one waits until the whole of it would have left at the rate.
+
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// A burst is what the rate carries in this time: 2^-10 s (Linux `sk_pacing_shift` 10).
+const BURST_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
+
+/// Least segments in a burst (Linux `tcp_min_tso_segs`): one alone would draw one delayed ACK.
+const MIN_BURST_SEGMENTS: u64 = 2;
+
+/// Most octets in a burst: what one IP packet, and so one offloaded send, can carry.
+const MAX_BURST: Bytes = Bytes(65_535);
+
+/// Whether a sender spaces its segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// When the congestion control asks for it: BBR and Copa do, the others do not.
+    #[default]
+    Auto,
+    /// Always. Controls that know only a window pace at 200 % of it per smoothed round-trip time in
+    /// slow start and at 120 % after, as Linux does.
+    On,
+    /// Never. A control that is about rates is then hardly itself.
+    Off,
+}
+
+/// Octets that leave together at `rate`: whole segments of `mss` octets, at least two.
+pub(crate) fn burst_size(rate: BitRate, mss: u64) -> u64 {
+    let segments = rate.amount_in(BURST_TIME).min(MAX_BURST).0 / mss.max(1);
+    segments.max(MIN_BURST_SEGMENTS) * mss
+}
+
+/// When the next segment may leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pacer {
+    /// When everything sent so far would have left at the rate.
+    next_at: Instant,
+    /// When the burst under way began, and what is left of it.
+    burst_at: Instant,
+    burst_left: u64,
+}
+
+impl Pacer {
+    /// When the next segment may leave, if not now.
+    #[inline]
+    pub fn held_until(&self, now: Instant) -> Option<Instant> {
+        (self.burst_left == 0 && now < self.next_at).then_some(self.next_at)
+    }
+
+    /// `octets` leave at `now`, at `rate`; `None` while no rate is known lets them through.
+    pub fn on_sent(&mut self, octets: u64, now: Instant, rate: Option<BitRate>, mss: u64) {
+        let Some(rate) = rate.filter(|rate| rate.as_bps() > 0) else {
+            *self = Self::default();
+            return;
+        };
+        if now >= self.next_at && (self.burst_left == 0 || now > self.burst_at) {
+            self.burst_at = now;
+            self.burst_left = burst_size(rate, mss);
+            // A driver that comes late by less than half a burst does not slow the flow down.
+            let late = now.saturating_since(self.next_at).min(rate.time_for(Bytes(self.burst_left)) / 2);
+            self.next_at = now - late;
+        }
+        self.burst_left = self.burst_left.saturating_sub(octets);
+        self.next_at += rate.time_for(Bytes(octets));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    #[test]
+    fn a_burst_is_a_millisecond_and_two_segments_at_least() {
+        let burst = |mbps| burst_size(BitRate::from_mbps(mbps), MSS);
+        assert_eq!(burst(1), 2 * MSS);
+        assert_eq!(burst(80), 9 * MSS);
+        assert_eq!(burst(100_000), 65 * MSS);
+    }
+
+    /// Sends as much as the pacer lets through in 100 ms, coming back when it says.
+    fn sent_in_100_ms(rate: BitRate, late: Duration) -> u64 {
+        let mut pacer = Pacer::default();
+        let (mut now, mut sent) = (Instant::ZERO + Duration::from_millis(1), 0);
+        let end = now + Duration::from_millis(100);
+        while now < end {
+            match pacer.held_until(now) {
+                Some(at) => now = at + late,
+                None => {
+                    pacer.on_sent(MSS, now, Some(rate), MSS);
+                    sent += MSS;
+                }
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn the_rate_is_kept_even_by_a_driver_that_comes_late() {
+        // 80 Mb/s for 100 ms is 1 000 000 octets; half a burst of credit, and a last burst, on top.
+        for late in [0, 100, 400] {
+            let sent = sent_in_100_ms(BitRate::from_mbps(80), Duration::from_micros(late));
+            assert!((1_000_000..=1_014_000).contains(&sent), "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_a_pause_left_unsent_is_not_made_up_for() {
+        let rate = BitRate::from_mbps(8);
+        let mut pacer = Pacer::default();
+        let start = Instant::ZERO + Duration::from_secs(5);
+        for _ in 0..2 {
+            assert_eq!(pacer.held_until(start), None);
+            pacer.on_sent(MSS, start, Some(rate), MSS);
+        }
+        // 2000 octets take 2 ms; one is forgiven.
+        assert_eq!(pacer.held_until(start), Some(start + Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn without_a_rate_nothing_waits() {
+        let mut pacer = Pacer::default();
+        for _ in 0..100 {
+            assert_eq!(pacer.held_until(Instant::ZERO), None);
+            pacer.on_sent(MSS, Instant::ZERO, None, MSS);
+        }
+    }
+}

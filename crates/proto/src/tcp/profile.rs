@@ -1,0 +1,49 @@
+//! Configurations that go by a name.
+
+use super::ack_policy::AckPolicy;
+use super::autotune::ReceiveAutotuning;
+use super::config::{Config, Congestion, SlowStart};
+use super::prr::Recovery;
+use super::rack::LossDetection;
+use super::undo::Undo;
+use crate::units::Duration;
+
+/// A set of choices to start from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What the RFCs up to 6675 say, with CUBIC and HyStart: [`Config::default`].
+    #[default]
+    Classic,
+    /// What a Linux host of today does without being told otherwise, as far as it is modelled.
+    Linux,
+}
+
+impl Profile {
+    /// The configuration that goes by the name.
+    pub fn config(self) -> Config {
+        match self {
+            Self::Classic => Config::default(),
+            Self::Linux => Config {
+                congestion: Congestion::Cubic,
+                slow_start: SlowStart::HyStart,
+                // tcp_slow_start() counts what was acknowledged, without a limit.
+                byte_counting_limit: u32::MAX,
+                ack_policy: AckPolicy::linux(),
+                // tcp_recovery = 1.
+                loss_detection: LossDetection::RackTlp,
+                recovery: Recovery::Prr,
+                // tcp_dsack = 1, tcp_frto = 2, tcp_timestamps = 1.
+                dsack: true,
+                undo: Undo::All,
+                // tcp_ecn = 2 accepts and never offers, which between two such hosts is none.
+                ecn: false,
+                receive_buffer: ReceiveAutotuning::LINUX_START,
+                receive_autotuning: ReceiveAutotuning::LINUX,
+                // TCP_RTO_MIN.
+                rto_min: Duration::from_millis(200),
+                // Initial window and send buffer are Linux's by default.
+                ..Config::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Delivery rate samples: how fast the network carried what an ACK reports.
+//!
+//! Kept only for a controller that asks. The method is that of draft-ietf-ccwg-bbr section 4.1, which
+//! was draft-cheng-iccrg-delivery-rate-estimation: each transmission notes how much had been delivered
+//! by then; when the ACK for it comes, what was delivered in between over the time it took is a rate.
+//! The time is the longer of sending and acknowledging the same data, so that neither a burst of
+//! sending nor ACKs that arrive bunched together can make the rate larger than it was.
+
+use std::collections::VecDeque;
+
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// What was true when a segment was (last) sent.
+#[derive(Clone, Copy, Debug)]
+struct Snapshot {
+    /// P.sent_time.
+    sent_at: Instant,
+    /// P.delivered.
+    delivered: u64,
+    /// P.delivered_time.
+    delivered_at: Instant,
+    /// P.first_sent_time.
+    first_sent_at: Instant,
+    app_limited: bool,
+    resent: bool,
+}
+
+/// What one ACK says about the rate of delivery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RateSample {
+    /// Octets delivered since the newest segment it reports was sent, and the time that took; `None`
+    /// when it reports nothing, or in less than the smallest round-trip time, which proves nothing.
+    pub over: Option<(Bytes, Duration)>,
+    /// C.delivered when that segment was sent.
+    pub prior_delivered: u64,
+    /// The application, not the network, set the pace.
+    pub app_limited: bool,
+    /// Octets this ACK newly reports, cumulatively or selectively.
+    pub newly_delivered: u64,
+    /// C.delivered: octets ever delivered.
+    pub delivered: u64,
+    /// Round-trip time of the newest segment it reports, unless that was sent twice.
+    pub rtt: Option<Duration>,
+}
+
+impl RateSample {
+    /// The delivery rate.
+    pub fn rate(&self) -> Option<BitRate> {
+        let (octets, span) = self.over?;
+        BitRate::from_amount(octets, span)
+    }
+}
+
+/// The books of one connection. Snapshots stand in the order of the scoreboard's segments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RateSampler {
+    snapshots: VecDeque<Snapshot>,
+    /// C.delivered and C.delivered_time.
+    delivered: u64,
+    delivered_at: Instant,
+    /// C.first_sent_time: when the newest segment reported so far was sent.
+    first_sent_at: Instant,
+    /// Data sent while less than this was delivered is marked as limited by the application.
+    app_limited_until: Option<u64>,
+    /// Smallest round-trip time seen.
+    rtt_min: Option<Duration>,
+    /// The ACK being taken in: when it came, what it reports, and the newest segment among that.
+    now: Instant,
+    newly_delivered: u64,
+    newest: Option<Snapshot>,
+}
+
+impl RateSampler {
+    /// A segment of new data is sent, with `in_flight` octets in the network before it.
+    pub fn on_sent(&mut self, now: Instant, in_flight: u64) {
+        let snapshot = self.snapshot(now, in_flight, false);
+        self.snapshots.push_back(snapshot);
+    }
+
+    /// The segment at `place` is sent again.
+    pub fn on_resent(&mut self, place: usize, now: Instant, in_flight: u64) {
+        let snapshot = self.snapshot(now, in_flight, true);
+        self.snapshots[place] = snapshot;
+    }
+
+    fn snapshot(&mut self, now: Instant, in_flight: u64, resent: bool) -> Snapshot {
+        if in_flight == 0 {
+            // A flight begins: time before it is nobody's.
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        Snapshot {
+            sent_at: now,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.app_limited_until.is_some(),
+            resent,
+        }
+    }
+
+    /// Nothing is left to send though there is room: `in_flight` octets are under way.
+    pub fn limit_by_application(&mut self, in_flight: u64) {
+        self.app_limited_until = Some((self.delivered + in_flight).max(1));
+    }
+
+    /// True while what is sent counts as limited by the application.
+    pub fn limited_by_application(&self) -> bool {
+        self.app_limited_until.is_some()
+    }
+
+    /// An ACK arrived; what it reports follows.
+    pub fn begin_ack(&mut self, now: Instant) {
+        self.now = now;
+        self.newly_delivered = 0;
+        self.newest = None;
+    }
+
+    /// The segment at `place`, of `octets`, is reported for the first time.
+    pub fn on_delivered(&mut self, place: usize, octets: u64) {
+        let snapshot = self.snapshots[place];
+        self.on_partly_delivered(octets);
+        if self.newest.is_none_or(|newest| snapshot.sent_at >= newest.sent_at) {
+            self.newest = Some(snapshot);
+            self.first_sent_at = snapshot.sent_at;
+        }
+    }
+
+    /// Part of a segment is reported: `octets` count, but its time is that of the rest.
+    pub fn on_partly_delivered(&mut self, octets: u64) {
+        self.delivered += octets;
+        self.delivered_at = self.now;
+        self.newly_delivered += octets;
+    }
+
+    /// The first segment leaves the books.
+    pub fn forget_first(&mut self) {
+        self.snapshots.pop_front();
+    }
+
+    /// What the ACK said.
+    pub fn finish_ack(&mut self) -> RateSample {
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
+            self.app_limited_until = None;
+        }
+        let mut sample = RateSample {
+            newly_delivered: self.newly_delivered,
+            delivered: self.delivered,
+            ..RateSample::default()
+        };
+        let Some(newest) = self.newest else { return sample };
+        sample.prior_delivered = newest.delivered;
+        sample.app_limited = newest.app_limited;
+        if !newest.resent {
+            let rtt = self.now.saturating_since(newest.sent_at);
+            sample.rtt = Some(rtt);
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        }
+        let sending = newest.sent_at.saturating_since(newest.first_sent_at);
+        let acking = self.delivered_at.saturating_since(newest.delivered_at);
+        let span = sending.max(acking);
+        // Delivered in less than the smallest round trip is what an earlier copy brought, or an ACK
+        // for what was not lost after all: no rate follows from it.
+        if span.as_nanos() > 0 && self.rtt_min.is_some_and(|least| span >= least) {
+            sample.over = Some((Bytes(self.delivered - newest.delivered), span));
+        }
+        sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + MS(millis)
+    }
+
+    /// Takes in one ACK for the first `segments` of 1000 octets.
+    fn acknowledge(sampler: &mut RateSampler, now: Instant, segments: usize) -> RateSample {
+        sampler.begin_ack(now);
+        for _ in 0..segments {
+            sampler.on_delivered(0, 1000);
+            sampler.forget_first();
+        }
+        sampler.finish_ack()
+    }
+
+    #[test]
+    fn a_steady_flow_is_measured_over_one_round_trip() {
+        let mut sampler = RateSampler::default();
+        // One segment a millisecond over a path of 10 ms.
+        let mut last = RateSample::default();
+        for now in 0..40 {
+            if now >= 10 {
+                last = acknowledge(&mut sampler, at(now), 1);
+            }
+            sampler.on_sent(at(now), 1000 * u64::from(now > 0));
+        }
+        assert_eq!(last.rtt, Some(MS(10)));
+        assert_eq!(last.over, Some((Bytes(10_000), MS(10))));
+        assert_eq!(last.rate(), Some(BitRate::from_mbps(8)));
+    }
+
+    #[test]
+    fn acks_that_come_bunched_do_not_raise_the_rate() {
+        let mut sampler = RateSampler::default();
+        for now in 0..20 {
+            sampler.on_sent(at(now), 1000 * u64::from(now > 0));
+        }
+        // All 20 ACKs wait and come at 60 ms: 20 segments in 60 ms, not in an instant.
+        let first = acknowledge(&mut sampler, at(60), 10);
+        let second = acknowledge(&mut sampler, at(60), 10);
+        assert_eq!(first.over, Some((Bytes(10_000), MS(60))));
+        assert_eq!(second.over, Some((Bytes(20_000), MS(60))));
+    }
+
+    #[test]
+    fn a_burst_of_sending_is_measured_by_its_acks_and_slow_sending_by_itself() {
+        let mut sampler = RateSampler::default();
+        for _ in 0..10 {
+            sampler.on_sent(at(0), 1);
+        }
+        let first = acknowledge(&mut sampler, at(10), 1);
+        sampler.on_sent(at(10), 9000);
+        // The rest of the burst comes 1 ms apart.
+        for now in 11..20 {
+            acknowledge(&mut sampler, at(now), 1);
+        }
+        let next = acknowledge(&mut sampler, at(20), 1);
+        assert_eq!(first.over, Some((Bytes(1000), MS(10))));
+        assert_eq!(next.over, Some((Bytes(10_000), MS(10))));
+        // 30 ms of silence between two sends are 30 ms of the sender's own making.
+        sampler.on_sent(at(20), 1);
+        sampler.on_sent(at(50), 1000);
+        acknowledge(&mut sampler, at(60), 1);
+        assert_eq!(acknowledge(&mut sampler, at(60), 1).over, Some((Bytes(2000), MS(40))));
+    }
+
+    #[test]
+    fn what_the_application_held_back_is_marked_until_it_is_delivered() {
+        let mut sampler = RateSampler::default();
+        sampler.on_sent(at(0), 0);
+        sampler.limit_by_application(1000);
+        sampler.on_sent(at(5), 1000);
+        assert!(!acknowledge(&mut sampler, at(10), 1).app_limited);
+        assert!(acknowledge(&mut sampler, at(15), 1).app_limited);
+        sampler.on_sent(at(20), 0);
+        assert!(!acknowledge(&mut sampler, at(30), 1).app_limited);
+    }
+
+    #[test]
+    fn what_was_sent_twice_has_a_rate_but_no_round_trip() {
+        let mut sampler = RateSampler::default();
+        sampler.on_sent(at(0), 0);
+        sampler.on_sent(at(0), 1000);
+        acknowledge(&mut sampler, at(10), 1);
+        sampler.on_resent(0, at(20), 1000);
+        let sample = acknowledge(&mut sampler, at(30), 1);
+        assert_eq!(sample.rtt, None);
+        assert_eq!(sample.over, Some((Bytes(1000), MS(20))));
+    }
+
+    #[test]
+    fn less_than_a_round_trip_is_no_sample() {
+        let mut sampler = RateSampler::default();
+        sampler.on_sent(at(0), 0);
+        acknowledge(&mut sampler, at(10), 1);
+        sampler.on_sent(at(10), 0);
+        sampler.on_resent(0, at(15), 0);
+        // The first copy's ACK comes 5 ms after the second was sent.
+        assert_eq!(acknowledge(&mut sampler, at(20), 1).over, None);
+    }
+}

@@ -1,0 +1,81 @@
+//! What rate-based congestion control asks of the sender: delivery rate samples and pacing.
+
+use super::extended::Seen;
+use super::{Phase, Sender, Timer, Timers};
+use crate::tcp::congestion::{Delivery, Repair};
+use crate::tcp::pacing::{Pacer, Pacing};
+use crate::units::Instant;
+
+impl Sender {
+    /// Arranges for what the controller just made wants to know and to do.
+    pub(super) fn set_up_rate_control(&mut self, pacing: Pacing) {
+        self.board.rate = self.congestion.wants_delivery().then(Default::default);
+        let paced = match pacing {
+            Pacing::Auto => self.congestion.wants_pacing(),
+            Pacing::On => true,
+            Pacing::Off => false,
+        };
+        self.pacer = paced.then(Pacer::default);
+        self.extended |= self.pacer.is_some() || self.board.rate.is_some();
+    }
+
+    /// An ACK arrived. When nothing waits to be sent though the window has room, what it and the next ones
+    /// deliver says nothing about the network (draft-ietf-ccwg-bbr section 4.1.2.4).
+    pub(super) fn begin_delivery(&mut self, now: Instant) {
+        let idle = self.unsent() < u64::from(self.mss) && self.has_room(self.mss);
+        let pipe = self.pipe();
+        let Some(rate) = &mut self.board.rate else { return };
+        if idle {
+            rate.limit_by_application(pipe);
+        }
+        rate.begin_ack(now);
+    }
+
+    /// The ACK was taken in, losses found and the phase decided.
+    pub(super) fn finish_delivery(&mut self, seen: &Seen<'_>) {
+        let pipe = self.pipe();
+        let prior_pipe = seen.before.pipe;
+        let Some(rate) = &mut self.board.rate else { return };
+        let sample = rate.finish_ack();
+        self.congestion.on_delivery(&Delivery {
+            now: seen.now,
+            sample,
+            // Nothing is sent while an ACK is taken in: what left the pipe and did not arrive was lost.
+            lost: prior_pipe.saturating_sub(pipe).saturating_sub(sample.newly_delivered),
+            prior_in_flight: prior_pipe,
+            in_flight: pipe,
+            repair: match self.phase {
+                Phase::Open => Repair::None,
+                Phase::Recovery(_) => Repair::Fast,
+                Phase::Timeout(_) => Repair::Timeout,
+            },
+            smoothed_rtt: self.rtt.smoothed(),
+            stamps: seen.segment.timestamps,
+        });
+        if self.congestion.holds_back()
+            && let Some(rate) = &mut self.board.rate
+        {
+            rate.limit_by_application(pipe);
+        }
+    }
+
+    /// True when there is something to send that must wait for the pacer; its timer is then set.
+    pub(super) fn held_by_pacer(&self, now: Instant, timers: &mut Timers) -> bool {
+        let Some(at) = self.pacer.as_ref().and_then(|pacer| pacer.held_until(now)) else { return false };
+        if self.unsent() > 0 || self.phase != Phase::Open || self.closing {
+            timers.set(Timer::Pacing, at);
+        }
+        true
+    }
+
+    /// `payload` octets leave.
+    pub(super) fn pace(&mut self, payload: u32, now: Instant) {
+        if self.pacer.is_none() {
+            return;
+        }
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe());
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(u64::from(payload), now, rate, u64::from(self.mss));
+        }
+    }
+}

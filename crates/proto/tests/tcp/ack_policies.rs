@@ -1,0 +1,221 @@
+//! How the receivers of other transports answer, policy by policy. The handshake took 100 ms, which is
+//! all they know of the path.
+
+use tacit_proto::tcp::{AckPolicy, Config, LinuxAcks};
+use tacit_proto::units::Duration;
+
+use crate::script::{Script, plain};
+
+fn receiver(ack_policy: AckPolicy) -> Script {
+    Script::connected(Config { ack_policy, ..plain() })
+}
+
+/// `count` segments of 1000 octets from `first`, all at once.
+fn burst(first: u32, count: u32) -> String {
+    burst_of(1000, first, count)
+}
+
+fn burst_of(octets: u32, first: u32, count: u32) -> String {
+    let segment = |number| {
+        let start = first + octets * number;
+        format!("< . {start}:{}({octets}) ack 1", start + octets)
+    };
+    let segments: Vec<_> = (0..count).map(segment).collect();
+    format!("+0 {}", segments.join(" ; "))
+}
+
+#[test]
+fn quic_answers_every_second_packet_whatever_its_size() {
+    receiver(AckPolicy::quic_ack2()).run(
+        "+0  < . 1:101(100) ack 1
+         +0  < . 101:151(50) ack 1
+         +0  > . 1:1(0) ack 151
+         # One alone waits 25 ms.
+         +1  < . 151:1151(1000) ack 1
+         +25 > . 1:1(0) ack 1151
+         # A gap is reported when it opens; what follows above it is counted.
+         +1  < . 2151:3151(1000) ack 1
+         +0  > . 1:1(0) ack 1151 <sack 2151:3151>
+         +1  < . 3151:4151(1000) ack 1
+         +1  < . 4151:5151(1000) ack 1
+         +0  > . 1:1(0) ack 1151 <sack 2151:5151>
+         +1  < . 1151:2151(1000) ack 1
+         +0  > . 1:1(0) ack 5151",
+    );
+}
+
+/// A gap is worth an ACK when a packet three above what is missing has come
+/// (draft-ietf-quic-ack-frequency section 6.2).
+#[test]
+fn ack_frequency_reports_a_gap_three_packets_deep() {
+    receiver(AckPolicy::quic_ackfreq(5, Duration::from_millis(25), 3)).run(
+        "+0  < . 1:1001(1000) ack 1
+         +25 > . 1:1(0) ack 1001
+         # Two that change places are nobody's business.
+         +1  < . 2001:3001(1000) ack 1
+         +1  < . 1001:2001(1000) ack 1
+         +24 > . 1:1(0) ack 3001
+         # A loss is, when a packet three above has come.
+         +1  < . 4001:5001(1000) ack 1
+         +1  < . 5001:6001(1000) ack 1
+         +1  < . 6001:7001(1000) ack 1
+         +0  > . 1:1(0) ack 3001 <sack 4001:7001>
+         # It has been reported: five more packets, or 25 ms.
+         +1  < . 7001:8001(1000) ack 1
+         +1  < . 8001:9001(1000) ack 1
+         +24 > . 1:1(0) ack 3001 <sack 4001:9001>",
+    );
+}
+
+#[test]
+fn chrome_thins_after_a_hundred_packets() {
+    let mut script = receiver(AckPolicy::chrome());
+    for pair in 0..50 {
+        script.run(&format!("{}\n+0 > . 1:1(0) ack {}", burst(1 + 2000 * pair, 2), 2001 + 2000 * pair));
+    }
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 110001", burst(100_001, 10)));
+    script.run(
+        "+0  < . 110001:111001(1000) ack 1
+         # A quarter of 100 ms.
+         +25 > . 1:1(0) ack 111001
+         # The first four above a gap are answered one by one.
+         +0  < . 112001:113001(1000) ack 1
+         +0  > . 1:1(0) ack 111001 <sack 112001:113001>
+         +0  < . 113001:114001(1000) ack 1
+         +0  > . 1:1(0) ack 111001 <sack 112001:114001>
+         +0  < . 114001:115001(1000) ack 1
+         +0  > . 1:1(0) ack 111001 <sack 112001:115001>
+         +0  < . 115001:116001(1000) ack 1
+         +0  > . 1:1(0) ack 111001 <sack 112001:116001>
+         +0  < . 116001:117001(1000) ack 1
+         +10 silence
+         # So is one that an ACK had shown to be missing.
+         +0  < . 111001:112001(1000) ack 1
+         +0  > . 1:1(0) ack 117001",
+    );
+}
+
+#[test]
+fn neqo_answers_four_times_a_window() {
+    let mut script = receiver(AckPolicy::neqo());
+    // The window is not known yet: every second packet, or a quarter of the round trip.
+    script.run(
+        "+0  < . 1:1001(1000) ack 1
+         +25 > . 1:1(0) ack 1001",
+    );
+    for pair in 0..19 {
+        script.run(&format!("{}\n+0 > . 1:1(0) ack {}", burst(1001 + 2000 * pair, 2), 3001 + 2000 * pair));
+    }
+    // Forty packets arrived in a round trip: an ACK for ten.
+    script.run(
+        "+75 < . 39001:40001(1000) ack 1
+         +25 > . 1:1(0) ack 40001",
+    );
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 50001", burst(40_001, 10)));
+    script.run(
+        "+0 < . 51001:52001(1000) ack 1
+         +0 > . 1:1(0) ack 50001 <sack 51001:52001>
+         +0 < . 50001:51001(1000) ack 1
+         +0 > . 1:1(0) ack 52001",
+    );
+}
+
+#[test]
+fn picoquic_waits_for_sixty_four_packets_or_ten_milliseconds() {
+    let mut script = receiver(AckPolicy::picoquic());
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 6401", burst_of(100, 1, 64)));
+    script.run(&format!("{}\n+10 > . 1:1(0) ack 12701", burst_of(100, 6_401, 63)));
+    script.run(
+        "+0 < . 13701:14701(1000) ack 1
+         +0 > . 1:1(0) ack 12701 <sack 13701:14701>",
+    );
+}
+
+#[test]
+fn tack_lite_answers_four_times_a_round_trip_however_much_comes() {
+    let mut script = receiver(AckPolicy::tack_lite());
+    script.run(&format!("{}\n+25 > . 1:1(0) ack 50001", burst_of(100, 1, 500)));
+}
+
+#[test]
+fn linux_answers_quickly_at_first_and_aggregates_once() {
+    let mut script = receiver(AckPolicy::linux());
+    // Sixteen quick ACKs, whatever each is for.
+    for segment in 0..15 {
+        let start = 1 + 1000 * segment;
+        script.run(&format!(
+            "+1 < . {start}:{}(1000) ack 1\n+0 > . 1:1(0) ack {}",
+            start + 1000,
+            start + 1000
+        ));
+    }
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 18001", burst(15_001, 3)));
+    script.run(
+        "# Grown up: one segment waits for another, or 40 ms.
+         +1  < . 18001:19001(1000) ack 1
+         +1  < . 19001:20001(1000) ack 1
+         +0  > . 1:1(0) ack 20001
+         +1  < . 20001:21001(1000) ack 1
+         +40 > . 1:1(0) ack 21001",
+    );
+    // What arrives at once is one aggregate, up to 64 KiB.
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 61001", burst(21_001, 40)));
+    // Data that was not needed makes it quick again.
+    script.run(
+        "+1 < . 60001:61001(1000) ack 1
+         +0 > . 1:1(0) ack 61001
+         +1 < . 61001:62001(1000) ack 1
+         +0 > . 1:1(0) ack 62001",
+    );
+}
+
+/// An interface that hands on what came within a millisecond: one quick ACK for all of it.
+#[test]
+fn linux_waits_for_the_aggregate_to_be_flushed() {
+    let policy = AckPolicy::Linux(LinuxAcks { gro_flush: Duration::from_millis(1) });
+    receiver(policy).run(
+        "+0   < . 1:1001(1000) ack 1
+         +0.3 < . 1001:2001(1000) ack 1
+         +0.3 < . 2001:3001(1000) ack 1
+         +0.4 > . 1:1(0) ack 3001
+         # A short segment ends an aggregate at once.
+         +0   < . 3001:4001(1000) ack 1
+         +0.5 < . 4001:4101(100) ack 1
+         +0   > . 1:1(0) ack 4101",
+    );
+}
+
+/// SACK compression: three duplicates go at once, the sender needs them; then one for what comes in a
+/// millisecond, or for 44.
+#[test]
+fn linux_compresses_sacks() {
+    let mut script = receiver(AckPolicy::linux());
+    // Past the quick ACKs.
+    for segment in 0..16 {
+        let start = 1 + 1000 * segment;
+        script.run(&format!(
+            "+1 < . {start}:{}(1000) ack 1\n+0 > . 1:1(0) ack {}",
+            start + 1000,
+            start + 1000
+        ));
+    }
+    script.run(
+        "+1   < . 17001:18001(1000) ack 1
+         +0   > . 1:1(0) ack 16001 <sack 17001:18001>
+         +0.1 < . 18001:19001(1000) ack 1
+         +0   > . 1:1(0) ack 16001 <sack 17001:19001>
+         +0.1 < . 19001:20001(1000) ack 1
+         +0   > . 1:1(0) ack 16001 <sack 17001:20001>
+         +0.1 < . 20001:21001(1000) ack 1
+         +0.4 < . 21001:22001(1000) ack 1
+         # A millisecond after the first one held back; a twentieth of the round trip would be longer.
+         +0.6 > . 1:1(0) ack 16001 <sack 17001:22001>",
+    );
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 16001 <sack 17001:67001>", burst(22_001, 45)));
+    script.run(
+        "+0.1 < . 67001:68001(1000) ack 1
+         # The gap closes: no more waiting.
+         +0.1 < . 16001:17001(1000) ack 1
+         +0   > . 1:1(0) ack 68001",
+    );
+}

@@ -1,0 +1,175 @@
+//! Explicit Congestion Notification (RFC 3168 section 6.1).
+
+use tacit_proto::tcp::{Config, Congestion};
+use tacit_proto::units::{BitRate, Duration};
+
+use crate::pipe::{Link, Pipe};
+use crate::script::{Script, plain};
+
+fn config() -> Config {
+    Config { ecn: true, congestion: Congestion::NewReno, ..plain() }
+}
+
+/// A connection that agreed on ECN, with ten segments on their way.
+fn ten_in_flight() -> Script {
+    let mut script = Script::new(config());
+    script.run(
+        "+0   connect
+         +0   > SEC 0:0(0)
+         +100 < SE. 0:0(0) ack 1 win 60000 <mss 1000,sackOK>
+         +0   > . 1:1(0) ack 1",
+    );
+    script.run_open("+0 write 1000000");
+    for at in (1..10_001).step_by(1000) {
+        script.run_open(&format!("+0 > . {at}:{}(1000) ack 1 ect0", at + 1000));
+    }
+    script
+}
+
+/// A mark travels as CE to the receiver, as ECE back, and the window is halved once; CWR tells so.
+#[test]
+fn an_echo_halves_the_window_once_and_new_data_says_so() {
+    let mut script = ten_in_flight();
+    script.run(
+        "+100 < E. 1:1(0) ack 2001
+         +0   < E. 1:1(0) ack 4001
+         # Half of ten is five, and six are still on their way.
+         +0   < E. 1:1(0) ack 6001
+         # The first new segment carries CWR.
+         +0   > C. 10001:11001(1000) ack 1 ect0
+         +0   < E. 1:1(0) ack 8001
+         +0   > . 11001:12001(1000) ack 1 ect0
+         +0   > . 12001:13001(1000) ack 1 ect0
+         +0   < E. 1:1(0) ack 10001
+         +0   > . 13001:14001(1000) ack 1 ect0
+         +0   > . 14001:15001(1000) ack 1 ect0
+         # What was in flight at the reduction is acknowledged: an echo from here on counts anew.
+         +100 < E. 1:1(0) ack 11001
+         +0   silence",
+    );
+    let counters = script.counters();
+    assert_eq!((counters.ecn_reductions, counters.cwnd), (2, 2_500));
+    assert_eq!((counters.fast_recoveries, counters.segments_retransmitted), (0, 0));
+}
+
+/// Retransmissions are not ECN-capable (section 6.1.5); a loss in the same window is no second reason.
+#[test]
+fn what_is_sent_again_is_not_capable_and_a_loss_is_told_by_cwr_too() {
+    let mut script = ten_in_flight();
+    script.run(
+        "+100 < . 1:1(0) ack 1 <sack 1001:4001>
+         +0   > . 1:1001(1000) ack 1
+         +0   < E. 1:1(0) ack 1 <sack 1001:8001>
+         +0   > C. 10001:11001(1000) ack 1 ect0
+         +0   > . 11001:12001(1000) ack 1 ect0",
+    );
+    assert_eq!((script.counters().cwnd, script.counters().ecn_reductions), (5_000, 0));
+}
+
+#[test]
+fn a_receiver_echoes_until_it_is_told() {
+    let mut script = Script::new(config());
+    script.run(
+        "+0   listen
+         +0   < SEC 0:0(0) win 60000 <mss 1000,sackOK>
+         +0   > SE. 0:0(0) ack 1
+         +100 < . 1:1(0) ack 1
+         +0   < . 1:1001(1000) ack 1 ect0
+         +0   > . 1:1(0) ack 1001
+         +0   < . 1001:2001(1000) ack 1 ce
+         +0   > E. 1:1(0) ack 2001
+         +0   < . 2001:3001(1000) ack 1 ect0
+         +0   > E. 1:1(0) ack 3001
+         +0   < C. 3001:4001(1000) ack 1 ect0
+         +0   > . 1:1(0) ack 4001
+         # Told and marked again.
+         +0   < C. 4001:5001(1000) ack 1 ce
+         +0   > E. 1:1(0) ack 5001",
+    );
+    assert_eq!(script.counters().ce_received, 2);
+}
+
+/// Without agreement nothing is marked capable and no echo believed.
+#[test]
+fn a_peer_that_does_not_accept_or_only_copies_bits_gets_plain_segments() {
+    for answer in ["S.", "SEC."] {
+        let mut script = Script::new(config());
+        script.run(&format!(
+            "+0   connect
+             +0   > SEC 0:0(0)
+             +100 < {answer} 0:0(0) ack 1 win 60000 <mss 1000,sackOK>
+             +0   > . 1:1(0) ack 1
+             +0   write 3000
+             +0   > . 1:1001(1000) ack 1
+             +0   > . 1001:2001(1000) ack 1
+             +0   > P. 2001:3001(1000) ack 1
+             +100 < E. 1:1(0) ack 3001"
+        ));
+        assert_eq!(script.counters().ecn_reductions, 0);
+    }
+}
+
+/// A path may drop SYNs with unknown flags: the second goes without, and ECN stays off even if the
+/// answer accepts it.
+#[test]
+fn a_lost_syn_is_sent_again_without_the_offer() {
+    Script::new(config()).run(
+        "+0    connect
+         +0    > SEC 0:0(0)
+         +1000 > S 0:0(0)
+         +100  < SE. 0:0(0) ack 1 win 60000 <mss 1000,sackOK>
+         +0    > . 1:1(0) ack 1
+         +0    write 1000
+         +0    > P. 1:1001(1000) ack 1",
+    );
+}
+
+/// A listener without ECN does not accept it.
+#[test]
+fn an_offer_is_declined_where_ecn_is_off() {
+    Script::new(plain()).run(
+        "+0 listen
+         +0 < SEC 0:0(0) win 60000 <mss 1000,sackOK>
+         +0 > S. 0:0(0) ack 1",
+    );
+}
+
+/// Every ACK echoes congestion: one reduction a round trip, two segments at least, and data still flows.
+#[test]
+fn a_flood_of_echoes_slows_down_and_stops_nothing() {
+    let mut script = ten_in_flight();
+    let mut acked = 1;
+    for _ in 0..100 {
+        acked = (acked + 1000).min(script.counters().bytes_sent + 1);
+        script.run_open(&format!("+10 < E. 1:1(0) ack {acked}"));
+        script.replies();
+    }
+    let counters = script.counters();
+    assert_eq!((counters.cwnd, counters.timeouts), (2_000, 0));
+    assert_eq!(counters.bytes_acked, 100_000);
+    // Ten were in flight at the first, then five, then two at a time.
+    assert!((30..=50).contains(&counters.ecn_reductions), "{}", counters.ecn_reductions);
+}
+
+/// A bottleneck that marks at 5 ms of queue instead of dropping at 50: the link is used, and not one
+/// segment is sent again.
+#[test]
+fn a_marking_bottleneck_is_filled_without_loss() {
+    for congestion in [Congestion::NewReno, Congestion::Cubic] {
+        let config = Config { ecn: true, congestion, ..Config::default() };
+        let link = || Link::new(Some(BitRate::from_mbps(50)), Duration::from_millis(10));
+        let mut pipe = Pipe::new(config, config, link(), link());
+        pipe.up.mark_above = Some(Duration::from_millis(5));
+        pipe.client.write(u64::MAX);
+        pipe.run_for(Duration::from_secs(2));
+        let before = pipe.server.counters().delivered_bytes;
+        pipe.run_for(Duration::from_secs(10));
+        let rate = (pipe.server.counters().delivered_bytes - before) as f64 * 8.0 / 10.0;
+        // Halving from 25 ms of data leaves 12.5 ms for a path of 20: three quarters of it on average.
+        assert!(rate > 0.75 * 50e6, "{congestion:?}: {rate}");
+        let counters = pipe.client.counters();
+        assert_eq!(counters.segments_retransmitted, 0, "{congestion:?}");
+        assert!(counters.ecn_reductions > 2, "{congestion:?}");
+        assert!(pipe.client.counters().srtt < Some(Duration::from_millis(30)));
+    }
+}

@@ -1,0 +1,171 @@
+//! Retransmissions that were needless: noticed, reported and undone (RFC 2883, 3522, 4015, 5682).
+
+use tacit_proto::tcp::{Config, Congestion, LossDetection, Undo};
+
+use crate::script::{Script, plain};
+
+fn config(undo: Undo) -> Config {
+    Config { congestion: Congestion::NewReno, undo, ..plain() }
+}
+
+/// Ten segments on their way and plenty to follow. With timestamps segments carry 988 octets, so that
+/// scripts with them count in those.
+fn ten_in_flight(config: Config) -> Script {
+    let mut script = Script::connected(config);
+    script.run_open("+0 write 1000000");
+    assert_eq!(script.replies().len(), 10);
+    script
+}
+
+/// The path stalls for half a second, then everything arrives. F-RTO sends new data instead of the
+/// nine segments held lost, and the next ACK, for data that was sent once, clears the timeout.
+#[test]
+fn f_rto_undoes_a_timeout_when_originals_are_acknowledged() {
+    let mut script = ten_in_flight(config(Undo::FRto));
+    script.run(
+        "+300 > . 1:1001(1000) ack 1
+         +100 < . 1:1(0) ack 1001
+         +0   > . 10001:11001(1000) ack 1
+         +0   > . 11001:12001(1000) ack 1
+         +0   < . 1:1(0) ack 3001
+         +0   > . 12001:13001(1000) ack 1
+         +0   > . 13001:14001(1000) ack 1",
+    );
+    let counters = script.counters();
+    assert_eq!((counters.timeouts, counters.spurious_timeouts, counters.segments_retransmitted), (1, 1, 1));
+    // As before the timeout, and grown by one segment for the ACK.
+    assert_eq!((counters.cwnd, counters.pipe), (11_000, 11_000));
+}
+
+/// The same start, but the nine are lost indeed: the new data brings duplicates, and repair goes on.
+#[test]
+fn f_rto_is_not_deceived_by_new_data() {
+    let mut script = ten_in_flight(config(Undo::FRto));
+    script.run(
+        "+300 > . 1:1001(1000) ack 1
+         +100 < . 1:1(0) ack 1001
+         +0   > . 10001:11001(1000) ack 1
+         +0   > . 11001:12001(1000) ack 1
+         +100 < . 1:1(0) ack 1001 <sack 10001:11001>
+         +0   > . 1001:2001(1000) ack 1
+         +0   < . 1:1(0) ack 1001 <sack 10001:12001>
+         +0   > . 2001:3001(1000) ack 1",
+    );
+    let counters = script.counters();
+    assert_eq!((counters.timeouts, counters.spurious_timeouts, counters.cwnd), (1, 0, 2_000));
+}
+
+/// Without SACK a duplicate after the timeout ends the attempt at once (RFC 5682 section 2.1 step 2a).
+#[test]
+fn f_rto_without_sack_gives_up_at_the_first_duplicate() {
+    let mut script = ten_in_flight(Config { sack: false, ..config(Undo::FRto) });
+    script.run(
+        "+300 > . 1:1001(1000) ack 1
+         +50  < . 1:1(0) ack 1
+         +50  < . 1:1(0) ack 1001
+         +0   > . 1001:2001(1000) ack 1
+         +0   > . 2001:3001(1000) ack 1",
+    );
+    assert_eq!(script.counters().spurious_timeouts, 0);
+}
+
+/// Eifel: the ACK echoes the first copy, so the timeout was spurious, known with the first ACK.
+#[test]
+fn eifel_undoes_a_timeout_at_the_first_echo_of_an_original() {
+    let mut script = ten_in_flight(Config { timestamps: true, ..config(Undo::Eifel) });
+    script.run(
+        "+300 > . 1:989(988) ack 1 <TS 400 1000>
+         # Ours was sent at 100, and again at 400.
+         +100 < . 1:1(0) ack 989 <TS 1001 100>
+         +0   > . 9881:10869(988) ack 1
+         +0   > . 10869:11857(988) ack 1",
+    );
+    let counters = script.counters();
+    assert_eq!((counters.spurious_timeouts, counters.cwnd, counters.segments_retransmitted), (1, 10_868, 1));
+    // The original's round trip of 400 ms counts (RFC 4015).
+    assert_eq!(counters.latest_rtt.map(|rtt| rtt.as_millis()), Some(400));
+}
+
+#[test]
+fn an_echo_of_the_copy_proves_the_timeout_right() {
+    let mut script = ten_in_flight(Config { timestamps: true, ..config(Undo::Eifel) });
+    script.run(
+        "+300 > . 1:989(988) ack 1 <TS 400 1000>
+         +100 < . 1:1(0) ack 989 <TS 1001 400>
+         +0   > . 989:1977(988) ack 1
+         +0   > . 1977:2965(988) ack 1",
+    );
+    assert_eq!((script.counters().spurious_timeouts, script.counters().cwnd), (0, 1_976));
+}
+
+/// The first segment is overtaken by four others: three duplicates start a fast recovery, the original
+/// ends it.
+#[test]
+fn eifel_undoes_a_fast_recovery_that_reordering_caused() {
+    let mut script = ten_in_flight(Config { timestamps: true, ..config(Undo::Eifel) });
+    script.run(
+        "+100 < . 1:1(0) ack 1 <TS 1001 100,sack 989:3953>
+         +0   > . 1:989(988) ack 1",
+    );
+    assert_eq!(script.counters().cwnd, 4_940);
+    script.run_open("+10 < . 1:1(0) ack 3953 <TS 1001 100>");
+    let counters = script.counters();
+    assert_eq!((counters.fast_recoveries, counters.spurious_recoveries), (1, 1));
+    assert!(counters.cwnd >= 9_880, "{}", counters.cwnd);
+}
+
+/// Without timestamps the receiver's report tells, a round trip later: the copy came, too.
+#[test]
+fn a_reported_duplicate_of_every_copy_undoes_a_fast_recovery() {
+    for loss_detection in [LossDetection::DupAck, LossDetection::RackTlp] {
+        let mut script = ten_in_flight(Config { loss_detection, ..config(Undo::All) });
+        script.run(
+            "+100 < . 1:1(0) ack 1 <sack 1001:4001>
+             +0   > . 1:1001(1000) ack 1",
+        );
+        script.run_open("+10 < . 1:1(0) ack 10001");
+        assert_eq!(script.counters().cwnd, 5_000);
+        script.replies();
+        script.run_open("+90 < . 1:1(0) ack 10001 <sack 1:1001>");
+        let counters = script.counters();
+        assert_eq!((counters.spurious_recoveries, counters.dsacks_received), (1, 1), "{loss_detection:?}");
+        assert!(counters.cwnd >= 10_000, "{}", counters.cwnd);
+    }
+}
+
+/// A peer, or a network that doubles packets, reports duplicates nobody sent: nothing is undone.
+#[test]
+fn duplicates_that_no_copy_explains_undo_nothing() {
+    let mut script = ten_in_flight(config(Undo::All));
+    let never_sent = "20001:30001 20001:40001";
+    for blocks in ["1:1001", "-2000:1", never_sent, "2001:5001", "1:1001 2001:5001", "1:1001"] {
+        script.run_open(&format!("+10 < . 1:1(0) ack 1001 <sack {blocks}>"));
+        script.replies();
+    }
+    let counters = script.counters();
+    // One copy was sent, so one duplicate is believed; it lies below where the recovery began.
+    assert_eq!((counters.fast_recoveries, counters.dsacks_received, counters.spurious_recoveries), (1, 1, 0));
+}
+
+/// The receiver's side (RFC 2883 section 4): below the cumulative ACK, within a held range, and once.
+#[test]
+fn a_receiver_reports_what_came_twice_first_and_once() {
+    let mut script = Script::connected(Config { dsack: true, ..plain() });
+    script.run(
+        "+0 < . 1:1001(1000) ack 1
+         +0 > . 1:1(0) ack 1001 <none>
+         +0 < . 1:1001(1000) ack 1
+         +0 > . 1:1(0) ack 1001 <sack 1:1001>
+         +0 < . 2001:3001(1000) ack 1
+         +0 > . 1:1(0) ack 1001 <sack 2001:3001>
+         # Twice, above a gap: the second block tells where it belongs.
+         +0 < . 2001:2501(500) ack 1
+         +0 > . 1:1(0) ack 1001 <sack 2001:2501 2001:3001>
+         # Half of it new.
+         +0 < . 501:1501(1000) ack 1
+         +0 > . 1:1(0) ack 1501 <sack 501:1001 2001:3001>
+         +0 < . 1501:2001(500) ack 1
+         +0 > . 1:1(0) ack 3001 <none>",
+    );
+    assert_eq!(script.counters().dsacks_sent, 3);
+}
