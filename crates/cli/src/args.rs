@@ -9,7 +9,7 @@ use tacit_live::AckMode;
 const AFTER_HELP: &str = "\
 Without a command, tacit runs `compare` with its defaults.
 
-Exit codes: 0 done; 1 a claim failed or an invariant broke; 2 bad input; 130 interrupted.
+Exit codes: 0 done; 1 a claim failed, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
 `tacit shell` ends with the status of its command, or 125 where it has none.";
 
 const SHELL_AFTER_HELP: &str = "\
@@ -45,6 +45,10 @@ pub enum Command {
     Rohc(RohcArgs),
     /// Run a scenario once
     Run(RunArgs),
+    /// Say what each setting of a scenario is, what it means and where it comes from
+    Explain(ExplainArgs),
+    /// Make a stored run again and say whether it comes out the same
+    Replay(ReplayArgs),
     /// Run a command behind a real-time Wi-Fi hop
     #[command(after_help = SHELL_AFTER_HELP)]
     Shell(ShellArgs),
@@ -60,14 +64,18 @@ pub enum Command {
     Scenarios(ScenariosArgs),
     /// Measure what a simulated second costs
     Bench(BenchArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
 }
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Name of a scenario that comes with the program, or path of a TOML file
-    #[arg(default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
-    pub scenario: String,
+    /// Names of scenarios that come with the program, or paths of TOML files
+    #[arg(value_name = "SCENARIO", default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
+    pub scenarios: Vec<String>,
     /// Numbers of clients, with commas [default: as the scenario says, else 1,10]
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub clients: Vec<u32>,
@@ -80,6 +88,12 @@ pub struct CompareArgs {
     /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,
+    /// Fewer and shorter runs: at most 3 seeds and about 5 s
+    #[arg(long)]
+    pub quick: bool,
+    /// Make every run, whatever was run before
+    #[arg(long)]
+    pub no_cache: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
@@ -108,6 +122,12 @@ pub struct RunArgs {
     /// Seed of all draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// A shorter run: about 5 s
+    #[arg(long)]
+    pub quick: bool,
+    /// Make every run, whatever was run before
+    #[arg(long)]
+    pub no_cache: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
@@ -117,6 +137,57 @@ pub struct RunArgs {
     /// Encode and decode every packet on its way; the digest stays the same
     #[arg(long)]
     pub wire: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Name of a scenario that comes with the program, or path of a TOML file
+    pub scenario: String,
+    /// Only these settings, or those of these tables, such as wifi or tcp.sack
+    #[arg(value_name = "KEY")]
+    pub keys: Vec<String>,
+    /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Scheme on top of it [default: the scenario as written]
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<String>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// What `tacit run --json` printed (.json), a directory of results, or its runs.parquet
+    pub result: PathBuf,
+    /// Which run of several, from 1
+    #[arg(long, value_name = "N")]
+    pub row: Option<usize>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write the pages of all commands into this directory instead
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Print the names of the files written as JSON
+    #[arg(long, requires = "dir")]
+    pub json: bool,
 }
 
 /// Arguments of `shell`.
@@ -265,6 +336,9 @@ pub struct FigureArgs {
     /// Fewer and shorter runs
     #[arg(long)]
     pub quick: bool,
+    /// Make every run, whatever was run before
+    #[arg(long)]
+    pub no_cache: bool,
     /// Print JSON instead of text: an object for one ID, an array for several, --all and --list
     #[arg(long)]
     pub json: bool,
@@ -289,9 +363,12 @@ pub struct TheoryArgs {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Directory that `compare` wrote
-    #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
+    /// Directories of results, of comparisons or of figures
+    #[arg(value_name = "DIR", required = true)]
+    pub directories: Vec<PathBuf>,
+    /// Where the common page of several goes
+    #[arg(long, value_name = "DIR", default_value = "tacit-report")]
+    pub report: PathBuf,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

@@ -3,16 +3,36 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tacit_lab::cache::Cache;
 use tacit_lab::sweep::{Control, Progress};
 
-use crate::output::INTERRUPTED;
+use crate::output::{INTERRUPTED, note};
 
 /// Set by the first Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
 
+/// The user's cache, unless it is not wanted or there is no place for it.
+pub fn cache(unwanted: bool) -> Option<Cache> {
+    if unwanted { None } else { Cache::of_user() }
+}
+
+/// Runs `work` without a bar; warnings still reach the user.
+pub fn quietly<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) -> T {
+    let progress = |progress: Progress<'_>| {
+        if let Progress::Warning(text) = progress {
+            note(&format!("tacit: {text}"));
+        }
+    };
+    let result = work(Control { progress: &progress, cache, ..Control::unattended() });
+    if let Some(cache) = cache {
+        cache.prune();
+    }
+    result
+}
+
 /// Runs `work` with a progress bar (on a terminal only) and a Ctrl-C that stops between runs; a second
 /// Ctrl-C ends the program at once.
-pub fn watched<T>(work: impl FnOnce(Control<'_>) -> T) -> T {
+pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) -> T {
     // Without a handler Ctrl-C ends the program at once: worse, but no reason to run nothing.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -31,8 +51,9 @@ pub fn watched<T>(work: impl FnOnce(Control<'_>) -> T) -> T {
             bar.set_message(format!("{}, {} clients", label.scheme, label.clients));
             bar.inc(1);
         }
+        Progress::Warning(text) => bar.suspend(|| note(&format!("tacit: {text}"))),
     };
-    let result = work(Control { stop: &STOP, progress: &progress });
+    let result = work(Control { stop: &STOP, progress: &progress, cache });
     bar.finish_and_clear();
     result
 }

@@ -38,6 +38,8 @@ pub struct Options {
     pub schemes: Vec<String>,
     /// Seeds; `None` means the scenario's.
     pub seeds: Option<u32>,
+    /// Make it short: see [`Scenario::load_quick`].
+    pub quick: bool,
     /// Where results are kept; `None` keeps nothing.
     pub directory: Option<PathBuf>,
 }
@@ -118,7 +120,8 @@ impl Serialize for AirtimeShares {
 /// # Errors
 /// On input that is not allowed, a failed run, an interruption, or a directory that cannot be written.
 pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, LabError> {
-    let scenario = Scenario::load(&options.scenario, &options.assignments)?;
+    let load = if options.quick { Scenario::load_quick } else { Scenario::load };
+    let scenario = load(&options.scenario, &options.assignments)?;
     let schemes = scheme::select("--schemes", &options.schemes)?;
     let clients = client_counts(options, &scenario)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
@@ -191,6 +194,9 @@ fn command(options: &Options, clients: &[u32], schemes: &[&str], seeds: u32) -> 
     command.push_str(&format!(" --schemes {} --seeds {seeds}", schemes.join(",")));
     for assignment in &options.assignments {
         command.push_str(&format!(" --set {}", quoted(assignment)));
+    }
+    if options.quick {
+        command.push_str(" --quick");
     }
     command
 }
@@ -321,7 +327,7 @@ mod tests {
             clients: vec![2, 1],
             schemes: schemes.iter().map(|&name| name.into()).collect(),
             seeds: Some(3),
-            directory: None,
+            ..Options::default()
         };
         compare(&options, Control::unattended()).unwrap()
     }

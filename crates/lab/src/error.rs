@@ -79,10 +79,12 @@ pub enum LabError {
         what: String,
     },
     /// A run failed.
-    #[error("{run}: {source}")]
+    #[error("{run}: {source}; the same again: {command}")]
     Run {
         /// Which run.
         run: String,
+        /// The command that makes it.
+        command: String,
         /// Why.
         source: RunError,
     },

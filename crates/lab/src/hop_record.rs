@@ -1,6 +1,6 @@
 //! What happened on each hop of a run, direction by direction.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tacit_link::wired::Service;
 use tacit_proto::units::HostId;
 use tacit_sim::record::{Percentiles, PipeOutcome, StationOutcome};
@@ -8,10 +8,10 @@ use tacit_sim::{Outcome, Setup};
 
 /// One direction of a hop in the measured window. `offered` and `duplicated` packets are delivered, dropped,
 /// filtered, lost, or were on their way when the window began or ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HopRecord {
     /// `wired`, `cellular` or `wifi`.
-    pub kind: &'static str,
+    pub kind: String,
     /// Name of the host that sends.
     pub from: String,
     /// Name of the host that receives; null for an access point, which sends to all its clients.
@@ -87,7 +87,7 @@ impl HopRecord {
     /// One that counted nothing.
     fn new(kind: &'static str, from: String, to: Option<String>, delay_us: &Percentiles) -> Self {
         Self {
-            kind,
+            kind: kind.to_owned(),
             from,
             to,
             offered: 0,
@@ -117,8 +117,12 @@ mod tests {
         let path = directory.path().join("chain.toml");
         std::fs::write(&path, text).unwrap();
         let scenario = path.to_str().unwrap().to_owned();
-        let single = prepare(&Options { scenario, seed: 1, ..Options::default() }).unwrap().run().unwrap();
-        let ends: Vec<_> = single.hops.iter().map(|hop| (hop.kind, &*hop.from, hop.to.as_deref())).collect();
+        let single = prepare(&Options { scenario, seed: 1, ..Options::default() })
+            .unwrap()
+            .run(crate::sweep::Control::unattended())
+            .unwrap();
+        let ends: Vec<_> =
+            single.hops.iter().map(|hop| (hop.kind.as_str(), &*hop.from, hop.to.as_deref())).collect();
         assert_eq!(
             ends,
             [

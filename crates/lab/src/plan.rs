@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use tacit_sim::Setup;
@@ -19,6 +19,10 @@ pub struct PlannedRun {
     pub id: String,
     /// Which.
     pub label: Label,
+    /// The scenario as TOML, before the scheme.
+    pub scenario_text: Arc<str>,
+    /// The command that makes it again.
+    pub command: String,
     /// Everything it depends on.
     pub setup: Setup,
 }
@@ -70,11 +74,14 @@ impl Plan {
     ) -> Result<(), InputError> {
         let Place { x, best_of } = place;
         let changed = scheme.applied_to(scenario);
+        let scenario_text: Arc<str> = scenario.text.as_str().into();
         for seed in 1..=u64::from(seeds) {
             let setup = changed.setup(clients, seed)?;
+            let command = scenario.run_command(Some(scheme.name), clients, seed);
             let (scenario, scheme) = (scenario.name.clone(), scheme.name.to_owned());
             let label = Label { scenario, scheme, clients, x, best_of, seed };
-            self.runs.push(PlannedRun { id: content_id(&label, &setup), label, setup });
+            let (id, scenario_text) = (content_id(&label, &setup), scenario_text.clone());
+            self.runs.push(PlannedRun { id, label, scenario_text, command, setup });
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! A finished run as it is kept: flat, and without anything that is not in the files.
 
 use serde::{Deserialize, Serialize};
-use tacit_sim::Outcome;
+use tacit_sim::{Outcome, Setup};
 
 use crate::application::{ApplicationRecord, application_records};
+use crate::hop_record::{HopRecord, hop_records};
 use crate::metric;
+use crate::station::{StationRecord, station_records};
 
 /// Which run of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,9 @@ pub struct RunRecord {
     pub id: String,
     /// Which.
     pub label: Label,
+    /// The scenario as TOML, before the scheme: with the label all it takes to make the run again.
+    #[serde(default)]
+    pub scenario_text: String,
     /// Hash of its event trace.
     pub digest: String,
     /// Length of the measured window in seconds.
@@ -42,6 +47,12 @@ pub struct RunRecord {
     /// The programs that feed some of them.
     #[serde(default)]
     pub applications: Vec<ApplicationRecord>,
+    /// The directions of each hop.
+    #[serde(default)]
+    pub hops: Vec<HopRecord>,
+    /// The stations of each channel, the access point first.
+    #[serde(default)]
+    pub stations: Vec<StationRecord>,
     /// Its samples.
     pub series: Vec<SampleRecord>,
 }
@@ -98,16 +109,19 @@ pub struct SampleRecord {
 }
 
 impl RunRecord {
-    /// What is kept of `outcome`.
-    pub fn new(id: String, label: Label, outcome: &Outcome) -> Self {
+    /// What is kept of `outcome`, which came of `setup`.
+    pub fn new(id: String, label: Label, scenario_text: String, setup: &Setup, outcome: &Outcome) -> Self {
         Self {
             id,
             label,
+            scenario_text,
             digest: digest_text(outcome.digest),
             measured_s: outcome.measured.as_secs_f64(),
             metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
             flows: flow_records(outcome),
             applications: application_records(outcome),
+            hops: hop_records(setup, outcome),
+            stations: station_records(outcome),
             series: outcome
                 .series
                 .iter()

@@ -1,73 +1,143 @@
-//! A comparison as one HTML file that needs nothing else: no script, no font, no network.
+//! Comparisons and sweeps as one HTML file that needs nothing else: no script, no font, no network.
 
+pub(crate) mod page;
 mod style;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
+use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
 
-pub(crate) use style::PAGE as PAGE_STYLE;
+pub use sweep::{Sweep, SweepRow};
 
-use crate::chart::{Bar, BarChart, Ink, Part, STYLE};
+use crate::chart::{Bar, BarChart, Ink, Part};
 use crate::compare::{Comparison, Row, airtime_label, gain, goodput};
 use crate::error::LabError;
 use crate::scheme::{self, Role, Scheme};
-use crate::store::{Store, write_whole};
+use crate::store::{Provenance, Store, write_whole};
 use crate::table::{count, number, number_or_dash, percent};
 
 /// The report's file in a directory of results.
 pub const FILE: &str = "index.html";
+
+/// What a directory of results is a report of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Report {
+    /// Schemes at client counts.
+    Comparison(Box<Comparison>),
+    /// Schemes along an axis.
+    Sweep(Box<Sweep>),
+}
 
 /// Writes the report of `comparison` into `directory`; returns where.
 ///
 /// # Errors
 /// Where it cannot be written.
 pub fn write(comparison: &Comparison, directory: &Path) -> Result<PathBuf, LabError> {
-    let path = directory.join(FILE);
-    write_whole(&path, page(comparison).into_string().as_bytes())?;
-    Ok(path)
+    write_page(&Report::Comparison(Box::new(comparison.clone())), directory)
 }
 
 /// Draws the report of the results in `directory` again, without running anything.
 ///
 /// # Errors
 /// Where there are no results, or the report cannot be written.
-pub fn redraw(directory: &Path) -> Result<(Comparison, PathBuf), LabError> {
+pub fn redraw(directory: &Path) -> Result<(Report, PathBuf), LabError> {
     let (provenance, records) = Store::existing(directory).read()?;
-    let comparison = Comparison::from_records(provenance, &records);
-    let path = write(&comparison, directory)?;
-    Ok((comparison, path))
+    let report = match records.iter().any(|record| record.label.x.is_some()) {
+        true => Report::Sweep(Box::new(Sweep::from_records(provenance, &records))),
+        false => Report::Comparison(Box::new(Comparison::from_records(provenance, &records))),
+    };
+    let path = write_page(&report, directory)?;
+    Ok((report, path))
 }
 
-fn page(comparison: &Comparison) -> Markup {
-    let title = format!("{}: acknowledgment schemes compared", comparison.scenario);
-    let has_air = comparison.rows.iter().any(|row| row.airtime.is_some());
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(PAGE_STYLE)) }
+/// Writes one page for several reports into `directory`: an index, then a part for each. Returns where.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_all(reports: &[Report], directory: &Path) -> Result<PathBuf, LabError> {
+    let path = directory.join(FILE);
+    write_whole(&path, index(reports).into_string().as_bytes())?;
+    Ok(path)
+}
+
+fn write_page(report: &Report, directory: &Path) -> Result<PathBuf, LabError> {
+    let path = directory.join(FILE);
+    let title = format!("{}: acknowledgment schemes compared", report.heading());
+    let header = html! { p.kicker { "tacit compare" } h1 { (report.heading()) } (report.lead()) };
+    write_whole(&path, page::document(&title, &header, &report.sections()).into_string().as_bytes())?;
+    Ok(path)
+}
+
+fn index(reports: &[Report]) -> Markup {
+    let what = count(reports.len() as u64, "scenario");
+    let header = html! {
+        p.kicker { "tacit report" }
+        h1 { "Acknowledgment schemes compared in " (what) }
+        ol { @for (report, number) in reports.iter().zip(1..) {
+            li { a href=(format!("#part-{number}")) { (report.heading()) } ": " (report.provenance().description) }
+        } }
+    };
+    let main = html! {
+        @for (report, number) in reports.iter().zip(1..) {
+            article id=(format!("part-{number}")) {
+                h1 { (report.heading()) }
+                (report.lead())
+                (report.sections())
             }
-            body {
-                header {
-                    p.kicker { "tacit compare" }
-                    h1 { (comparison.scenario) }
-                    p.lead { (comparison.provenance.description) }
-                    p.note { (setting(comparison)) }
-                }
-                main {
+        }
+    };
+    page::document(&format!("tacit: {what}"), &header, &main)
+}
+
+impl Report {
+    fn heading(&self) -> &str {
+        match self {
+            Self::Comparison(comparison) => &comparison.scenario,
+            Self::Sweep(sweep) => &sweep.scenario,
+        }
+    }
+
+    fn provenance(&self) -> &Provenance {
+        match self {
+            Self::Comparison(comparison) => &comparison.provenance,
+            Self::Sweep(sweep) => &sweep.provenance,
+        }
+    }
+
+    /// What stands under the heading.
+    fn lead(&self) -> Markup {
+        html! {
+            p.lead { (self.provenance().description) }
+            @if let Self::Comparison(comparison) = self { p.note { (setting(comparison)) } }
+        }
+    }
+
+    fn sections(&self) -> Markup {
+        html! {
+            @match self {
+                Self::Comparison(comparison) => {
                     (goodput_section(comparison))
-                    @if has_air { (airtime_section(comparison)) (delay_section(comparison)) }
+                    @if comparison.rows.iter().any(|row| row.airtime.is_some()) {
+                        (airtime_section(comparison)) (delay_section(comparison))
+                    }
                     (table_section(comparison))
                     (schemes_section(comparison))
-                    (provenance_section(comparison))
                 }
+                Self::Sweep(sweep) => { (sweep.sections()) }
             }
+            (provenance_section(self.provenance()))
+        }
+    }
+
+    /// As text.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Comparison(comparison) => comparison.to_text(),
+            Self::Sweep(sweep) => sweep.to_text(),
         }
     }
 }
@@ -281,8 +351,7 @@ fn schemes_section(comparison: &Comparison) -> Markup {
     }
 }
 
-fn provenance_section(comparison: &Comparison) -> Markup {
-    let provenance = &comparison.provenance;
+fn provenance_section(provenance: &Provenance) -> Markup {
     html! {
         section {
             h2 { "The same again" }
@@ -335,7 +404,81 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         let (again, path) = redraw(directory.path()).unwrap();
-        assert_eq!(again, comparison);
+        assert_eq!(again, Report::Comparison(Box::new(comparison)));
         assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
+    }
+
+    #[test]
+    fn several_reports_make_one_page_with_an_index() {
+        let directory = tempfile::tempdir().unwrap();
+        let reports: Vec<Report> = ["wlan-11n-150", "wired-10"]
+            .map(|scenario| {
+                let directory = directory.path().join(scenario);
+                let options = Options {
+                    scenario: scenario.into(),
+                    assignments: vec!["run.duration=300ms".into(), "run.measure-from=100ms".into()],
+                    clients: vec![1],
+                    schemes: vec!["tcp-l4".into()],
+                    seeds: Some(1),
+                    directory: Some(directory.clone()),
+                    ..Options::default()
+                };
+                compare(&options, Control::unattended()).unwrap();
+                redraw(&directory).unwrap().0
+            })
+            .into();
+        let drawn = std::fs::read_to_string(write_all(&reports, directory.path()).unwrap()).unwrap();
+        for (number, scenario) in [(1, "wlan-11n-150"), (2, "wired-10")] {
+            assert!(drawn.contains(&format!("<a href=\"#part-{number}\">{scenario}</a>")), "{scenario}");
+            assert!(drawn.contains(&format!("<article id=\"part-{number}\">")), "{scenario}");
+        }
+        assert_eq!(drawn.matches("<h2>Goodput</h2>").count(), 2);
+        assert_eq!(drawn.matches("<h2>Where the time goes</h2>").count(), 1, "a wire has no airtime");
+    }
+
+    #[test]
+    fn a_sweep_is_drawn_as_curves_of_the_best_at_each_place() {
+        let record = |scheme: &str, x, best_of, goodput: f64| {
+            let label = crate::record::Label {
+                scenario: "s".into(),
+                scheme: scheme.into(),
+                clients: 1,
+                x: Some(x),
+                best_of,
+                seed: 1,
+            };
+            let mut metrics = vec![None; crate::metric::ALL.len()];
+            metrics[crate::metric::position("goodput_bps").unwrap()] = Some(goodput);
+            crate::record::RunRecord {
+                id: format!("{scheme} {x} {best_of:?}"),
+                label,
+                scenario_text: String::new(),
+                digest: String::new(),
+                measured_s: 1.0,
+                metrics,
+                flows: Vec::new(),
+                applications: Vec::new(),
+                hops: Vec::new(),
+                stations: Vec::new(),
+                series: Vec::new(),
+            }
+        };
+        let records = [
+            record("udp", 2.0, None, 9e6),
+            record("stock", 2.0, Some(54.0), 5e6),
+            record("stock", 2.0, Some(24.0), 6e6),
+            record("stock", 1.0, Some(54.0), 7e6),
+        ];
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        store
+            .write(&Provenance { description: "over distance".into(), ..Provenance::default() }, &records)
+            .unwrap();
+        let (report, path) = redraw(directory.path()).unwrap();
+        let Report::Sweep(sweep) = report else { panic!("a sweep") };
+        let rows: Vec<_> = sweep.rows.iter().map(|row| (row.scheme.as_str(), row.x, row.best_of)).collect();
+        assert_eq!(rows, [("stock", 1.0, Some(54.0)), ("stock", 2.0, Some(24.0)), ("udp", 2.0, None)]);
+        let drawn = std::fs::read_to_string(path).unwrap();
+        assert!(drawn.contains("over distance") && drawn.contains("<svg"));
     }
 }

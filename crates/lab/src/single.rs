@@ -12,15 +12,17 @@ use tacit_proto::Packet;
 use tacit_sim::capture::{AtomicFile, CaptureWriter};
 use tacit_sim::{Observer, Outcome, Setup};
 
-use crate::application::{self, ApplicationRecord, application_records};
+use crate::application::{self, ApplicationRecord};
 use crate::compare::AirtimeShares;
 use crate::error::{InputError, LabError};
-use crate::hop_record::{HopRecord, hop_records};
+use crate::hop_record::HopRecord;
 use crate::metric;
-use crate::record::{FlowRecord, digest_text, flow_records};
+use crate::plan::content_id;
+use crate::record::{FlowRecord, Label, RunRecord};
 use crate::scenario::{MAX_CLIENTS, Scenario};
 use crate::scheme;
-use crate::station::{StationRecord, station_records};
+use crate::station::StationRecord;
+use crate::sweep::Control;
 use crate::table::{TextTable, number, number_or_dash, significant};
 
 /// What to run.
@@ -38,6 +40,8 @@ pub struct Options {
     pub seed: u64,
     /// Encode and decode every packet on its way.
     pub wire: bool,
+    /// Make it short: see [`Scenario::load_quick`].
+    pub quick: bool,
 }
 
 /// The outcome of one run.
@@ -69,6 +73,19 @@ pub struct Single {
     pub airtime: Option<AirtimeShares>,
     /// Every metric by name; null where it has no meaning.
     pub metrics: Metrics,
+    /// All it takes to make the run again.
+    pub provenance: RunProvenance,
+}
+
+/// Where a run comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunProvenance {
+    /// Version and commit of the program.
+    pub version: String,
+    /// The command that makes the same run.
+    pub command: String,
+    /// The scenario as TOML, before the scheme.
+    pub scenario_text: String,
 }
 
 /// Every metric of a run, in the order of [`metric::ALL`].
@@ -93,6 +110,7 @@ pub struct Prepared {
     scenario: String,
     scheme: Option<String>,
     clients: u32,
+    provenance: RunProvenance,
 }
 
 /// Reads the scenario and builds the run.
@@ -100,7 +118,13 @@ pub struct Prepared {
 /// # Errors
 /// On input that is not allowed.
 pub fn prepare(options: &Options) -> Result<Prepared, LabError> {
-    let mut scenario = Scenario::load(&options.scenario, &options.assignments)?;
+    let load = if options.quick { Scenario::load_quick } else { Scenario::load };
+    let scenario = load(&options.scenario, &options.assignments)?;
+    prepare_scenario(scenario, options)
+}
+
+/// Builds the run of `scenario` that the other options name.
+pub(crate) fn prepare_scenario(mut scenario: Scenario, options: &Options) -> Result<Prepared, LabError> {
     if let Some(name) = &options.scheme {
         scenario = scheme::find("--scheme", name)?.applied_to(&scenario);
     }
@@ -112,7 +136,10 @@ pub fn prepare(options: &Options) -> Result<Prepared, LabError> {
     }
     let mut setup = scenario.setup(clients, options.seed)?;
     setup.wire = options.wire;
-    Ok(Prepared { setup, scenario: scenario.name, scheme: options.scheme.clone(), clients })
+    let command = scenario.run_command(options.scheme.as_deref(), clients, options.seed);
+    let provenance =
+        RunProvenance { version: crate::VERSION.to_owned(), command, scenario_text: scenario.text };
+    Ok(Prepared { setup, scenario: scenario.name, scheme: options.scheme.clone(), clients, provenance })
 }
 
 impl Prepared {
@@ -121,13 +148,18 @@ impl Prepared {
         (self.scenario, self.setup)
     }
 
-    /// Runs.
+    /// Runs, unless the cache of `control` has the result.
     ///
     /// # Errors
     /// Where the run fails.
-    pub fn run(&self) -> Result<Single, LabError> {
+    pub fn run(&self, control: Control<'_>) -> Result<Single, LabError> {
+        if let Some(record) = control.cached(&self.setup) {
+            return Ok(self.single(record));
+        }
         let outcome = tacit_sim::run(&self.setup).map_err(|source| self.failed(source))?;
-        Ok(self.single(&outcome))
+        let record = self.record(&outcome);
+        control.remember(&self.setup, &record);
+        Ok(self.single(record))
     }
 
     /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all.
@@ -148,29 +180,48 @@ impl Prepared {
         let written = listener.failed.map_or(Ok(()), Err);
         let finished = written.and_then(|()| listener.writer.finish()).and_then(AtomicFile::commit);
         finished.map_err(LabError::io(path))?;
-        Ok(self.single(&outcome))
+        Ok(self.single(self.record(&outcome)))
     }
 
     fn failed(&self, source: tacit_sim::RunError) -> LabError {
-        LabError::Run { run: format!("{}, seed {}", self.scenario, self.setup.seed), source }
+        LabError::Run {
+            run: format!("{}, seed {}", self.scenario, self.setup.seed),
+            command: self.provenance.command.clone(),
+            source,
+        }
     }
 
-    fn single(&self, outcome: &Outcome) -> Single {
-        let metrics = Metrics(metric::ALL.iter().map(|metric| metric.of(outcome)).collect());
+    fn record(&self, outcome: &Outcome) -> RunRecord {
+        let label = Label {
+            scenario: self.scenario.clone(),
+            scheme: self.scheme.clone().unwrap_or_default(),
+            clients: self.clients,
+            x: None,
+            best_of: None,
+            seed: self.setup.seed,
+        };
+        let id = content_id(&label, &self.setup);
+        RunRecord::new(id, label, self.provenance.scenario_text.clone(), &self.setup, outcome)
+    }
+
+    fn single(&self, record: RunRecord) -> Single {
+        let goodput_bps = record.metric("goodput_bps").unwrap_or_default();
+        let metrics = Metrics(record.metrics);
         Single {
             scenario: self.scenario.clone(),
             scheme: self.scheme.clone(),
             clients: self.clients,
             seed: self.setup.seed,
-            digest: digest_text(outcome.digest),
-            goodput_bps: outcome.goodput_bps(),
-            measured_s: outcome.measured.as_secs_f64(),
-            flows: flow_records(outcome),
-            applications: application_records(outcome),
-            hops: hop_records(&self.setup, outcome),
-            stations: station_records(outcome),
+            digest: record.digest,
+            goodput_bps,
+            measured_s: record.measured_s,
+            flows: record.flows,
+            applications: record.applications,
+            hops: record.hops,
+            stations: record.stations,
             airtime: metrics.airtime(),
             metrics,
+            provenance: self.provenance.clone(),
         }
     }
 }
@@ -190,6 +241,11 @@ impl Observer for Listener {
 }
 
 impl Metrics {
+    /// Every metric and its name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
+        metric::ALL.iter().map(|metric| metric.name).zip(self.0.iter().copied())
+    }
+
     fn get(&self, name: &str) -> Option<f64> {
         self.0.get(metric::position(name)?).copied().flatten()
     }
@@ -280,6 +336,7 @@ impl Single {
             }
         }
         text.push_str(&metrics.render());
+        let _ = writeln!(text, "\nthe same again: {}", self.provenance.command);
         text
     }
 }
@@ -299,7 +356,7 @@ mod tests {
             seed: 1,
             ..Options::default()
         };
-        let single = prepare(&options).unwrap().run().unwrap();
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
         let [access_point, clients @ ..] = &single.stations[..] else { panic!("stations") };
         assert_eq!((clients.len(), single.flows.len()), (3, 3));
         for (client, flow) in clients.iter().zip(&single.flows) {
@@ -327,7 +384,7 @@ mod tests {
     #[test]
     fn json_has_the_promised_keys() {
         let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
-        let single = prepare(&options).unwrap().run().unwrap();
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
         let json = serde_json::to_value(&single).unwrap();
         for key in ["digest", "goodput_bps", "flows", "hops", "stations", "airtime"] {
             assert!(json.get(key).is_some(), "{key}");

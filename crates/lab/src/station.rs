@@ -1,7 +1,9 @@
 //! What each station of a run did, flat and in JSON.
 
+use std::collections::BTreeMap;
+
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{Airtime, AirtimeUse};
 use tacit_proto::hack;
@@ -9,7 +11,7 @@ use tacit_sim::Outcome;
 use tacit_sim::record::StationOutcome;
 
 /// What a station sent, waited and spent in the measured window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StationRecord {
     /// Number of the channel.
     pub bss: u32,
@@ -80,7 +82,7 @@ pub struct StationRecord {
 }
 
 /// What a TCP/HACK driver did in the measured window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriverRecord {
     /// Pure ACKs queued as packets.
     pub native_acks: u64,
@@ -117,6 +119,13 @@ impl AirtimeSeconds {
     }
 }
 
+impl Default for AirtimeSeconds {
+    /// No time on anything.
+    fn default() -> Self {
+        Self::new(|_| 0.0)
+    }
+}
+
 impl From<&Airtime> for AirtimeSeconds {
     fn from(airtime: &Airtime) -> Self {
         Self::new(|what| airtime.get(what).as_secs_f64())
@@ -130,6 +139,13 @@ impl Serialize for AirtimeSeconds {
             map.serialize_entry(what.name(), seconds)?;
         }
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for AirtimeSeconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seconds = BTreeMap::<String, f64>::deserialize(deserializer)?;
+        Ok(Self::new(|what| seconds.get(what.name()).copied().unwrap_or_default()))
     }
 }
 

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use tacit_sim::Setup;
+
+use crate::cache::{Cache, Entry};
 use crate::error::LabError;
 use crate::plan::{Plan, PlannedRun};
 use crate::record::{Label, RunRecord};
@@ -20,8 +23,10 @@ pub enum Progress<'a> {
         /// Runs that a store had already.
         reused: usize,
     },
-    /// After each run.
+    /// After each run that was made.
     Finished(&'a Label),
+    /// Something that the results do not suffer from.
+    Warning(&'a str),
 }
 
 /// How a sweep is watched and stopped.
@@ -31,6 +36,8 @@ pub struct Control<'a> {
     pub stop: &'a AtomicBool,
     /// Called from any thread.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+    /// Results of runs made before; `None` makes them all.
+    pub cache: Option<&'a Cache>,
 }
 
 /// Never set.
@@ -39,7 +46,7 @@ static RUN_ON: AtomicBool = AtomicBool::new(false);
 impl Control<'_> {
     /// Nobody watches, nobody stops.
     pub const fn unattended() -> Control<'static> {
-        Control { stop: &RUN_ON, progress: &|_| {} }
+        Control { stop: &RUN_ON, progress: &|_| {}, cache: None }
     }
 }
 
@@ -63,17 +70,23 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
         .map(|run| {
             if let Some(index) = find(run) {
                 // The label may differ where two sweeps share a run.
-                return Some(Ok(RunRecord { label: run.label.clone(), ..known[index].clone() }));
+                return Some(Ok(run.labelled(known[index].clone())));
+            }
+            if let Some(record) = control.cached(&run.setup) {
+                return Some(keep(run.labelled(record), journal.as_ref()));
             }
             if control.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return None;
             }
-            let result = run_one(run, journal.as_ref());
+            let result = run_one(run, control).and_then(|record| keep(record, journal.as_ref()));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             (control.progress)(Progress::Finished(&run.label));
             Some(result)
         })
         .collect();
+    if let Some(cache) = control.cache {
+        cache.prune();
+    }
     let records = results.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
     if records.len() < total {
         let resume_from = store.map(|store| store.directory().to_owned());
@@ -82,15 +95,58 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
     Ok(records)
 }
 
-fn run_one(run: &PlannedRun, journal: Option<&Mutex<Journal>>) -> Result<RunRecord, LabError> {
-    let outcome =
-        tacit_sim::run(&run.setup).map_err(|source| LabError::Run { run: describe(&run.label), source })?;
-    let record = RunRecord::new(run.id.clone(), run.label.clone(), &outcome);
+fn run_one(run: &PlannedRun, control: Control<'_>) -> Result<RunRecord, LabError> {
+    let outcome = tacit_sim::run(&run.setup).map_err(|source| LabError::Run {
+        run: describe(&run.label),
+        command: run.command.clone(),
+        source,
+    })?;
+    let text = run.scenario_text.to_string();
+    let record = RunRecord::new(run.id.clone(), run.label.clone(), text, &run.setup, &outcome);
+    control.remember(&run.setup, &record);
+    Ok(record)
+}
+
+/// Writes a record into the journal, if there is one.
+fn keep(record: RunRecord, journal: Option<&Mutex<Journal>>) -> Result<RunRecord, LabError> {
     if let Some(journal) = journal {
         // A poisoned lock means another run panicked; what this one found is still worth keeping.
         journal.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&record)?;
     }
     Ok(record)
+}
+
+impl PlannedRun {
+    /// `record` as this run's: two runs may share a result and differ in their label.
+    fn labelled(&self, record: RunRecord) -> RunRecord {
+        RunRecord {
+            id: self.id.clone(),
+            label: self.label.clone(),
+            scenario_text: self.scenario_text.to_string(),
+            ..record
+        }
+    }
+}
+
+impl Control<'_> {
+    /// The result of `setup`, if the cache has it.
+    pub fn cached(&self, setup: &Setup) -> Option<RunRecord> {
+        match self.cache?.get(setup) {
+            Entry::Found(record) => Some(*record),
+            Entry::Missing => None,
+            Entry::Corrupted(what) => {
+                (self.progress)(Progress::Warning(&what));
+                None
+            }
+        }
+    }
+
+    /// Gives the result of `setup` to the cache. One that cannot be kept is no failure.
+    pub fn remember(&self, setup: &Setup, record: &RunRecord) {
+        if let Some(Err(error)) = self.cache.map(|cache| cache.put(setup, record)) {
+            (self.progress)(Progress::Warning(&format!("not cached: {error}")));
+        }
+    }
 }
 
 fn describe(label: &Label) -> String {
@@ -136,7 +192,7 @@ mod tests {
                 stop.store(true, Ordering::Relaxed);
             }
         };
-        let control = Control { stop: &stop, progress: &progress };
+        let control = Control { stop: &stop, progress: &progress, cache: None };
         let Err(LabError::Interrupted { finished, total, resume_from }) = run(&plan, Some(&store), control)
         else {
             panic!("the sweep was not interrupted")
@@ -148,8 +204,9 @@ mod tests {
         let progress = |progress: Progress<'_>| match progress {
             Progress::Started { reused: known, .. } => reused.store(known, Ordering::Relaxed),
             Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
+            Progress::Warning(text) => panic!("{text}"),
         };
-        let control = Control { stop: &AtomicBool::new(false), progress: &progress };
+        let control = Control { stop: &AtomicBool::new(false), progress: &progress, cache: None };
         let resumed = run(&plan, Some(&store), control).unwrap();
         assert_eq!(reused.into_inner(), finished);
         assert_eq!(made.into_inner(), total - finished);

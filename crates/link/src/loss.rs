@@ -69,12 +69,19 @@ impl LossProcess {
             Loss::None => false,
             Loss::Bernoulli(ratio) => self.stream.hit(*ratio),
             Loss::GilbertElliott(channel) => {
-                let leaves = if self.in_bad { channel.bad_to_good } else { channel.good_to_bad };
-                self.in_bad ^= self.stream.hit(leaves);
-                self.stream.hit(if self.in_bad { channel.bad } else { channel.good })
+                let channel = *channel;
+                self.takes_in_burst(channel)
             }
             Loss::Scripted(numbers) => numbers.binary_search(&number).is_ok(),
         }
+    }
+
+    /// Out of line: a loss that has no memory costs what it did without this.
+    #[inline(never)]
+    fn takes_in_burst(&mut self, channel: GilbertElliott) -> bool {
+        let leaves = if self.in_bad { channel.bad_to_good } else { channel.good_to_bad };
+        self.in_bad ^= self.stream.hit(leaves);
+        self.stream.hit(if self.in_bad { channel.bad } else { channel.good })
     }
 }
 

@@ -7,7 +7,7 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Format, Mode, Standard};
 use tacit_link::wifi::{
-    AirtimeUse, Bss, BssConfig, Decibels, Delivery, Protection, StationConfig, StationId,
+    AirtimeUse, AmsduLimit, Bss, BssConfig, Decibels, Delivery, Protection, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -518,6 +518,95 @@ proptest::proptest! {
         let mut c = config(standard.0, standard.1);
         c.retry_limit = 100;
         c.protection = Protection::RtsCts { above };
+        c.stations[0].downlink_loss = scripted(data);
+        c.stations[0].link_ack_loss = scripted(acks);
+        let mut h = Harness::new(c);
+        h.send(count);
+        h.run();
+        proptest::prop_assert!(h.all_delivered(count), "{:?} after {}", h.delivered, h.story());
+    }
+}
+
+/// Packets of each MPDU on the air, in order.
+fn msdus(h: &Harness) -> Vec<usize> {
+    let packets = |frame: &AirFrame<Numbered>| match &frame.frame {
+        Frame::Data { rest, .. } => Some(1 + rest.len()),
+        _ => None,
+    };
+    h.frames.iter().filter_map(packets).collect()
+}
+
+#[test]
+fn packets_share_an_mpdu_up_to_the_limit() {
+    let with = |standard, mbps, amsdu, ampdu_mpdus, count| {
+        let mut c = config(standard, mbps);
+        (c.amsdu, c.ampdu_mpdus) = (Some(amsdu), ampdu_mpdus);
+        let mut h = Harness::new(c);
+        h.send(count);
+        h.run();
+        assert!(h.all_delivered(count), "{:?}", h.delivered);
+        (msdus(&h), h)
+    };
+    // Subframes of 14 + 8 + 1500 octets, padded to 1524: two make 3046, five 7618.
+    assert_eq!(with(Standard::N, 150, AmsduLimit::Octets3839, None, 5).0, [2, 2, 1]);
+    assert_eq!(with(Standard::N, 150, AmsduLimit::Octets7935, Some(1), 7).0, [5, 2]);
+    // In an A-MPDU of HT no MPDU is longer than 4095 octets; VHT takes 7991.
+    assert_eq!(with(Standard::N, 150, AmsduLimit::Octets7935, None, 5).0, [2, 2, 1]);
+    assert_eq!(with(Standard::Ac, 390, AmsduLimit::Octets7935, None, 12).0, [5, 5, 2]);
+    // 26 + 3046 + 4 octets, behind a delimiter in VHT.
+    let (_, h) = with(Standard::N, 150, AmsduLimit::Octets3839, None, 2);
+    assert_eq!(h.frames[0].duration, h.frames[0].mode.ppdu_duration(3_076));
+    let (_, h) = with(Standard::Ac, 390, AmsduLimit::Octets3839, None, 2);
+    assert_eq!(h.frames[0].duration, h.frames[0].mode.ppdu_duration(4 + 3_076));
+    // An A-MPDU of 65,535 octets holds 21 such subframes of 3080, and a packet or two where they fit.
+    let (sizes, h) = with(Standard::N, 150, AmsduLimit::Octets3839, None, 100);
+    assert_eq!(sizes[..21], [2; 21]);
+    assert!(h.story().starts_with("D21 B"), "{}", h.story());
+}
+
+#[test]
+fn one_lost_mpdu_loses_all_of_its_packets_and_nothing_else() {
+    let mut c = config(Standard::N, 150);
+    c.amsdu = Some(AmsduLimit::Octets3839);
+    // Of MPDUs with packets 0 and 1, 2 and 3, 4 and 5 the second is lost.
+    c.stations[0].downlink_loss = scripted([1]);
+    let mut h = Harness::new(c);
+    h.send(6);
+    h.run();
+    assert_eq!(h.story(), "D3 B D1 A");
+    assert_eq!(msdus(&h), [2, 2, 2, 2]);
+    assert!(h.all_delivered(6), "{:?}", h.delivered);
+    let counters = h.bss.counters(AP);
+    assert_eq!((counters.delivered_first_try, counters.delivered_after_retry), (4, 2));
+    assert_eq!((counters.data_mpdus, counters.retries), (4, 1));
+}
+
+#[test]
+fn an_mpdu_that_is_given_up_takes_its_packets_along() {
+    let mut c = config(Standard::N, 150);
+    (c.amsdu, c.retry_limit) = (Some(AmsduLimit::Octets3839), 0);
+    c.stations[0].downlink_loss = scripted([1]);
+    let mut h = Harness::new(c);
+    h.send(6);
+    h.run();
+    assert_eq!(h.delivered, [0, 1, 4, 5]);
+    assert_eq!(h.bss.counters(AP).dropped_mpdus, 2);
+}
+
+proptest::proptest! {
+    /// However packets share MPDUs and whatever is lost, each arrives once and in order.
+    #[test]
+    fn every_packet_arrives_once_and_in_order_in_amsdus(
+        data in proptest::collection::btree_set(0_u64..100, 0..40),
+        acks in proptest::collection::btree_set(0_u64..30, 0..10),
+        count in 1_u32..200,
+        ampdu_mpdus in proptest::option::of(1_u32..10),
+        standard in proptest::sample::select(vec![(Standard::N, 150), (Standard::Ac, 390)]),
+        amsdu in proptest::sample::select(vec![AmsduLimit::Octets3839, AmsduLimit::Octets7935]),
+    ) {
+        let mut c = config(standard.0, standard.1);
+        c.retry_limit = 100;
+        (c.amsdu, c.ampdu_mpdus) = (Some(amsdu), ampdu_mpdus);
         c.stations[0].downlink_loss = scripted(data);
         c.stations[0].link_ack_loss = scripted(acks);
         let mut h = Harness::new(c);

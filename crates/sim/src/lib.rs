@@ -34,7 +34,7 @@ pub enum RunError {
     #[error("{0}")]
     Setup(String),
     /// An invariant broke: a defect of this program.
-    #[error("at {at}: {what}; replay with the same scenario and seed {seed}")]
+    #[error("at {at}, seed {seed}: {what}")]
     Invariant {
         /// When.
         at: tacit_proto::units::Instant,

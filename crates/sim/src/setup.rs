@@ -7,7 +7,7 @@ pub use crate::apps::setup::{
 pub use crate::flow::End;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::{AccessCategory, BssConfig};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationId};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
@@ -74,6 +74,15 @@ impl Setup {
             if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
                 return refuse(format!(
                     "basic service set {index} needs an access category, and best effort alone without EDCA"
+                ));
+            }
+            let is_client = |id: &StationId| *id != StationId::AP && id.index() <= set.clients.len();
+            if let Some((a, b)) =
+                set.config.hidden.iter().find(|(a, b)| !is_client(a) || !is_client(b) || a == b)
+            {
+                return refuse(format!(
+                    "basic service set {index} hides {} from {}, which are not two of its clients",
+                    a.0, b.0
                 ));
             }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());

@@ -14,7 +14,8 @@ use tacit_link::queue::{QueueConfig, QueueLimit};
 use tacit_link::random::Stream;
 use tacit_link::wifi::Decibels;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::{AmsduLimit, Protection};
 use tacit_link::wired::Service;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
@@ -153,7 +154,42 @@ fn random_setup(seed: u64) -> Setup {
         }
     }
     add_joins(&mut setup, seed);
+    add_phys(&mut setup, seed);
     setup
+}
+
+/// Half of the worlds speak another standard; RTS, CTS-to-self and A-MSDU in any of them. Draws of its own.
+fn add_phys(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm phys");
+    let config = &mut setup.bss[0].config;
+    if draw.up_to(1) == 0 {
+        config.standard = pick(draw, &[Standard::B, Standard::G, Standard::Ac]);
+        config.variant = phy::Variant {
+            slot: pick(draw, &[SlotTime::Short, SlotTime::Long]),
+            preamble: pick(draw, &[Preamble::Long, Preamble::Short]),
+            basic_rates: pick(draw, &[BasicRates::Ofdm, BasicRates::Dsss]),
+        };
+        // At 1 and 2 Mb/s the queues of these worlds are longer than packets live.
+        let mut modes = Mode::all_of(config.standard, config.variant);
+        modes.retain(|mode| mode.rate() >= BitRate::from_kbps(5_500));
+        for station in &mut config.stations {
+            station.mode = pick(draw, &modes);
+        }
+        // A megabit of small datagrams is more than a client's turns carry there: who shares the queue
+        // would starve.
+        for flow in &mut setup.flows {
+            if let Traffic::Udp { rate: Some(rate), .. } = &mut flow.traffic {
+                *rate = BitRate::from_kbps(100);
+            }
+        }
+    }
+    let above = pick(draw, &[0, 500, 3_000, 20_000]);
+    config.protection = match draw.up_to(5) {
+        0 => Protection::RtsCts { above },
+        1 => Protection::CtsToSelf { above },
+        _ => Protection::None,
+    };
+    config.amsdu = pick(draw, &[None, None, Some(AmsduLimit::Octets3839), Some(AmsduLimit::Octets7935)]);
 }
 
 /// Some stations walk away in the middle of things; most of those come back. Draws of its own, like what

@@ -49,7 +49,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
 fn measure(name: &str) -> Result<Row, Failure> {
     let (prepared, seconds) = prepare(name)?;
     let before = ProcessTime::now();
-    prepared.run()?;
+    prepared.run(tacit_lab::sweep::Control::unattended())?;
     let spent = before.elapsed();
     Ok(Row {
         name: name.to_owned(),

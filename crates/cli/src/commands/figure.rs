@@ -7,7 +7,7 @@ use tacit_lab::figure::{Figure, Options, Outcome, all, find};
 
 use crate::args::FigureArgs;
 use crate::output::{FAILED, Failure, note, print, print_json};
-use crate::progress::watched;
+use crate::progress::{cache, watched};
 
 #[derive(Serialize)]
 struct Entry<'a> {
@@ -27,7 +27,9 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         directory: (!args.no_report).then_some(args.report),
         program: std::env::current_exe().ok(),
     };
-    let outcomes = watched(|control| tacit_lab::figure::run(&figures, &options, control))?;
+    let outcomes = watched(cache(args.no_cache).as_ref(), |control| {
+        tacit_lab::figure::run(&figures, &options, control)
+    })?;
     match outcomes.as_slice() {
         [one] if args.json && !args.all => print_json(one)?,
         several if args.json => print_json(&several)?,

@@ -3,8 +3,11 @@
 mod audit;
 mod bench;
 mod compare;
+mod completions;
 mod doctor;
+mod explain;
 mod figure;
+mod replay;
 mod report;
 mod rohc;
 mod run;
@@ -24,7 +27,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
     match command {
         // The main job, with the defaults its arguments declare.
         None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
-        Some(Command::Compare(args)) => compare::run(args),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Audit(args)) => audit::run(&args),
         Some(Command::Rohc(args)) => rohc::run(args),
         Some(Command::Run(args)) => run::run(args),
@@ -35,5 +38,9 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Theory(args)) => theory::run(&args),
         Some(Command::Scenarios(args)) => scenarios::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Explain(args)) => explain::run(&args),
+        Some(Command::Replay(args)) => replay::run(&args),
+        Some(Command::Completions(args)) => completions::completions(&args),
+        Some(Command::Man(args)) => completions::man(&args),
     }
 }

@@ -6,6 +6,7 @@ use tacit_lab::single::{Options, prepare};
 
 use crate::args::RunArgs;
 use crate::output::{Failure, print, print_json};
+use crate::progress::{cache, quietly};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let prepared = prepare(&Options {
@@ -15,10 +16,11 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         clients: args.clients,
         seed: args.seed,
         wire: args.wire,
+        quick: args.quick,
     })?;
     let single = match &args.pcap {
         Some(path) => prepared.run_captured(path)?,
-        None => prepared.run()?,
+        None => quietly(cache(args.no_cache).as_ref(), |control| prepared.run(control))?,
     };
     if args.json {
         print_json(&single)?;

@@ -40,6 +40,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
             clients: None,
             seed: args.seed,
             wire: false,
+            quick: false,
         },
         args.background,
     )?;

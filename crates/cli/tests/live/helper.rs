@@ -51,7 +51,6 @@ const QUESTION_EVERY: Duration = Duration::from_millis(50);
 /// Tells the round-trip time in microseconds of each answer, copies included.
 #[test]
 #[ignore = "runs inside a hop"]
-#[expect(clippy::disallowed_methods, reason = "a real program on a real machine")]
 fn udp_times() {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect((peer(), 7007)).unwrap();

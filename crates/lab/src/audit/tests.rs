@@ -314,6 +314,7 @@ fn a_simulated_channel_reads_back() {
             sync: false,
             ampdu: None,
             payload: packet[14..].to_vec(),
+            rest: Vec::new(),
         };
         write(i, from, Some(to), Outcome::Errored, frame(false));
         // Its ACK is lost: the receiver gets it twice.

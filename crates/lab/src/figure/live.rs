@@ -54,6 +54,27 @@ struct Measured {
     ack_ratio: f64,
 }
 
+/// The points of live curves as they were measured: `figure`, `version`, `curves`, each with its `name` and
+/// `points`, each with `x` and every column.
+pub(super) fn points_json(id: &str, curves: &Curves) -> Value {
+    let curve = |curve: &Curve| {
+        let point = |(x, values): &(f64, Vec<Option<f64>>)| {
+            let mut point = serde_json::Map::new();
+            point.insert("x".to_owned(), (*x).into());
+            for (column, value) in curves.columns.iter().zip(values) {
+                point.insert(column.clone(), (*value).into());
+            }
+            Value::Object(point)
+        };
+        serde_json::json!({ "name": curve.name, "points": curve.points.iter().map(point).collect::<Vec<_>>() })
+    };
+    serde_json::json!({
+        "figure": id,
+        "version": crate::VERSION,
+        "curves": curves.curves.iter().map(curve).collect::<Vec<_>>(),
+    })
+}
+
 impl Live {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
         let scheme = |name: &str| {
@@ -203,8 +224,11 @@ impl Live {
         let mut scenario = scheme.applied_to(&Scenario::load(&self.scenario, &assignments)?);
         scenario.tcp.ack_policy = scenario.tcp.ack_policy.with_every(segments);
         let setup = scenario.setup(1, 1)?;
-        let outcome = tacit_sim::run(&setup)
-            .map_err(|source| LabError::Run { run: format!("{}, seed 1", scenario.name), source })?;
+        let outcome = tacit_sim::run(&setup).map_err(|source| LabError::Run {
+            run: format!("{}, seed 1", scenario.name),
+            command: scenario.run_command(Some(scheme.name), scenario.clients, 1),
+            source,
+        })?;
         Ok(outcome.goodput_bps() / 1e6)
     }
 }
@@ -255,6 +279,16 @@ fn last_line(octets: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_are_written_with_the_names_of_their_columns() {
+        let curve = Curve { name: "live".into(), points: vec![(150.0, vec![Some(7.5), None])] };
+        let curves = Curves { columns: vec!["gain_percent".into(), "ack_ratio".into()], curves: vec![curve] };
+        let json = points_json("hack/live", &curves);
+        let point = serde_json::json!({ "x": 150.0, "gain_percent": 7.5, "ack_ratio": null });
+        assert_eq!(json["curves"][0]["points"][0], point);
+        assert_eq!((&json["figure"], &json["curves"][0]["name"]), (&"hack/live".into(), &"live".into()));
+    }
 
     #[test]
     fn the_first_and_the_last_second_do_not_count() {

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{PreEscaped, html};
 
 use super::{ClaimOutcome, Outcome, run, value};
-use crate::chart::STYLE;
 use crate::error::LabError;
-use crate::report::PAGE_STYLE;
+use crate::report::page::document;
 use crate::store::write_whole;
 use crate::table::count;
 
@@ -21,24 +20,13 @@ pub(super) fn write(directory: &Path, outcomes: &[Outcome], pictures: &[String])
         count(claims().count() as u64, "claim"),
         count(outcomes.len() as u64, "figure"),
     );
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "The papers' figures" }
-                style { (PreEscaped(STYLE)) (PreEscaped(PAGE_STYLE)) }
-            }
-            body {
-                header {
-                    p.kicker { "tacit figure" }
-                    h1 { "The papers' figures" }
-                    p.lead { (summary) }
-                    p.note { "tacit " (crate::VERSION) }
-                }
-                main {
+    let header = html! {
+        p.kicker { "tacit figure" }
+        h1 { "The papers' figures" }
+        p.lead { (summary) }
+        p.note { "tacit " (crate::VERSION) }
+    };
+    let main = html! {
                     @for (outcome, picture) in outcomes.iter().zip(pictures) {
                         section {
                             h2 { (outcome.title) }
@@ -56,10 +44,8 @@ pub(super) fn write(directory: &Path, outcomes: &[Outcome], pictures: &[String])
                             } }
                         }
                     }
-                }
-            }
-        }
     };
+    let page = document("The papers' figures", &header, &main);
     write_whole(&run::page_path(directory), page.into_string().as_bytes())
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep, resolve_column};
-use super::live::Live;
+use super::live::{self, Live};
 use super::measure::{Curve, Curves, same};
 use super::timeline::Timeline;
 use super::{ClaimOutcome, Outcome, page};
@@ -71,7 +71,17 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
                 from_curves(figure, &drawn)
             }
             Source::Timeline(timeline) => from_timeline(figure, timeline)?,
-            Source::Live(live) => from_curves(figure, &from_live(live, options)?),
+            Source::Live(live) => {
+                let drawn = from_live(live, options)?;
+                if let Some(directory) = &options.directory {
+                    let points = live::points_json(&figure.id, &drawn.curves);
+                    write_whole(
+                        &directory.join(file_name(&figure.id, ".json")),
+                        points.to_string().as_bytes(),
+                    )?;
+                }
+                from_curves(figure, &drawn)
+            }
         };
         let path =
             options.directory.as_deref().map(|directory| directory.join(file_name(&figure.id, ".svg")));

@@ -5,6 +5,7 @@ pub(crate) const PAGE: &str = "\
 body{margin:0 auto;max-width:1240px;padding:2.5rem 1.5rem 4rem;background:var(--ground);color:var(--text);\
 font:16px/1.55 system-ui,-apple-system,'Segoe UI',sans-serif;font-variant-numeric:tabular-nums}\
 h1{font-size:2.1rem;line-height:1.15;margin:.1rem 0 .5rem;letter-spacing:-.015em}\
+article{margin-top:4rem}\
 h2{font-size:1.2rem;margin:0 0 .35rem;letter-spacing:-.005em}\
 p{max-width:46rem;margin:.2rem 0 .8rem}\
 .kicker{color:var(--muted);font-size:.85rem;margin:0}\

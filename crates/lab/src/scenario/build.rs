@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::error_rate::ideal_mode;
 use tacit_link::wifi::phy::{Mode, mpdu_len};
-use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig, StationId};
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{BssSetup, FlowSetup, Setup, WiredSetup};
 
@@ -155,8 +155,10 @@ impl Scenario {
         let config = BssConfig {
             variant: wifi.variant,
             categories: access_categories(flows),
+            hidden: self.hidden_pairs(wifi, clients),
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
+            amsdu: wifi.amsdu,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
             protection: wifi.protection,
@@ -177,6 +179,30 @@ impl Scenario {
                 .collect()
         });
         BssSetup { access_point, clients: stations, config, ack_hold: wifi.ack_filter.hold(), hack }
+    }
+
+    /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little
+    /// power arrives over the distance between them.
+    fn hidden_pairs(&self, wifi: &Wifi, clients: u32) -> Vec<(StationId, StationId)> {
+        let placed = clients.min(self.overrides.len() as u32);
+        let too_far = |a: &ClientOverride, b: &ClientOverride| match (a.position, b.position) {
+            (Some(a), Some(b)) => {
+                let loss_db = wifi.propagation.path_loss_db(a.distance_m(&b));
+                wifi.propagation.tx_power_dbm - loss_db < wifi.carrier_sense_dbm
+            }
+            _ => false,
+        };
+        let mut pairs = Vec::new();
+        for one in 0..placed {
+            for other in one + 1..placed {
+                let (a, b) = (&self.overrides[one as usize], &self.overrides[other as usize]);
+                if a.hidden_from.contains(&other) || b.hidden_from.contains(&one) || too_far(a, b) {
+                    // The access point is station 0.
+                    pairs.push((StationId(one as u16 + 1), StationId(other as u16 + 1)));
+                }
+            }
+        }
+        pairs
     }
 
     pub(super) fn check_start(

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_link::wifi::{AccessCategory, Propagation, Protection};
+use tacit_link::wifi::{AccessCategory, AmsduLimit, Position, Propagation, Protection};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::hack;
@@ -33,6 +33,7 @@ pub use self::signal::Signal;
 pub use self::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
+use crate::compare::quoted;
 use crate::error::{InputError, LabError};
 use crate::input::{Node, Tree, Value, nearest};
 
@@ -54,6 +55,8 @@ pub struct Scenario {
     pub description: String,
     /// The whole of it as TOML, bases and `--set` merged in: what provenance records.
     pub text: String,
+    /// How it was named: name or path, and assignments, as a shell takes them.
+    pub invocation: String,
     /// When and how often.
     pub run: RunPlan,
     /// The wireless hop, if there is one.
@@ -112,10 +115,14 @@ pub struct Wifi {
     pub signal: Option<Signal>,
     /// What distances mean.
     pub propagation: Propagation,
+    /// Clients with positions hear each other from this power on, in dBm.
+    pub carrier_sense_dbm: f64,
     /// Longest data PPDU.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU.
     pub ampdu_mpdus: Option<u32>,
+    /// How many octets of packets share an MPDU.
+    pub amsdu: Option<AmsduLimit>,
     /// Beacon interval.
     pub beacons: Option<Duration>,
     /// What goes before data.
@@ -274,6 +281,10 @@ pub struct ClientOverride {
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
+    /// Where it stands, the access point being at the origin.
+    pub position: Option<Position>,
+    /// Clients that it does not hear and that do not hear it, numbered from 0.
+    pub hidden_from: Vec<u32>,
     /// The access category of its traffic.
     pub access_category: Option<AccessCategory>,
     /// When its flows start.
@@ -300,7 +311,8 @@ impl Scenario {
     /// Where there is none, it cannot be read, or says something that is not allowed.
     pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
         let loaded = load_assigned(name_or_path, assignments)?;
-        Ok(read::scenario(loaded.name, &loaded.source, &loaded.tree)?)
+        let scenario = read::scenario(loaded.name, &loaded.source, &loaded.tree)?;
+        Ok(Self { invocation: invocation(name_or_path, assignments), ..scenario })
     }
 
     /// Parses a scenario from its text; bases are bundled names.
@@ -312,8 +324,59 @@ impl Scenario {
         for assignment in assignments {
             tree.set(assignment)?;
         }
-        Ok(read::scenario(stem(source), source, &tree)?)
+        let scenario = read::scenario(stem(source), source, &tree)?;
+        Ok(Self { invocation: invocation(source, assignments), ..scenario })
     }
+
+    /// The command that makes one run of it.
+    pub fn run_command(&self, scheme: Option<&str>, clients: u32, seed: u64) -> String {
+        let scheme = scheme.map_or(String::new(), |name| format!(" --scheme {name}"));
+        format!("tacit run {}{scheme} --clients {clients} --seed {seed}", self.invocation)
+    }
+
+    /// The same with runs that are short and few, but for what `assignments` say of that: at most 5 s, or 3 s
+    /// more than the latest start, of which the first second is not measured, and 3 seeds.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn load_quick(name_or_path: &str, assignments: &[String]) -> Result<Self, LabError> {
+        let others: Vec<String> =
+            assignments.iter().filter(|said| !said.trim_start().starts_with("run.")).cloned().collect();
+        let mut quick = Self::load(name_or_path, &others)?.quick_assignments(assignments);
+        quick.extend(assignments.iter().cloned());
+        Self::load(name_or_path, &quick)
+    }
+
+    fn quick_assignments(&self, assignments: &[String]) -> Vec<String> {
+        let starts =
+            self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
+        let staggered = self.stagger.saturating_mul(u64::from(MAX_CLIENTS.min(self.most_clients()) - 1));
+        let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered);
+        let duration = (latest + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
+        let measure_from = self.run.measure_from.min(Duration::from_secs(1)).min(duration / 2);
+        let quick = [
+            ("run.duration", format!("{}ns", duration.as_nanos())),
+            ("run.measure-from", format!("{}ns", measure_from.as_nanos())),
+            ("run.seeds", self.run.seeds.min(3).to_string()),
+        ];
+        let said = |key: &str| {
+            assignments.iter().any(|said| said.split_once('=').is_some_and(|(known, _)| known.trim() == key))
+        };
+        quick.into_iter().filter(|(key, _)| !said(key)).map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    fn most_clients(&self) -> u32 {
+        self.compare.clients.iter().copied().max().unwrap_or(1).max(self.clients)
+    }
+}
+
+/// Name or path and assignments as a shell takes them.
+fn invocation(name_or_path: &str, assignments: &[String]) -> String {
+    let mut words = quoted(name_or_path);
+    for assignment in assignments {
+        words.push_str(&format!(" --set {}", quoted(assignment)));
+    }
+    words
 }
 
 struct Loaded {

@@ -88,31 +88,41 @@ fn plain(markdown: &str) -> String {
     text.replace(['`', '*'], "")
 }
 
-/// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. What `[[client]]` and `[[flow]]` do
-/// not describe themselves is as in the table they differ from; a table in place of a value has one for all
-/// such, or the value's.
+/// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. What `[[flow]]` and `[[hop]]` do not
+/// describe themselves is as in the tables they differ from; `down` and `up` of a link have its keys; any other
+/// table in place of a value has a table of its own, or is described by the value.
 pub(super) fn find(path: &str) -> Option<&'static Row> {
     let parts: Vec<&str> = path.split('.').collect();
     let (table, key) = match parts[..] {
         [key] => ("", key),
-        [table, key] => (table.split('[').next().unwrap_or(table), key),
-        [_, queue, key] if queue.ends_with("queue") => (QUEUE_TABLE, key),
-        [table, key, _] => (table.split('[').next().unwrap_or(table), key),
-        _ => return None,
+        [_, queue, key] if queue.ends_with("-queue") => (QUEUE_TABLE, key),
+        [table, "down" | "up", key, ..] | [table, key, ..] => (table.split('[').next().unwrap_or(table), key),
+        [] => return None,
+    };
+    let others: &[&str] = match table {
+        "flow" => &["traffic"],
+        "hop" => &["wired", "cellular"],
+        _ => &[],
     };
     let in_table = |table: &str| {
         let row = |row: &&Row| row.table == table && row.keys.iter().any(|known| known == key);
         rows().iter().find(row)
     };
-    in_table(table).or_else(|| match table {
-        "flow" => in_table("traffic"),
-        _ => None,
-    })
+    std::iter::once(table).chain(others.iter().copied()).find_map(in_table)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_key_is_described_twice() {
+        let mut keys: Vec<(&str, &str)> =
+            rows().iter().flat_map(|row| row.keys.iter().map(|key| (&*row.table, &**key))).collect();
+        keys.sort_unstable();
+        let twice: Vec<_> = keys.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert_eq!(twice, [] as [&[(&str, &str)]; 0]);
+    }
 
     #[test]
     fn tables_are_read_as_they_are_written() {

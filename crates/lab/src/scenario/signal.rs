@@ -1,10 +1,10 @@
 //! How strong a client's signal is: keys of `[wifi]` and `[[client]]`.
 
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{Decibels, PathLoss, Propagation};
+use tacit_link::wifi::{Decibels, PathLoss, Position, Propagation};
 
 use crate::error::InputError;
-use crate::input::{Section, decibels, level_dbm, metres, number, one_of, within};
+use crate::input::{Mismatch, Node, Section, Value, decibels, level_dbm, metres, number, one_of, within};
 
 /// The exponents of measured places lie well within, tunnels and factories included.
 const EXPONENTS: std::ops::RangeInclusive<f64> = 1.0..=8.0;
@@ -73,4 +73,21 @@ pub(super) fn propagation(section: &Section<'_>, standard: Standard) -> Result<P
 
 fn only_with_log_distance(section: &Section<'_>, key: &str) -> InputError {
     section.error(key, "free space has none").allowed("only with path-loss = \"log-distance\"")
+}
+
+/// A place, the access point being at the origin: metres to the east and to the north.
+pub(super) fn position(value: &Value) -> Result<Position, Mismatch> {
+    let wrong = || Mismatch::new(format!("{value} is no place"), "[\"3 m\", \"-4 m\"], up to 100 km away");
+    let Value::List(items) = value else { return Err(wrong()) };
+    let [x, y] = items.as_slice() else { return Err(wrong()) };
+    let coordinate = |item: &Node| match &item.value {
+        Value::Text(text) if text.trim().starts_with('-') => {
+            metres(&Value::Text(text.trim()[1..].to_owned())).map(|x| -x)
+        }
+        other => metres(other),
+    };
+    let position =
+        Position { x_m: coordinate(x).map_err(|_| wrong())?, y_m: coordinate(y).map_err(|_| wrong())? };
+    let distance_m = position.distance_m(&Position::default());
+    if DISTANCES_M.contains(&distance_m) { Ok(position) } else { Err(wrong()) }
 }

@@ -38,6 +38,8 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"none\"\nrts-threshold = \"500 B\"\n",
         &[],
     ),
+    ("A-MSDU of another length", "base = \"wlan-11n-150\"\n[wifi]\namsdu = \"4 kB\"\n", &[]),
+    ("A-MSDU of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\namsdu = \"3839 B\"\n", &[]),
     ("ACK rate of 802.11b", "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\nack-rate = \"6Mbps\"\n", &[]),
     ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),
     ("rate missing", "[wifi]\nstandard = \"802.11a\"\n", &[]),
@@ -66,6 +68,8 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("no such category", "base = \"wlan-11n-150\"\n[traffic]\naccess-category = \"voice\"\n", &[]),
     ("a category without EDCA", "base = \"wlan-11a-54\"\n[traffic]\naccess-category = \"vo\"\n", &[]),
     ("half a channel", "base = \"wlan-11n-150\"\n[wifi]\nlink-ack-error = { good = \"1 %\" }\n", &[]),
+    ("hidden from itself", "base = \"wlan-11n-150\"\n[[client]]\nhidden-from = [1]\n", &[]),
+    ("no place", "base = \"wlan-11n-150\"\n[[client]]\nposition = [\"3 m\"]\n", &[]),
     ("packet too large for Wi-Fi", "base = \"wlan-11n-150\"\n[tcp]\nmtu = \"9000 B\"\n", &[]),
     ("too small for IPv6", "[tcp]\nip = \"v6\"\nmtu = \"1000 B\"\n", &[]),
     ("client without Wi-Fi", "[[client]]\nrate = \"54Mbps\"\n", &[]),
@@ -148,7 +152,7 @@ fn the_recorded_text_gives_the_same_scenario() {
     for name in library::names() {
         let scenario = Scenario::load(name, &["clients.count=3".to_owned()]).unwrap();
         let again = Scenario::parse(&format!("{name}.toml"), &scenario.text, &[]).unwrap();
-        assert_eq!(again, scenario);
+        assert_eq!(Scenario { invocation: scenario.invocation.clone(), ..again }, scenario);
     }
 }
 
@@ -224,4 +228,19 @@ fn queues_have_a_limit_or_a_discipline() {
             flows
         })
     );
+}
+
+#[test]
+fn who_is_hidden_follows_from_names_or_places() {
+    let hidden = |clients: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n{clients}");
+        let setup = Scenario::parse("my.toml", &text, &[]).unwrap().setup(3, 1).unwrap();
+        setup.bss[0].config.hidden.iter().map(|(a, b)| (a.0, b.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(hidden(""), []);
+    let named = "[[client]]\nhidden-from = [3]\n[[client]]\n[[client]]\nhidden-from = [2, 1]\n";
+    assert_eq!(hidden(named), [(1, 3), (2, 3)]);
+    // 16 dBm, exponent 3 from 1 m: -82 dBm are left after 51.8 m.
+    let at = |x: &str| format!("[[client]]\nposition = [\"{x}\", \"0 m\"]\n");
+    assert_eq!(hidden(&(at("-25 m") + &at("26 m") + &at("28 m"))), [(1, 3)]);
 }

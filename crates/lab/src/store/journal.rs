@@ -66,11 +66,14 @@ mod tests {
         RunRecord {
             id: id.into(),
             label,
+            scenario_text: String::new(),
             digest: String::new(),
             measured_s: 0.1 + 0.2,
             metrics: vec![Some(1.0 / 3.0); metric::ALL.len()],
             flows: Vec::new(),
             applications: Vec::new(),
+            hops: Vec::new(),
+            stations: Vec::new(),
             series: Vec::new(),
         }
     }

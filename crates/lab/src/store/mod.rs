@@ -4,6 +4,8 @@
 //! runs.parquet     one row per run: label, digest, every metric
 //! flows.parquet    one row per flow of each run
 //! applications.parquet  one row per program that feeds flows of a run
+//! hops.parquet     one row per direction of each hop of each run
+//! stations.parquet one row per station of each run
 //! series.parquet   one row per sample of each flow
 //! runs.jsonl       only while a sweep is unfinished: finished runs, one per line
 //! ```
@@ -12,10 +14,12 @@
 //! appended to as runs finish; a line cut short by a crash is ignored. When the last run is in, the
 //! Parquet files are written and the journal goes.
 
+mod flat;
 mod journal;
 mod sheet;
 mod tables;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,11 +29,16 @@ use tacit_sim::capture::AtomicFile;
 pub use journal::Journal;
 
 use crate::error::LabError;
+use crate::hop_record::HopRecord;
 use crate::record::RunRecord;
+use crate::station::StationRecord;
 
-const RUNS: &str = "runs.parquet";
+/// The file of runs.
+pub(crate) const RUNS: &str = "runs.parquet";
 const FLOWS: &str = "flows.parquet";
 const APPLICATIONS: &str = "applications.parquet";
+const HOPS: &str = "hops.parquet";
+const STATIONS: &str = "stations.parquet";
 const SERIES: &str = "series.parquet";
 const JOURNAL: &str = "runs.jsonl";
 
@@ -139,6 +148,8 @@ impl Store {
         tables::runs(records).write(&self.path(RUNS), provenance)?;
         tables::flows(records).write(&self.path(FLOWS), provenance)?;
         tables::applications(records).write(&self.path(APPLICATIONS), provenance)?;
+        flat::sheet::<HopRecord>(records).write(&self.path(HOPS), provenance)?;
+        flat::sheet::<StationRecord>(records).write(&self.path(STATIONS), provenance)?;
         tables::series(records).write(&self.path(SERIES), provenance)?;
         remove_if_there(&self.path(JOURNAL))
     }
@@ -152,9 +163,20 @@ impl Store {
         let (_, flows) = sheet::Sheet::read(&self.path(FLOWS))?;
         let (_, applications) = sheet::Sheet::read(&self.path(APPLICATIONS))?;
         let (_, series) = sheet::Sheet::read(&self.path(SERIES))?;
-        let records = tables::records(&runs, &flows, &applications, &series)
+        let mut records = tables::records(&runs, &flows, &applications, &series)
             .map_err(LabError::store(&self.path(RUNS)))?;
+        let mut hops = self.parts::<HopRecord>(HOPS)?;
+        let mut stations = self.parts::<StationRecord>(STATIONS)?;
+        for record in &mut records {
+            record.hops = hops.remove(&record.id).unwrap_or_default();
+            record.stations = stations.remove(&record.id).unwrap_or_default();
+        }
         Ok((provenance, records))
+    }
+
+    fn parts<P: flat::Part>(&self, name: &str) -> Result<BTreeMap<String, Vec<P>>, LabError> {
+        let (_, sheet) = sheet::Sheet::read(&self.path(name))?;
+        flat::read(&sheet).map_err(LabError::store(&self.path(name)))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -220,7 +242,7 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort_unstable();
-        assert_eq!(names, [APPLICATIONS, FLOWS, RUNS, SERIES]);
+        assert_eq!(names, [APPLICATIONS, FLOWS, HOPS, RUNS, SERIES, STATIONS]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(super) fn runs(records: &[RunRecord]) -> Sheet {
     sheet.number("x", labels().map(|label| label.x));
     sheet.number("best_of", labels().map(|label| label.best_of));
     sheet.integer("seed", labels().map(|label| Some(label.seed)));
+    sheet.text("scenario_text", records.iter().map(|record| record.scenario_text.as_str()));
     sheet.text("digest", records.iter().map(|record| record.digest.as_str()));
     sheet.number("measured_s", records.iter().map(|record| Some(record.measured_s)));
     for (index, metric) in metric::ALL.iter().enumerate() {
@@ -127,6 +128,7 @@ pub(super) fn records(
         (cells("run")?, cells("scenario")?, cells("scheme")?, cells("digest")?);
     let (clients, x, best_of) = (cells("clients")?, cells("x")?, cells("best_of")?);
     let (seed, measured) = (cells("seed")?, cells("measured_s")?);
+    let scenario_text = cells("scenario_text")?;
     let metrics = metric::ALL.iter().map(|metric| cells(metric.name)).collect::<Result<Vec<_>, _>>()?;
     let record = |row| RunRecord {
         id: id.text(row).to_owned(),
@@ -138,11 +140,14 @@ pub(super) fn records(
             best_of: best_of.number(row),
             seed: seed.integer(row).unwrap_or_default(),
         },
+        scenario_text: scenario_text.text(row).to_owned(),
         digest: digest.text(row).to_owned(),
         measured_s: measured.number(row).unwrap_or_default(),
         metrics: metrics.iter().map(|metric| metric.number(row)).collect(),
         flows: flows_of.get(id.text(row)).cloned().unwrap_or_default(),
         applications: applications_of.get(id.text(row)).cloned().unwrap_or_default(),
+        hops: Vec::new(),
+        stations: Vec::new(),
         series: samples_of.get(id.text(row)).cloned().unwrap_or_default(),
     };
     Ok((0..id.len()).map(record).collect())
@@ -224,15 +229,15 @@ fn read_samples(sheet: &Sheet) -> Result<Vec<SampleRecord>, String> {
 }
 
 /// A column by name; cells of another type than asked for read as absent.
-struct Cells<'a>(&'a Column);
+pub(super) struct Cells<'a>(&'a Column);
 
 impl<'a> Cells<'a> {
-    fn new(sheet: &'a Sheet, name: &str) -> Result<Self, String> {
+    pub fn new(sheet: &'a Sheet, name: &str) -> Result<Self, String> {
         let column = sheet.columns.iter().find(|(column, _)| column == name);
         column.map(|(_, column)| Self(column)).ok_or_else(|| format!("there is no column {name:?}"))
     }
 
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         match self.0 {
             Column::Text(values) => values.len(),
             Column::Integer(values) => values.len(),
@@ -240,7 +245,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    fn text(&self, row: usize) -> &'a str {
+    pub fn text(&self, row: usize) -> &'a str {
         match self.0 {
             Column::Text(values) => values.get(row).map_or("", String::as_str),
             _ => "",

@@ -219,6 +219,7 @@ impl<P: Payload> CoDel<P> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn push(&mut self, now: Instant, payload: P) -> bool {
         if !self.has_room(payload.len()) {
             return false;
@@ -229,11 +230,13 @@ impl<P: Payload> CoDel<P> {
         true
     }
 
+    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.payload.len());
         self.limit.admits(self.len(), self.fifo.bytes() + next, len)
     }
 
+    #[inline(never)]
     pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
         if self.next.is_none() {
             self.next = self.control.dequeue(&self.config, self.largest, &mut self.fifo, now, dropped);
@@ -241,6 +244,7 @@ impl<P: Payload> CoDel<P> {
         self.next.as_ref()
     }
 
+    #[inline(never)]
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         self.next.take()
     }

@@ -63,6 +63,7 @@ impl<P: Payload> FqCoDel<P> {
     }
 
     /// Never refuses: what does not fit makes the longest flow lose its oldest packets.
+    #[inline(never)]
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
         let fits = self.has_room(len);
@@ -86,6 +87,7 @@ impl<P: Payload> FqCoDel<P> {
         true
     }
 
+    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.packets, self.bytes, len)
     }
@@ -119,6 +121,7 @@ impl<P: Payload> FqCoDel<P> {
         true
     }
 
+    #[inline(never)]
     pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
         if self.next.is_none() {
             self.next = self.dequeue(now, dropped);
@@ -160,6 +163,7 @@ impl<P: Payload> FqCoDel<P> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         let queued = self.next.take()?;
         self.packets -= 1;

@@ -110,7 +110,8 @@ impl From<QueueLimit> for QueueConfig {
     }
 }
 
-/// A queue at work.
+/// A queue at work. The disciplines besides drop-tail stay out of line, so that drop-tail costs what it did
+/// when there was no other.
 ///
 /// Every packet it took leaves it once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
 /// of [`Queue::push`] and [`Queue::front`].

@@ -64,6 +64,8 @@ pub enum Frame<P> {
         ampdu: Option<AmpduPosition>,
         /// The IP packet.
         payload: P,
+        /// The others, where the MPDU carries an A-MSDU.
+        rest: Vec<P>,
     },
     /// ACK.
     Ack {

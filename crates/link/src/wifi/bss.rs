@@ -20,6 +20,7 @@ use super::mac::ack_hook::AckHook;
 use super::mac::aggregation::AggregationLimits;
 use super::mac::block_ack::{BlockAckRecipient, Recipient, WINDOW};
 use super::mac::exchange::{Exchange, Phase};
+use super::mac::hidden::Hearing;
 use super::mac::noise::Noise;
 use super::mac::originator::Originator;
 use super::mac::protection::Handshake;
@@ -63,6 +64,9 @@ pub struct Bss<P> {
     /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
     /// capacity.
     pub(super) yielding: Vec<StationId>,
+    /// The channel as each station hears it, where some do not hear others; `phase`, `idle` and `active` are
+    /// not used then.
+    pub(super) hearing: Option<Box<Hearing>>,
     /// The exchanges that collided; kept for its capacity.
     pub(super) colliding: Vec<Exchange>,
     pub(super) delivered: VecDeque<Delivery<P>>,
@@ -117,6 +121,7 @@ impl<P: Payload> Bss<P> {
             reorder_check: None,
             winners: Vec::new(),
             yielding: Vec::new(),
+            hearing: Hearing::new(&config, phy),
             colliding: Vec::new(),
             delivered: VecDeque::new(),
             drained: Vec::new(),
@@ -177,11 +182,11 @@ impl<P: Payload> Bss<P> {
     /// # Panics
     /// When two clients are named: traffic goes through the access point.
     pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
-        let is_access_point = |id| self.station(id) == StationId::AP;
-        assert!(is_access_point(from) != is_access_point(to), "traffic goes through the access point");
         let config = &self.config;
-        let filter = if is_access_point(from) { config.ap_ack_filter } else { config.station_ack_filter };
+        let from_access_point = self.station(from) == StationId::AP;
+        let filter = if from_access_point { config.ap_ack_filter } else { config.station_ack_filter };
         let station = &mut self.stations[from.index()];
+        assert!(station.reaches(to), "traffic goes through the access point");
         let had_traffic = station.has_traffic();
         let peer = station.peer_index(to);
         if !station.enqueue(now, peer, filter, payload) {
@@ -217,6 +222,10 @@ impl<P: Payload> Bss<P> {
 
     /// When the channel changes next.
     pub fn poll_timeout(&self) -> Option<Instant> {
+        if let Some(hearing) = &self.hearing {
+            let beacon = self.next_beacon.filter(|_| hearing.next.is_none());
+            return earliest(earliest(hearing.next, beacon), self.reorder_check);
+        }
         let channel = match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at()),
             Phase::Protection { until, .. } => Some(*until),
@@ -400,6 +409,10 @@ impl<P: Payload> Bss<P> {
             self.give_up_gaps(at);
             return;
         }
+        if self.hearing.is_some() {
+            self.hidden_step(at);
+            return;
+        }
         match self.phase {
             Phase::Idle => {
                 // A beacon goes first: it waits only PIFS and has no backoff.
@@ -446,6 +459,10 @@ impl<P: Payload> Bss<P> {
 
     /// A station without traffic got some.
     fn start_contending(&mut self, now: Instant, id: StationId) {
+        if self.hearing.is_some() {
+            self.hidden_start_contending(now, id);
+            return;
+        }
         let busy = !matches!(self.phase, Phase::Idle);
         if !busy {
             // What was idle so far becomes acquisition from here on.
@@ -583,7 +600,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// The wait is over: those who have the channel now are charged for it.
-    fn charge_wait(&mut self, winners: &[(StationId, Outgoing)]) {
+    pub(super) fn charge_wait(&mut self, winners: &[(StationId, Outgoing)]) {
         if winners.is_empty() {
             return;
         }
@@ -596,6 +613,9 @@ impl<P: Payload> Bss<P> {
 
     /// What idle time is booked as: somebody waits, or nobody does.
     pub(super) fn idle_use(&self) -> AirtimeUse {
+        if let Some(hearing) = &self.hearing {
+            return self.heard_use(hearing, None);
+        }
         if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
@@ -646,7 +666,8 @@ fn build_functions<P: Payload>(
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
         let guard = config.protection.longest(phy, &client.mode, &control);
         let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
-        let limits = AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, txop_limit);
+        let limits =
+            AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.amsdu, txop_limit);
         let recipient = if limits.window > 1 {
             Recipient::Block(BlockAckRecipient::new())
         } else {

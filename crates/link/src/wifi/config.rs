@@ -2,6 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::air::StationId;
 use super::category::AccessCategory;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
@@ -68,6 +69,25 @@ pub enum Protection {
     },
 }
 
+/// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AmsduLimit {
+    /// 3839 octets.
+    Octets3839,
+    /// 7935 octets; within an A-MPDU of 802.11n an MPDU ends at 4095.
+    Octets7935,
+}
+
+impl AmsduLimit {
+    /// In octets.
+    pub const fn octets(self) -> u32 {
+        match self {
+            Self::Octets3839 => 3_839,
+            Self::Octets7935 => 7_935,
+        }
+    }
+}
+
 /// A basic service set: an access point, its clients and the rules they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssConfig {
@@ -80,10 +100,15 @@ pub struct BssConfig {
     /// The access categories in use, each station having all of them; at least one, and best effort alone
     /// where the standard has no EDCA.
     pub categories: Vec<AccessCategory>,
+    /// Pairs of clients that do not hear each other; everybody hears the access point.
+    pub hidden: Vec<(StationId, StationId)>,
     /// Longest data PPDU; `None` leaves the limits of the standard.
     pub txop_limit: Option<Duration>,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
     pub ampdu_mpdus: Option<u32>,
+    /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
+    /// packet each.
+    pub amsdu: Option<AmsduLimit>,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
@@ -119,8 +144,10 @@ impl BssConfig {
             variant: Variant::of(standard),
             stations,
             categories: vec![AccessCategory::BestEffort],
+            hidden: Vec::new(),
             txop_limit: None,
             ampdu_mpdus: None,
+            amsdu: None,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),
             retry_limit: 7,

@@ -38,13 +38,13 @@ counters! {
     data_ppdus: u64,
     /// MPDUs in them.
     data_mpdus: u64,
-    /// MPDUs delivered on their first transmission.
+    /// Packets delivered on the first transmission of their MPDU.
     delivered_first_try: u64,
-    /// MPDUs delivered after one retransmission or more.
+    /// Packets delivered after one retransmission or more.
     delivered_after_retry: u64,
     /// MPDU transmissions that were retransmissions.
     retries: u64,
-    /// MPDUs given up: retry limit or lifetime.
+    /// Packets given up: retry limit or lifetime.
     dropped_mpdus: u64,
     /// Packets the queue refused.
     dropped_by_queue: u64,

@@ -21,6 +21,8 @@ const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
 const MORE_DATA: u8 = 0x20;
 
+/// The bit of the QoS control field's first octet that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
+const AMSDU_PRESENT: u8 = 0x80;
 /// BA and BAR control: compressed bitmap.
 const COMPRESSED: u16 = 0x0004;
 /// Where the TID stands in it.
@@ -90,7 +92,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
 }
 
 fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
-    let Frame::Data { sequence, retry, more_data, payload, .. } = &air.frame else { return };
+    let Frame::Data { sequence, retry, more_data, payload, rest, .. } = &air.frame else { return };
     let is_qos = air.mode.format.aggregates();
     let mut flags = match (air.transmitter, air.receiver) {
         (StationId::AP, _) => FROM_DS,
@@ -111,10 +113,30 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     out.extend(mac_address(StationId::AP));
     out.extend((sequence << 4).to_le_bytes());
     if is_qos {
-        // The TID, no A-MSDU, and ack policy 0: a normal ACK, or an implicit Block Ack Request within an
-        // A-MPDU.
-        out.extend([air.category.tid(), 0]);
+        // The TID, and ack policy 0: a normal ACK, or an implicit Block Ack Request within an A-MPDU.
+        let amsdu = if rest.is_empty() { 0 } else { AMSDU_PRESENT };
+        out.extend([air.category.tid() | amsdu, 0]);
     }
+    if rest.is_empty() {
+        msdu(out, payload);
+        return;
+    }
+    let addresses = [air.receiver.map_or(BROADCAST, mac_address), mac_address(air.transmitter)];
+    let body = out.len();
+    for payload in std::iter::once(payload).chain(rest) {
+        // Each subframe but the last is padded to 4.
+        out.resize(body + (out.len() - body).next_multiple_of(4), 0);
+        out.extend(addresses.as_flattened());
+        let length = out.len();
+        out.extend([0; 2]);
+        msdu(out, payload);
+        let octets = (out.len() - length - 2) as u16;
+        out[length..length + 2].copy_from_slice(&octets.to_be_bytes());
+    }
+}
+
+/// LLC/SNAP and the packet.
+fn msdu<P: FrameBytes>(out: &mut Vec<u8>, payload: &P) {
     out.extend(LLC_SNAP);
     let ether_type = out.len();
     out.extend(0x0800u16.to_be_bytes());

@@ -34,7 +34,17 @@ fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Frame<Vec<u8>>
         sync: false,
         ampdu,
         payload: ip_packet(v6),
+        rest: Vec::new(),
     }
+}
+
+/// An A-MSDU of three packets, the second of IPv6.
+fn amsdu(sequence: u16, ampdu: Option<AmpduPosition>) -> Frame<Vec<u8>> {
+    let mut frame = data(sequence, ampdu, false);
+    if let Frame::Data { rest, .. } = &mut frame {
+        rest.extend([ip_packet(true), ip_packet(false)]);
+    }
+    frame
 }
 
 /// Every kind of frame, both directions, both standards, and one of each ill fate.
@@ -66,6 +76,9 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (ac(3_466_700), up, Outcome::Received, data(12, alone, false)),
         (ac(6_500), up, Outcome::Errored, data(13, alone, false)),
         (ac(200_000), up, Outcome::Received, data(14, alone, false)),
+        (ac(433_300), down, Outcome::Received, amsdu(20, alone)),
+        (n, down, Outcome::Received, amsdu(21, in_ampdu(false))),
+        (n, down, Outcome::Received, data(22, in_ampdu(true), false)),
         (b(Preamble::Short), down, Outcome::Received, data(15, None, false)),
         (b(Preamble::Long), up, Outcome::Received, Frame::Ack { appended: Vec::new() }),
         (g, down, Outcome::Received, data(16, None, true)),
@@ -215,13 +228,16 @@ fn tshark_finds_nothing_wrong() {
     for (row, frame) in rows.iter().zip(every_kind()) {
         let good = frame.outcome == Outcome::Received;
         assert_eq!(row[2] == "1" || row[2] == "Good", good, "{row:?}");
-        if matches!(frame.frame, Frame::Data { .. }) && good {
-            assert_eq!(row[3], "100", "{row:?}");
+        if let Frame::Data { rest, .. } = &frame.frame
+            && good
+        {
+            let lengths = vec!["100"; 1 + rest.len()].join(",");
+            assert_eq!(row[3], lengths, "{row:?}");
         }
     }
     assert!(rows[1][0].ends_with("5.001000123"), "{:?}", rows[1]);
     let ampdu = with(&["-Y", "radiotap.ampdu.reference == 5 && radiotap.mcs.index == 7"]).unwrap();
-    assert_eq!(ampdu.lines().count(), 3);
+    assert_eq!(ampdu.lines().count(), 3 + 2);
     // Radiotap's bandwidth 4 is 80 MHz, 11 is 160, 1 is 40.
     for (vht, frames) in [
         (
@@ -233,7 +249,8 @@ fn tshark_finds_nothing_wrong() {
         ("radiotap.vht.bw == 1 && wlan_radio.phy == 8 && wlan_radio.data_rate == 200", 1),
         ("radiotap.channel.flags.cck == 1 && radiotap.datarate == 11 && radiotap.flags.preamble == 1", 1),
         ("radiotap.channel.freq == 2437 && radiotap.datarate == 54 && wlan_radio.phy == 6", 1),
-        ("wlan.duration == 48", 14 + 2),
+        ("wlan.duration == 48", 14 + 2 + 3),
+        ("wlan.qos.amsdupresent == 1 && wlan_aggregate.a_mdsu.length == 148", 2),
         ("wlan.fc.type_subtype == 0x1b && wlan.ta == 02:00:00:00:01:02", 1),
         ("wlan.fc.type_subtype == 0x1c && wlan.ra == 02:00:00:00:01:02", 1),
     ] {

@@ -75,6 +75,8 @@ pub struct World<'o, P = Packet> {
     bss_hosts: Vec<Vec<HostId>>,
     /// First component of the channels; pipes come before.
     bss_component: u32,
+    /// A channel has several access categories.
+    has_categories: bool,
     hack: Vec<HackStations<P>>,
     /// First component of the drivers of each channel.
     driver_components: Vec<u32>,
@@ -146,6 +148,7 @@ impl<'o, P: Carried> World<'o, P> {
             timers: Vec::new(),
             topology,
             bss_component: pipes.len() as u32,
+            has_categories: bss.iter().any(|channel| channel.categories().len() > 1),
             pipes,
             pipe_ends,
             bss,
@@ -449,7 +452,7 @@ impl<'o, P: Carried> World<'o, P> {
     #[inline]
     fn send(&mut self, host: HostId, packet: P) {
         match self.topology.next_hop(host, packet.destination()) {
-            Some(port @ Port::Wifi { bss, .. }) if self.bss[bss as usize].categories().len() > 1 => {
+            Some(port) if self.has_categories => {
                 let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
                 let category = flow.map_or_else(AccessCategory::default, |flow| flow.access_category);
                 self.offer(in_category(port, &self.bss, category), packet);

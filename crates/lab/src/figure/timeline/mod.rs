@@ -84,8 +84,11 @@ impl Timeline {
         let scenario = self.scheme.applied_to(&Scenario::load(&self.scenario, &self.assignments)?);
         let setup = scenario.setup(self.clients, u64::from(self.seed))?;
         let mut story = Story::default();
-        let outcome = run_observed(&setup, &mut story)
-            .map_err(|source| LabError::Run { run: format!("figure {id}, seed {}", self.seed), source })?;
+        let outcome = run_observed(&setup, &mut story).map_err(|source| LabError::Run {
+            run: format!("figure {id}, seed {}", self.seed),
+            command: format!("tacit figure {id}"),
+            source,
+        })?;
         let found = story.ppdus.iter().position(|ppdu| self.at.matches(ppdu));
         let at = found.ok_or_else(|| {
             let heard = story.ppdus.len();

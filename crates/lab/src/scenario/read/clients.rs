@@ -1,12 +1,14 @@
 //! `[[client]]`.
 
+use tacit_link::wifi::Position;
+
 use super::queue::queue;
 use super::traffic::access_category;
 use super::wifi::{ack_mode, data_mode, mpdu_error};
 use super::{MAX_CLIENTS, span};
 use crate::error::InputError;
-use crate::input::{Section, flag, loss};
-use crate::scenario::{ClientOverride, Wifi, signal};
+use crate::input::{Mismatch, Section, Value, flag, integer, loss};
+use crate::scenario::{ClientOverride, Signal, Wifi, signal};
 
 pub(super) fn client_overrides(
     root: &Section<'_>,
@@ -18,7 +20,7 @@ pub(super) fn client_overrides(
             .error("client", format!("{} clients", sections.len()))
             .allowed(format!("at most {MAX_CLIENTS}")));
     }
-    sections
+    let clients = sections
         .into_iter()
         .map(|section| {
             let mut client = ClientOverride {
@@ -32,6 +34,11 @@ pub(super) fn client_overrides(
                 client.mpdu_error = mpdu_error(&section)?;
                 client.link_ack_error = section.optional("link-ack-error", loss)?;
                 client.signal = signal::signal(&section)?;
+                client.position = section.optional("position", signal::position)?;
+                if let (Some(position), None) = (client.position, client.signal) {
+                    client.signal = Some(Signal::Distance(position.distance_m(&Position::default())));
+                }
+                client.hidden_from = section.or("hidden-from", Vec::new(), client_list)?;
                 client.access_category = access_category(&section, Some(wifi))?;
                 client.hack = section.optional("hack", flag)?;
                 client.leave = section.optional("leave", span)?;
@@ -47,5 +54,26 @@ pub(super) fn client_overrides(
             section.finish()?;
             Ok(client)
         })
-        .collect()
+        .collect::<Result<Vec<_>, InputError>>()?;
+    for (number, client) in clients.iter().enumerate() {
+        if client.hidden_from.contains(&(number as u32)) {
+            return Err(root
+                .error("client", format!("client {} is hidden from itself", number + 1))
+                .allowed("hidden-from with the numbers of other clients"));
+        }
+    }
+    Ok(clients)
+}
+
+/// Numbers of clients, counted from 1 where users write them.
+fn client_list(value: &Value) -> Result<Vec<u32>, Mismatch> {
+    let wrong = || {
+        Mismatch::new(
+            format!("{value} is no list of clients"),
+            format!("numbers from 1 to {MAX_CLIENTS}, such as [2, 3]"),
+        )
+    };
+    let Value::List(items) = value else { return Err(wrong()) };
+    let one = integer(1..=MAX_CLIENTS);
+    items.iter().map(|item| one(&item.value).map(|number| number - 1).map_err(|_| wrong())).collect()
 }

@@ -163,17 +163,24 @@ fn rate_changes(value: &Value) -> Result<Vec<(Instant, Option<BitRate>)>, Mismat
     items.iter().map(one).collect()
 }
 
+/// Filters that queues of wires and mobile links may have.
+const ACK_FILTERS: [(&str, AckFilter); 3] =
+    [("none", AckFilter::Off), ("cake", AckFilter::Cake), ("cake-aggressive", AckFilter::CakeAggressive)];
+
+/// What users call a filter; no link replaces ACKs.
+pub(in crate::scenario) fn ack_filter_name(filter: AckFilter) -> &'static str {
+    ACK_FILTERS.iter().find(|(_, known)| *known == filter).map_or("none", |(name, _)| name)
+}
+
 /// What wired and cellular links have in common.
 fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, InputError> {
     let overflows = [("tail", Overflow::DropTail), ("head", Overflow::DropHead)];
-    let ack_filters =
-        [("none", AckFilter::Off), ("cake", AckFilter::Cake), ("cake-aggressive", AckFilter::CakeAggressive)];
     Ok(PipeConfig {
         service: usual.service.clone(),
         delay: section.or("delay", usual.delay, span)?,
         queue: section.or("queue", usual.queue, queue_limit)?,
         overflow: section.or("drop", usual.overflow, one_of(&overflows))?,
-        ack_filter: section.or("ack-filter", usual.ack_filter, one_of(&ack_filters))?,
+        ack_filter: section.or("ack-filter", usual.ack_filter, one_of(&ACK_FILTERS))?,
         loss: section.or("loss", usual.loss.clone(), loss)?,
         impairments: Impairments {
             jitter: jitter(section, usual.impairments.jitter)?,

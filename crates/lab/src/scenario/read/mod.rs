@@ -2,11 +2,11 @@
 
 mod clients;
 pub(super) mod hack;
-mod hops;
+pub(super) mod hops;
 mod queue;
 pub(super) mod tcp;
 mod traffic;
-mod wifi;
+pub(super) mod wifi;
 
 use tacit_link::QueueLimit;
 use tacit_proto::units::{Bytes, Duration};
@@ -76,6 +76,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         name: root.or("name", name, text)?,
         description: root.or("description", String::new(), text)?,
         text: tree.to_toml(),
+        invocation: String::new(),
         run: run_section(root.section("run")?)?,
         hack: hack_section(root.section("hack")?, wifi.is_some())?,
         hops: chain(&root, wifi.is_some())?,

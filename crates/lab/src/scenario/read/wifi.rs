@@ -2,16 +2,16 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi;
-use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
+use tacit_link::wifi::{AmsduLimit, Protection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
 use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer, loss,
-    one_of, within,
+    MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer,
+    level_dbm, loss, one_of, within,
 };
 use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
 
@@ -23,6 +23,11 @@ const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
     ("driver-replace", WifiAckFilter::DriverReplace),
     ("driver-hold", WifiAckFilter::DriverHold),
 ];
+
+/// What users call a filter.
+pub(in crate::scenario) fn ack_filter_name(filter: WifiAckFilter) -> &'static str {
+    ACK_FILTERS.iter().find(|(_, known)| *known == filter).expect("the table has every filter").0
+}
 
 pub(super) fn data_mode(
     section: &Section<'_>,
@@ -85,6 +90,23 @@ fn choose(
         let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         section.error(key, unknown.what()).allowed(rates)
     })
+}
+
+/// How packets share MPDUs, where the standard aggregates.
+fn amsdu(section: &Section<'_>, standard: Standard) -> Result<Option<AmsduLimit>, InputError> {
+    let limits = [AmsduLimit::Octets3839, AmsduLimit::Octets7935];
+    let octets = |value: &Value| {
+        let bytes = byte_count(value)?;
+        let limit = limits.into_iter().find(|limit| u64::from(limit.octets()) == bytes.0);
+        limit.ok_or_else(|| Mismatch::new(format!("{value} is no limit"), "\"3839 B\", \"7935 B\""))
+    };
+    let amsdu = section.or("amsdu", None, or_none(octets))?;
+    if amsdu.is_some() && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("amsdu", format!("{} does not aggregate", standard.name()))
+            .allowed("802.11n, 802.11ac"));
+    }
+    Ok(amsdu)
 }
 
 /// What is chosen at 2.4 GHz.
@@ -191,6 +213,9 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
     }
 }
 
+/// Least power at which a receiver must notice the preamble of a 20 MHz PPDU (802.11-2020 clause 17.3.10.6).
+const CARRIER_SENSE_DBM: f64 = -82.0;
+
 /// 100 time units of 1024 us.
 const USUAL_BEACONS: Duration = Duration::from_micros(102_400);
 
@@ -213,12 +238,14 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         link_ack_error: section.or("link-ack-error", Loss::None, loss)?,
         signal: signal::signal(&section)?,
         propagation: signal::propagation(&section, standard)?,
+        carrier_sense_dbm: section.or("carrier-sense", CARRIER_SENSE_DBM, within(-120.0..=0.0, level_dbm))?,
         txop_limit: section.or(
             "txop-limit",
             usual.txop_limit,
             or_none(within(Duration::from_micros(100)..=Duration::from_millis(100), duration)),
         )?,
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
+        amsdu: amsdu(&section, standard)?,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
         protection: protection(&section, variant, standard)?,
         short_retry_limit: section.or("short-retry-limit", usual.short_retry_limit, integer(0..=255))?,

@@ -3,7 +3,12 @@
 use tacit_proto::units::{Bytes, Duration};
 
 use super::originator::PpduPlan;
-use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, mpdu_len, subframe_len};
+use crate::payload::Payload;
+use crate::wifi::config::AmsduLimit;
+use crate::wifi::phy::{
+    ACK_LEN, BLOCK_ACK_LEN, FCS_LEN, MPDU_DELIMITER_LEN, Mode, Phy, SingleMpdu, amsdu_subframe_len, mpdu_len,
+    subframe_len,
+};
 
 /// Limits of a data PPDU to one destination, worked out once.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +20,8 @@ pub(crate) struct AggregationLimits {
     mac_header_len: u32,
     /// Octets before the MPDU in a PPDU of one.
     single_overhead: u32,
+    /// Octets of the longest A-MSDU; `None` for one packet per MPDU.
+    max_amsdu: Option<u32>,
 }
 
 impl AggregationLimits {
@@ -25,6 +32,7 @@ impl AggregationLimits {
         mode: &Mode,
         control: &Mode,
         max_mpdus: Option<u32>,
+        amsdu: Option<AmsduLimit>,
         txop_limit: Option<Duration>,
     ) -> Self {
         let mac_header_len = phy.mac_header_len();
@@ -42,6 +50,12 @@ impl AggregationLimits {
             max_mpdus,
             max_octets: octets.min(within),
             mac_header_len,
+            max_amsdu: amsdu.zip(phy.aggregation).map(|(amsdu, limits)| {
+                let within_ampdu = limits.mpdu - mac_header_len - FCS_LEN;
+                let always_ampdu = limits.single == SingleMpdu::Delimited;
+                let alone = max_mpdus == 1 && !always_ampdu;
+                if alone { amsdu.octets() } else { amsdu.octets().min(within_ampdu) }
+            }),
             single_overhead: phy.aggregation.map_or(0, |limits| limits.single.overhead()),
         }
     }
@@ -54,6 +68,40 @@ impl AggregationLimits {
     /// Octets of the MPDU that carries an IP packet of `payload`.
     pub fn mpdu_len(&self, payload: Bytes) -> u32 {
         mpdu_len(self.mac_header_len, payload.0 as u32)
+    }
+
+    /// Whether packets may share an MPDU at all.
+    #[inline]
+    pub const fn joins_packets(&self) -> bool {
+        self.max_amsdu.is_some()
+    }
+
+    /// Lets the packet `next` join the packets `msdus` in the last MPDU of `plan`, whose length is `len`, as
+    /// subframe of an A-MSDU, if it fits.
+    #[inline]
+    pub fn join<'a, P: Payload + 'a>(
+        &self,
+        plan: &mut PpduPlan,
+        len: &mut u32,
+        msdus: impl Iterator<Item = &'a P>,
+        next: &P,
+    ) -> bool {
+        let Some(max_amsdu) = self.max_amsdu else { return false };
+        let subframe = |payload: &P| amsdu_subframe_len(payload.len().0 as u32);
+        let amsdu = msdus.map(|payload| subframe(payload).next_multiple_of(4)).sum::<u32>() + subframe(next);
+        let longer = self.mac_header_len + amsdu + FCS_LEN;
+        let before = plan.padded_octets - subframe_len(*len);
+        let octets = match plan.mpdus {
+            1 => self.single_overhead + longer,
+            _ => before + MPDU_DELIMITER_LEN + longer,
+        };
+        if amsdu > max_amsdu || octets > self.max_octets {
+            return false;
+        }
+        plan.octets = octets;
+        plan.padded_octets = before + subframe_len(longer);
+        *len = longer;
+        true
     }
 
     /// Adds an MPDU of `len` octets to `plan` if it fits. The first one always does: it cannot be
@@ -86,7 +134,8 @@ mod tests {
     fn fill(mbps: u64, max_mpdus: Option<u32>, txop_limit: Option<Duration>) -> PpduPlan {
         let phy = Standard::N.phy();
         let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
-        let limits = AggregationLimits::new(phy, &mode, &phy.control_mode(&mode), max_mpdus, txop_limit);
+        let limits =
+            AggregationLimits::new(phy, &mode, &phy.control_mode(&mode), max_mpdus, None, txop_limit);
         let mut plan = PpduPlan::default();
         while limits.admit(&mut plan, limits.mpdu_len(Bytes(1500))) {}
         plan

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use tacit_proto::units::Instant;
 
+use super::amsdu::Msdus;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 
 /// Frames a Block Ack covers.
@@ -22,17 +23,17 @@ pub(crate) enum Recipient<P> {
     Block(BlockAckRecipient<P>),
 }
 
-impl<P> Recipient<P> {
+impl<P: Clone> Recipient<P> {
     /// Takes in an MPDU received at `now` and passes up what is in order.
     #[inline]
-    pub fn receive(&mut self, now: Instant, sequence: u16, payload: P, pass_up: &mut impl FnMut(P)) {
+    pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
         match self {
             Self::Immediate { last } => {
                 if last.replace(sequence) != Some(sequence) {
-                    pass_up(payload);
+                    msdus.copy_each(pass_up);
                 }
             }
-            Self::Block(recipient) => recipient.receive(now, sequence, payload, pass_up),
+            Self::Block(recipient) => recipient.receive(now, sequence, msdus, pass_up),
         }
     }
 
@@ -56,14 +57,14 @@ pub(crate) struct BlockAckRecipient<P> {
     /// WinStartB: the next number to pass up.
     next: u16,
     /// Slot i holds number `next + i`.
-    buffer: VecDeque<Option<P>>,
+    buffer: VecDeque<Option<Msdus<P>>>,
     /// How many slots are filled.
     held: usize,
     /// Since when the head of the buffer has been missing while later frames wait.
     gap_since: Option<Instant>,
 }
 
-impl<P> BlockAckRecipient<P> {
+impl<P: Clone> BlockAckRecipient<P> {
     pub fn new() -> Self {
         Self {
             scoreboard_start: 0,
@@ -76,13 +77,13 @@ impl<P> BlockAckRecipient<P> {
     }
 
     /// Takes in an MPDU received at `now` and passes up what is in order.
-    pub fn receive(&mut self, now: Instant, sequence: u16, payload: P, pass_up: &mut impl FnMut(P)) {
+    pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
         self.score(sequence);
         let offset = sequence_distance(self.next, sequence);
         if offset == 0 && self.held == 0 {
             // In order and nothing waits: the common case.
             self.next = sequence_add(self.next, 1);
-            pass_up(payload);
+            msdus.copy_each(pass_up);
             return;
         }
         if offset >= SEQUENCE_MODULUS / 2 {
@@ -97,7 +98,7 @@ impl<P> BlockAckRecipient<P> {
         if self.buffer.len() <= slot {
             self.buffer.resize_with(slot + 1, || None);
         }
-        if self.buffer[slot].replace(payload).is_none() {
+        if self.buffer[slot].replace(msdus.clone()).is_none() {
             self.held += 1;
         }
         self.release(now, pass_up);
@@ -157,9 +158,9 @@ impl<P> BlockAckRecipient<P> {
     /// Moves the reorder window to `start`, passing up in order whatever leaves it.
     fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
         for _ in 0..sequence_distance(self.next, start) {
-            if let Some(Some(payload)) = self.buffer.pop_front() {
+            if let Some(Some(msdus)) = self.buffer.pop_front() {
                 self.held -= 1;
-                pass_up(payload);
+                msdus.into_each(&mut *pass_up);
             }
         }
         self.next = start;
@@ -170,11 +171,11 @@ impl<P> BlockAckRecipient<P> {
     fn release(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
         let mut moved = false;
         while let Some(Some(_)) = self.buffer.front() {
-            if let Some(Some(payload)) = self.buffer.pop_front() {
+            if let Some(Some(msdus)) = self.buffer.pop_front() {
                 self.held -= 1;
                 self.next = sequence_add(self.next, 1);
                 moved = true;
-                pass_up(payload);
+                msdus.into_each(&mut *pass_up);
             }
         }
         if self.held == 0 {
@@ -211,7 +212,8 @@ mod tests {
 
         fn receive(&mut self, sequences: impl IntoIterator<Item = u16>) {
             for sequence in sequences {
-                self.recipient.receive(Instant::ZERO, sequence, sequence, &mut |p| self.up.push(p));
+                let msdus = Msdus::new(sequence, Vec::new());
+                self.recipient.receive(Instant::ZERO, sequence, &msdus, &mut |p| self.up.push(p));
             }
         }
 

@@ -17,7 +17,7 @@ use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, subframe_len};
 
 /// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
-const BEACON_LEN: u32 = 110;
+pub(super) const BEACON_LEN: u32 = 110;
 
 /// What the channel is doing.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Exchange {
     /// What starts before this is hidden behind another PPDU.
     clear_from: Instant,
     pub end: Instant,
-    response_at: Instant,
+    pub response_at: Instant,
     response_len: u32,
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
@@ -125,7 +125,7 @@ impl<P: Payload> Bss<P> {
         self.stations[station.index()].airtime.spend(class, what, spent);
     }
 
-    fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
+    pub(super) fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
         let peer = &self.stations[from.index()].peers[outgoing.peer()];
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, response_len) = match outgoing {
@@ -174,17 +174,27 @@ impl<P: Payload> Bss<P> {
 
     /// The PPDU is over: what arrived is passed up and acknowledged.
     pub(crate) fn transmission_ended(&mut self, exchange: &Exchange) {
-        let heard = match exchange.outgoing {
-            Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
-            Outgoing::Data { peer, plan } => self.receive_data(exchange, peer, &plan),
-        };
-        if !heard {
+        if !self.receive(exchange) {
             // The sender times out before the time reserved by the Duration field is over, which
             // bystanders keep.
             self.fail(exchange, exchange.end + self.ack_timeout(exchange));
             self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
             return;
         }
+        let (exchange, lost) = self.answer(exchange);
+        self.phase = Phase::Response { exchange, lost };
+    }
+
+    /// Takes in what arrived. True when any did.
+    pub(super) fn receive(&mut self, exchange: &Exchange) -> bool {
+        match exchange.outgoing {
+            Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
+            Outgoing::Data { peer, plan } => self.receive_data(exchange, peer, &plan),
+        }
+    }
+
+    /// Puts the acknowledgment together; returns the exchange with its length, and whether it is lost.
+    pub(super) fn answer(&mut self, exchange: &Exchange) -> (Exchange, bool) {
         let [from, to] = ends(&mut self.stations, exchange);
         let back = to.peer_index(exchange.from);
         to.counters.link_acks += 1;
@@ -212,7 +222,7 @@ impl<P: Payload> Bss<P> {
         let peer = &mut to.peers[back];
         let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
-        self.phase = Phase::Response { exchange, lost };
+        (exchange, lost)
     }
 
     fn receive_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
@@ -273,7 +283,7 @@ impl<P: Payload> Bss<P> {
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
             }
             if !errored {
-                recipient.receive(exchange.end, mpdu.sequence, mpdu.payload.clone(), &mut pass_up);
+                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
             }
         }
         let gap_ends = recipient.gap_since().map(|since| since + self.config.reorder_timeout);
@@ -287,7 +297,13 @@ impl<P: Payload> Bss<P> {
         let plain_end = at - self.appended_duration(exchange);
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
-        let aifs = self.phy.aifs();
+        self.settle_response(exchange, lost);
+        self.go_idle(at, at + self.phy.aifs());
+    }
+
+    /// What the originator makes of an acknowledgment, or of a lost one.
+    pub(super) fn settle_response(&mut self, exchange: &Exchange, lost: bool) {
+        let at = exchange.response_end;
         let oldest = self.oldest_allowed(at);
         let retry_limit = self.config.retry_limit;
         let [from, to] = ends(&mut self.stations, exchange);
@@ -324,11 +340,10 @@ impl<P: Payload> Bss<P> {
             }
             self.report_settled(exchange);
         }
-        self.go_idle(at, at + aifs);
     }
 
     /// No acknowledgment came; the sender notices at `noticed_at`. Call before [`Bss::go_idle`].
-    fn fail(&mut self, exchange: &Exchange, noticed_at: Instant) {
+    pub(super) fn fail(&mut self, exchange: &Exchange, noticed_at: Instant) {
         let oldest = self.oldest_allowed(noticed_at);
         let retry_limit = self.config.retry_limit;
         let next_idle = self.idle.number + 1;
@@ -374,7 +389,7 @@ impl<P: Payload> Bss<P> {
         Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(self.config.lifetime)
     }
 
-    fn ack_timeout(&self, exchange: &Exchange) -> Duration {
+    pub(super) fn ack_timeout(&self, exchange: &Exchange) -> Duration {
         let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
         self.phy.ack_timeout(&peer.originator.control_mode) + self.config.link_ack_delay
     }
@@ -429,15 +444,21 @@ impl<P: Payload> Bss<P> {
 
     pub(crate) fn start_beacon(&mut self, at: Instant) {
         self.book_idle(self.idle_use(), at);
-        let mode = self.phy.beacon_mode();
-        let until = at + mode.ppdu_duration(BEACON_LEN);
+        let until = at + self.phy.beacon_mode().ppdu_duration(BEACON_LEN);
         for id in &self.active {
             self.stations[id.index()].contention.freeze(&self.idle, at, self.phy);
         }
+        self.charge(StationId::AP, PayloadClass::Data, AirtimeUse::Beacon, until);
+        self.count_beacon(at, until);
+        self.phase = Phase::Beacon { until };
+    }
+
+    /// The next beacon has its turn; this one is heard.
+    pub(super) fn count_beacon(&mut self, at: Instant, until: Instant) {
         if let (Some(target), Some(interval)) = (&mut self.next_beacon, self.config.beacon_interval) {
             *target += interval;
         }
-        self.charge(StationId::AP, PayloadClass::Data, AirtimeUse::Beacon, until);
+        let mode = self.phy.beacon_mode();
         if let Some(air) = &mut self.air {
             air.push_back(AirFrame {
                 at,
@@ -451,7 +472,6 @@ impl<P: Payload> Bss<P> {
                 frame: Frame::Beacon,
             });
         }
-        self.phase = Phase::Beacon { until };
     }
 
     fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
@@ -469,7 +489,7 @@ impl<P: Payload> Bss<P> {
         }
     }
 
-    fn record_collided_data(&mut self, exchange: &Exchange) {
+    pub(super) fn record_collided_data(&mut self, exchange: &Exchange) {
         let Some(air) = &mut self.air else { return };
         let originator = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()].originator;
         match exchange.outgoing {

@@ -3,8 +3,10 @@
 pub(crate) mod access;
 pub(crate) mod ack_hook;
 pub(crate) mod aggregation;
+pub(crate) mod amsdu;
 pub(crate) mod block_ack;
 pub(crate) mod exchange;
+pub(crate) mod hidden;
 pub(crate) mod noise;
 pub(crate) mod originator;
 pub(crate) mod protection;

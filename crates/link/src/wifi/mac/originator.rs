@@ -6,11 +6,13 @@ use std::collections::VecDeque;
 use tacit_proto::units::{Duration, Instant};
 
 use super::aggregation::AggregationLimits;
+use super::amsdu::Msdus;
 use super::block_ack::WINDOW;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
+use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::phy::Mode;
 
 /// Fate of an MPDU in the window.
@@ -29,7 +31,7 @@ pub(crate) enum MpduState {
 /// An MPDU that has a sequence number.
 #[derive(Clone, Debug)]
 pub(crate) struct Mpdu<P> {
-    pub payload: P,
+    pub msdus: Msdus<P>,
     pub sequence: u16,
     /// Octets of the MPDU, FCS included.
     pub len: u32,
@@ -50,6 +52,8 @@ pub(crate) enum Need {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PpduPlan {
     pub mpdus: u32,
+    /// Packets in them.
+    pub msdus: u32,
     /// Octets of the PSDU.
     pub octets: u32,
     /// The same if the last subframe were padded too.
@@ -97,9 +101,11 @@ pub(crate) struct Originator<P> {
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
     settled_acks: VecDeque<(P, bool)>,
+    /// Buffers of A-MSDUs that left the window.
+    spare: Vec<Vec<P>>,
 }
 
-/// What became of MPDUs when an acknowledgment came or was given up on.
+/// What became of the packets of MPDUs when an acknowledgment came or was given up on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settled {
     pub first_try: u32,
@@ -125,6 +131,7 @@ impl<P: Payload> Originator<P> {
             sync_due: false,
             reports_acks: false,
             settled_acks: VecDeque::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -239,27 +246,38 @@ impl<P: Payload> Originator<P> {
                 break;
             }
             let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) else { break };
-            if now.saturating_since(queued.at) > lifetime {
-                plan.expired += 1;
-                if let Some(queued) = self.queue.pop() {
-                    losses.report(queued.payload);
-                }
-                continue;
-            }
+            let too_old = now.saturating_since(queued.at) > lifetime;
             let len = self.limits.mpdu_len(queued.payload.len());
-            if !self.limits.admit(plan, len) {
+            if !too_old && !self.limits.admit(plan, len) {
                 break;
             }
             let Some(queued) = self.queue.pop() else { break };
+            if too_old {
+                plan.expired += 1;
+                losses.report(queued.payload);
+                continue;
+            }
             delay_of(now - queued.at);
-            let mpdu = Mpdu {
-                payload: queued.payload,
+            let buffer = self.spare.pop().unwrap_or_default();
+            let mut mpdu = Mpdu {
+                msdus: Msdus::new(queued.payload, buffer),
                 sequence: self.next_sequence,
                 len,
                 retries: 0,
                 state: MpduState::InFlight,
                 queued_at: queued.at,
             };
+            while self.limits.joins_packets()
+                && let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload))
+            {
+                let in_time = now.saturating_since(queued.at) <= lifetime;
+                if !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
+                    break;
+                }
+                let Some(queued) = self.queue.pop() else { break };
+                delay_of(now - queued.at);
+                mpdu.msdus.push(queued.payload);
+            }
             plan.count(&mpdu);
             self.next_sequence = sequence_add(self.next_sequence, 1);
             self.window.push_back(mpdu);
@@ -357,16 +375,17 @@ impl<P: Payload> Originator<P> {
             if mpdu.state != MpduState::InFlight {
                 continue;
             }
+            let msdus = mpdu.msdus.count();
             mpdu.state = if acked(mpdu.sequence) {
                 if mpdu.retries == 0 {
-                    settled.first_try += 1;
+                    settled.first_try += msdus;
                 } else {
-                    settled.after_retry += 1;
+                    settled.after_retry += msdus;
                 }
-                settled.bytes += mpdu.payload.len().0;
+                settled.bytes += mpdu.msdus.octets();
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
-                settled.dropped += 1;
+                settled.dropped += msdus;
                 MpduState::GivenUp
             } else {
                 mpdu.retries += 1;
@@ -380,17 +399,23 @@ impl<P: Payload> Originator<P> {
         while self.window.front().is_some_and(Mpdu::is_settled) {
             let Some(mpdu) = self.window.pop_front() else { break };
             passed_up &= mpdu.state == MpduState::Delivered;
-            if self.reports_acks && mpdu.payload.class() == PayloadClass::Ack {
-                self.settled_acks.push_back((mpdu.payload, passed_up));
+            let buffer = mpdu.msdus.into_each(|payload| {
+                if self.reports_acks && payload.class() == PayloadClass::Ack {
+                    self.settled_acks.push_back((payload, passed_up));
+                }
+            });
+            if buffer.capacity() > 0 {
+                self.spare.push(buffer);
             }
         }
         debug_assert!(self.window.len() <= usize::from(SEQUENCE_MODULUS / 2));
         settled
     }
 
-    /// MPDUs accepted and not settled, queued ones included.
+    /// Packets accepted and not settled, queued ones included.
     pub fn backlog(&self) -> usize {
-        self.queue.len() + self.window.iter().filter(|mpdu| !mpdu.is_settled()).count()
+        let unsettled = self.window.iter().filter(|mpdu| !mpdu.is_settled());
+        self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
 }
 
@@ -428,13 +453,15 @@ impl<P: Clone> Mpdu<P> {
 
     /// As it is heard on the air.
     pub fn frame(&self, plan: &PpduPlan, ampdu: Option<AmpduPosition>) -> Frame<P> {
+        let (first, rest) = self.msdus.parts();
         Frame::Data {
             sequence: self.sequence,
             retry: self.retries > 0,
             more_data: plan.more_data,
             sync: plan.sync,
             ampdu,
-            payload: self.payload.clone(),
+            payload: first.clone(),
+            rest: rest.to_vec(),
         }
     }
 }
@@ -442,19 +469,31 @@ impl<P: Clone> Mpdu<P> {
 impl PpduPlan {
     /// [`PayloadClass::Ack`] for a PPDU of nothing but pure TCP ACKs.
     pub fn class(&self) -> PayloadClass {
-        if self.tcp_acks == self.mpdus { PayloadClass::Ack } else { PayloadClass::Data }
+        if self.tcp_acks == self.msdus { PayloadClass::Ack } else { PayloadClass::Data }
+    }
+
+    /// What most of its octets are for.
+    pub fn main_use(&self) -> AirtimeUse {
+        if 2 * self.retry_octets > self.mpdu_octets {
+            AirtimeUse::Retransmission
+        } else if self.class() == PayloadClass::Ack {
+            AirtimeUse::TcpAck
+        } else {
+            AirtimeUse::Data
+        }
     }
 
     fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
-        let is_ack = mpdu.payload.class() == PayloadClass::Ack;
-        self.tcp_acks += u32::from(is_ack);
+        let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
+        self.msdus += msdus;
+        self.tcp_acks += acks;
         self.mpdu_octets += mpdu.len;
         if mpdu.retries > 0 {
             self.retries += 1;
             self.retry_octets += mpdu.len;
-        } else if is_ack {
+        } else if acks == msdus {
             self.ack_octets += mpdu.len;
-            self.ack_packet_octets += mpdu.payload.len().0 as u32;
+            self.ack_packet_octets += mpdu.msdus.octets() as u32;
         }
     }
 }

@@ -184,13 +184,19 @@ impl<P: Payload> Bss<P> {
         self.report_settled(exchange);
     }
 
+    /// How long a CTS within `exchange` lasts, and the time to notice it.
+    pub(super) fn cts_duration(&self, exchange: &Exchange) -> Duration {
+        let mode = self.handshake_mode(exchange);
+        mode.ppdu_duration(CTS_LEN) + mode.rx_start_delay()
+    }
+
     fn handshake_mode(&self, exchange: &Exchange) -> Mode {
         let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
         self.protection_mode(&peer.originator.mode, &peer.originator.control_mode)
     }
 
     /// Draws whether a control frame of the handshake is understood.
-    fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
+    pub(super) fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
         let [from, to] = ends(&mut self.stations, exchange);
         let peer = match way {
             Direction::Forward => &mut from.peers[exchange.outgoing.peer()],
@@ -240,7 +246,7 @@ impl<P: Payload> Bss<P> {
 
 /// Which way a frame of the handshake goes.
 #[derive(Clone, Copy)]
-enum Direction {
+pub(super) enum Direction {
     /// From the sender of data.
     Forward,
     /// To it.

@@ -118,6 +118,12 @@ impl<P: Payload> Station<P> {
         }
     }
 
+    /// True for the access point and a client, in the same category.
+    #[inline]
+    pub fn reaches(&self, other: StationId) -> bool {
+        (self.id == self.access_point) != (other == self.access_point)
+    }
+
     /// Position of `peer` in [`Station::peers`].
     #[inline]
     pub fn peer_index(&self, peer: StationId) -> usize {

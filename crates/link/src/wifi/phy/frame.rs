@@ -10,6 +10,8 @@ pub const LLC_SNAP_LEN: u32 = 8;
 pub const FCS_LEN: u32 = 4;
 /// Delimiter before each MPDU of an A-MPDU (802.11-2020 clause 9.7.1).
 pub const MPDU_DELIMITER_LEN: u32 = 4;
+/// Header of an A-MSDU subframe: destination, source, length (802.11-2020 clause 9.3.2.2.2).
+pub const AMSDU_SUBFRAME_HEADER_LEN: u32 = 14;
 /// ACK frame.
 pub const ACK_LEN: u32 = 14;
 /// Compressed Block Ack frame with a 64-bit bitmap.
@@ -25,6 +27,12 @@ pub const CTS_LEN: u32 = 14;
 /// Octets of the MPDU that carries `payload_len` octets of IP packet behind `mac_header_len`.
 pub const fn mpdu_len(mac_header_len: u32, payload_len: u32) -> u32 {
     mac_header_len + LLC_SNAP_LEN + payload_len + FCS_LEN
+}
+
+/// Octets of an A-MSDU subframe that carries `payload_len` octets of IP packet: header, LLC/SNAP, packet; each but
+/// the last is padded to 4 (802.11-2020 clause 9.3.2.2.2).
+pub const fn amsdu_subframe_len(payload_len: u32) -> u32 {
+    AMSDU_SUBFRAME_HEADER_LEN + LLC_SNAP_LEN + payload_len
 }
 
 /// Octets an MPDU takes in an A-MPDU: delimiter, MPDU, padding to 4.

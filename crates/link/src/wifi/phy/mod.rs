@@ -10,8 +10,9 @@ mod tables;
 
 pub use choice::{ModeChoice, UnknownRate};
 pub use frame::{
-    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CTS_LEN, FCS_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN,
-    MPDU_DELIMITER_LEN, QOS_MAC_HEADER_LEN, RTS_LEN, mpdu_len, subframe_len,
+    ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CTS_LEN, FCS_LEN, LLC_SNAP_LEN,
+    MAC_HEADER_LEN, MPDU_DELIMITER_LEN, QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, mpdu_len,
+    subframe_len,
 };
 pub use mode::{Format, Mode, Preamble};
 pub use tables::Modulation;
@@ -156,6 +157,8 @@ pub struct AmpduLimits {
     pub ppdu: Duration,
     /// What a PPDU of one MPDU looks like.
     pub single: SingleMpdu,
+    /// Octets of an MPDU within it.
+    pub mpdu: u32,
 }
 
 /// A PPDU of one MPDU, where A-MPDUs exist; an ACK answers it either way.
@@ -243,6 +246,8 @@ impl Phy {
             // The 12-bit length of L-SIG ends here (clause 19.4.3).
             ppdu: Duration::from_micros(5_484),
             single: SingleMpdu::Plain,
+            // The 12 bits of the delimiter's length (clause 9.7.1 and 10.12.2).
+            mpdu: 4_095,
         }),
         variant: Variant::of(Standard::N),
         ..Self::A
@@ -256,6 +261,8 @@ impl Phy {
             mpdus: 64,
             ppdu: Duration::from_micros(5_484),
             single: SingleMpdu::Delimited,
+            // The middle one of three sizes that receivers may announce (clause 9.4.2.157.2).
+            mpdu: 7_991,
         }),
         variant: Variant::of(Standard::Ac),
         ..Self::N

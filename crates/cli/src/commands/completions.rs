@@ -1,0 +1,55 @@
+//! `tacit completions` and `tacit man`: what is made of the declaration of the arguments.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use clap_mangen::Man;
+use tacit_lab::store::write_whole;
+
+use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::output::{Failure, print, print_json};
+
+pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "tacit", &mut script);
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
+    let mut command = Cli::command();
+    // Fills in the names of commands below others.
+    command.build();
+    let Some(directory) = &args.dir else {
+        print(&String::from_utf8_lossy(&page(&command)?))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut files = Vec::new();
+    write_pages(&command, directory, &mut files)?;
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    if args.json {
+        print_json(&names)?;
+    } else {
+        print(&format!("{}\n", names.join("\n")))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(command: &clap::Command) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    Man::new(command.clone()).render(&mut text)?;
+    Ok(text)
+}
+
+/// The page of `command`, and those of the commands below it: `tacit-rohc-stats.1`.
+fn write_pages(command: &clap::Command, directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    let path = directory.join(format!("{name}.1"));
+    write_whole(&path, &page(command)?)?;
+    files.push(path);
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+        write_pages(below, directory, files)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Commands that say something about the program or about a run made before.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command as Program;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn tacit(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("tacit").unwrap();
+    command.current_dir(directory).env("TACIT_CACHE_DIR", directory.join("cache")).args(arguments);
+    command
+}
+
+fn stdout(command: &mut Command) -> String {
+    String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
+}
+
+const SHORT: [&str; 4] = ["--set", "run.duration=300ms", "--set", "run.measure-from=100ms"];
+
+#[test]
+fn explain_names_value_unit_meaning_and_origin() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["explain", "wlan-11n-150", "wifi", "--set", "wifi.retry-limit=3", "--json"];
+    let explained: Value = serde_json::from_str(&stdout(&mut tacit(directory.path(), &arguments))).unwrap();
+    let of =
+        |key: &str| explained["settings"].as_array().unwrap().iter().find(|row| row["key"] == key).unwrap();
+    assert_eq!(of("wifi.retry-limit")["origin"], "--set");
+    assert_eq!(of("wifi.lifetime")["unit"], "ms");
+    assert!(of("wifi.lifetime")["meaning"].as_str().unwrap().contains("MPDU"));
+    let text = stdout(&mut tacit(directory.path(), &["explain", "wired-10", "--scheme", "tcp-l8"]));
+    let line = text.lines().find(|line| line.starts_with("tcp.ack-every")).unwrap();
+    assert!(line.contains("scheme tcp-l8"), "{line}");
+    tacit(directory.path(), &["explain", "wired-10", "tcp.sak"]).assert().code(2);
+}
+
+#[test]
+fn completions_are_shell_programs() {
+    let directory = tempfile::tempdir().unwrap();
+    for (shell, mark) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef tacit"),
+        ("fish", "complete -c tacit"),
+        ("elvish", "edit:completion"),
+    ] {
+        let script = stdout(&mut tacit(directory.path(), &["completions", shell]));
+        assert!(script.contains(mark) && script.contains("compare"), "{shell}");
+        let path = directory.path().join(shell);
+        fs::write(&path, &script).unwrap();
+        // Whichever of these shells is here must find nothing wrong with it.
+        if let Ok(checked) = Program::new(shell).arg("-n").arg(&path).output() {
+            assert!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
+        }
+    }
+    tacit(directory.path(), &["completions", "tcl"]).assert().code(2);
+}
+
+#[test]
+fn every_command_has_a_manual_page_that_renders() {
+    let directory = tempfile::tempdir().unwrap();
+    let listed = stdout(&mut tacit(directory.path(), &["man", "--dir", "man1", "--json"]));
+    let files: Vec<String> = serde_json::from_str(&listed).unwrap();
+    for page in ["tacit.1", "tacit-compare.1", "tacit-replay.1", "tacit-rohc-stats.1"] {
+        assert!(files.iter().any(|file| file.ends_with(&format!("/{page}"))), "{page} of {files:?}");
+    }
+    for file in &files {
+        let page = fs::read_to_string(directory.path().join(file)).unwrap();
+        assert!(page.contains(".TH") && page.contains(".SH NAME"), "{file}");
+        let rendered = Program::new("groff")
+            .args(["-K", "utf8", "-man", "-Tutf8", "-ww", file])
+            .current_dir(&directory)
+            .output();
+        if let Ok(rendered) = rendered {
+            assert!(rendered.status.success() && rendered.stderr.is_empty(), "{file}: {rendered:?}");
+        }
+    }
+    assert!(stdout(&mut tacit(directory.path(), &["man"])).contains(".TH tacit 1"));
+}
+
+#[test]
+fn a_run_replays_the_same_or_says_what_differs() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["run", "wlan-11n-150", "--json", "--scheme", "tcp-l4"];
+    arguments.extend(SHORT);
+    let result = stdout(&mut tacit(directory.path(), &arguments));
+    let path = directory.path().join("result.json");
+    fs::write(&path, &result).unwrap();
+    let replayed = stdout(&mut tacit(directory.path(), &["replay", "result.json"]));
+    assert!(replayed.contains("same, digest"), "{replayed}");
+    // The command in the result makes the same result.
+    let value: Value = serde_json::from_str(&result).unwrap();
+    let command = value["provenance"]["command"].as_str().unwrap();
+    let mut words: Vec<&str> = command.split(' ').skip(1).collect();
+    words.extend(["--json", "--no-cache"]);
+    assert_eq!(stdout(&mut tacit(directory.path(), &words)), result, "{command}");
+
+    let digest = value["digest"].as_str().unwrap();
+    fs::write(&path, result.replace(digest, "0000000000000000")).unwrap();
+    let output = tacit(directory.path(), &["replay", "result.json", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let differs: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&differs["same"], &differs["digest"]), (&false.into(), &digest.into()));
+    fs::write(&path, "{}").unwrap();
+    tacit(directory.path(), &["replay", "result.json"]).assert().code(2);
+}
+
+#[test]
+fn what_was_compared_is_not_run_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["compare", "--json", "--clients", "1", "--seeds", "2", "--no-report"];
+    arguments.extend(SHORT);
+    let first = stdout(&mut tacit(directory.path(), &arguments));
+    let entries = || {
+        let shelves = fs::read_dir(directory.path().join("cache/runs")).unwrap();
+        let files = shelves.flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap());
+        files.map(|file| file.unwrap().path()).collect::<Vec<_>>()
+    };
+    let made = entries().len();
+    assert!(made >= 20, "{made} entries");
+    assert_eq!(stdout(&mut tacit(directory.path(), &arguments)), first);
+    assert_eq!(entries().len(), made);
+    // A damaged entry is told of, and does no harm.
+    let damaged = &entries()[0];
+    fs::write(damaged, "nonsense").unwrap();
+    let output = tacit(directory.path(), &arguments).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), first);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("corrupted"));
+    let elsewhere = tempfile::tempdir().unwrap();
+    arguments.push("--no-cache");
+    assert_eq!(stdout(&mut tacit(elsewhere.path(), &arguments)), first);
+    assert!(!elsewhere.path().join("cache").exists());
+}
+
+#[test]
+fn quick_runs_are_short_and_few_unless_told_otherwise() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&stdout(&mut tacit(directory.path(), arguments))).unwrap()
+    };
+    let quick = run(&["run", "wired-10", "--quick", "--json"]);
+    assert_eq!(quick["measured_s"], 4.0);
+    let told = run(&["run", "wired-10", "--quick", "--set", "run.duration=2s", "--json"]);
+    assert_eq!(told["measured_s"], 1.0);
+    let compared = run(&[
+        "compare",
+        "wired-10",
+        "--quick",
+        "--clients",
+        "1",
+        "--schemes",
+        "tcp-l4",
+        "--no-report",
+        "--json",
+    ]);
+    assert_eq!(compared["rows"][0]["seeds"], 3);
+}
+
+#[test]
+fn several_scenarios_make_one_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut arguments =
+        vec!["compare", "wlan-11n-150", "wired-10", "--json", "--clients", "1", "--seeds", "1"];
+    arguments.extend(["--schemes", "tcp-l4", "--report", "both"]);
+    arguments.extend(SHORT);
+    let compared: Value = serde_json::from_str(&stdout(&mut tacit(directory.path(), &arguments))).unwrap();
+    assert_eq!(compared.as_array().unwrap().len(), 2);
+    let page = || fs::read_to_string(directory.path().join("both/index.html")).unwrap();
+    let drawn = page();
+    assert!(drawn.contains("wlan-11n-150") && drawn.contains("wired-10"));
+    fs::remove_file(directory.path().join("both/index.html")).unwrap();
+    let arguments = ["report", "both/wlan-11n-150", "both/wired-10", "--report", "both", "--json"];
+    let redrawn: Value = serde_json::from_str(&stdout(&mut tacit(directory.path(), &arguments))).unwrap();
+    assert_eq!(redrawn, compared);
+    assert_eq!(page(), drawn);
+    // A scenario that does not exist is told before anything is run.
+    tacit(directory.path(), &["compare", "wired-10", "wired-11", "--report", "none"]).assert().code(2);
+    assert!(!directory.path().join("none").exists());
+}

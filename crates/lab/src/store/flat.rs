@@ -1,0 +1,153 @@
+//! Parts of a run, such as its stations, as a sheet. Its columns follow from the part as JSON: objects become
+//! prefixes, lists of numbers text, and so does an absent text, which is empty.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::sheet::{Column, Sheet};
+use super::tables::Cells;
+use crate::hop_record::HopRecord;
+use crate::record::RunRecord;
+use crate::station::{DriverRecord, StationRecord};
+
+/// A part of a run that makes a row.
+pub(super) trait Part: Serialize + DeserializeOwned + Sized {
+    /// One with everything there can be, whose values tell the types of columns.
+    fn full() -> Self;
+
+    /// Those of a run.
+    fn of(record: &RunRecord) -> &[Self];
+
+    fn template() -> Value {
+        serde_json::to_value(Self::full()).unwrap_or_default()
+    }
+}
+
+impl Part for StationRecord {
+    fn full() -> Self {
+        Self { hack: Some(DriverRecord::default()), ..Self::default() }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.stations
+    }
+}
+
+impl Part for HopRecord {
+    fn full() -> Self {
+        Self { to: Some(String::new()), ..Self::default() }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.hops
+    }
+}
+
+/// Every column under `value`, with the value of the template.
+fn columns(name: &str, value: &Value, found: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                columns(&below(name, key), field, found);
+            }
+        }
+        other => found.push((name.to_owned(), other.clone())),
+    }
+}
+
+fn below(name: &str, key: &str) -> String {
+    if name.is_empty() { key.to_owned() } else { format!("{name}_{key}") }
+}
+
+/// What stands in `record` under the path that makes `column`, as `columns` names it.
+fn cells(record: &Value) -> BTreeMap<String, Value> {
+    let mut found = Vec::new();
+    columns("", record, &mut found);
+    found.into_iter().collect()
+}
+
+pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
+    let rows: Vec<(&RunRecord, BTreeMap<String, Value>)> = records
+        .iter()
+        .flat_map(|record| P::of(record).iter().map(move |part| (record, part)))
+        .map(|(record, part)| (record, cells(&serde_json::to_value(part).unwrap_or_default())))
+        .collect();
+    let mut sheet = Sheet::default();
+    sheet.text("run", rows.iter().map(|(record, _)| record.id.as_str()));
+    sheet.text("scheme", rows.iter().map(|(record, _)| record.label.scheme.as_str()));
+    sheet.integer("clients", rows.iter().map(|(record, _)| Some(record.label.clients.into())));
+    sheet.integer("seed", rows.iter().map(|(record, _)| Some(record.label.seed)));
+    let mut found = Vec::new();
+    columns("", &P::template(), &mut found);
+    for (name, kind) in found {
+        let values = || rows.iter().map(|(_, cells)| cells.get(&name));
+        match kind {
+            Value::Array(_) => {
+                let texts: Vec<String> = values().map(list_text).collect();
+                sheet.text(&name, texts.iter().map(String::as_str));
+            }
+            Value::String(_) => {
+                sheet.text(&name, values().map(|value| value.and_then(Value::as_str).unwrap_or_default()));
+            }
+            Value::Number(number) if !number.is_f64() => {
+                sheet.integer(&name, values().map(|value| value?.as_u64()));
+            }
+            // Numbers, and what may be null.
+            _ => sheet.number(&name, values().map(|value| value?.as_f64())),
+        }
+    }
+    sheet
+}
+
+/// A list of numbers with spaces between.
+fn list_text(value: Option<&Value>) -> String {
+    let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// The parts of each run, by its id.
+pub(super) fn read<P: Part>(sheet: &Sheet) -> Result<BTreeMap<String, Vec<P>>, String> {
+    let ids = Cells::new(sheet, "run")?;
+    let template = P::template();
+    let mut parts: BTreeMap<String, Vec<P>> = BTreeMap::new();
+    for row in 0..ids.len() {
+        let value = value_at(sheet, row, "", &template)?;
+        let part = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        parts.entry(ids.text(row).to_owned()).or_default().push(part);
+    }
+    Ok(parts)
+}
+
+/// The row as JSON of the template's shape; null for an object of which nothing is there.
+fn value_at(sheet: &Sheet, row: usize, name: &str, template: &Value) -> Result<Value, String> {
+    let Value::Object(fields) = template else {
+        let (_, column) = sheet
+            .columns
+            .iter()
+            .find(|(column, _)| column == name)
+            .ok_or_else(|| format!("there is no column {name:?}"))?;
+        return Ok(cell(column, row, template));
+    };
+    let mut object = Map::new();
+    for (key, field) in fields {
+        object.insert(key.clone(), value_at(sheet, row, &below(name, key), field)?);
+    }
+    Ok(if object.values().all(Value::is_null) { Value::Null } else { Value::Object(object) })
+}
+
+fn cell(column: &Column, row: usize, template: &Value) -> Value {
+    match column {
+        Column::Text(values) if template.is_string() => {
+            values.get(row).filter(|text| !text.is_empty()).cloned().into()
+        }
+        Column::Text(values) => {
+            let items = values.get(row).map_or("", String::as_str).split_whitespace();
+            items.filter_map(|item| item.parse::<u64>().ok()).collect()
+        }
+        Column::Integer(values) => values.get(row).copied().flatten().into(),
+        Column::Number(values) => values.get(row).copied().flatten().into(),
+    }
+}

@@ -1,0 +1,65 @@
+//! What an MPDU carries: a packet, or several in an A-MSDU (802.11-2020 clauses 9.3.2.2 and 10.11).
+
+use crate::payload::{Payload, PayloadClass};
+
+/// The packets of one MPDU, in order: usually one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Msdus<P> {
+    first: P,
+    /// Keeps its capacity from MPDU to MPDU; empty without A-MSDU, and then never allocated.
+    rest: Vec<P>,
+}
+
+impl<P> Msdus<P> {
+    pub fn new(first: P, empty: Vec<P>) -> Self {
+        debug_assert!(empty.is_empty(), "a used buffer was cleared");
+        Self { first, rest: empty }
+    }
+
+    pub fn push(&mut self, next: P) {
+        self.rest.push(next);
+    }
+
+    pub fn count(&self) -> u32 {
+        1 + self.rest.len() as u32
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &P> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+
+    /// The first packet, and the others.
+    pub fn parts(&self) -> (&P, &[P]) {
+        (&self.first, &self.rest)
+    }
+
+    /// Hands out every packet; returns the buffer, empty.
+    pub fn into_each(self, mut each: impl FnMut(P)) -> Vec<P> {
+        let Self { first, mut rest } = self;
+        each(first);
+        rest.drain(..).for_each(each);
+        rest
+    }
+}
+
+impl<P: Clone> Msdus<P> {
+    /// Hands out a copy of every packet.
+    #[inline]
+    pub fn copy_each(&self, each: &mut impl FnMut(P)) {
+        each(self.first.clone());
+        self.rest.iter().for_each(|payload| each(payload.clone()));
+    }
+}
+
+impl<P: Payload> Msdus<P> {
+    /// Octets of all packets.
+    pub fn octets(&self) -> u64 {
+        self.first.len().0 + self.rest.iter().map(|payload| payload.len().0).sum::<u64>()
+    }
+
+    /// How many of them are pure acknowledgments.
+    pub fn acks(&self) -> u32 {
+        let is_ack = |payload: &P| u32::from(payload.class() == PayloadClass::Ack);
+        is_ack(&self.first) + self.rest.iter().map(is_ack).sum::<u32>()
+    }
+}

@@ -1,0 +1,166 @@
+//! Stations that do not hear each other.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use tacit_link::payload::{Payload, PayloadClass};
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{Bss, BssConfig, Protection, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+const SPAN: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Debug)]
+struct Blob;
+
+impl Payload for Blob {
+    fn len(&self) -> Bytes {
+        Bytes(1500)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
+/// Clients at 6 Mb/s, where a frame lasts 2 ms; those in `hidden` do not hear each other.
+fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssConfig {
+    let mode = Mode::for_rate(Standard::A, BitRate::from_mbps(6)).unwrap();
+    let station = StationConfig {
+        uplink_queue: QueueLimit { packets: Some(2), bytes: None }.into(),
+        ..StationConfig::new(mode)
+    };
+    BssConfig {
+        hidden: hidden.iter().map(|(a, b)| (StationId(*a), StationId(*b))).collect(),
+        protection,
+        beacon_interval: None,
+        ..BssConfig::new(Standard::A, vec![station; clients])
+    }
+}
+
+fn channel(config: BssConfig) -> Bss<Blob> {
+    let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    Bss::new(config, 1, "hidden", &names, (Instant::ZERO, Instant::ZERO + SPAN))
+}
+
+/// Packets per second that get through to the access point when all clients always have some.
+fn saturate(config: BssConfig) -> (f64, Bss<Blob>) {
+    let clients = config.stations.len() as u16;
+    let mut bss = channel(config);
+    let end = Instant::ZERO + SPAN;
+    let fill = |bss: &mut Bss<Blob>, now| {
+        for id in (1..=clients).map(StationId) {
+            while bss.has_room(id, StationId::AP, Bytes(1500)) && bss.enqueue(now, id, StationId::AP, Blob) {}
+        }
+    };
+    fill(&mut bss, Instant::ZERO);
+    let mut delivered = 0;
+    let mut last = Instant::ZERO;
+    while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
+        assert!(now >= last, "time runs forward");
+        last = now;
+        bss.handle_timeout(now);
+        while bss.poll_deliver().is_some() {
+            delivered += 1;
+        }
+        while bss.poll_drained().is_some() {}
+        fill(&mut bss, now);
+    }
+    bss.check().unwrap();
+    assert_eq!(bss.airtime(end).total(), SPAN);
+    (f64::from(delivered) / SPAN.as_secs_f64(), bss)
+}
+
+const RTS: Protection = Protection::RtsCts { above: 0 };
+
+#[test]
+fn the_hidden_pair_collapses_and_rts_rescues_it() {
+    let (heard, _) = saturate(config(2, &[], Protection::None));
+    let (hidden, bss) = saturate(config(2, &[(1, 2)], Protection::None));
+    let (rescued, with_rts) = saturate(config(2, &[(1, 2)], RTS));
+    println!("packets/s: {heard} in earshot, {hidden} hidden, {rescued} hidden with RTS/CTS");
+    // A frame of 2 ms against backoffs of a fraction of that: most overlap.
+    assert!(hidden < 0.5 * heard);
+    assert!(rescued > 0.85 * heard);
+    assert!(bss.collisions() > 100);
+    let counters = with_rts.counters(StationId(1));
+    assert!(counters.missed_cts > 0 && counters.collided_ppdus < counters.data_ppdus / 50);
+}
+
+#[test]
+fn both_media_agree_where_everybody_hears_everybody() {
+    // Two of five hide from each other, and neither sends: the other path with nothing to show for it.
+    let (common, _) = saturate_first(config(5, &[], Protection::None));
+    let (spatial, _) = saturate_first(config(5, &[(4, 5)], Protection::None));
+    let (with_rts, _) = saturate_first(config(5, &[], RTS));
+    let (spatial_rts, _) = saturate_first(config(5, &[(4, 5)], RTS));
+    println!("packets/s: {common} and {spatial}, RTS/CTS {with_rts} and {spatial_rts}");
+    assert!((spatial / common - 1.0).abs() < 0.01);
+    assert!((spatial_rts / with_rts - 1.0).abs() < 0.01);
+}
+
+/// The same with the first three clients only.
+fn saturate_first(mut config: BssConfig) -> (f64, Bss<Blob>) {
+    for station in &mut config.stations[3..] {
+        station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();
+    }
+    saturate(config)
+}
+
+fn frames(bss: &mut Bss<Blob>) -> Vec<AirFrame<Blob>> {
+    while let Some(now) = bss.poll_timeout() {
+        bss.handle_timeout(now);
+    }
+    while bss.poll_deliver().is_some() {}
+    std::iter::from_fn(|| bss.poll_air()).collect()
+}
+
+#[test]
+fn two_that_do_not_hear_each_other_overlap() {
+    let mut bss = channel(config(2, &[(1, 2)], Protection::None));
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    bss.handle_timeout(start);
+    // Half a frame later the other finds the channel idle and begins.
+    let later = start + Duration::from_millis(1);
+    assert!(bss.enqueue(later, StationId(2), StationId::AP, Blob));
+    let heard = frames(&mut bss);
+    let [first, second] = [&heard[0], &heard[1]];
+    assert_eq!((first.at, second.at), (start, later));
+    assert_eq!((first.outcome, second.outcome), (Outcome::Collided, Outcome::Collided));
+    // Both try again until they get through.
+    let received = heard.iter().filter(|frame| matches!(frame.frame, Frame::Ack { .. })).count();
+    assert_eq!(received, 2);
+    bss.check().unwrap();
+}
+
+#[test]
+fn one_that_hears_the_other_waits() {
+    let mut bss = channel(config(3, &[(1, 3)], Protection::None));
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    bss.handle_timeout(start);
+    assert!(bss.enqueue(start + Duration::from_millis(1), StationId(2), StationId::AP, Blob));
+    let heard = frames(&mut bss);
+    assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));
+    assert_eq!(heard.len(), 4, "two exchanges");
+    assert!(heard[2].at >= heard[1].at + heard[1].duration + Duration::from_micros(34));
+}
+
+#[test]
+fn a_cts_keeps_the_hidden_one_quiet() {
+    let mut bss = channel(config(2, &[(1, 2)], RTS));
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    bss.handle_timeout(start);
+    // It hears nothing of the data, but it has heard the CTS.
+    assert!(bss.enqueue(start + Duration::from_millis(1), StationId(2), StationId::AP, Blob));
+    let heard = frames(&mut bss);
+    assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));
+    let ack = heard.iter().find(|frame| matches!(frame.frame, Frame::Ack { .. })).unwrap();
+    let second = heard.iter().find(|frame| frame.transmitter == StationId(2)).unwrap();
+    assert!(second.at > ack.at + ack.duration);
+}
