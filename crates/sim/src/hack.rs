@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::{AckHold, AckHoldConfig};
+use tacit_link::queue::AckHold;
 use tacit_link::wifi::{Bss, Interrupt, StationId};
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides, flow_key};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
@@ -19,14 +19,14 @@ pub(crate) struct HackStations<P> {
     /// Once for each access category of the channel: a function's driver and NIC know of no other's, so
     /// proof by what comes later holds within a category.
     stations: Vec<Option<HackStation<P>>>,
-    /// Drivers of clients that hold ACKs back; `None` for access points, empty where no driver does.
+    /// Stations of the channel, the access point included.
+    count: u16,
+    /// Of each client's functions, where drivers hold ACKs back; `None` for the access point's.
     holds: Vec<Option<AckHold<P>>>,
     /// What those let go, for the channel.
     released: VecDeque<P>,
     /// What each of those had dropped when measuring started.
     dropped_before: Vec<u64>,
-    /// Stations of the channel, the access point included.
-    count: u16,
 }
 
 #[derive(Debug)]
@@ -54,8 +54,8 @@ pub(crate) enum Outcome<P> {
 impl<P: Carried> HackStations<P> {
     /// Drivers for the stations of a channel that have a configuration, the access point first.
     ///
-    /// Or, with `hold`, drivers of clients that hold ACKs back.
-    pub fn new(configs: &[Option<Config>], hold: Option<AckHoldConfig>, channel: &mut Bss<P>) -> Self {
+    /// Or `holds`: the drivers of clients that hold ACKs back, one for each function of the channel.
+    pub fn new(configs: &[Option<Config>], holds: Vec<Option<AckHold<P>>>, channel: &mut Bss<P>) -> Self {
         let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
         let count = channel.station_count();
         let each = configs.iter().cycle().take(configs.len() * channel.categories().len());
@@ -76,11 +76,8 @@ impl<P: Carried> HackStations<P> {
             })
         });
         let stations = stations.collect();
-        let functions = hold.map_or(0, |_| count * channel.categories().len() as u16);
-        let client = |id: &u16| id % count != StationId::AP.0;
-        let holds = (0..functions).map(|id| hold.filter(|_| client(&id)).map(AckHold::new));
-        let dropped_before = vec![0; usize::from(functions)];
-        Self { stations, holds: holds.collect(), released: VecDeque::new(), dropped_before, count }
+        let dropped_before = vec![0; holds.len()];
+        Self { stations, count, holds, released: VecDeque::new(), dropped_before }
     }
 
     fn get(&mut self, station: StationId) -> Option<&mut HackStation<P>> {
@@ -102,9 +99,9 @@ impl<P: Carried> HackStations<P> {
 
     /// Pure ACKs of `station` that later ones took the place of at its driver, since measuring started.
     pub fn held_and_dropped(&self, station: StationId) -> u64 {
-        let functions = self.holds.iter().zip(&self.dropped_before).skip(station.index());
-        let each = functions.step_by(usize::from(self.count));
-        each.map(|(hold, before)| hold.as_ref().map_or(0, |hold| hold.dropped() - before)).sum()
+        let all = self.holds.iter().zip(&self.dropped_before);
+        let own = all.skip(station.index()).step_by(usize::from(self.count));
+        own.filter_map(|(hold, before)| Some(hold.as_ref()?.dropped() - before)).sum()
     }
 
     /// Does what is due at `station`.
@@ -120,10 +117,7 @@ impl<P: Carried> HackStations<P> {
 
     /// `from` sends `packet` to `to`; gives it back when no driver takes it.
     pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
-        // What goes to another client directly is not held.
-        if is_access_point(self.count, to)
-            && let Some((hold, released)) = self.hold(from)
-        {
+        if let Some((hold, released)) = self.hold(from) {
             hold.offer(now, packet, &mut |packet| released.push_back(packet));
             return None;
         }
@@ -191,7 +185,7 @@ impl<P: Carried> HackStations<P> {
     /// world, `None` when all is done.
     pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<P>) -> Option<Outcome<P>> {
         let count = self.count;
-        // Held was what goes to the access point.
+        // Clients send to the access point alone.
         while let Some(packet) = self.released.pop_front() {
             channel.enqueue(now, station, peer_id(count, station, 0), packet);
         }

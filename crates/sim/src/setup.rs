@@ -62,13 +62,6 @@ impl Setup {
                     "basic service set {index} needs a TCP/HACK setting for each station, or none"
                 ));
             }
-            let filters = [set.config.ap_ack_filter, set.config.station_ack_filter];
-            let filtered = set.ack_hold.is_some() || filters != [AckFilter::Off; 2];
-            if !set.hack.is_empty() && filtered {
-                return refuse(format!(
-                    "basic service set {index} filters the ACKs that TCP/HACK is to carry"
-                ));
-            }
             let categories = &set.config.categories;
             let has_edca = set.config.standard.phy().aggregation.is_some();
             if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
@@ -83,6 +76,13 @@ impl Setup {
                 return refuse(format!(
                     "basic service set {index} hides {} from {}, which are not two of its clients",
                     a.0, b.0
+                ));
+            }
+            let filters = [set.config.ap_ack_filter, set.config.station_ack_filter];
+            let filtered = set.ack_hold.is_some() || filters != [AckFilter::Off; 2];
+            if !set.hack.is_empty() && filtered {
+                return refuse(format!(
+                    "basic service set {index} filters the ACKs that TCP/HACK is to carry"
                 ));
             }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());

@@ -151,14 +151,9 @@ fn random_setup(seed: u64) -> Setup {
     let mut flow = |end: &HostId| {
         let ends = if draw.up_to(1) == 0 { (SERVER, *end) } else { (*end, SERVER) };
         let start = Instant::ZERO + millis(draw, 2_000);
-        FlowSetup {
-            source: ends.0,
-            sink: ends.1,
-            start,
-            stop: None,
-            access_category: AccessCategory::BestEffort,
-            traffic: random_traffic(draw),
-        }
+        let access_category = AccessCategory::BestEffort;
+        let traffic = random_traffic(draw);
+        FlowSetup { source: ends.0, sink: ends.1, start, stop: None, access_category, traffic }
     };
     setup.flows = ends.iter().flat_map(|end| [flow(end), flow(end)]).collect();
     setup.duration = Duration::from_secs(120);

@@ -3,13 +3,14 @@
 use core::fmt;
 
 use serde::Serialize;
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{Format, Mode, Standard};
 use tacit_proto::units::{BitRate, Duration};
 
 use super::{AckPolicy, Feedback, Hop, Traffic, ack_frequency_hz, capacity, single_frame_utilization};
 
 /// What [`figure`] knows.
-pub const IDS: [&str; 4] = ["hack/fig1a", "hack/fig1b", "hack/slides-utilization", "tack/fig8"];
+pub const IDS: [&str; 5] =
+    ["hack/fig1a", "hack/fig1b", "hack/slides-utilization", "tack/fig8", "validation/11ac"];
 
 /// The papers' full-sized IP packet.
 const PACKET: u32 = 1500;
@@ -59,19 +60,24 @@ pub fn figure(id: &str) -> Result<Figure, UnknownFigure> {
     match id {
         "hack/fig1a" => Ok(goodput_by_rate("hack/fig1a", Standard::A, &modes_by_rate(Standard::A))),
         "hack/fig1b" => Ok(goodput_by_rate("hack/fig1b", Standard::N, &modes_by_rate(Standard::N))),
+        "validation/11ac" => {
+            Ok(goodput_by_rate("validation/11ac", Standard::Ac, &modes_by_rate(Standard::Ac)))
+        }
         "hack/slides-utilization" => Ok(slides_utilization()),
         "tack/fig8" => Ok(ack_frequencies()),
         _ => Err(UnknownFigure { id: id.to_owned() }),
     }
 }
 
-/// The modes a figure's x axis shows: all of 802.11a; 40 MHz with short guard interval of 802.11n, the
-/// fewest streams that give a rate.
+/// The modes a figure's x axis shows: all legacy ones; 40 MHz of 802.11n and 80 MHz of 802.11ac with short
+/// guard interval, the fewest streams that give a rate.
 fn modes_by_rate(standard: Standard) -> Vec<Mode> {
-    let mut modes: Vec<Mode> = Mode::all(standard)
-        .into_iter()
-        .filter(|mode| mode.mcs.is_none() || (mode.width_mhz == 40 && mode.short_guard_interval))
-        .collect();
+    let usual = |mode: &Mode| match mode.format {
+        Format::HtMixed => mode.width_mhz == 40 && mode.short_guard_interval,
+        Format::Vht => mode.width_mhz == 80 && mode.short_guard_interval,
+        Format::Dsss | Format::Ofdm | Format::ErpOfdm => true,
+    };
+    let mut modes: Vec<Mode> = Mode::all(standard).into_iter().filter(usual).collect();
     // Stable: of equal rates the first, with fewest streams, stays first.
     modes.sort_by_key(Mode::rate);
     modes.dedup_by_key(|mode| mode.rate());
@@ -87,7 +93,9 @@ fn goodput_by_rate(id: &'static str, standard: Standard, modes: &[Mode]) -> Figu
     let series = curves.map(|(name, traffic, feedback)| {
         let point = |mode: &Mode| {
             let goodput = capacity(&Hop::new(standard, *mode), &traffic, feedback).goodput;
-            (mode.rate().as_mbps_f64(), goodput.as_mbps_f64())
+            // As tables print it, and as scenarios name it.
+            let printed = (mode.rate().as_mbps_f64() * 10.0).round() / 10.0;
+            (printed, goodput.as_mbps_f64())
         };
         Series { name: name.to_owned(), points: modes.iter().map(point).collect() }
     });
@@ -163,7 +171,8 @@ mod tests {
     fn an_unknown_figure_names_the_known_ones() {
         assert_eq!(
             figure("hack/fig9").unwrap_err().to_string(),
-            "theory has no figure \"hack/fig9\"; it has hack/fig1a, hack/fig1b, hack/slides-utilization, tack/fig8"
+            "theory has no figure \"hack/fig9\"; it has hack/fig1a, hack/fig1b, hack/slides-utilization, tack/fig8, \
+             validation/11ac"
         );
     }
 }

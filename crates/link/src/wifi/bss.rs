@@ -183,8 +183,11 @@ impl<P: Payload> Bss<P> {
     /// When two clients are named: traffic goes through the access point.
     pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
         let config = &self.config;
-        let from_access_point = self.station(from) == StationId::AP;
-        let filter = if from_access_point { config.ap_ack_filter } else { config.station_ack_filter };
+        let filter = if self.station(from) == StationId::AP {
+            config.ap_ack_filter
+        } else {
+            config.station_ack_filter
+        };
         let station = &mut self.stations[from.index()];
         assert!(station.reaches(to), "traffic goes through the access point");
         let had_traffic = station.has_traffic();

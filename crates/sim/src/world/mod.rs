@@ -4,6 +4,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 
+use tacit_link::queue::AckHold;
 use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
@@ -134,7 +135,12 @@ impl<'o, P: Carried> World<'o, P> {
             if observer.is_some() {
                 channel.record_air();
             }
-            hack.push(HackStations::new(&set.hack, set.ack_hold, &mut channel));
+            let functions = (set.clients.len() + 1) * channel.categories().len();
+            let is_client = |function: &usize| !function.is_multiple_of(set.clients.len() + 1);
+            let holds = set.ack_hold.iter().flat_map(|hold| {
+                (0..functions).map(move |function| is_client(&function).then(|| AckHold::new(*hold)))
+            });
+            hack.push(HackStations::new(&set.hack, holds.collect(), &mut channel));
             bss_hosts.push(hosts.repeat(channel.categories().len()));
             bss.push(channel);
         }
@@ -187,8 +193,8 @@ impl<'o, P: Carried> World<'o, P> {
         let components = &mut self.components;
         for (index, set) in self.setup.bss.iter().enumerate() {
             self.driver_components.push(components.len() as u32);
-            let stations = if set.ack_hold.is_some() { set.clients.len() + 1 } else { set.hack.len() };
-            let drivers = stations * set.config.categories.len();
+            let drivers = if set.ack_hold.is_some() { set.clients.len() + 1 } else { set.hack.len() };
+            let drivers = drivers * set.config.categories.len();
             for station in (0..drivers as u16).map(StationId) {
                 add(components, Component::Driver(index, station), None);
             }

@@ -11,6 +11,7 @@ pub(crate) struct Msdus<P> {
 }
 
 impl<P> Msdus<P> {
+    #[inline]
     pub fn new(first: P, empty: Vec<P>) -> Self {
         debug_assert!(empty.is_empty(), "a used buffer was cleared");
         Self { first, rest: empty }
@@ -20,6 +21,7 @@ impl<P> Msdus<P> {
         self.rest.push(next);
     }
 
+    #[inline]
     pub fn count(&self) -> u32 {
         1 + self.rest.len() as u32
     }
@@ -34,10 +36,14 @@ impl<P> Msdus<P> {
     }
 
     /// Hands out every packet; returns the buffer, empty.
+    #[inline]
     pub fn into_each(self, mut each: impl FnMut(P)) -> Vec<P> {
         let Self { first, mut rest } = self;
         each(first);
-        rest.drain(..).for_each(each);
+        // Rarely more than one.
+        if !rest.is_empty() {
+            rest.drain(..).for_each(each);
+        }
         rest
     }
 }
@@ -47,19 +53,30 @@ impl<P: Clone> Msdus<P> {
     #[inline]
     pub fn copy_each(&self, each: &mut impl FnMut(P)) {
         each(self.first.clone());
+        if self.rest.is_empty() {
+            return;
+        }
         self.rest.iter().for_each(|payload| each(payload.clone()));
     }
 }
 
 impl<P: Payload> Msdus<P> {
     /// Octets of all packets.
+    #[inline]
     pub fn octets(&self) -> u64 {
+        if self.rest.is_empty() {
+            return self.first.len().0;
+        }
         self.first.len().0 + self.rest.iter().map(|payload| payload.len().0).sum::<u64>()
     }
 
     /// How many of them are pure acknowledgments.
+    #[inline]
     pub fn acks(&self) -> u32 {
         let is_ack = |payload: &P| u32::from(payload.class() == PayloadClass::Ack);
+        if self.rest.is_empty() {
+            return is_ack(&self.first);
+        }
         is_ack(&self.first) + self.rest.iter().map(is_ack).sum::<u32>()
     }
 }

@@ -258,7 +258,8 @@ impl<P: Payload> Originator<P> {
                 continue;
             }
             delay_of(now - queued.at);
-            let buffer = self.spare.pop().unwrap_or_default();
+            let joins = self.limits.joins_packets();
+            let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
             let mut mpdu = Mpdu {
                 msdus: Msdus::new(queued.payload, buffer),
                 sequence: self.next_sequence,
@@ -267,9 +268,7 @@ impl<P: Payload> Originator<P> {
                 state: MpduState::InFlight,
                 queued_at: queued.at,
             };
-            while self.limits.joins_packets()
-                && let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload))
-            {
+            while joins && let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
                 let in_time = now.saturating_since(queued.at) <= lifetime;
                 if !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
                     break;
