@@ -117,7 +117,10 @@ impl<P: Carried> HackStations<P> {
 
     /// `from` sends `packet` to `to`; gives it back when no driver takes it.
     pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
-        if let Some((hold, released)) = self.hold(from) {
+        // What goes to another client directly is not held.
+        if is_access_point(self.count, to)
+            && let Some((hold, released)) = self.hold(from)
+        {
             hold.offer(now, packet, &mut |packet| released.push_back(packet));
             return None;
         }
@@ -185,7 +188,7 @@ impl<P: Carried> HackStations<P> {
     /// world, `None` when all is done.
     pub fn act(&mut self, now: Instant, station: StationId, channel: &mut Bss<P>) -> Option<Outcome<P>> {
         let count = self.count;
-        // Clients send to the access point alone.
+        // Held was what goes to the access point.
         while let Some(packet) = self.released.pop_front() {
             channel.enqueue(now, station, peer_id(count, station, 0), packet);
         }

@@ -55,11 +55,6 @@ fn quoted(text: impl std::fmt::Display) -> String {
     format!("\"{text}\"")
 }
 
-/// What users call `value`.
-fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
-    names.iter().find(|(_, named)| *named == value).map_or("", |(name, _)| name)
-}
-
 /// What schemes change, and what follows from other settings.
 const EFFECTIVE: &[Effective] = &[
     Effective { key: "run.measure-from", value: |scenario| quoted(scenario.run.measure_from) },
@@ -82,27 +77,27 @@ const EFFECTIVE: &[Effective] = &[
     },
     Effective { key: "hack.coding", value: |scenario| quoted(read::hack::coding_name(scenario.hack.coding)) },
     Effective {
+        key: "traffic.transport",
+        value: |scenario| match scenario.traffic.transport {
+            Transport::Tcp => quoted("tcp"),
+            Transport::Udp => quoted("udp"),
+        },
+    },
+    Effective {
         key: "wifi.ack-filter",
         value: |scenario| {
             let filter = scenario.wifi.as_ref().map_or(WifiAckFilter::Off, |wifi| wifi.ack_filter);
-            quoted(name_of(&read::wifi::ACK_FILTERS, filter))
+            quoted(read::wifi::ack_filter_name(filter))
         },
     },
     Effective {
         key: "wired.ack-filter",
         value: |scenario| {
-            let pipe = scenario.hops.iter().find_map(|hop| match hop {
+            let links = scenario.hops.iter().filter_map(|hop| match hop {
                 Hop::Pipe(link) => Some(link.down.ack_filter),
                 Hop::Wifi => None,
             });
-            quoted(name_of(&read::hops::ACK_FILTERS, pipe.unwrap_or_default()))
-        },
-    },
-    Effective {
-        key: "traffic.transport",
-        value: |scenario| match scenario.traffic.transport {
-            Transport::Tcp => quoted("tcp"),
-            Transport::Udp => quoted("udp"),
+            quoted(read::hops::ack_filter_name(links.into_iter().next().unwrap_or_default()))
         },
     },
     Effective { key: "traffic.application", value: |scenario| quoted(scenario.traffic.application.name()) },

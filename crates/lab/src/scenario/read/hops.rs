@@ -163,9 +163,14 @@ fn rate_changes(value: &Value) -> Result<Vec<(Instant, Option<BitRate>)>, Mismat
     items.iter().map(one).collect()
 }
 
-/// `ack-filter`.
-pub const ACK_FILTERS: [(&str, AckFilter); 3] =
+/// Filters that queues of wires and mobile links may have.
+const ACK_FILTERS: [(&str, AckFilter); 3] =
     [("none", AckFilter::Off), ("cake", AckFilter::Cake), ("cake-aggressive", AckFilter::CakeAggressive)];
+
+/// What users call a filter; no link replaces ACKs.
+pub(in crate::scenario) fn ack_filter_name(filter: AckFilter) -> &'static str {
+    ACK_FILTERS.iter().find(|(_, known)| *known == filter).map_or("none", |(name, _)| name)
+}
 
 /// What wired and cellular links have in common.
 fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, InputError> {

@@ -16,13 +16,18 @@ use crate::input::{
 use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
 
 /// `ack-filter`.
-pub const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
+const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
     ("none", WifiAckFilter::Off),
     ("cake", WifiAckFilter::Cake),
     ("cake-aggressive", WifiAckFilter::CakeAggressive),
     ("driver-replace", WifiAckFilter::DriverReplace),
     ("driver-hold", WifiAckFilter::DriverHold),
 ];
+
+/// What users call a filter.
+pub(in crate::scenario) fn ack_filter_name(filter: WifiAckFilter) -> &'static str {
+    ACK_FILTERS.iter().find(|(_, known)| *known == filter).expect("the table has every filter").0
+}
 
 /// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
 pub(super) fn data_mode(
