@@ -382,3 +382,12 @@ fn programs_in_random_worlds() {
     let worlds = seeds.end - seeds.start;
     assert!(worlds < 10 || programs as u64 > worlds, "{programs} programs in {worlds} worlds");
 }
+
+/// Worlds that once failed under TCP/HACK: a station came back from away and its driver counted ACKs as arrived that
+/// the access point still held behind a gap; a native ACK shared its check with the peer's incarnation.
+#[test]
+fn worlds_that_once_failed_to_decode() {
+    for seed in [1635, 3497] {
+        check_with_programs(seed);
+    }
+}
