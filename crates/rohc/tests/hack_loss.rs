@@ -314,6 +314,51 @@ fn a_frame_repeated_is_recognised_before_it_is_decoded() {
     }
 }
 
+/// Checks of 16 bits meet again. Here by the very same native ACK; nine incarnations in between, of which nothing ever
+/// rode, made the compressor forget the first one, while the peer still is in it.
+#[test]
+fn an_incarnation_may_begin_with_the_check_of_the_peers_present_one() {
+    for coding in [Coding::PerAck, Coding::Batch] {
+        let mut flow = Receiver::new(true, 1000, 0);
+        let mut compressor = Compressor::new(coding, Limits::default());
+        let mut decompressor = Decompressor::new(Limits::default());
+        let frame_of = |compressor: &mut Compressor, ack: &[u8]| {
+            let mut frame = Vec::new();
+            compressor.push(ack).unwrap();
+            assert_eq!(compressor.finish_frame(&mut frame), 1);
+            frame
+        };
+        let first_native = flow.packet();
+        let mut next = || {
+            flow.apply(&Change::Usual { units: 2, value: 1, echo: 1, window: 1 });
+            flow.packet()
+        };
+        compressor.note_native(&first_native);
+        decompressor.note_native(&first_native);
+        let first_frame = frame_of(&mut compressor, &next());
+        assert_eq!(decompressor.receive(&first_frame, &mut |_| {}).acks, 1);
+        for _ in 0..9 {
+            let (native, ack) = (next(), next());
+            compressor.note_native(&native);
+            decompressor.note_native(&native);
+            // No data came to acknowledge: the driver takes the frame back.
+            frame_of(&mut compressor, &ack);
+            compressor.invalidate(&ack);
+        }
+        compressor.note_native(&first_native);
+        decompressor.note_native(&first_native);
+        let repeated = decompressor.receive(&first_frame, &mut |_| panic!("passed on twice"));
+        assert_eq!(repeated, Report { frames: 1, duplicates: 1, ..Report::default() });
+        let ack = next();
+        let later_frame = frame_of(&mut compressor, &ack);
+        let mut got = Vec::new();
+        let report = decompressor.receive(&later_frame, &mut |packet| got.push(packet.to_vec()));
+        assert_eq!((report.failures(), got), (0, vec![ack]));
+        let repeated = decompressor.receive(&later_frame, &mut |_| panic!("passed on twice"));
+        assert_eq!(repeated, Report { frames: 1, duplicates: 1, ..Report::default() });
+    }
+}
+
 /// Stale frames of any age the driver may keep, of earlier incarnations too, and native ACKs that only one end saw.
 #[test]
 fn no_storm_delivers_a_wrong_ack() {

@@ -431,18 +431,31 @@ fn no_held_ack_ends_in_a_timeout() {
     assert!(checked >= 60, "{checked} of 100 worlds lost nothing");
 }
 
-fn seeds(usual: u64) -> u64 {
-    std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(usual)
+/// The seeds of a test: `TACIT_SWARM_SEEDS` of them (`usual` without it), from `TACIT_SWARM_FIRST` on, 0 without it.
+fn seeds(usual: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = number("TACIT_SWARM_FIRST").unwrap_or(0);
+    first..first + number("TACIT_SWARM_SEEDS").unwrap_or(usual)
 }
 
 #[test]
 fn three_hundred_random_worlds() {
-    (0..seeds(300)).for_each(check);
+    seeds(300).for_each(check);
 }
 
 #[test]
 fn programs_in_random_worlds() {
     let seeds = seeds(150);
-    let programs: usize = (0..seeds).map(check_with_programs).sum();
-    assert!(programs as u64 > seeds, "{programs} programs in {seeds} worlds");
+    let programs: usize = seeds.clone().map(check_with_programs).sum();
+    let worlds = seeds.end - seeds.start;
+    assert!(worlds < 10 || programs as u64 > worlds, "{programs} programs in {worlds} worlds");
+}
+
+/// Worlds that once failed under TCP/HACK: a station came back from away and its driver counted ACKs as arrived that
+/// the access point still held behind a gap; a native ACK shared its check with the peer's incarnation.
+#[test]
+fn worlds_that_once_failed_to_decode() {
+    for seed in [1635, 3497] {
+        check_with_programs(seed);
+    }
 }

@@ -72,6 +72,9 @@ struct Native {
 struct Incarnation {
     /// Check of the native ACK it started from.
     started: u16,
+    /// MSN of its first frame: what tells a repetition of that from the first frame of a later incarnation whose
+    /// native ACK has the same check.
+    first: u8,
     /// MSN of the next frame; like `seen` counted on beyond 8 bits.
     next: u32,
     /// How far the compressor has come, as far as its frames told. When it runs away from `next` (frames were lost
@@ -86,7 +89,12 @@ impl Incarnation {
     fn new(native: &Native, msn: u8) -> Self {
         let next = u32::from(msn);
         let context = Context::new(&native.header);
-        Self { started: native.check, next, seen: next, context, model: Model::NEW }
+        Self { started: native.check, first: msn, next, seen: next, context, model: Model::NEW }
+    }
+
+    /// Whether the first frame `frame` is the one that this incarnation began with.
+    fn repeats(&self, frame: &Frame<'_>) -> bool {
+        frame.native == self.started && frame.msn == self.first
     }
 
     /// How far this MSN is ahead of the next one; negative: how far behind. What it tells about the compressor is
@@ -156,9 +164,6 @@ impl Decompressor {
         let at = self.claim(Flow::of(&header));
         let slot = &mut self.slots[at];
         slot.last_use = self.clock;
-        if slot.incarnation.as_ref().is_some_and(|incarnation| incarnation.started == native.check) {
-            return;
-        }
         // The newest goes first; one that is there already moves up.
         let known = slot.candidates.iter().position(|c| c.is_some_and(|c| c.check == native.check));
         slot.candidates[..=known.unwrap_or(CANDIDATES - 1)].rotate_right(1);
@@ -230,6 +235,9 @@ impl Decompressor {
         let Some((at, candidate)) = found else {
             return Err(self.why_not_first(frame));
         };
+        if self.slots[at].incarnation.as_ref().is_some_and(|present| present.repeats(frame)) {
+            return Err(Dropped::Duplicate);
+        }
         let Some(native) = self.slots[at].candidates[candidate] else { return Err(Dropped::Stale) };
         let mut incarnation = Incarnation::new(&native, frame.msn);
         incarnation.decode(frame, &mut self.output)?;

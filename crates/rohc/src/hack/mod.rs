@@ -28,7 +28,9 @@
 //! - The first frame of an incarnation says so and carries the CRC-16 of the native ACK it starts from. It
 //!   is decoded only against a native ACK with that check which came later than the one the present incarnation
 //!   started from, so neither a repetition nor a stale first frame passes. The compressor does not start
-//!   from a native ACK whose check one of the CID's latest eight incarnations had.
+//!   from a native ACK whose check one of the CID's latest eight incarnations had. Frames of those may all have been
+//!   taken back before they rode, so a ninth may share its check with the peer's present incarnation: its first frame
+//!   has another MSN, a repetition has the same.
 //! - A native ACK that only the decompressor knows of (the link's acknowledgment of it was lost) changes nothing:
 //!   the present incarnation goes on until a first frame ends it.
 //!

@@ -103,6 +103,9 @@ pub(crate) struct Originator<P> {
     last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
     sync_due: bool,
+    /// The last MPDU given up of which no acknowledged request has told: what follows it may lie in the
+    /// recipient's reorder buffer.
+    untold: Option<u16>,
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
     settled_acks: VecDeque<(P, bool)>,
@@ -135,6 +138,7 @@ impl<P: Payload> Originator<P> {
             rts_retries: 0,
             last_class: PayloadClass::Data,
             sync_due: false,
+            untold: None,
             reports_acks: false,
             settled_acks: VecDeque::new(),
             spare: Vec::new(),
@@ -323,7 +327,10 @@ impl<P: Payload> Originator<P> {
         retry_limit: u32,
         oldest: Instant,
     ) -> Settled {
-        self.request_due = false;
+        if std::mem::take(&mut self.request_due) {
+            // It answers the request, which told where the window starts.
+            self.untold = None;
+        }
         self.request_retries = 0;
         self.sync_due = false;
         let acked = |sequence| {
@@ -417,12 +424,9 @@ impl<P: Payload> Originator<P> {
                 MpduState::Waiting
             };
         }
-        // Behind one that was given up the recipient still holds what it has; until it hears where the
-        // window starts, nobody knows that it was passed up.
-        let mut passed_up = true;
         while self.window.front().is_some_and(Mpdu::is_settled) {
             let Some(mpdu) = self.window.pop_front() else { break };
-            passed_up &= mpdu.state == MpduState::Delivered;
+            let passed_up = self.is_passed_up(&mpdu);
             let buffer = mpdu.msdus.into_each(|payload| {
                 if self.reports_acks && payload.class() == PayloadClass::Ack {
                     self.settled_acks.push_back((payload, passed_up));
@@ -434,6 +438,20 @@ impl<P: Payload> Originator<P> {
         }
         debug_assert!(self.window.len() <= usize::from(SEQUENCE_MODULUS / 2));
         settled
+    }
+
+    /// Whether the recipient is known to have passed up what leaves the window.
+    ///
+    /// Behind one that was given up it still holds what it has, until it hears where the window starts, from a
+    /// request or from a number that its own window has no room for (802.11-2020 clause 10.25.6.6).
+    fn is_passed_up(&mut self, mpdu: &Mpdu<P>) -> bool {
+        if mpdu.state == MpduState::GivenUp {
+            // Without an agreement nothing is reordered.
+            self.untold = (self.limits.window > 1).then_some(mpdu.sequence);
+            return false;
+        }
+        self.untold = self.untold.filter(|gap| sequence_distance(*gap, mpdu.sequence) < WINDOW);
+        self.untold.is_none()
     }
 
     /// Packets accepted and not settled, queued ones included.
