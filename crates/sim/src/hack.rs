@@ -21,6 +21,8 @@ pub(crate) struct HackStations<P> {
     stations: Vec<Option<HackStation<P>>>,
     /// Stations of the channel, the access point included.
     count: u16,
+    /// No driver does anything but pass packets on.
+    all_stock: bool,
     /// Of each client's functions, where drivers hold ACKs back; `None` for the access point's.
     holds: Vec<Option<AckHold<P>>>,
     /// What those let go, for the channel.
@@ -75,9 +77,16 @@ impl<P: Carried> HackStations<P> {
                 }
             })
         });
-        let stations = stations.collect();
+        let stations: Vec<_> = stations.collect();
+        let all_stock = stations.iter().all(Option::is_none) && holds.is_empty();
         let dropped_before = vec![0; holds.len()];
-        Self { stations, count, holds, released: VecDeque::new(), dropped_before }
+        Self { stations, count, all_stock, holds, released: VecDeque::new(), dropped_before }
+    }
+
+    /// True where every packet goes to the channel as it is, and nobody need be told of those that come.
+    #[inline]
+    pub fn all_stock(&self) -> bool {
+        self.all_stock
     }
 
     fn get(&mut self, station: StationId) -> Option<&mut HackStation<P>> {

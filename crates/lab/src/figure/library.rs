@@ -49,6 +49,8 @@ pub const ALL: &[Bundled] = bundled![
     "tack/fig7",
     "tack/fig7-variants",
     "tack/fig8",
+    "baselines/11n",
+    "baselines/11ac",
     "validation/model-11a",
     "validation/model-11ac",
     "validation/model-11n",

@@ -176,12 +176,8 @@ impl<P: Payload> Bss<P> {
     /// When two clients are named: traffic goes through the access point.
     pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
         let config = &self.config;
-        let filter = if self.station(from) == StationId::AP {
-            config.ap_ack_filter
-        } else {
-            config.station_ack_filter
-        };
         let station = &mut self.stations[from.index()];
+        let filter = if station.is_access_point() { config.ap_ack_filter } else { config.station_ack_filter };
         assert!(station.reaches(to), "traffic goes through the access point");
         let had_traffic = station.has_traffic();
         let peer = station.peer_index(to);

@@ -370,7 +370,9 @@ impl<'o, P: Carried> World<'o, P> {
             self.act(index, station);
         }
         while let Some(Delivery { station, from, payload }) = self.bss[index].poll_deliver() {
-            self.hack[index].incoming(station, from, &payload);
+            if !self.hack[index].all_stock() {
+                self.hack[index].incoming(station, from, &payload);
+            }
             self.deliver(self.bss_hosts[index][station.index()], payload);
         }
         while let Some((from, to)) = self.bss[index].poll_drained() {
@@ -438,20 +440,22 @@ impl<'o, P: Carried> World<'o, P> {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
         while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {
-            match self.through_the_wire(packet) {
-                Ok(packet) => self.send(host, packet.into()),
-                Err(what) => self.broken = Some(what),
+            if self.wire.is_some() {
+                self.send_through_the_wire(host, packet);
+            } else {
+                self.send(host, packet.into());
             }
         }
         self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
     }
 
-    /// `packet` as bytes would give it back, where the setup asks for that.
-    #[inline]
-    fn through_the_wire(&mut self, packet: Packet) -> Result<Packet, String> {
-        match &mut self.wire {
-            None => Ok(packet),
-            Some(check) => check.pass(&packet),
+    /// Sends `packet` as bytes give it back, where the setup asks for that.
+    #[inline(never)]
+    fn send_through_the_wire(&mut self, host: HostId, packet: Packet) {
+        let Some(check) = &mut self.wire else { return };
+        match check.pass(&packet) {
+            Ok(packet) => self.send(host, packet.into()),
+            Err(what) => self.broken = Some(what),
         }
     }
 
@@ -476,16 +480,29 @@ impl<'o, P: Carried> World<'o, P> {
                 pipe.enqueue(self.now, packet);
                 self.scheduler.wake(index, pipe.poll_timeout());
             }
-            Port::Wifi { bss, from, to } => {
-                let Some(packet) = self.hack[bss as usize].outgoing(self.now, from, to, packet) else {
-                    self.act(bss as usize, from);
-                    return;
-                };
-                let channel = &mut self.bss[bss as usize];
-                channel.enqueue(self.now, from, to, packet);
-                self.scheduler.wake(self.bss_component + bss, channel.poll_timeout());
+            Port::Wifi { bss, from, to } if self.hack[bss as usize].all_stock() => {
+                self.queue_on_air(bss, from, to, packet);
             }
+            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
         }
+    }
+
+    /// Offers `packet` where drivers may take it. Out of line: stock stations need none of it.
+    #[inline(never)]
+    fn offer_to_driver(&mut self, bss: u32, from: StationId, to: StationId, packet: P) {
+        let Some(packet) = self.hack[bss as usize].outgoing(self.now, from, to, packet) else {
+            self.act(bss as usize, from);
+            return;
+        };
+        self.queue_on_air(bss, from, to, packet);
+    }
+
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
+    fn queue_on_air(&mut self, bss: u32, from: StationId, to: StationId, packet: P) {
+        let channel = &mut self.bss[bss as usize];
+        channel.enqueue(self.now, from, to, packet);
+        self.scheduler.wake(self.bss_component + bss, channel.poll_timeout());
     }
 
     /// A queue that packets were taken from may have room for saturating sources.

@@ -46,6 +46,13 @@ impl<P> Msdus<P> {
         }
         rest
     }
+
+    /// Drops every packet; returns the buffer, empty.
+    #[inline]
+    pub fn into_buffer(mut self) -> Vec<P> {
+        self.rest.clear();
+        self.rest
+    }
 }
 
 impl<P: Clone> Msdus<P> {
@@ -64,19 +71,24 @@ impl<P: Payload> Msdus<P> {
     /// Octets of all packets.
     #[inline]
     pub fn octets(&self) -> u64 {
-        if self.rest.is_empty() {
-            return self.first.len().0;
-        }
-        self.first.len().0 + self.rest.iter().map(|payload| payload.len().0).sum::<u64>()
+        let first = self.first.len().0;
+        if self.rest.is_empty() { first } else { first + self.octets_of_rest() }
+    }
+
+    #[inline(never)]
+    fn octets_of_rest(&self) -> u64 {
+        self.rest.iter().map(|payload| payload.len().0).sum()
     }
 
     /// How many of them are pure acknowledgments.
     #[inline]
     pub fn acks(&self) -> u32 {
-        let is_ack = |payload: &P| u32::from(payload.class() == PayloadClass::Ack);
-        if self.rest.is_empty() {
-            return is_ack(&self.first);
-        }
-        is_ack(&self.first) + self.rest.iter().map(is_ack).sum::<u32>()
+        let first = u32::from(self.first.class() == PayloadClass::Ack);
+        if self.rest.is_empty() { first } else { first + self.acks_of_rest() }
+    }
+
+    #[inline(never)]
+    fn acks_of_rest(&self) -> u32 {
+        self.rest.iter().map(|payload| u32::from(payload.class() == PayloadClass::Ack)).sum()
     }
 }

@@ -260,13 +260,15 @@ impl<P: Payload> Originator<P> {
         delay_of: &mut impl FnMut(Duration),
     ) {
         let window = self.limits.window;
-        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
         loop {
             let start = self.window.front().map_or(self.next_sequence, |mpdu| mpdu.sequence);
             if sequence_distance(start, self.next_sequence) >= window {
                 break;
             }
-            let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) else { break };
+            let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+            let front = self.queue.front(now, &mut |payload| losses.take(payload));
+            plan.discarded += losses.count;
+            let Some(queued) = front else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
             let len = self.limits.mpdu_len(queued.payload.len());
             if !too_old && !self.limits.admit(plan, len) {
@@ -289,18 +291,34 @@ impl<P: Payload> Originator<P> {
                 state: MpduState::InFlight,
                 queued_at: queued.at,
             };
-            while joins && let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
-                let in_time = now.saturating_since(queued.at) <= lifetime;
-                if !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
-                    break;
-                }
-                let Some(queued) = self.queue.pop() else { break };
-                delay_of(now - queued.at);
-                mpdu.msdus.push(queued.payload);
+            if joins {
+                self.join_packets(now, lifetime, plan, &mut mpdu, delay_of);
             }
             plan.count(&mpdu);
             self.next_sequence = sequence_add(self.next_sequence, 1);
             self.window.push_back(mpdu);
+        }
+    }
+
+    /// Adds packets that follow in the queue to the A-MSDU of `mpdu`. Out of line: most MPDUs carry one.
+    #[inline(never)]
+    fn join_packets(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        plan: &mut PpduPlan,
+        mpdu: &mut Mpdu<P>,
+        delay_of: &mut impl FnMut(Duration),
+    ) {
+        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+        while let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
+            let in_time = now.saturating_since(queued.at) <= lifetime;
+            if !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
+                break;
+            }
+            let Some(queued) = self.queue.pop() else { break };
+            delay_of(now - queued.at);
+            mpdu.msdus.push(queued.payload);
         }
         plan.discarded += losses.count;
     }
@@ -427,11 +445,15 @@ impl<P: Payload> Originator<P> {
         while self.window.front().is_some_and(Mpdu::is_settled) {
             let Some(mpdu) = self.window.pop_front() else { break };
             let passed_up = self.is_passed_up(&mpdu);
-            let buffer = mpdu.msdus.into_each(|payload| {
-                if self.reports_acks && payload.class() == PayloadClass::Ack {
-                    self.settled_acks.push_back((payload, passed_up));
-                }
-            });
+            let buffer = if self.reports_acks {
+                mpdu.msdus.into_each(|payload| {
+                    if payload.class() == PayloadClass::Ack {
+                        self.settled_acks.push_back((payload, passed_up));
+                    }
+                })
+            } else {
+                mpdu.msdus.into_buffer()
+            };
             if buffer.capacity() > 0 {
                 self.spare.push(buffer);
             }

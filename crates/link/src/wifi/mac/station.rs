@@ -118,6 +118,12 @@ impl<P: Payload> Station<P> {
         }
     }
 
+    /// True for what the access point has for a category.
+    #[inline]
+    pub fn is_access_point(&self) -> bool {
+        self.id == self.access_point
+    }
+
     /// True for the access point and a client, in the same category.
     #[inline]
     pub fn reaches(&self, other: StationId) -> bool {
@@ -162,7 +168,8 @@ impl<P: Payload> Station<P> {
         taken
     }
 
-    #[inline]
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
     fn enqueue_as_it_is(&mut self, now: Instant, peer: usize, payload: P) -> bool {
         let (taken, discarded) = self.peers[peer].originator.enqueue(now, payload);
         self.counters.discarded_by_queue += u64::from(discarded);

@@ -98,6 +98,7 @@ impl Sender {
 
     /// Answers ECE as a loss, but with nothing to send again (RFC 3168 section 6.1.2). True when the ACK
     /// carries it: then the window does not grow.
+    #[inline(never)]
     pub(super) fn answer_echo(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
         let Some(reductions) = self.reductions else { return false };
         if !seen.segment.flags.contains(Flags::ECE) {

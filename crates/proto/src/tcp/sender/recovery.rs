@@ -68,6 +68,7 @@ impl Sender {
     }
 
     /// RFC 6675 section 5 step (4).
+    #[inline(never)]
     pub(super) fn enter_recovery(&mut self, now: Instant, flight: u64, counters: &mut Counters) {
         self.begin_episode(Cause::FastRecovery);
         self.phase = Phase::Recovery(self.snd_nxt);
@@ -87,6 +88,7 @@ impl Sender {
         counters.fast_recoveries += 1;
     }
 
+    #[inline(never)]
     fn finish_recovery(&mut self) {
         self.phase = Phase::Open;
         self.prr = None;
