@@ -63,6 +63,12 @@ impl LossProcess {
     /// True when the next packet is lost.
     #[inline]
     pub(crate) fn takes(&mut self) -> bool {
+        // Most links lose nothing, and need no count.
+        !matches!(self.loss, Loss::None) && self.takes_some()
+    }
+
+    #[inline]
+    fn takes_some(&mut self) -> bool {
         let number = self.seen;
         self.seen += 1;
         match &self.loss {

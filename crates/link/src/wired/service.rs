@@ -88,6 +88,14 @@ impl Progress {
     /// When transmission of a packet begins that is first in the queue and there since `since`.
     #[inline]
     pub fn next_start(&self, service: &Service, since: Instant) -> Instant {
+        if let Service::Rate(_) = service {
+            return self.free_at.max(since);
+        }
+        self.next_start_otherwise(service, since)
+    }
+
+    #[inline(never)]
+    fn next_start_otherwise(&self, service: &Service, since: Instant) -> Instant {
         match service {
             Service::Rate(_) => self.free_at.max(since),
             Service::Script(script) => script.running_from(self.free_at.max(since)),

@@ -309,6 +309,7 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
+    #[inline(always)]
     fn handle(&mut self, component: u32) {
         match self.components[component as usize] {
             Component::Pipe(index) => {

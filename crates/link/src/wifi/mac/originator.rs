@@ -283,7 +283,7 @@ impl<P: Payload> Originator<P> {
             delay_of(now - queued.at);
             let joins = self.limits.joins_packets();
             let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
-            let mut mpdu = Mpdu {
+            let mpdu = Mpdu {
                 msdus: Msdus::new(queued.payload, buffer),
                 sequence: self.next_sequence,
                 len,
@@ -291,23 +291,25 @@ impl<P: Payload> Originator<P> {
                 state: MpduState::InFlight,
                 queued_at: queued.at,
             };
-            if joins {
-                self.join_packets(now, lifetime, plan, &mut mpdu, delay_of);
-            }
-            plan.count(&mpdu);
             self.next_sequence = sequence_add(self.next_sequence, 1);
-            self.window.push_back(mpdu);
+            if joins {
+                self.join_packets(now, lifetime, plan, mpdu, delay_of);
+            } else {
+                plan.count(&mpdu);
+                self.window.push_back(mpdu);
+            }
         }
     }
 
-    /// Adds packets that follow in the queue to the A-MSDU of `mpdu`. Out of line: most MPDUs carry one.
+    /// Puts `mpdu` into the window, with packets that follow in the queue in its A-MSDU. Out of line: most
+    /// MPDUs carry one.
     #[inline(never)]
     fn join_packets(
         &mut self,
         now: Instant,
         lifetime: Duration,
         plan: &mut PpduPlan,
-        mpdu: &mut Mpdu<P>,
+        mut mpdu: Mpdu<P>,
         delay_of: &mut impl FnMut(Duration),
     ) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
@@ -321,6 +323,8 @@ impl<P: Payload> Originator<P> {
             mpdu.msdus.push(queued.payload);
         }
         plan.discarded += losses.count;
+        plan.count(&mpdu);
+        self.window.push_back(mpdu);
     }
 
     /// Tells rate control what became of `plan`.
@@ -547,6 +551,8 @@ impl PpduPlan {
         }
     }
 
+    // Always: a call here builds each MPDU twice.
+    #[inline(always)]
     fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
         let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
         self.msdus += msdus;

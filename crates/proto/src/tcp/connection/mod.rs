@@ -350,11 +350,10 @@ impl Endpoint for Connection {
         self.timers.take_expired(Timer::Pacing, now);
     }
 
+    #[inline]
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        let outbound = self.next_outbound(now)?;
-        let codepoint = self.codepoint(&outbound);
-        let segment = self.build(now, outbound);
-        Some(self.wrap(segment, codepoint))
+        // Half of the calls: a receiver is asked once more after each segment that came.
+        if self.is_quiet() { None } else { self.transmit(now) }
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -32,6 +32,24 @@ pub(super) struct Reset {
 }
 
 impl Connection {
+    /// True when established with nothing at all to send, which costs little to tell.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.state == State::Established
+            && !self.ack_due
+            && self.reset_due.is_none()
+            && self.sender.is_quiet()
+    }
+
+    /// The next packet to send at `now`.
+    #[inline(never)]
+    pub(super) fn transmit(&mut self, now: Instant) -> Option<Packet> {
+        let outbound = self.next_outbound(now)?;
+        let codepoint = self.codepoint(&outbound);
+        let segment = self.build(now, outbound);
+        Some(self.wrap(segment, codepoint))
+    }
+
     /// What to send next at `now`: RST, SYN, urgent ACKs, data, probe, ACK, in this order.
     pub(super) fn next_outbound(&mut self, now: Instant) -> Option<Outbound> {
         if let Some(reset) = self.reset_due.take() {

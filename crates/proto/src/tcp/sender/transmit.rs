@@ -26,6 +26,16 @@ impl Sender {
         Some(outgoing)
     }
 
+    /// True when nothing is left to send and nothing was lost, without features that time what is sent.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.data_end == self.snd_nxt
+            && self.phase == Phase::Open
+            && !self.closing
+            && !self.extended
+            && !self.probe_due
+    }
+
     /// NextSeg (RFC 6675 section 4), rules (1) to (4) in order, within cwnd.
     #[inline]
     fn choose(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
