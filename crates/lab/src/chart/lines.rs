@@ -99,8 +99,10 @@ impl LineChart {
             .draw()?;
         for (index, line) in self.lines.iter().enumerate() {
             let colour = line_ink(index).stand_in();
-            chart.draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)))?;
-            chart.draw_series(line.points.iter().map(|at| Circle::new(*at, 3, colour.filled())))?;
+            let (width, mark) =
+                if is_second_of_colour(index) { (1, colour.stroke_width(1)) } else { (2, colour.filled()) };
+            chart.draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(width)))?;
+            chart.draw_series(line.points.iter().map(|at| Circle::new(*at, 3, mark)))?;
         }
         self.draw_legend(area, legend)
     }
@@ -110,12 +112,18 @@ impl LineChart {
         for (index, line) in self.lines.iter().enumerate() {
             let top = 24 + 20 * index as i32;
             let colour = line_ink(index).stand_in();
-            area.draw(&Rectangle::new([(left, top - 2), (left + 18, top + 2)], colour.filled()))?;
+            let mark = if is_second_of_colour(index) { colour.stroke_width(1) } else { colour.filled() };
+            area.draw(&Rectangle::new([(left, top - 2), (left + 18, top + 2)], mark))?;
             let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(line.name.clone(), (left + 25, top), style))?;
         }
         Ok(())
     }
+}
+
+/// There are more curves than colours: from here on they are thin, their marks hollow.
+const fn is_second_of_colour(index: usize) -> bool {
+    index >= SERIES_COLOURS
 }
 
 /// The colour of curve `index`: the strong ones first.
