@@ -15,7 +15,7 @@ use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrIn};
 use tacit_live::Tun;
 use tacit_proto::Endpoint as _;
 use tacit_proto::packet::{IpHeader, Packet, Transport};
-use tacit_proto::tcp::{AckPolicy, Config, Congestion, Connection, Ends, Flags, Segment, State};
+use tacit_proto::tcp::{AckPolicy, Config, Congestion, Connection, Ends, Flags, Profile, Segment, State};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::wire::payload::Stream;
 use tacit_proto::wire::{self, address};
@@ -98,11 +98,12 @@ impl OwnHost {
         let congestion = match std::env::var(CONGESTION_VARIABLE).unwrap().as_str() {
             "cubic" => Congestion::Cubic,
             "reno" => Congestion::NewReno,
+            "bbr" => Congestion::Bbr,
             other => panic!("our TCP has no {other}"),
         };
         // The kernel's end acknowledges each packet too; the hop thins both alike.
         let ack_policy = AckPolicy::every(1);
-        let config = Config { congestion, ack_policy, ..Config::default() };
+        let config = Config { congestion, ack_policy, ..Profile::Linux.config() };
         let ends = Ends { flow: FLOW, local: here, remote: there };
         let tcp = make(config, ends, ISS, Instant::ZERO);
         #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
@@ -229,6 +230,23 @@ fn cubic_through_loss() {
 #[test]
 fn reno_through_loss() {
     stacks_agree(LOSSY, "reno");
+}
+
+#[test]
+fn bbr_over_a_clean_hop() {
+    stacks_agree(&["wlan-11n-150"], "bbr");
+}
+
+#[test]
+fn bbr_through_loss() {
+    stacks_agree(LOSSY, "bbr");
+}
+
+/// One packet in a hundred falls behind five others.
+#[test]
+fn cubic_through_reordering() {
+    let reorder = "wired.reorder={ chance = \"1 %\", packets = 5, delay = \"20 ms\" }";
+    stacks_agree(&["wlan-11n-150", "--set", reorder], "cubic");
 }
 
 #[test]
