@@ -188,7 +188,7 @@ const OWN_RECEIVER: [&str; 2] = ["own_receives", "kernel_sends"];
 fn stacks_agree(hop: &[&str], congestion: &str) {
     let Some(_machine) = machine(&[]) else { return };
     let mut sums = [0.0; 3];
-    for seed in ["1", "2", "3"] {
+    for seed in ["1", "2", "3", "4", "5"] {
         for (sum, programs) in sums.iter_mut().zip([KERNELS, OWN_SENDER, OWN_RECEIVER]) {
             let Some(goodput) = goodput_bps(hop, congestion, programs, seed) else { return };
             *sum += goodput;
