@@ -355,7 +355,6 @@ impl<P: Payload> Bss<P> {
     pub(super) fn fail(&mut self, exchange: &Exchange, noticed_at: Instant) {
         let oldest = self.oldest_allowed(noticed_at);
         let retry_limit = self.config.retry_limit;
-        let next_idle = self.idle.number + 1;
         let station = &mut self.stations[exchange.from.index()];
         station.counters.missed_link_acks += 1;
         let peer = &mut station.peers[exchange.outgoing.peer()];
@@ -371,6 +370,14 @@ impl<P: Payload> Bss<P> {
             }
             Outgoing::Data { .. } => peer.originator.not_acknowledged(retry_limit, oldest, agreement),
         };
+        self.end_failed(exchange, settled, noticed_at);
+    }
+
+    /// An exchange that failed is over: `settled` is what its sender, who notices at `noticed_at`, gives up. Call
+    /// before [`Bss::go_idle`].
+    pub(super) fn end_failed(&mut self, exchange: &Exchange, settled: Settled, noticed_at: Instant) {
+        let next_idle = self.idle.number + 1;
+        let station = &mut self.stations[exchange.from.index()];
         station.count_settled(settled);
         station.contention.failed(noticed_at, next_idle);
         if settled.dropped > 0 {

@@ -168,20 +168,13 @@ impl<P: Payload> Bss<P> {
     pub(super) fn fail_protection(&mut self, exchange: &Exchange, heard_until: Instant) {
         let timeout = self.phy.ack_timeout(&self.handshake_mode(exchange));
         let noticed_at = heard_until.max(exchange.first_end + timeout);
-        let next_idle = self.idle.number + 1;
         let limit = self.config.short_retry_limit;
         let station = &mut self.stations[exchange.from.index()];
         station.counters.missed_cts += 1;
         let peer = &mut station.peers[exchange.outgoing.peer()];
         let agreement = matches!(peer.recipient, Recipient::Block(_));
         let settled = peer.originator.rts_missed(limit, agreement);
-        station.count_settled(settled);
-        station.contention.failed(noticed_at, next_idle);
-        if settled.dropped > 0 {
-            station.contention.gave_up();
-        }
-        station.finish(exchange.outgoing.peer());
-        self.report_settled(exchange);
+        self.end_failed(exchange, settled, noticed_at);
     }
 
     /// How long a CTS within `exchange` lasts, and the time to notice it.
