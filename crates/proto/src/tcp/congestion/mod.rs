@@ -135,6 +135,11 @@ impl Window {
         growth.saturating_sub(room)
     }
 
+    /// "ssthresh = max (FlightSize / 2, 2*SMSS)" (RFC 5681 equation 4).
+    fn halve_ssthresh(&mut self, flight: u64) {
+        self.ssthresh = (flight / 2).max(2 * self.mss);
+    }
+
     /// "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment"
     /// (RFC 5681 section 3.1).
     fn collapse(&mut self) {

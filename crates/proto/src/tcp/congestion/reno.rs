@@ -36,9 +36,8 @@ impl Reno {
         }
     }
 
-    /// "ssthresh = max (FlightSize / 2, 2*SMSS)" (RFC 5681 equation 4).
     fn reduce(&mut self, flight: u64) {
-        self.window.ssthresh = (flight / 2).max(2 * self.window.mss);
+        self.window.halve_ssthresh(flight);
         self.counted = 0;
     }
 

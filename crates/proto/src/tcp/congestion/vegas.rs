@@ -75,7 +75,7 @@ impl Vegas {
 
     /// Losses count as for Reno.
     fn reduce(&mut self, flight: u64) {
-        self.window.ssthresh = (flight / 2).max(2 * self.window.mss);
+        self.window.halve_ssthresh(flight);
         self.round_end = None;
     }
 
