@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::sheet::{Column, Sheet};
-use super::tables::Cells;
+use super::tables::{Cells, labelled};
 use crate::hop_record::HopRecord;
 use crate::record::RunRecord;
 use crate::station::{DriverRecord, StationRecord};
@@ -75,11 +75,7 @@ pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
         .flat_map(|record| P::of(record).iter().map(move |part| (record, part)))
         .map(|(record, part)| (record, cells(&serde_json::to_value(part).unwrap_or_default())))
         .collect();
-    let mut sheet = Sheet::default();
-    sheet.text("run", rows.iter().map(|(record, _)| record.id.as_str()));
-    sheet.text("scheme", rows.iter().map(|(record, _)| record.label.scheme.as_str()));
-    sheet.integer("clients", rows.iter().map(|(record, _)| Some(record.label.clients.into())));
-    sheet.integer("seed", rows.iter().map(|(record, _)| Some(record.label.seed)));
+    let mut sheet = labelled(rows.iter().map(|(record, _)| *record));
     let mut found = Vec::new();
     columns("", &P::template(), &mut found);
     for (name, kind) in found {

@@ -27,14 +27,20 @@ pub(super) fn runs(records: &[RunRecord]) -> Sheet {
     sheet
 }
 
+/// A sheet with a row for each part of a run, which says first whose part it is.
+pub(super) fn labelled<'a>(runs: impl Iterator<Item = &'a RunRecord> + Clone) -> Sheet {
+    let mut sheet = Sheet::default();
+    sheet.text("run", runs.clone().map(|record| record.id.as_str()));
+    sheet.text("scheme", runs.clone().map(|record| record.label.scheme.as_str()));
+    sheet.integer("clients", runs.clone().map(|record| Some(record.label.clients.into())));
+    sheet.integer("seed", runs.map(|record| Some(record.label.seed)));
+    sheet
+}
+
 pub(super) fn flows(records: &[RunRecord]) -> Sheet {
     let rows: Vec<(&RunRecord, &FlowRecord)> =
         records.iter().flat_map(|record| record.flows.iter().map(move |flow| (record, flow))).collect();
-    let mut sheet = Sheet::default();
-    sheet.text("run", rows.iter().map(|(record, _)| record.id.as_str()));
-    sheet.text("scheme", rows.iter().map(|(record, _)| record.label.scheme.as_str()));
-    sheet.integer("clients", rows.iter().map(|(record, _)| Some(record.label.clients.into())));
-    sheet.integer("seed", rows.iter().map(|(record, _)| Some(record.label.seed)));
+    let mut sheet = labelled(rows.iter().map(|(record, _)| *record));
     let flows = || rows.iter().map(|(_, flow)| *flow);
     sheet.integer("flow", flows().map(|flow| Some(flow.flow.into())));
     sheet.integer("source", flows().map(|flow| Some(flow.source.into())));
@@ -59,11 +65,7 @@ pub(super) fn applications(records: &[RunRecord]) -> Sheet {
         .iter()
         .flat_map(|record| record.applications.iter().map(move |application| (record, application)))
         .collect();
-    let mut sheet = Sheet::default();
-    sheet.text("run", rows.iter().map(|(record, _)| record.id.as_str()));
-    sheet.text("scheme", rows.iter().map(|(record, _)| record.label.scheme.as_str()));
-    sheet.integer("clients", rows.iter().map(|(record, _)| Some(record.label.clients.into())));
-    sheet.integer("seed", rows.iter().map(|(record, _)| Some(record.label.seed)));
+    let mut sheet = labelled(rows.iter().map(|(record, _)| *record));
     let all = || rows.iter().map(|(_, application)| *application);
     sheet.text("name", all().map(|application| application.name.as_str()));
     sheet.text("application", all().map(|application| application.application.as_str()));
@@ -87,11 +89,7 @@ pub(super) fn applications(records: &[RunRecord]) -> Sheet {
 pub(super) fn series(records: &[RunRecord]) -> Sheet {
     let rows: Vec<(&RunRecord, &SampleRecord)> =
         records.iter().flat_map(|record| record.series.iter().map(move |sample| (record, sample))).collect();
-    let mut sheet = Sheet::default();
-    sheet.text("run", rows.iter().map(|(record, _)| record.id.as_str()));
-    sheet.text("scheme", rows.iter().map(|(record, _)| record.label.scheme.as_str()));
-    sheet.integer("clients", rows.iter().map(|(record, _)| Some(record.label.clients.into())));
-    sheet.integer("seed", rows.iter().map(|(record, _)| Some(record.label.seed)));
+    let mut sheet = labelled(rows.iter().map(|(record, _)| *record));
     let samples = || rows.iter().map(|(_, sample)| *sample);
     sheet.number("at_s", samples().map(|sample| Some(sample.at_s)));
     sheet.integer("flow", samples().map(|sample| Some(sample.flow.into())));
