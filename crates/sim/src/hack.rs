@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::AckHold;
+use tacit_link::queue::{AckHold, AckHoldConfig};
 use tacit_link::wifi::{Bss, Interrupt, StationId};
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides, flow_key};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
@@ -56,15 +56,19 @@ pub(crate) enum Outcome<P> {
 impl<P: Carried> HackStations<P> {
     /// Drivers for the stations of a channel that have a configuration, the access point first.
     ///
-    /// Or `holds`: the drivers of clients that hold ACKs back, one for each function of the channel.
-    pub fn new(configs: &[Option<Config>], holds: Vec<Option<AckHold<P>>>, channel: &mut Bss<P>) -> Self {
+    /// Or, with `hold`, drivers of clients that hold ACKs back.
+    pub fn new(configs: &[Option<Config>], hold: Option<AckHoldConfig>, channel: &mut Bss<P>) -> Self {
         let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
         let count = channel.station_count();
+        let functions = count * channel.categories().len() as u16;
+        let holds: Vec<_> = hold.map_or_else(Vec::new, |hold| {
+            let is_client = |id: u16| !is_access_point(count, StationId(id));
+            (0..functions).map(|id| is_client(id).then(|| AckHold::new(hold))).collect()
+        });
         let each = configs.iter().cycle().take(configs.len() * channel.categories().len());
         let stations = each.zip(0..).map(|(config, id)| {
-            let is_access_point = id % count == StationId::AP.0;
             let id = StationId(id);
-            let capable = if is_access_point { capable[1..].to_vec() } else { vec![capable[0]] };
+            let capable = if is_access_point(count, id) { capable[1..].to_vec() } else { vec![capable[0]] };
             config.map(|config| {
                 channel.enable_hack(id, config.appended_limit);
                 HackStation {

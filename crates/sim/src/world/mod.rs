@@ -4,7 +4,6 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::AckHold;
 use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
@@ -135,12 +134,7 @@ impl<'o, P: Carried> World<'o, P> {
             if observer.is_some() {
                 channel.record_air();
             }
-            let functions = (set.clients.len() + 1) * channel.categories().len();
-            let is_client = |function: &usize| !function.is_multiple_of(set.clients.len() + 1);
-            let holds = set.ack_hold.iter().flat_map(|hold| {
-                (0..functions).map(move |function| is_client(&function).then(|| AckHold::new(*hold)))
-            });
-            hack.push(HackStations::new(&set.hack, holds.collect(), &mut channel));
+            hack.push(HackStations::new(&set.hack, set.ack_hold, &mut channel));
             bss_hosts.push(hosts.repeat(channel.categories().len()));
             bss.push(channel);
         }
