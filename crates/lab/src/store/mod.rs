@@ -61,10 +61,16 @@ pub struct Provenance {
     pub schemes: String,
     /// Hash of all runs' digests, in order.
     pub digest: String,
+    /// What varies along the axis of a sweep; empty for no sweep, like the next two.
+    pub x_label: String,
+    /// What is drawn over it.
+    pub y_label: String,
+    /// The metric that is: its name, with `_mbps` for a `_bps` one in millions.
+    pub column: String,
 }
 
 impl Provenance {
-    fn fields(&self) -> [(&'static str, &str); 8] {
+    fn fields(&self) -> [(&'static str, &str); 11] {
         [
             ("tacit.scenario", &self.scenario),
             ("tacit.description", &self.description),
@@ -74,6 +80,9 @@ impl Provenance {
             ("tacit.command", &self.command),
             ("tacit.schemes", &self.schemes),
             ("tacit.digest", &self.digest),
+            ("tacit.x_label", &self.x_label),
+            ("tacit.y_label", &self.y_label),
+            ("tacit.column", &self.column),
         ]
     }
 
@@ -87,6 +96,9 @@ impl Provenance {
             command: get("tacit.command"),
             schemes: get("tacit.schemes"),
             digest: get("tacit.digest"),
+            x_label: get("tacit.x_label"),
+            y_label: get("tacit.y_label"),
+            column: get("tacit.column"),
         }
     }
 }
