@@ -141,10 +141,11 @@ impl<P: Payload> Bss<P> {
         self.config.stations.len() as u16 + 1
     }
 
-    /// The number of what `station` has for `category`; for the first category in use where `category` is
-    /// not.
+    /// The number of what `station` has for `category`; where that is not in use for best effort, or the first
+    /// that is.
     pub fn function(&self, station: StationId, category: AccessCategory) -> StationId {
-        let place = self.config.categories.iter().position(|known| *known == category).unwrap_or(0);
+        let place_of = |wanted| self.config.categories.iter().position(|known| *known == wanted);
+        let place = place_of(category).or_else(|| place_of(AccessCategory::BestEffort)).unwrap_or(0);
         StationId(station.0 + place as u16 * self.station_count())
     }
 

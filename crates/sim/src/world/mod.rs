@@ -459,7 +459,7 @@ impl<'o, P: Carried> World<'o, P> {
         match self.topology.next_hop(host, packet.destination()) {
             Some(port) if self.has_categories => {
                 let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
-                let category = flow.map_or_else(AccessCategory::default, |flow| flow.access_category);
+                let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
                 self.offer(in_category(port, &self.bss, category), packet);
             }
             Some(port) => self.offer(port, packet),
