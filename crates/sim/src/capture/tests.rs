@@ -97,6 +97,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
             receiver,
             category: AccessCategory::BestEffort,
             outcome,
+            more_ppdu: None,
             frame,
         }
     });
