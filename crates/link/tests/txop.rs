@@ -146,11 +146,7 @@ impl Harness {
     }
 
     /// The first frame of `transmitter` of a kind.
-    fn first(
-        &self,
-        transmitter: StationId,
-        kind: impl Fn(&Frame<Numbered>) -> bool,
-    ) -> &AirFrame<Numbered> {
+    fn first(&self, transmitter: StationId, kind: impl Fn(&Frame<Numbered>) -> bool) -> &AirFrame<Numbered> {
         self.frames.iter().find(|frame| frame.transmitter == transmitter && kind(&frame.frame)).unwrap()
     }
 }
@@ -179,7 +175,10 @@ fn who_answers_a_grant_sends_one_sifs_after_its_block_ack() {
     assert_eq!(ppdus[0].duration, mode.ppdu_duration(2 * 1548 + 1546));
     assert_eq!(ppdus[2].duration, mode.ppdu_duration(100 + 98));
     // 32 octets of Block Ack at 24 Mb/s last 32 us, 38 in a Control Wrapper 36; a CF-End of 20 28.
-    assert_eq!(ppdus.iter().skip(1).step_by(2).map(|frame| frame.duration).collect::<Vec<_>>(), [us(36), us(32)]);
+    assert_eq!(
+        ppdus.iter().skip(1).step_by(2).map(|frame| frame.duration).collect::<Vec<_>>(),
+        [us(36), us(32)]
+    );
     assert_eq!(ppdus[4].duration, us(28));
     let [ap, client] = [AP, ONE].map(|station| h.bss.counters(station));
     assert_eq!((ap.reverse_grants, ap.cf_ends, ap.reverse_ppdus), (1, 1, 0));

@@ -440,8 +440,7 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
 
 /// Runs `check` over `seeds`, all of them whatever fails: each failure says its own, the last line all.
 fn for_each_seed(seeds: std::ops::Range<u64>, mut check: impl FnMut(u64)) {
-    let fails =
-        |seed: &u64| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(*seed))).is_err();
+    let fails = |seed: &u64| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(*seed))).is_err();
     let failed: Vec<u64> = seeds.filter(fails).collect();
     assert!(failed.is_empty(), "seeds {failed:?}");
 }
