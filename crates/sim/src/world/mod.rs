@@ -533,16 +533,7 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     fn sample(&mut self, component: u32) {
-        for flow in &self.flows {
-            let (congestion_window, smoothed_rtt) = flow.window();
-            self.series.push(SeriesPoint {
-                at: self.now,
-                flow: flow.id,
-                delivered_total: Bytes(flow.delivered()),
-                congestion_window,
-                smoothed_rtt,
-            });
-        }
+        self.series.extend(self.flows.iter().map(|flow| flow.sample(self.now)));
         self.broken = self.check().err();
         self.scheduler.wake(component, self.setup.sample_interval.map(|interval| self.now + interval));
     }
