@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
+use tacit_proto::units::{FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
