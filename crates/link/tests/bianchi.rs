@@ -10,7 +10,7 @@ mod common;
 use common::{BLOB, Blob, channel, short_queue};
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
 use tacit_link::wifi::{BssConfig, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 fn mode(standard: Standard) -> Mode {
     let kbps = match standard {
