@@ -13,7 +13,11 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
 const TWO: StationId = StationId(2);
-const GRANTED: ReverseDirection = ReverseDirection::Granted { turnaround: Duration::ZERO };
+const GRANTED: ReverseDirection = granted(Duration::ZERO);
+
+const fn granted(turnaround: Duration) -> ReverseDirection {
+    ReverseDirection::Granted { turnaround, limit: ReverseDirection::USUAL_LIMIT }
+}
 
 /// A packet with a number; those of 52 octets are pure ACKs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,11 +150,7 @@ impl Harness {
     }
 
     /// The first frame of `transmitter` of a kind.
-    fn first(
-        &self,
-        transmitter: StationId,
-        kind: impl Fn(&Frame<Numbered>) -> bool,
-    ) -> &AirFrame<Numbered> {
+    fn first(&self, transmitter: StationId, kind: impl Fn(&Frame<Numbered>) -> bool) -> &AirFrame<Numbered> {
         self.frames.iter().find(|frame| frame.transmitter == transmitter && kind(&frame.frame)).unwrap()
     }
 }
@@ -179,7 +179,10 @@ fn who_answers_a_grant_sends_one_sifs_after_its_block_ack() {
     assert_eq!(ppdus[0].duration, mode.ppdu_duration(2 * 1548 + 1546));
     assert_eq!(ppdus[2].duration, mode.ppdu_duration(100 + 98));
     // 32 octets of Block Ack at 24 Mb/s last 32 us, 38 in a Control Wrapper 36; a CF-End of 20 28.
-    assert_eq!(ppdus.iter().skip(1).step_by(2).map(|frame| frame.duration).collect::<Vec<_>>(), [us(36), us(32)]);
+    assert_eq!(
+        ppdus.iter().skip(1).step_by(2).map(|frame| frame.duration).collect::<Vec<_>>(),
+        [us(36), us(32)]
+    );
     assert_eq!(ppdus[4].duration, us(28));
     let [ap, client] = [AP, ONE].map(|station| h.bss.counters(station));
     assert_eq!((ap.reverse_grants, ap.cf_ends, ap.reverse_ppdus), (1, 1, 0));
@@ -354,7 +357,7 @@ fn a_limit_holds_for_both_ways_together() {
 #[test]
 fn packets_that_came_a_moment_ago_are_not_in_the_reverse_ppdu() {
     let mut c = config(1);
-    c.reverse_direction = ReverseDirection::Granted { turnaround: us(200) };
+    c.reverse_direction = granted(us(200));
     let mut h = Harness::new(c);
     // The PPDU takes 283 us, the Block Ack ends 52 us later.
     h.exchange(3, 1);

@@ -213,7 +213,8 @@ impl<P: Payload> Originator<P> {
 
     /// How long a Block Ack Request and the answer to it last, the SIFS between them apart.
     pub fn request_duration(&self) -> Duration {
-        self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN) + self.control_mode.ppdu_duration(BLOCK_ACK_LEN)
+        self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)
+            + self.control_mode.ppdu_duration(BLOCK_ACK_LEN)
     }
 
     /// Class of the PPDU built last: what a Block Ack Request asks about.
@@ -233,17 +234,13 @@ impl<P: Payload> Originator<P> {
 
     /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
     /// queue, within the window and the limits. `delay_of` learns each new packet's time in queue.
-    pub fn build(
-        &mut self,
-        now: Instant,
-        lifetime: Duration,
-        delay_of: impl FnMut(Duration),
-    ) -> PpduPlan {
+    pub fn build(&mut self, now: Instant, lifetime: Duration, delay_of: impl FnMut(Duration)) -> PpduPlan {
         let rate = self.choose_rate(now);
         self.assemble(now, (now, lifetime), rate, delay_of)
     }
 
     /// The same for a PPDU in `room`; nothing goes where not even the first MPDU fits.
+    #[inline(never)]
     pub fn build_within(
         &mut self,
         now: Instant,
@@ -275,7 +272,8 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
-    #[inline]
+    // Always: a call here costs each PPDU a move of its plan.
+    #[inline(always)]
     fn assemble(
         &mut self,
         now: Instant,
@@ -304,6 +302,8 @@ impl<P: Payload> Originator<P> {
         plan
     }
 
+    // Always: as above.
+    #[inline(always)]
     fn fill_from_queue(
         &mut self,
         now: Instant,
@@ -367,7 +367,10 @@ impl<P: Payload> Originator<P> {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
         while let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
             let in_time = now.saturating_since(queued.at) <= lifetime;
-            if queued.at > queued_by || !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
+            if queued.at > queued_by
+                || !in_time
+                || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload)
+            {
                 break;
             }
             let Some(queued) = self.queue.pop() else { break };
@@ -394,6 +397,8 @@ impl<P: Payload> Originator<P> {
     }
 
     /// A Block Ack came: `bitmap` bit i is number `start + i`.
+    // Never: among what its caller does the loop over the window runs out of registers.
+    #[inline(never)]
     pub fn block_acknowledged(
         &mut self,
         start: u16,
