@@ -8,7 +8,7 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AccessCategory, Bss, BssConfig, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(20);
 

@@ -210,6 +210,7 @@ impl<P: Payload> Station<P> {
     }
 
     /// Puts together what `peer` needs, out of its turn and in `room`; `None` when nothing fits.
+    #[inline(never)]
     pub fn outgoing_within(
         &mut self,
         now: Instant,
@@ -227,7 +228,8 @@ impl<P: Payload> Station<P> {
     }
 
     /// Puts together what `peer` needs, in `room` if there is a limit; `None` when nothing is left or fits.
-    #[inline]
+    // Always: most have no limit, and need not ask.
+    #[inline(always)]
     fn prepare(
         &mut self,
         now: Instant,
@@ -254,7 +256,10 @@ impl<P: Payload> Station<P> {
                 };
                 self.counters.dropped_mpdus += u64::from(plan.expired);
                 self.counters.discarded_by_queue += u64::from(plan.discarded);
-                (plan.mpdus > 0).then_some(Outgoing::Data { peer, plan })
+                if plan.mpdus == 0 {
+                    return None;
+                }
+                Some(Outgoing::Data { peer, plan })
             }
         }
     }
@@ -303,16 +308,20 @@ impl<P: Payload> Station<P> {
 
     /// Books a PPDU going out at a channel access.
     pub fn count_access(&mut self, outgoing: &Outgoing, phy: &Phy) {
-        self.count_outgoing(outgoing);
-        if let Outgoing::Data { plan, .. } = outgoing
-            && plan.class() == PayloadClass::Ack
-        {
-            self.counters.tcp_ack_backoff += self.contention.aifs(phy) + self.contention.drawn(phy);
+        self.count_outgoing(outgoing, |contention| contention.aifs(phy) + contention.drawn(phy));
+    }
+
+    /// Books one that goes out in the TXOP of another.
+    pub fn count_granted(&mut self, outgoing: &Outgoing) {
+        self.count_outgoing(outgoing, |_| Duration::ZERO);
+        self.counters.reverse_ppdus += 1;
+        if let Outgoing::Data { plan, .. } = outgoing {
+            self.counters.reverse_mpdus += u64::from(plan.mpdus);
         }
     }
 
-    /// Books a PPDU going out.
-    pub fn count_outgoing(&mut self, outgoing: &Outgoing) {
+    #[inline]
+    fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
             Outgoing::Data { peer, plan } => {
@@ -323,6 +332,7 @@ impl<P: Payload> Station<P> {
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
                 if plan.class() == PayloadClass::Ack {
                     self.counters.tcp_ack_ppdus += 1;
+                    self.counters.tcp_ack_backoff += backoff(&self.contention);
                 }
                 let octets = Bytes(u64::from(plan.ack_packet_octets));
                 self.counters.tcp_ack_octets += octets.0;
