@@ -13,6 +13,7 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
+use crate::wifi::config::ReverseDirection;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{
     ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, subframe_len,
@@ -335,7 +336,7 @@ impl<P: Payload> Bss<P> {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         self.settle_response(exchange, lost);
-        if exchange.reserved_until() > at {
+        if self.config.reverse_direction != ReverseDirection::Off && exchange.reserved_until() > at {
             self.go_on_after_response(exchange, lost);
         } else {
             self.go_idle(at, at + self.phy.aifs());

@@ -200,10 +200,20 @@ impl<P: Payload> Station<P> {
     /// (what waited was too old).
     pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
         while let Some(peer) = self.turns.pop_front() {
-            self.peers[peer].ready = false;
-            let outgoing = self.prepare(now, lifetime, peer, None);
-            if outgoing.is_some() {
-                return outgoing;
+            let entry = &mut self.peers[peer];
+            entry.ready = false;
+            match entry.originator.need() {
+                Need::Nothing => {}
+                Need::BlockAckRequest => {
+                    return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
+                }
+                Need::Data => {
+                    let plan =
+                        self.plan(peer, |originator, delay_of| originator.build(now, lifetime, delay_of));
+                    if plan.mpdus > 0 {
+                        return Some(Outgoing::Data { peer, plan });
+                    }
+                }
             }
         }
         None
@@ -218,7 +228,18 @@ impl<P: Payload> Station<P> {
         peer: usize,
         room: Room,
     ) -> Option<Outgoing> {
-        let outgoing = self.prepare(now, lifetime, peer, Some(room));
+        let originator = &self.peers[peer].originator;
+        let outgoing = match originator.need() {
+            Need::Nothing => None,
+            Need::BlockAckRequest => (originator.request_duration() <= room.time)
+                .then(|| Outgoing::Request { peer, class: originator.last_class() }),
+            Need::Data => {
+                let plan = self.plan(peer, |originator, delay_of| {
+                    originator.build_within(now, lifetime, room, delay_of)
+                });
+                (plan.mpdus > 0).then_some(Outgoing::Data { peer, plan })
+            }
+        };
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
             entry.ready = false;
@@ -227,41 +248,22 @@ impl<P: Payload> Station<P> {
         outgoing
     }
 
-    /// Puts together what `peer` needs, in `room` if there is a limit; `None` when nothing is left or fits.
-    // Always: most have no limit, and need not ask.
+    /// Books what `build` takes from the queue for `peer`.
+    // Always: a plan is large.
     #[inline(always)]
-    fn prepare(
+    fn plan(
         &mut self,
-        now: Instant,
-        lifetime: Duration,
         peer: usize,
-        room: Option<Room>,
-    ) -> Option<Outgoing> {
-        let originator = &mut self.peers[peer].originator;
-        match originator.need() {
-            Need::Nothing => None,
-            Need::BlockAckRequest => {
-                let fits = room.is_none_or(|room| originator.request_duration() <= room.time);
-                fits.then(|| Outgoing::Request { peer, class: originator.last_class() })
-            }
-            Need::Data => {
-                let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
-                let delay_of = |delay: Duration| {
-                    delays.record(delay.as_micros()).expect("the histogram grows as needed");
-                    *time += delay;
-                };
-                let plan = match room {
-                    None => originator.build(now, lifetime, delay_of),
-                    Some(room) => originator.build_within(now, lifetime, room, delay_of),
-                };
-                self.counters.dropped_mpdus += u64::from(plan.expired);
-                self.counters.discarded_by_queue += u64::from(plan.discarded);
-                if plan.mpdus == 0 {
-                    return None;
-                }
-                Some(Outgoing::Data { peer, plan })
-            }
-        }
+        build: impl FnOnce(&mut Originator<P>, &mut dyn FnMut(Duration)) -> PpduPlan,
+    ) -> PpduPlan {
+        let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
+        let plan = build(&mut self.peers[peer].originator, &mut |delay: Duration| {
+            delays.record(delay.as_micros()).expect("the histogram grows as needed");
+            *time += delay;
+        });
+        self.counters.dropped_mpdus += u64::from(plan.expired);
+        self.counters.discarded_by_queue += u64::from(plan.discarded);
+        plan
     }
 
     /// What goes before `outgoing` under `protection`.
