@@ -106,6 +106,15 @@ impl Agent {
         verdict
     }
 
+    /// A copy from [`Agent::poll_down`] found no room in the queue.
+    pub fn handle_refused(&mut self, now: Instant, packet: &Packet) {
+        let Transport::Tcp(segment) = &packet.transport else { return };
+        if let Some((flow, out)) = self.open_flow(now, Key::of_downlink(packet)) {
+            out.counters.refused_copies += 1;
+            flow.cache.resent_anew(now, segment.seq);
+        }
+    }
+
     /// The next ACK for a sender. Drain it to `None`.
     pub fn poll_up(&mut self) -> Option<Packet> {
         self.out.up.pop_front()

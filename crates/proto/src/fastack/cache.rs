@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::Packet;
-use crate::tcp::SackRange;
+use crate::tcp::SackBlocks;
 use crate::units::{Instant, SeqNumber};
 
 /// Most copies of one flow, however small.
@@ -37,6 +37,10 @@ pub(super) struct Cache {
     promised: usize,
     octets: u64,
     next_order: u64,
+    /// The latest three in order that the client SACKed, earliest first.
+    latest_sacked: [Option<u64>; DUPLICATES],
+    /// What it SACKed with its last ACK.
+    known_blocks: SackBlocks,
 }
 
 impl Cache {
@@ -109,12 +113,23 @@ impl Cache {
         }
     }
 
-    /// The client's TCP holds `blocks` behind a hole.
-    pub fn sack(&mut self, blocks: &[SackRange]) {
-        let within = |copy: &Cached| {
-            blocks.iter().any(|block| block.start.before_eq(copy.start) && copy.end.before_eq(block.end))
-        };
-        self.segments.iter_mut().filter(|copy| !copy.sacked).for_each(|copy| copy.sacked = within(copy));
+    /// The client's TCP holds `blocks` behind a hole. Only what they say beyond the last ones is looked at.
+    pub fn sack(&mut self, blocks: SackBlocks) {
+        let known_blocks = std::mem::replace(&mut self.known_blocks, blocks);
+        for block in blocks.as_slice() {
+            let before = known_blocks.as_slice().iter().find(|known| known.start == block.start);
+            let from = before.map_or(block.start, |known| known.end);
+            let first = self.segments.partition_point(|copy| copy.start.before(from));
+            let latest = &mut self.latest_sacked;
+            let inside = self.segments.range_mut(first..).take_while(|copy| copy.start.before(block.end));
+            for copy in inside.filter(|copy| copy.end.before_eq(block.end)) {
+                copy.sacked = true;
+                if latest[0] < Some(copy.order) && !latest.contains(&Some(copy.order)) {
+                    latest[0] = Some(copy.order);
+                    latest.sort_unstable();
+                }
+            }
+        }
     }
 
     /// The copy of what the client's TCP misses first, if that was acknowledged for it.
@@ -125,29 +140,31 @@ impl Cache {
     /// Hands out each copy that was acknowledged for the client and that its TCP never got: at least three that reached
     /// its NIC later are SACKed.
     pub fn for_each_lost(&mut self, mut each: impl FnMut(&mut Cached)) {
-        let mut latest = [None; DUPLICATES];
-        for copy in self.segments.iter().filter(|copy| copy.sacked) {
-            if latest[0] < Some(copy.order) {
-                latest[0] = Some(copy.order);
-                latest.sort_unstable();
-            }
-        }
-        let Some(third) = latest[0] else { return };
+        let Some(third) = self.latest_sacked[0] else { return };
         let missing = |copy: &&mut Cached| !copy.sacked && !copy.resent && copy.order < third;
         self.segments.iter_mut().take(self.promised).filter(missing).for_each(&mut each);
     }
 
-    /// The fate of a copy that was sent again is decided.
-    pub fn settle_resent(&mut self, now: Instant, start: SeqNumber, arrived: bool) {
+    /// The link gave up a copy that was sent again.
+    pub fn resent_lost(&mut self, start: SeqNumber) {
+        if let Some(copy) = self.resent(start) {
+            copy.resent = false;
+        }
+    }
+
+    /// A copy that was sent again reached the NIC, or found no room in a queue: in either case what is SACKed from now
+    /// on will tell.
+    pub fn resent_anew(&mut self, now: Instant, start: SeqNumber) {
         let order = self.next_order;
-        let Some(copy) = self.segments.iter_mut().find(|copy| copy.resent && copy.start == start) else {
-            return;
-        };
-        copy.resent = false;
-        if arrived {
-            (copy.at, copy.order) = (now, order);
+        if let Some(copy) = self.resent(start) {
+            (copy.resent, copy.at, copy.order) = (false, now, order);
             self.next_order += 1;
         }
+    }
+
+    fn resent(&mut self, start: SeqNumber) -> Option<&mut Cached> {
+        let place = self.segments.partition_point(|copy| copy.start.before(start));
+        self.segments.get_mut(place).filter(|copy| copy.resent && copy.start == start)
     }
 
     /// Whether everything from `from` to `to` is kept, and no more than `most_octets` in all.

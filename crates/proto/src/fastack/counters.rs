@@ -13,6 +13,8 @@ pub struct Counters {
     pub local_retransmissions: u64,
     /// Of them, those that a client's silence caused, not its ACKs.
     pub local_timeouts: u64,
+    /// Of them, those that found no room in the queue.
+    pub refused_copies: u64,
     /// Retransmissions of senders that went no further: acknowledged already.
     pub answered_retransmissions: u64,
     /// Flows that made room for others.
@@ -37,6 +39,7 @@ impl Counters {
             raised_acks: self.raised_acks - earlier.raised_acks,
             local_retransmissions: self.local_retransmissions - earlier.local_retransmissions,
             local_timeouts: self.local_timeouts - earlier.local_timeouts,
+            refused_copies: self.refused_copies - earlier.refused_copies,
             answered_retransmissions: self.answered_retransmissions - earlier.answered_retransmissions,
             evicted_flows: self.evicted_flows - earlier.evicted_flows,
             refused_flows: self.refused_flows - earlier.refused_flows,

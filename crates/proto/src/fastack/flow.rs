@@ -264,7 +264,10 @@ impl Flow {
             return true;
         }
         if end.before_eq(self.answered) {
-            self.cache.settle_resent(now, start, arrived);
+            match arrived {
+                true => self.cache.resent_anew(now, start),
+                false => self.cache.resent_lost(start),
+            }
             return true;
         }
         // What lies beyond the window is a probe, which a client need not take.
@@ -280,9 +283,10 @@ impl Flow {
         while let Some(copy) = self.cache.promise(self.answered, self.edge) {
             let Transport::Tcp(segment) = copy.packet.transport else { break };
             let (packet_ecn, end) = (copy.packet.ip.ecn, copy.end);
+            // What waited behind a hole gets one ACK when that is filled (RFC 5681 section 4.2).
+            self.untold_segments += u32::from(copy.at == now);
             self.note_stamp(&segment);
             self.answered = end;
-            self.untold_segments += 1;
             if segment.flags.contains(Flags::CWR) {
                 self.echoes_congestion = false;
             }
@@ -306,7 +310,7 @@ impl Flow {
 
     /// Nothing more comes with this link-layer acknowledgment: what is left over is told.
     pub fn flush(&mut self, out: &mut Outbox) {
-        if self.untold_segments > 0 {
+        if self.told != self.answered {
             self.forge(out);
         }
     }

@@ -37,7 +37,8 @@ impl Flow {
         } else if pure && !is_old {
             self.duplicates += 1;
         }
-        if self.owes() && !is_old {
+        if !is_old {
+            self.cache.sack(segment.sack);
             self.repair(now, segment, out);
         }
         let verdict = self.judge(packet, segment, pure, advances);
@@ -96,8 +97,10 @@ impl Flow {
 
     /// Sends again what the client shows to miss and what its sender holds for arrived.
     fn repair(&mut self, now: Instant, segment: &Segment, out: &mut Outbox) {
+        if !self.owes() {
+            return;
+        }
         if !segment.sack.is_empty() {
-            self.cache.sack(segment.sack.as_slice());
             self.resend_lost(out);
         } else if self.duplicates as usize >= DUPLICATES && self.repairs_until.is_none() {
             let ripe = |at: Instant| now.saturating_since(at) >= SETTLING;
@@ -154,15 +157,15 @@ impl Flow {
     }
 
     /// True when the sender must hear how far the window reaches: it moved by a segment, or half of its size (RFC 9293
-    /// section 3.8.6.2.2), and the sender knows of less than half. With more than that it has something on its way,
-    /// whose ACK will tell it. Or the window was taken back.
+    /// section 3.8.6.2.2), and of what the sender knows half is used. With more than that left it is not held up, and
+    /// hears of it with the next forged ACK. Or the window was taken back.
     fn window_is_news(&self) -> bool {
         let unit = 1_u32 << self.scale;
         if self.edge.before(self.told_edge) {
             return self.told_edge - self.edge > unit;
         }
         let step = self.largest_segment.min(self.largest_window / 2).max(unit);
-        let known = if self.told_edge.after(self.told) { self.told_edge - self.told } else { 0 };
-        self.edge - self.told_edge >= step && known < self.largest_window / 2
+        let left = if self.told_edge.after(self.highest) { self.told_edge - self.highest } else { 0 };
+        self.edge - self.told_edge >= step && left < self.largest_window / 2
     }
 }
