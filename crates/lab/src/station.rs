@@ -51,6 +51,14 @@ pub struct StationRecord {
     pub missed_cts: u64,
     /// CTS sent to the sender itself.
     pub cts_to_self: u64,
+    /// Reverse direction grants that reached who may use them.
+    pub reverse_grants: u64,
+    /// PPDUs sent in the TXOP of another that granted it.
+    pub reverse_ppdus: u64,
+    /// MPDUs in them.
+    pub reverse_mpdus: u64,
+    /// TXOPs ended with a CF-End.
+    pub cf_ends: u64,
     /// Pure TCP ACKs on the air, retransmissions included.
     pub tcp_acks_on_air: u64,
     /// PPDUs of nothing but those.
@@ -182,6 +190,10 @@ impl StationRecord {
             rts: counters.rts,
             missed_cts: counters.missed_cts,
             cts_to_self: counters.cts_to_self,
+            reverse_grants: counters.reverse_grants,
+            reverse_ppdus: counters.reverse_ppdus,
+            reverse_mpdus: counters.reverse_mpdus,
+            cf_ends: counters.cf_ends,
             tcp_acks_on_air: counters.tcp_acks_on_air,
             tcp_ack_ppdus: counters.tcp_ack_ppdus,
             link_acks: counters.link_acks,

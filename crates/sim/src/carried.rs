@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use tacit_link::Payload;
+use tacit_link::wifi::AccessCategory;
 use tacit_proto::hack::AckPacket;
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::units::{FlowId, HostId};
@@ -14,6 +15,11 @@ pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
 
     /// The flow of the world that it belongs to, if any.
     fn flow(&self) -> Option<FlowId>;
+
+    /// Its access category, where it is no flow's.
+    fn access_category(&self) -> AccessCategory {
+        AccessCategory::BestEffort
+    }
 
     /// What tells it from other packets in the trace of a run, in one word.
     fn trace_word(&self) -> u64;

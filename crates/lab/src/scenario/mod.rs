@@ -125,6 +125,8 @@ pub struct Wifi {
     pub ampdu_mpdus: Option<u32>,
     /// How many octets of packets share an MPDU.
     pub amsdu: Option<AmsduLimit>,
+    /// Which access categories there are.
+    pub categories: Categories,
     /// Beacon interval.
     pub beacons: Option<Duration>,
     /// What goes before data.
@@ -174,6 +176,16 @@ impl Link {
     pub fn both_ways(pipe: &PipeConfig) -> Self {
         Self { down: pipe.clone(), up: pipe.clone() }
     }
+}
+
+/// Which access categories there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Categories {
+    /// Those that flows use.
+    #[default]
+    Used,
+    /// All four.
+    All,
 }
 
 /// What becomes of pure TCP ACKs that wait for the Wi-Fi.

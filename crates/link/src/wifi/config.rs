@@ -80,6 +80,22 @@ pub enum RateControl {
     Minstrel,
 }
 
+/// Whether who holds a TXOP lets who answers send in it too (RD protocol, 802.11-2012 clause 9.25, 802.11-2020
+/// clause 10.29).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReverseDirection {
+    /// Never.
+    #[default]
+    Off,
+    /// With each data PPDU: one SIFS after its acknowledgment the recipient sends one PPDU of what it has for the
+    /// holder in the same access category.
+    Granted {
+        /// What has been queued for less than this when the PPDU goes out is not in it: the host's data is still
+        /// on its way to the NIC's memory.
+        turnaround: Duration,
+    },
+}
+
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmsduLimit {
@@ -122,6 +138,8 @@ pub struct BssConfig {
     /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
+    /// What TXOPs hold for those who answer; where the standard aggregates.
+    pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
@@ -162,6 +180,7 @@ impl BssConfig {
             txop_limit: None,
             ampdu_mpdus: None,
             amsdu: None,
+            reverse_direction: ReverseDirection::Off,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),
             retry_limit: 7,

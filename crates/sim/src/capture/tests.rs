@@ -88,15 +88,18 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     let at = |i: usize| Instant::from_nanos(5_000_000_123 + i as u64 * 1_000_000);
     let frames = kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, frame))| {
         let duration = mode.ppdu_duration(1000);
+        // Nothing follows an acknowledgment.
+        let ends = matches!(frame, Frame::Ack { .. } | Frame::BlockAck { .. });
         AirFrame {
             at: at(i),
             duration,
             mode,
-            reserves: Duration::from_micros(48),
+            reserves: Duration::from_micros(if ends { 0 } else { 48 }),
             transmitter,
             receiver,
             category: AccessCategory::BestEffort,
             outcome,
+            more_ppdu: None,
             frame,
         }
     });

@@ -454,7 +454,7 @@ impl<'o, P: Carried> World<'o, P> {
             return Some(port);
         }
         let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
-        let category = flow.map_or_else(AccessCategory::default, |flow| flow.access_category);
+        let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
         Some(in_category(port, &self.bss, category))
     }
 

@@ -13,7 +13,7 @@ use crate::input::{
     MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer,
     level_dbm, loss, one_of, within,
 };
-use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
+use crate::scenario::{Categories, MpduError, Wifi, WifiAckFilter, signal};
 
 /// `ack-filter`.
 const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
@@ -91,6 +91,18 @@ fn choose(
         let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         section.error(key, unknown.what()).allowed(rates)
     })
+}
+
+/// Which access categories there are, where the standard has EDCA.
+fn categories(section: &Section<'_>, standard: Standard) -> Result<Categories, InputError> {
+    let all = [("used", Categories::Used), ("all", Categories::All)];
+    let categories = section.or("access-categories", Categories::Used, one_of(&all))?;
+    if categories == Categories::All && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("access-categories", format!("{} has no EDCA here", standard.name()))
+            .allowed("\"used\", or a standard with EDCA"));
+    }
+    Ok(categories)
 }
 
 /// How packets share MPDUs, where the standard aggregates.
@@ -252,6 +264,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         )?,
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
         amsdu: amsdu(&section, standard)?,
+        categories: categories(&section, standard)?,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
         protection: protection(&section, variant, standard)?,
         short_retry_limit: section.or("short-retry-limit", usual.short_retry_limit, integer(0..=255))?,

@@ -8,16 +8,23 @@ use super::noise::Noise;
 use super::originator::{PpduPlan, Settled};
 use super::protection::{Handshake, Step};
 use super::station::{Outgoing, Peer, Station};
+use super::txop::{Reservation, granted_until};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
 use crate::wifi::interrupt::Interrupt;
-use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, subframe_len};
+use crate::wifi::phy::{
+    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, subframe_len,
+};
 
 /// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
 pub(super) const BEACON_LEN: u32 = 110;
+
+/// Responses to a reverse direction grant say whether a PPDU follows.
+const WRAPPED_ACK_LEN: u32 = ACK_LEN + CONTROL_WRAPPER_LEN;
+const WRAPPED_BLOCK_ACK_LEN: u32 = BLOCK_ACK_LEN + CONTROL_WRAPPER_LEN;
 
 /// What the channel is doing.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +39,8 @@ pub(crate) enum Phase {
     Response { exchange: Exchange, lost: bool },
     /// Several PPDUs are in the air; until the last one ends.
     Collision { until: Instant },
-    /// A beacon is in the air.
-    Beacon { until: Instant },
+    /// A frame to everybody is in the air: a beacon, or the end of a TXOP.
+    Broadcast { until: Instant },
 }
 
 /// A transmission and the response to it.
@@ -56,7 +63,7 @@ pub(crate) struct Exchange {
     response_len: u32,
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
-    /// What its Duration field says: SIFS and a stock response.
+    /// What its Duration field says: SIFS and a stock response, or what is left of the TXOP.
     pub reserves: Duration,
 }
 
@@ -93,7 +100,7 @@ impl<P: Payload> Bss<P> {
     pub(crate) fn start_transmission(&mut self, at: Instant, from: StationId, outgoing: Outgoing) {
         self.accesses += 1;
         let exchange = self.exchange(at, from, outgoing);
-        if exchange.handshake == Handshake::None {
+        if exchange.handshake.first().is_none() {
             self.start_data(exchange);
         } else {
             self.start_protection(exchange);
@@ -125,15 +132,33 @@ impl<P: Payload> Bss<P> {
         self.stations[station.index()].airtime.spend(class, what, spent);
     }
 
+    /// The exchange that `from` begins at `at`, at an access of its own.
     pub(super) fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
-        let peer = &self.stations[from.index()].peers[outgoing.peer()];
+        let mode = &self.stations[from.index()].peers[outgoing.peer()].originator.mode;
+        self.exchange_behind(self.config.protection.handshake(&outgoing, mode), at, from, outgoing)
+    }
+
+    /// The same behind `handshake`.
+    #[inline]
+    pub(super) fn exchange_behind(
+        &self,
+        handshake: Handshake,
+        at: Instant,
+        from: StationId,
+        outgoing: Outgoing,
+    ) -> Exchange {
+        let station = &self.stations[from.index()];
+        let peer = &station.peers[outgoing.peer()];
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
-        let (duration, response_len) = match outgoing {
+        let (duration, mut response_len) = match outgoing {
             Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
             Outgoing::Data { plan, .. } if plan.mpdus > 1 => (mode.ppdu_duration(plan.octets), BLOCK_ACK_LEN),
             Outgoing::Data { plan, .. } => (mode.ppdu_duration(plan.octets), ACK_LEN),
         };
-        let handshake = self.config.protection.handshake(&outgoing, mode);
+        let grants = self.grants(handshake, &outgoing);
+        if grants {
+            response_len += CONTROL_WRAPPER_LEN;
+        }
         let (first_end, start) = if handshake == Handshake::None {
             (at, at)
         } else {
@@ -143,6 +168,12 @@ impl<P: Payload> Bss<P> {
         let end = start + duration;
         let response_at = end + self.phy.sifs + self.config.link_ack_delay;
         let response = control.ppdu_duration(response_len);
+        let response_end = response_at + response;
+        let reserves = if grants {
+            granted_until(station.txop_limit, at, response_end) - end
+        } else {
+            self.phy.sifs + response
+        };
         Exchange {
             from,
             to: peer.id,
@@ -155,8 +186,8 @@ impl<P: Payload> Bss<P> {
             end,
             response_at,
             response_len,
-            response_end: response_at + response,
-            reserves: self.phy.sifs + response,
+            response_end,
+            reserves,
         }
     }
 
@@ -178,6 +209,13 @@ impl<P: Payload> Bss<P> {
             // The sender times out before the time reserved by the Duration field is over, which
             // bystanders keep.
             self.fail(exchange, exchange.end + self.ack_timeout(exchange));
+            if exchange.handshake == Handshake::Granted {
+                self.go_on(&self.after_lost_reverse(exchange), exchange, exchange.end);
+                return;
+            }
+            if exchange.grants() {
+                self.reservation = Reservation::left_by(exchange);
+            }
             self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
             return;
         }
@@ -198,6 +236,7 @@ impl<P: Payload> Bss<P> {
         let [from, to] = ends(&mut self.stations, exchange);
         let back = to.peer_index(exchange.from);
         to.counters.link_acks += 1;
+        from.counters.reverse_grants += u64::from(exchange.grants());
         self.appended.clear();
         let (heard, more_data, sync) =
             exchange.outgoing.seen_by_recipient(&from.peers[exchange.outgoing.peer()]);
@@ -304,7 +343,12 @@ impl<P: Payload> Bss<P> {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         self.settle_response(exchange, lost);
-        self.go_idle(at, at + self.phy.aifs());
+        if exchange.reserved_until() > at {
+            let next = self.after_response(exchange, lost);
+            self.go_on(&next, exchange, at);
+        } else {
+            self.go_idle(at, at + self.phy.aifs());
+        }
     }
 
     /// What the originator makes of an acknowledgment, or of a lost one.
@@ -315,7 +359,7 @@ impl<P: Payload> Bss<P> {
         let [from, to] = ends(&mut self.stations, exchange);
         let back = to.peer_index(exchange.from);
         let block_ack = match &to.peers[back].recipient {
-            Recipient::Block(recipient) if exchange.response_len == BLOCK_ACK_LEN => {
+            Recipient::Block(recipient) if exchange.response_len >= BLOCK_ACK_LEN => {
                 Some(recipient.block_ack())
             }
             _ => None,
@@ -340,7 +384,10 @@ impl<P: Payload> Bss<P> {
                 originator.report_rate(plan, settled);
             }
             from.count_settled(settled);
-            from.contention.succeeded();
+            // A response burst is no access of its own.
+            if exchange.handshake != Handshake::Granted {
+                from.contention.succeeded();
+            }
             from.finish(exchange.outgoing.peer());
             if !self.appended.is_empty() {
                 let (station, from) = (exchange.from, exchange.to);
@@ -379,9 +426,11 @@ impl<P: Payload> Bss<P> {
         let next_idle = self.idle.number + 1;
         let station = &mut self.stations[exchange.from.index()];
         station.count_settled(settled);
-        station.contention.failed(noticed_at, next_idle);
-        if settled.dropped > 0 {
-            station.contention.gave_up();
+        if exchange.handshake != Handshake::Granted {
+            station.contention.failed(noticed_at, next_idle);
+            if settled.dropped > 0 {
+                station.contention.gave_up();
+            }
         }
         station.finish(exchange.outgoing.peer());
         self.report_settled(exchange);
@@ -472,7 +521,7 @@ impl<P: Payload> Bss<P> {
         }
         self.charge(StationId::AP, PayloadClass::Data, AirtimeUse::Beacon, until);
         self.count_beacon(at, until);
-        self.phase = Phase::Beacon { until };
+        self.phase = Phase::Broadcast { until };
     }
 
     /// The next beacon has its turn; this one is heard.
@@ -491,6 +540,7 @@ impl<P: Payload> Bss<P> {
                 receiver: None,
                 category: AccessCategory::default(),
                 outcome: Outcome::Received,
+                more_ppdu: None,
                 frame: Frame::Beacon,
             });
         }
@@ -505,7 +555,7 @@ impl<P: Payload> Bss<P> {
     /// The first frame of an exchange that collided.
     fn record_collided(&mut self, exchange: &Exchange) {
         match exchange.handshake {
-            Handshake::None => self.record_collided_data(exchange),
+            Handshake::None | Handshake::Granted => self.record_collided_data(exchange),
             Handshake::CtsToSelf => self.record_protection(exchange, Step::CtsToSelf, Outcome::Collided),
             Handshake::Rts => self.record_protection(exchange, Step::Rts, Outcome::Collided),
         }
@@ -536,6 +586,18 @@ impl<P: Payload> Bss<P> {
 }
 
 impl Exchange {
+    /// Whether what is sent lets its recipient send too: nothing else is answered in a Control Wrapper.
+    #[inline]
+    pub fn grants(&self) -> bool {
+        matches!(self.response_len, WRAPPED_ACK_LEN | WRAPPED_BLOCK_ACK_LEN)
+    }
+
+    /// Until when others keep off who heard it.
+    #[inline]
+    pub fn reserved_until(&self) -> Instant {
+        self.response_end.max(self.end + self.reserves)
+    }
+
     /// Until when its sender goes on without an answer.
     fn alone_until(&self) -> Instant {
         if self.handshake == Handshake::Rts { self.first_end } else { self.end }
@@ -552,6 +614,10 @@ impl Exchange {
             // Station numbers and category are told apart when the frame is handed out.
             category: AccessCategory::default(),
             outcome,
+            more_ppdu: match self.handshake {
+                Handshake::Granted => Some(false),
+                _ => self.grants().then_some(true),
+            },
             frame,
         }
     }
@@ -561,11 +627,13 @@ impl Exchange {
             at: self.response_at,
             duration: self.response_end - self.response_at,
             mode,
-            reserves: Duration::ZERO,
+            reserves: self.reserved_until() - self.response_end,
             transmitter: self.to,
             receiver: Some(self.from),
             category: AccessCategory::default(),
             outcome: if lost { Outcome::Errored } else { Outcome::Received },
+            // Until something follows.
+            more_ppdu: self.grants().then_some(false),
             frame,
         }
     }

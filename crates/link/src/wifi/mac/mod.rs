@@ -13,6 +13,7 @@ pub(crate) mod originator;
 pub(crate) mod protection;
 pub(crate) mod rate_control;
 pub(crate) mod station;
+pub(crate) mod txop;
 
 /// Sequence numbers count modulo 4096 (802.11-2020 clause 9.2.4.4.2).
 pub(crate) const SEQUENCE_MODULUS: u16 = 4096;

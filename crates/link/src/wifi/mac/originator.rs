@@ -15,7 +15,7 @@ use crate::payload::{Payload, PayloadClass};
 use crate::queue::{Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::phy::Mode;
+use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// Fate of an MPDU in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,15 @@ pub(crate) struct Mpdu<P> {
     pub retries: u32,
     pub state: MpduState,
     pub queued_at: Instant,
+}
+
+/// What a PPDU within a TXOP has to keep to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Time for the PPDU and what acknowledges it, the SIFS between them apart.
+    pub time: Duration,
+    /// Packets queued later are not there yet.
+    pub queued_by: Instant,
 }
 
 /// What one destination needs next.
@@ -206,6 +215,12 @@ impl<P: Payload> Originator<P> {
         plan.mpdus > 1 || self.limits.delimits_single()
     }
 
+    /// How long a Block Ack Request and the answer to it last, the SIFS between them apart.
+    pub fn request_duration(&self) -> Duration {
+        self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)
+            + self.control_mode.ppdu_duration(BLOCK_ACK_LEN)
+    }
+
     /// Class of the PPDU built last: what a Block Ack Request asks about.
     pub fn last_class(&self) -> PayloadClass {
         self.last_class
@@ -223,19 +238,52 @@ impl<P: Payload> Originator<P> {
 
     /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
     /// queue, within the window and the limits. `delay_of` learns each new packet's time in queue.
-    pub fn build(
+    pub fn build(&mut self, now: Instant, lifetime: Duration, delay_of: impl FnMut(Duration)) -> PpduPlan {
+        let rate = self.choose_rate(now);
+        self.assemble(now, (now, lifetime), rate, delay_of)
+    }
+
+    /// The same for a PPDU in `room`; nothing goes where not even the first MPDU fits.
+    pub fn build_within(
         &mut self,
         now: Instant,
         lifetime: Duration,
+        room: Room,
+        delay_of: impl FnMut(Duration),
+    ) -> PpduPlan {
+        let rate = self.choose_rate(now);
+        let usual = self.limits;
+        let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
+        self.limits = usual.within(self.mode.octets_within(time));
+        let class = self.last_class;
+        let plan = self.assemble(now, (room.queued_by, lifetime), rate, delay_of);
+        self.limits = usual;
+        if plan.mpdus == 0 {
+            self.last_class = class;
+        }
+        plan
+    }
+
+    /// Changes the mode where the rate adapts; returns the number of the rate.
+    #[inline]
+    fn choose_rate(&mut self, now: Instant) -> usize {
+        let Some(control) = &mut self.rate_control else { return 0 };
+        let (rate, number, sample) = control.choose(now);
+        (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
+        self.limits = if sample { rate.limits.single() } else { rate.limits };
+        number
+    }
+
+    /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
+    #[inline]
+    fn assemble(
+        &mut self,
+        now: Instant,
+        ages: (Instant, Duration),
+        rate: usize,
         mut delay_of: impl FnMut(Duration),
     ) -> PpduPlan {
-        let mut plan = PpduPlan::default();
-        if let Some(control) = &mut self.rate_control {
-            let (rate, number, sample) = control.choose(now);
-            (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
-            self.limits = if sample { rate.limits.single() } else { rate.limits };
-            plan.rate = number;
-        }
+        let mut plan = PpduPlan { rate, ..PpduPlan::default() };
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
                 continue;
@@ -248,7 +296,7 @@ impl<P: Payload> Originator<P> {
             self.waiting -= 1;
         }
         if self.waiting == 0 {
-            self.fill_from_queue(now, lifetime, &mut plan, &mut delay_of);
+            self.fill_from_queue(now, ages, &mut plan, &mut delay_of);
         }
         plan.more_data = self.waiting > 0 || !self.queue.is_empty();
         plan.sync = self.sync_due;
@@ -259,7 +307,7 @@ impl<P: Payload> Originator<P> {
     fn fill_from_queue(
         &mut self,
         now: Instant,
-        lifetime: Duration,
+        (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
         delay_of: &mut impl FnMut(Duration),
     ) {
@@ -272,7 +320,7 @@ impl<P: Payload> Originator<P> {
             let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
             let front = self.queue.front(now, &mut |payload| losses.take(payload));
             plan.discarded += losses.count;
-            let Some(queued) = front else { break };
+            let Some(queued) = front.filter(|queued| queued.at <= queued_by) else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
             let len = self.limits.mpdu_len(queued.payload.len());
             if !too_old && !self.limits.admit(plan, len) {
@@ -297,7 +345,7 @@ impl<P: Payload> Originator<P> {
             };
             self.next_sequence = sequence_add(self.next_sequence, 1);
             if joins {
-                self.join_packets(now, lifetime, plan, mpdu, delay_of);
+                self.join_packets(now, (queued_by, lifetime), plan, mpdu, delay_of);
             } else {
                 plan.count(&mpdu);
                 self.window.push_back(mpdu);
@@ -311,7 +359,7 @@ impl<P: Payload> Originator<P> {
     fn join_packets(
         &mut self,
         now: Instant,
-        lifetime: Duration,
+        (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
         mut mpdu: Mpdu<P>,
         delay_of: &mut impl FnMut(Duration),
@@ -319,7 +367,10 @@ impl<P: Payload> Originator<P> {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
         while let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
             let in_time = now.saturating_since(queued.at) <= lifetime;
-            if !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
+            if queued.at > queued_by
+                || !in_time
+                || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload)
+            {
                 break;
             }
             let Some(queued) = self.queue.pop() else { break };

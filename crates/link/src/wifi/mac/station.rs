@@ -9,7 +9,7 @@ use super::access::Contention;
 use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
-use super::originator::{Need, Originator, PpduPlan, Settled};
+use super::originator::{Need, Originator, PpduPlan, Room, Settled};
 use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
@@ -64,6 +64,8 @@ pub(crate) struct Station<P> {
     access_point: StationId,
     pub category: AccessCategory,
     pub contention: Contention,
+    /// How long it may hold the channel; `None` for one exchange.
+    pub txop_limit: Option<Duration>,
     /// The clients, for the access point; the access point, for a client.
     pub peers: Vec<Peer<P>>,
     /// Peers that have something to be sent, in the order of their turn.
@@ -104,6 +106,7 @@ impl<P: Payload> Station<P> {
             access_point,
             category,
             contention,
+            txop_limit: None,
             turns: VecDeque::with_capacity(peers.len()),
             peers,
             hook: AckHook::default(),
@@ -197,28 +200,63 @@ impl<P: Payload> Station<P> {
     /// (what waited was too old).
     pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
         while let Some(peer) = self.turns.pop_front() {
-            let entry = &mut self.peers[peer];
-            entry.ready = false;
-            match entry.originator.need() {
-                Need::Nothing => {}
-                Need::BlockAckRequest => {
-                    return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
-                }
-                Need::Data => {
-                    let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
-                    let plan = entry.originator.build(now, lifetime, |delay| {
-                        delays.record(delay.as_micros()).expect("the histogram grows as needed");
-                        *time += delay;
-                    });
-                    self.counters.dropped_mpdus += u64::from(plan.expired);
-                    self.counters.discarded_by_queue += u64::from(plan.discarded);
-                    if plan.mpdus > 0 {
-                        return Some(Outgoing::Data { peer, plan });
-                    }
-                }
+            self.peers[peer].ready = false;
+            let outgoing = self.prepare(now, lifetime, peer, None);
+            if outgoing.is_some() {
+                return outgoing;
             }
         }
         None
+    }
+
+    /// Puts together what `peer` needs, out of its turn and in `room`; `None` when nothing fits.
+    pub fn outgoing_within(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        peer: usize,
+        room: Room,
+    ) -> Option<Outgoing> {
+        let outgoing = self.prepare(now, lifetime, peer, Some(room));
+        let entry = &mut self.peers[peer];
+        if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
+            entry.ready = false;
+            self.turns.retain(|turn| *turn != peer);
+        }
+        outgoing
+    }
+
+    /// Puts together what `peer` needs, in `room` if there is a limit; `None` when nothing is left or fits.
+    #[inline]
+    fn prepare(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        peer: usize,
+        room: Option<Room>,
+    ) -> Option<Outgoing> {
+        let originator = &mut self.peers[peer].originator;
+        match originator.need() {
+            Need::Nothing => None,
+            Need::BlockAckRequest => {
+                let fits = room.is_none_or(|room| originator.request_duration() <= room.time);
+                fits.then(|| Outgoing::Request { peer, class: originator.last_class() })
+            }
+            Need::Data => {
+                let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
+                let delay_of = |delay: Duration| {
+                    delays.record(delay.as_micros()).expect("the histogram grows as needed");
+                    *time += delay;
+                };
+                let plan = match room {
+                    None => originator.build(now, lifetime, delay_of),
+                    Some(room) => originator.build_within(now, lifetime, room, delay_of),
+                };
+                self.counters.dropped_mpdus += u64::from(plan.expired);
+                self.counters.discarded_by_queue += u64::from(plan.discarded);
+                (plan.mpdus > 0).then_some(Outgoing::Data { peer, plan })
+            }
+        }
     }
 
     /// What goes before `outgoing` under `protection`.
@@ -257,8 +295,18 @@ impl<P: Payload> Station<P> {
         self.counters.delivered_bytes += settled.bytes;
     }
 
+    /// Books a PPDU going out at a channel access.
+    pub fn count_access(&mut self, outgoing: &Outgoing, phy: &Phy) {
+        self.count_outgoing(outgoing);
+        if let Outgoing::Data { plan, .. } = outgoing
+            && plan.class() == PayloadClass::Ack
+        {
+            self.counters.tcp_ack_backoff += self.contention.aifs(phy) + self.contention.drawn(phy);
+        }
+    }
+
     /// Books a PPDU going out.
-    pub fn count_outgoing(&mut self, outgoing: &Outgoing, phy: &Phy) {
+    pub fn count_outgoing(&mut self, outgoing: &Outgoing) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
             Outgoing::Data { peer, plan } => {
@@ -269,7 +317,6 @@ impl<P: Payload> Station<P> {
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
                 if plan.class() == PayloadClass::Ack {
                     self.counters.tcp_ack_ppdus += 1;
-                    self.counters.tcp_ack_backoff += self.contention.aifs(phy) + self.contention.drawn(phy);
                 }
                 let octets = Bytes(u64::from(plan.ack_packet_octets));
                 self.counters.tcp_ack_octets += octets.0;

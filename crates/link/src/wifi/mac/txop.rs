@@ -1,0 +1,204 @@
+//! What a TXOP holds besides the exchange it was won for: a PPDU the other way that its holder granted (RD protocol,
+//! 802.11-2012 clause 9.25, 802.11-2020 clause 10.29), and its end before what it reserved is over (802.11-2012
+//! clause 9.19.2.7, 802.11-2020 clause 10.23.2.10).
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::exchange::{Exchange, Phase, ends};
+use super::originator::Room;
+use super::protection::Handshake;
+use super::station::Outgoing;
+use crate::payload::Payload;
+use crate::wifi::air::{AirFrame, Frame, Outcome, StationId};
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::bss::Bss;
+use crate::wifi::category::AccessCategory;
+use crate::wifi::config::ReverseDirection;
+use crate::wifi::phy::CF_END_LEN;
+
+/// Of a TXOP with a limit the holder's own PPDU leaves this part to who answers, if it grants: more than the TCP ACKs
+/// for what it sends take, and our choice, for the standard leaves it to implementations.
+pub(crate) const GRANTED_PART: u64 = 8;
+
+/// What the holder of a TXOP without a limit grants beyond the acknowledgment of its own PPDU. The standard allows it
+/// no more than that PPDU; this is the limit of video (802.11-2020 table 9-155).
+const GRANT_WITHOUT_LIMIT: Duration = Duration::from_micros(3_008);
+
+/// Until when a TXOP of `limit` lasts that began at `begins` and whose own exchange ends at `response_end`.
+pub(super) fn granted_until(limit: Option<Duration>, begins: Instant, response_end: Instant) -> Instant {
+    match limit {
+        Some(limit) => (begins + limit).max(response_end),
+        None => response_end + GRANT_WITHOUT_LIMIT,
+    }
+}
+
+/// Time that a TXOP reserved and did not use, nor give back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reservation {
+    pub until: Instant,
+    /// Who was in the TXOP.
+    ends: [StationId; 2],
+}
+
+impl Reservation {
+    /// What is left of the TXOP of `exchange`.
+    pub fn left_by(exchange: &Exchange) -> Self {
+        Self { until: exchange.reserved_until(), ends: [exchange.from, exchange.to] }
+    }
+}
+
+impl Default for Reservation {
+    /// None.
+    fn default() -> Self {
+        Self { until: Instant::ZERO, ends: [StationId::AP; 2] }
+    }
+}
+
+/// What follows an exchange in its TXOP.
+pub(super) enum Next {
+    /// The PPDU of who answered.
+    Reverse(Exchange),
+    /// A CF-End of the holder at this time.
+    End { at: Instant },
+    /// Nothing: what is reserved is left as it is.
+    Nothing,
+}
+
+impl<P: Payload> Bss<P> {
+    /// Whether what begins with `handshake` and `outgoing` grants: each data PPDU of a holder.
+    #[inline]
+    pub(super) fn grants(&self, handshake: Handshake, outgoing: &Outgoing) -> bool {
+        self.config.reverse_direction != ReverseDirection::Off
+            && handshake != Handshake::Granted
+            && matches!(outgoing, Outgoing::Data { .. })
+    }
+
+    /// What follows the response to `exchange`, which reserves more than that.
+    ///
+    /// When it is `lost` on its addressee, that changes nothing for who sent it: the reverse PPDU follows. Without one
+    /// a holder who got no response does not know that the TXOP is its own, and backs off.
+    pub(super) fn after_response(&mut self, exchange: &Exchange, lost: bool) -> Next {
+        if exchange.grants() {
+            if let Some(reverse) = self.reverse_exchange(exchange) {
+                return Next::Reverse(reverse);
+            }
+            if lost {
+                return Next::Nothing;
+            }
+        }
+        self.end_of_txop(exchange, exchange.response_end + self.phy.sifs)
+    }
+
+    /// The reverse PPDU did not arrive: its holder goes on when the medium has been idle for PIFS (error recovery of
+    /// the RD protocol).
+    pub(super) fn after_lost_reverse(&self, exchange: &Exchange) -> Next {
+        // Neither it nor the response before it: the holder backs off already.
+        if self.stations[exchange.to.index()].contention.failed_before(self.idle.number + 1) {
+            return Next::Nothing;
+        }
+        self.end_of_txop(exchange, exchange.end + self.phy.pifs())
+    }
+
+    /// A CF-End at `at`, if that gives back more than it takes.
+    fn end_of_txop(&self, exchange: &Exchange, at: Instant) -> Next {
+        if at + self.cf_end_duration(exchange) < exchange.reserved_until() {
+            Next::End { at }
+        } else {
+            Next::Nothing
+        }
+    }
+
+    /// How long a CF-End lasts, sent as responses between the two are.
+    pub(super) fn cf_end_duration(&self, exchange: &Exchange) -> Duration {
+        let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
+        peer.originator.control_mode.ppdu_duration(CF_END_LEN)
+    }
+
+    /// What who answered `exchange` sends its holder one SIFS later, if there is something and it fits.
+    fn reverse_exchange(&mut self, exchange: &Exchange) -> Option<Exchange> {
+        let ReverseDirection::Granted { turnaround } = self.config.reverse_direction else { return None };
+        let (now, lifetime) = (exchange.response_end, self.config.lifetime);
+        let start = now + self.phy.sifs;
+        let response_after = self.phy.sifs + self.config.link_ack_delay;
+        let room = Room {
+            time: exchange.reserved_until().saturating_since(start + response_after),
+            queued_by: Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(turnaround),
+        };
+        let [_, to] = ends(&mut self.stations, exchange);
+        let peer = to.peer_index(exchange.from);
+        let outgoing = to.outgoing_within(now, lifetime, peer, room)?;
+        to.count_outgoing(&outgoing);
+        to.counters.reverse_ppdus += 1;
+        if let Outgoing::Data { plan, .. } = &outgoing {
+            to.counters.reverse_mpdus += u64::from(plan.mpdus);
+            self.drained.push((exchange.to, exchange.from));
+        }
+        if let Some(response) = self.air.as_mut().and_then(|air| air.back_mut()) {
+            response.more_ppdu = Some(true);
+        }
+        let mut reverse = self.exchange_behind(Handshake::Granted, start, exchange.to, outgoing);
+        reverse.reserves = exchange.reserved_until() - reverse.end;
+        Some(reverse)
+    }
+
+    /// Lets `next` follow `exchange`, which is over at `at`, where everybody hears everybody.
+    #[inline(never)]
+    pub(super) fn go_on(&mut self, next: &Next, exchange: &Exchange, at: Instant) {
+        match *next {
+            Next::Reverse(reverse) => {
+                let class = reverse.outgoing.class();
+                self.charge(reverse.from, class, AirtimeUse::Acquisition, reverse.start);
+                self.start_data(reverse);
+            }
+            Next::End { at } => {
+                let until = at + self.cf_end_duration(exchange);
+                let class = exchange.outgoing.class();
+                self.charge(holder(exchange), class, AirtimeUse::Protection, until);
+                self.reservation = Reservation::default();
+                self.count_cf_end(exchange, at, until);
+                self.phase = Phase::Broadcast { until };
+            }
+            Next::Nothing => {
+                self.reservation = Reservation::left_by(exchange);
+                self.go_idle(at, at + self.phy.aifs());
+            }
+        }
+    }
+
+    /// In the idle period that begins bystanders keep off until what is reserved is over. Its ends do not: frames
+    /// to a station do not set its NAV.
+    #[inline(never)]
+    pub(in crate::wifi) fn keep_reservation(&mut self) {
+        let Reservation { until, ends } = self.reservation;
+        self.idle.countdown_from = self.idle.countdown_from.max(until + self.phy.aifs());
+        for end in ends {
+            self.stations[end.index()].contention.exempt(self.idle.number);
+        }
+    }
+
+    /// A CF-End goes out.
+    pub(super) fn count_cf_end(&mut self, exchange: &Exchange, at: Instant, until: Instant) {
+        let transmitter = holder(exchange);
+        self.stations[transmitter.index()].counters.cf_ends += 1;
+        let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
+        if let Some(air) = &mut self.air {
+            air.push_back(AirFrame {
+                at,
+                duration: until - at,
+                mode: peer.originator.control_mode,
+                reserves: Duration::ZERO,
+                transmitter,
+                receiver: None,
+                category: AccessCategory::default(),
+                outcome: Outcome::Received,
+                more_ppdu: None,
+                frame: Frame::CfEnd,
+            });
+        }
+    }
+}
+
+/// Who holds the TXOP that `exchange` is part of.
+pub(super) fn holder(exchange: &Exchange) -> StationId {
+    if exchange.handshake == Handshake::Granted { exchange.to } else { exchange.from }
+}
