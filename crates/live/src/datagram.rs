@@ -339,6 +339,13 @@ impl Carried for Frame {
         }
     }
 
+    fn simulated(&self) -> Option<&Packet> {
+        match self {
+            Self::Simulated(packet) => Some(packet),
+            Self::Live(_) => None,
+        }
+    }
+
     fn into_simulated(self) -> Result<Packet, Self> {
         match self {
             Self::Simulated(packet) => Ok(packet),

@@ -49,6 +49,23 @@ pub struct Plan {
     pub ack_mode: AckMode,
 }
 
+impl Plan {
+    /// Whether a hop can do what the plan wants.
+    ///
+    /// # Errors
+    /// [`LiveError::Unsupported`], where it cannot.
+    pub(crate) fn check(&self) -> Result<(), LiveError> {
+        // The agent makes segments, and what a hop carries is somebody else's octets.
+        if self.setup.bss.iter().any(|set| set.fastack.is_some()) {
+            return Err(LiveError::Unsupported {
+                what: "wifi.ap-acks = \"fastack\", to acknowledge what real programs receive,",
+                allowed: "\"none\", or a simulation",
+            });
+        }
+        Ok(())
+    }
+}
+
 /// What went on, for whoever watches.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {

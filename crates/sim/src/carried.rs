@@ -24,6 +24,9 @@ pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
     /// What tells it from other packets in the trace of a run, in one word.
     fn trace_word(&self) -> u64;
 
+    /// The simulated packet it is; `None` where it is another.
+    fn simulated(&self) -> Option<&Packet>;
+
     /// The simulated packet it is; itself, where it is another.
     fn into_simulated(self) -> Result<Packet, Self>;
 }
@@ -49,6 +52,11 @@ impl Carried for Packet {
             Transport::Udp(datagram) => datagram.number,
         };
         transport ^ u64::from(self.flow.0) << 20 ^ u64::from(self.destination.0) << 52
+    }
+
+    #[inline]
+    fn simulated(&self) -> Option<&Packet> {
+        Some(self)
     }
 
     #[inline]

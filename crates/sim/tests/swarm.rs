@@ -19,6 +19,7 @@ use tacit_link::wifi::{
     StationId,
 };
 use tacit_link::wired::Service;
+use tacit_proto::fastack;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
@@ -159,7 +160,23 @@ fn random_setup(seed: u64) -> Setup {
     add_phys(&mut setup, seed);
     add_breadth(&mut setup, seed);
     add_grants(&mut setup, seed);
+    add_ap_acks(&mut setup, seed);
     setup
+}
+
+/// In half of the worlds without TCP/HACK the access point acknowledges in its clients' stead, with room for all or
+/// hardly any. Draws of its own.
+fn add_ap_acks(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm access point's acks");
+    let set = &mut setup.bss[0];
+    if set.hack.is_empty() && draw.up_to(1) == 0 {
+        set.fastack = Some(fastack::Config {
+            flows: pick(draw, &[1, 3, 256]),
+            cache: Bytes(pick(draw, &[3_000, 100_000, 8 << 20])),
+            ack_every: pick(draw, &[1, 2, 2, 64]),
+            ..fastack::Config::USUAL
+        });
+    }
 }
 
 /// Half of the worlds speak another standard; RTS, CTS-to-self and A-MSDU in any of them. Draws of its own.
@@ -439,6 +456,7 @@ fn lossless_setup(seed: u64) -> Setup {
         (station.snr, station.away) = (None, None);
     }
     set.config.hidden.clear();
+    set.fastack = None;
     if set.hack.is_empty() {
         set.hack = vec![Some(hack::Config::default()); set.clients.len() + 1];
     }

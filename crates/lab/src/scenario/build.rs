@@ -180,7 +180,14 @@ impl Scenario {
                 .chain((0..clients).map(|index| speaks(index).then_some(config)))
                 .collect()
         });
-        BssSetup { access_point, clients: stations, config, ack_hold: wifi.ack_filter.hold(), hack }
+        BssSetup {
+            access_point,
+            clients: stations,
+            config,
+            ack_hold: wifi.ack_filter.hold(),
+            hack,
+            fastack: wifi.ap_acks.agent(),
+        }
     }
 
     /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little

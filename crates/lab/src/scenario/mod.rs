@@ -27,6 +27,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
+use tacit_proto::fastack;
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::Duration;
@@ -149,6 +150,8 @@ pub struct Wifi {
     pub link_ack_delay: Duration,
     /// What becomes of pure TCP ACKs in front of it.
     pub ack_filter: WifiAckFilter,
+    /// Who acknowledges TCP data that clients receive.
+    pub ap_acks: ApAcks,
     /// EIFS after undecodable frames.
     pub eifs: bool,
     /// Receivers keep hold of the longest of several PPDUs that start together.
@@ -192,6 +195,26 @@ pub enum Categories {
     Used,
     /// All four.
     All,
+}
+
+/// ACKs that the access point gives in its clients' stead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApAcks {
+    /// None.
+    #[default]
+    None,
+    /// As FastACK does: once the link-layer acknowledgment has come.
+    FastAck,
+}
+
+impl ApAcks {
+    /// For the access point.
+    pub fn agent(self) -> Option<fastack::Config> {
+        match self {
+            Self::None => None,
+            Self::FastAck => Some(fastack::Config::USUAL),
+        }
+    }
 }
 
 /// What becomes of pure TCP ACKs that wait for the Wi-Fi.

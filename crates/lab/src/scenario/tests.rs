@@ -103,6 +103,12 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11a-54\"\n[wifi]\nreverse-direction = \"granted\"\n",
         &[],
     ),
+    (
+        "ACKs that ride and that the access point gives",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-acks = \"fastack\"\n[hack]\nvariant = \"timer\"\n",
+        &[],
+    ),
+    ("an access point that acknowledges slowly", "base = \"wlan-11n-150\"\n", &["wifi.ap-acks=slowack"]),
     ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),

@@ -12,7 +12,7 @@ use super::tables::{Cells, labelled};
 use crate::application::ApplicationRecord;
 use crate::hop_record::HopRecord;
 use crate::record::{FlowRecord, RunRecord, SampleRecord};
-use crate::station::{DriverRecord, StationRecord};
+use crate::station::{AgentRecord, DriverRecord, StationRecord};
 
 /// A part of a run that makes a row.
 pub(super) trait Part: Serialize + DeserializeOwned + Sized {
@@ -32,7 +32,7 @@ pub(super) trait Part: Serialize + DeserializeOwned + Sized {
 
 impl Part for StationRecord {
     fn full() -> Self {
-        Self { hack: Some(DriverRecord::default()), ..Self::default() }
+        Self { hack: Some(DriverRecord::default()), fastack: Some(AgentRecord::default()), ..Self::default() }
     }
 
     fn of(record: &RunRecord) -> &[Self] {

@@ -260,6 +260,13 @@ impl<P: Payload> Bss<P> {
         }
     }
 
+    /// Reports to [`Bss::poll_interrupt`] what becomes of each packet that `station` sends.
+    pub fn report_fates(&mut self, station: StationId) {
+        for peer in &mut self.stations[station.index()].peers {
+            peer.originator.fates.ask();
+        }
+    }
+
     /// The NIC of `station`, and the number of its destination `peer`; `None` for a stock one.
     pub fn nic(&mut self, station: StationId, peer: StationId) -> Option<(&mut Nic, usize)> {
         let station = &mut self.stations[station.index()];
