@@ -13,7 +13,6 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::ReverseDirection;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{
     ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, subframe_len,
@@ -336,7 +335,7 @@ impl<P: Payload> Bss<P> {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         self.settle_response(exchange, lost);
-        if self.config.reverse_direction != ReverseDirection::Off && exchange.reserved_until() > at {
+        if self.may_go_on {
             self.go_on_after_response(exchange, lost);
         } else {
             self.go_idle(at, at + self.phy.aifs());
@@ -547,7 +546,9 @@ impl<P: Payload> Bss<P> {
     /// The first frame of an exchange that collided.
     fn record_collided(&mut self, exchange: &Exchange) {
         match exchange.handshake {
-            Handshake::None | Handshake::Granted => self.record_collided_data(exchange),
+            Handshake::None | Handshake::Granted | Handshake::Continued => {
+                self.record_collided_data(exchange)
+            }
             Handshake::CtsToSelf => self.record_protection(exchange, Step::CtsToSelf, Outcome::Collided),
             Handshake::Rts => self.record_protection(exchange, Step::Rts, Outcome::Collided),
         }
