@@ -186,6 +186,19 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
     },
     Scheme {
+        name: "rdg",
+        summary: "stock where a TXOP's holder grants its peer the rest of it for ACKs",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            stock_acks(scenario);
+            // Where the standard has no grants it is stock.
+            for hop in scenario.wifi.iter_mut().filter(|hop| hop.standard.phy().aggregation.is_some()) {
+                hop.reverse_direction = hop.grant;
+            }
+        },
+    },
+    Scheme {
         name: "fastack",
         summary: "stock with an access point that acknowledges once the Block Ack has come",
         role: Role::Candidate,
@@ -321,6 +334,8 @@ pub fn find(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
 
 #[cfg(test)]
 mod tests {
+    use tacit_link::wifi::ReverseDirection;
+
     use super::*;
 
     #[test]
@@ -393,6 +408,20 @@ mod tests {
     }
 
     #[test]
+    fn grants_are_made_where_the_standard_has_them() {
+        let granted = |scenario: &str| {
+            let scenario = Scenario::load(scenario, &["wifi.reverse-turnaround=50us".to_owned()]).unwrap();
+            find("", "rdg").unwrap().applied_to(&scenario).setup(1, 1).unwrap().bss[0]
+                .config
+                .reverse_direction
+        };
+        let turnaround = tacit_proto::units::Duration::from_micros(50);
+        let limit = ReverseDirection::USUAL_LIMIT;
+        assert_eq!(granted("wlan-11ac-866"), ReverseDirection::Granted { turnaround, limit });
+        assert_eq!(granted("wlan-11a-54"), ReverseDirection::Off);
+    }
+
+    #[test]
     fn unknown_schemes_get_a_suggestion() {
         let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
         assert_eq!(
@@ -400,7 +429,7 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, fastack, udp"
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, udp"
         );
     }
 }

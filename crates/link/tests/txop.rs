@@ -13,7 +13,11 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
 const TWO: StationId = StationId(2);
-const GRANTED: ReverseDirection = ReverseDirection::Granted { turnaround: Duration::ZERO };
+const GRANTED: ReverseDirection = granted(Duration::ZERO);
+
+const fn granted(turnaround: Duration) -> ReverseDirection {
+    ReverseDirection::Granted { turnaround, limit: ReverseDirection::USUAL_LIMIT }
+}
 
 /// A packet with a number; those of 52 octets are pure ACKs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -353,7 +357,7 @@ fn a_limit_holds_for_both_ways_together() {
 #[test]
 fn packets_that_came_a_moment_ago_are_not_in_the_reverse_ppdu() {
     let mut c = config(1);
-    c.reverse_direction = ReverseDirection::Granted { turnaround: us(200) };
+    c.reverse_direction = granted(us(200));
     let mut h = Harness::new(c);
     // The PPDU takes 283 us, the Block Ack ends 52 us later.
     h.exchange(3, 1);

@@ -255,4 +255,10 @@ pub struct SeriesPoint {
     pub congestion_window: Bytes,
     /// The TCP sender's smoothed round-trip time; zero for UDP or before the first sample.
     pub smoothed_rtt: Duration,
+    /// Payload octets that the TCP sender knows to have arrived; zero for UDP.
+    pub acknowledged_total: Bytes,
+    /// Segments that the TCP sender sent again, SYNs included; zero for UDP.
+    pub segments_retransmitted: u64,
+    /// The TCP sender's retransmission timeout, backed off as it is; zero for UDP.
+    pub retransmission_timeout: Duration,
 }

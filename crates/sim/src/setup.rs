@@ -7,7 +7,7 @@ pub use crate::apps::setup::{
 pub use crate::flow::End;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::{AccessCategory, BssConfig, StationId};
+use tacit_link::wifi::{AccessCategory, BssConfig, ReverseDirection, StationId};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::fastack;
 use tacit_proto::hack;
@@ -65,6 +65,9 @@ impl Setup {
             }
             let categories = &set.config.categories;
             let has_edca = set.config.standard.phy().aggregation.is_some();
+            if !has_edca && set.config.reverse_direction != ReverseDirection::Off {
+                return refuse(format!("{} has no reverse direction grants", set.config.standard.name()));
+            }
             if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
                 return refuse(format!(
                     "basic service set {index} needs an access category, and best effort alone without EDCA"

@@ -160,6 +160,7 @@ impl Scenario {
             txop_limit: wifi.txop_limit,
             ampdu_mpdus: wifi.ampdu_mpdus,
             amsdu: wifi.amsdu,
+            reverse_direction: wifi.reverse_direction,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,
             protection: wifi.protection,

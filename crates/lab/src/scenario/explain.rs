@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use tacit_link::wifi::ReverseDirection;
 use tacit_proto::tcp::{AckPolicy, DelayedAcks};
 
 use super::{ApAcks, Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
@@ -95,6 +96,13 @@ const EFFECTIVE: &[Effective] = &[
         value: |scenario| {
             let acks = scenario.wifi.as_ref().map_or(ApAcks::None, |wifi| wifi.ap_acks);
             quoted(read::wifi::ap_acks_name(acks))
+        },
+    },
+    Effective {
+        key: "wifi.reverse-direction",
+        value: |scenario| {
+            let reverse = scenario.wifi.as_ref().map_or(ReverseDirection::Off, |wifi| wifi.reverse_direction);
+            quoted(read::wifi::reverse_direction_name(reverse))
         },
     },
     Effective {

@@ -22,7 +22,9 @@ use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_link::wifi::{AccessCategory, AmsduLimit, Position, Propagation, Protection, RateControl};
+use tacit_link::wifi::{
+    AccessCategory, AmsduLimit, Position, Propagation, Protection, RateControl, ReverseDirection,
+};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::fastack;
@@ -128,6 +130,10 @@ pub struct Wifi {
     pub amsdu: Option<AmsduLimit>,
     /// Which access categories there are.
     pub categories: Categories,
+    /// What TXOPs hold for those who answer.
+    pub reverse_direction: ReverseDirection,
+    /// The same where they hold something.
+    pub grant: ReverseDirection,
     /// Beacon interval.
     pub beacons: Option<Duration>,
     /// What goes before data.

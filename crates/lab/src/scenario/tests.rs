@@ -104,6 +104,11 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     ("an access point that acknowledges slowly", "base = \"wlan-11n-150\"\n", &["wifi.ap-acks=slowack"]),
+    (
+        "grants where no frame has room for them",
+        "base = \"wlan-11a-54\"\n[wifi]\nreverse-direction = \"granted\"\n",
+        &[],
+    ),
     ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),

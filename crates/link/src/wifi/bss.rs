@@ -310,30 +310,6 @@ impl<P: Payload> Bss<P> {
         self.functions(station).map(Station::backlog).sum()
     }
 
-    /// Verifies that no packet was made or lost.
-    ///
-    /// # Errors
-    /// Which station's books do not balance, and how.
-    pub fn check(&self) -> Result<(), String> {
-        for station in &self.stations {
-            let counters = &station.counters;
-            let settled = counters.delivered_first_try
-                + counters.delivered_after_retry
-                + counters.dropped_mpdus
-                + counters.discarded_by_queue
-                + counters.retracted
-                + counters.filtered_acks;
-            let held = station.backlog() as u64;
-            if counters.accepted != settled + held {
-                return Err(format!(
-                    "station {} took {} packets, settled {settled} and holds {held}",
-                    station.id.0, counters.accepted
-                ));
-            }
-        }
-        Ok(())
-    }
-
     fn step(&mut self, at: Instant) {
         if self.reorder_check.is_some_and(|check| check <= at) {
             self.give_up_gaps(at);

@@ -93,7 +93,16 @@ pub enum ReverseDirection {
         /// What has been queued for less than this when the PPDU goes out is not in it: the host's data is still
         /// on its way to the NIC's memory.
         turnaround: Duration,
+        /// How long the holder of a TXOP without a limit grants beyond the acknowledgment of its own PPDU; one with
+        /// a limit grants what is left of it.
+        limit: Duration,
     },
+}
+
+impl ReverseDirection {
+    /// The limit of video (802.11-2020 table 9-155): a TXOP without a limit is one of best effort or background, to
+    /// which the standard allows their own PPDU and no more.
+    pub const USUAL_LIMIT: Duration = Duration::from_micros(3_008);
 }
 
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
+use tacit_proto::units::{FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
@@ -514,16 +514,7 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     fn sample(&mut self, component: u32) {
-        for flow in &self.flows {
-            let (congestion_window, smoothed_rtt) = flow.window();
-            self.series.push(SeriesPoint {
-                at: self.now,
-                flow: flow.id,
-                delivered_total: Bytes(flow.delivered()),
-                congestion_window,
-                smoothed_rtt,
-            });
-        }
+        self.series.extend(self.flows.iter().map(|flow| flow.sample(self.now)));
         self.broken = self.check().err();
         self.scheduler.wake(component, self.setup.sample_interval.map(|interval| self.now + interval));
     }

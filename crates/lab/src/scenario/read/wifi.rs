@@ -3,7 +3,7 @@
 use tacit_link::Loss;
 use tacit_link::wifi;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_link::wifi::{AmsduLimit, Protection, RateControl};
+use tacit_link::wifi::{AmsduLimit, Protection, RateControl, ReverseDirection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
@@ -130,6 +130,41 @@ fn amsdu(section: &Section<'_>, standard: Standard) -> Result<Option<AmsduLimit>
     Ok(amsdu)
 }
 
+/// What users call a choice of `reverse-direction`.
+pub(in crate::scenario) fn reverse_direction_name(reverse: ReverseDirection) -> &'static str {
+    match reverse {
+        ReverseDirection::Off => "off",
+        ReverseDirection::Granted { .. } => "granted",
+    }
+}
+
+/// What a TXOP holds for those who answer, where the standard knows grants; and what is granted, if anything is.
+fn reverse_direction(
+    section: &Section<'_>,
+    standard: Standard,
+) -> Result<(ReverseDirection, ReverseDirection), InputError> {
+    let granted = ReverseDirection::Granted {
+        turnaround: section.or(
+            "reverse-turnaround",
+            Duration::ZERO,
+            within(Duration::ZERO..=Duration::from_millis(10), duration),
+        )?,
+        limit: section.or(
+            "reverse-limit",
+            ReverseDirection::USUAL_LIMIT,
+            within(Duration::from_micros(100)..=Duration::from_millis(30), duration),
+        )?,
+    };
+    let choices = [ReverseDirection::Off, granted].map(|choice| (reverse_direction_name(choice), choice));
+    let reverse = section.or("reverse-direction", ReverseDirection::Off, one_of(&choices))?;
+    if reverse != ReverseDirection::Off && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("reverse-direction", format!("{} has no HT Control field to grant with", standard.name()))
+            .allowed("802.11n, 802.11ac"));
+    }
+    Ok((reverse, granted))
+}
+
 /// What is chosen at 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
     let usual = Variant::of(standard);
@@ -249,6 +284,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     let usual = wifi::BssConfig::new(standard, Vec::new());
     let variant = variant(&section, standard)?;
     let (mode, ideal) = mode_or_ideal(&section, standard, variant)?.ok_or_else(|| section.missing("rate"))?;
+    let (reverse_direction, grant) = reverse_direction(&section, standard)?;
     let parsed = Wifi {
         standard,
         variant,
@@ -273,6 +309,8 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
         amsdu: amsdu(&section, standard)?,
         categories: categories(&section, standard)?,
+        reverse_direction,
+        grant,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
         protection: protection(&section, variant, standard)?,
         short_retry_limit: section.or("short-retry-limit", usual.short_retry_limit, integer(0..=255))?,

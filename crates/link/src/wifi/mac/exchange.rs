@@ -8,12 +8,12 @@ use super::noise::Noise;
 use super::originator::{PpduPlan, Settled};
 use super::protection::{Handshake, Step};
 use super::station::{Outgoing, Peer, Station};
-use super::txop::{Reservation, granted_until};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
+use crate::wifi::config::ReverseDirection;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{
     ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, subframe_len,
@@ -134,15 +134,15 @@ impl<P: Payload> Bss<P> {
 
     /// The exchange that `from` begins at `at`, at an access of its own.
     pub(super) fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
-        let mode = &self.stations[from.index()].peers[outgoing.peer()].originator.mode;
-        self.exchange_behind(self.config.protection.handshake(&outgoing, mode), at, from, outgoing)
+        self.exchange_behind(None, at, from, outgoing)
     }
 
-    /// The same behind `handshake`.
-    #[inline]
+    /// The same behind `handshake`, if it is not for the protection in use to say.
+    // Always: an exchange is large, and most are of one kind.
+    #[inline(always)]
     pub(super) fn exchange_behind(
         &self,
-        handshake: Handshake,
+        handshake: Option<Handshake>,
         at: Instant,
         from: StationId,
         outgoing: Outgoing,
@@ -155,8 +155,9 @@ impl<P: Payload> Bss<P> {
             Outgoing::Data { plan, .. } if plan.mpdus > 1 => (mode.ppdu_duration(plan.octets), BLOCK_ACK_LEN),
             Outgoing::Data { plan, .. } => (mode.ppdu_duration(plan.octets), ACK_LEN),
         };
-        let grants = self.grants(handshake, &outgoing);
-        if grants {
+        let handshake = handshake.unwrap_or_else(|| self.config.protection.handshake(&outgoing, mode));
+        let grant = self.grant(handshake, &outgoing);
+        if grant.is_some() {
             response_len += CONTROL_WRAPPER_LEN;
         }
         let (first_end, start) = if handshake == Handshake::None {
@@ -169,10 +170,10 @@ impl<P: Payload> Bss<P> {
         let response_at = end + self.phy.sifs + self.config.link_ack_delay;
         let response = control.ppdu_duration(response_len);
         let response_end = response_at + response;
-        let reserves = if grants {
-            granted_until(station.txop_limit, at, response_end) - end
-        } else {
-            self.phy.sifs + response
+        let reserves = match (grant, station.txop_limit) {
+            (None, _) => self.phy.sifs + response,
+            (Some(_), Some(limit)) => (at + limit).max(response_end) - end,
+            (Some(grant), None) => response_end + grant - end,
         };
         Exchange {
             from,
@@ -209,14 +210,7 @@ impl<P: Payload> Bss<P> {
             // The sender times out before the time reserved by the Duration field is over, which
             // bystanders keep.
             self.fail(exchange, exchange.end + self.ack_timeout(exchange));
-            if exchange.handshake == Handshake::Granted {
-                self.go_on(&self.after_lost_reverse(exchange), exchange, exchange.end);
-                return;
-            }
-            if exchange.grants() {
-                self.reservation = Reservation::left_by(exchange);
-            }
-            self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
+            self.go_on_without_response(exchange);
             return;
         }
         let (exchange, lost) = self.answer(exchange);
@@ -236,7 +230,6 @@ impl<P: Payload> Bss<P> {
         let [from, to] = ends(&mut self.stations, exchange);
         let back = to.peer_index(exchange.from);
         to.counters.link_acks += 1;
-        from.counters.reverse_grants += u64::from(exchange.grants());
         self.appended.clear();
         let (heard, more_data, sync) =
             exchange.outgoing.seen_by_recipient(&from.peers[exchange.outgoing.peer()]);
@@ -343,9 +336,8 @@ impl<P: Payload> Bss<P> {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         self.settle_response(exchange, lost);
-        if exchange.reserved_until() > at {
-            let next = self.after_response(exchange, lost);
-            self.go_on(&next, exchange, at);
+        if self.config.reverse_direction != ReverseDirection::Off && exchange.reserved_until() > at {
+            self.go_on_after_response(exchange, lost);
         } else {
             self.go_idle(at, at + self.phy.aifs());
         }

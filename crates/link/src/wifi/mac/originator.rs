@@ -244,6 +244,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// The same for a PPDU in `room`; nothing goes where not even the first MPDU fits.
+    #[inline(never)]
     pub fn build_within(
         &mut self,
         now: Instant,
@@ -275,7 +276,8 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
-    #[inline]
+    // Always: a call here costs each PPDU a move of its plan.
+    #[inline(always)]
     fn assemble(
         &mut self,
         now: Instant,
@@ -304,6 +306,8 @@ impl<P: Payload> Originator<P> {
         plan
     }
 
+    // Always: as above.
+    #[inline(always)]
     fn fill_from_queue(
         &mut self,
         now: Instant,
@@ -397,6 +401,8 @@ impl<P: Payload> Originator<P> {
     }
 
     /// A Block Ack came: `bitmap` bit i is number `start + i`.
+    // Never: among what its caller does the loop over the window runs out of registers.
+    #[inline(never)]
     pub fn block_acknowledged(
         &mut self,
         start: u16,

@@ -200,16 +200,27 @@ impl<P: Payload> Station<P> {
     /// (what waited was too old).
     pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
         while let Some(peer) = self.turns.pop_front() {
-            self.peers[peer].ready = false;
-            let outgoing = self.prepare(now, lifetime, peer, None);
-            if outgoing.is_some() {
-                return outgoing;
+            let entry = &mut self.peers[peer];
+            entry.ready = false;
+            match entry.originator.need() {
+                Need::Nothing => {}
+                Need::BlockAckRequest => {
+                    return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
+                }
+                Need::Data => {
+                    let plan =
+                        self.plan(peer, |originator, delay_of| originator.build(now, lifetime, delay_of));
+                    if plan.mpdus > 0 {
+                        return Some(Outgoing::Data { peer, plan });
+                    }
+                }
             }
         }
         None
     }
 
     /// Puts together what `peer` needs, out of its turn and in `room`; `None` when nothing fits.
+    #[inline(never)]
     pub fn outgoing_within(
         &mut self,
         now: Instant,
@@ -217,7 +228,18 @@ impl<P: Payload> Station<P> {
         peer: usize,
         room: Room,
     ) -> Option<Outgoing> {
-        let outgoing = self.prepare(now, lifetime, peer, Some(room));
+        let originator = &self.peers[peer].originator;
+        let outgoing = match originator.need() {
+            Need::Nothing => None,
+            Need::BlockAckRequest => (originator.request_duration() <= room.time)
+                .then(|| Outgoing::Request { peer, class: originator.last_class() }),
+            Need::Data => {
+                let plan = self.plan(peer, |originator, delay_of| {
+                    originator.build_within(now, lifetime, room, delay_of)
+                });
+                (plan.mpdus > 0).then_some(Outgoing::Data { peer, plan })
+            }
+        };
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
             entry.ready = false;
@@ -226,37 +248,22 @@ impl<P: Payload> Station<P> {
         outgoing
     }
 
-    /// Puts together what `peer` needs, in `room` if there is a limit; `None` when nothing is left or fits.
-    #[inline]
-    fn prepare(
+    /// Books what `build` takes from the queue for `peer`.
+    // Always: a plan is large.
+    #[inline(always)]
+    fn plan(
         &mut self,
-        now: Instant,
-        lifetime: Duration,
         peer: usize,
-        room: Option<Room>,
-    ) -> Option<Outgoing> {
-        let originator = &mut self.peers[peer].originator;
-        match originator.need() {
-            Need::Nothing => None,
-            Need::BlockAckRequest => {
-                let fits = room.is_none_or(|room| originator.request_duration() <= room.time);
-                fits.then(|| Outgoing::Request { peer, class: originator.last_class() })
-            }
-            Need::Data => {
-                let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
-                let delay_of = |delay: Duration| {
-                    delays.record(delay.as_micros()).expect("the histogram grows as needed");
-                    *time += delay;
-                };
-                let plan = match room {
-                    None => originator.build(now, lifetime, delay_of),
-                    Some(room) => originator.build_within(now, lifetime, room, delay_of),
-                };
-                self.counters.dropped_mpdus += u64::from(plan.expired);
-                self.counters.discarded_by_queue += u64::from(plan.discarded);
-                (plan.mpdus > 0).then_some(Outgoing::Data { peer, plan })
-            }
-        }
+        build: impl FnOnce(&mut Originator<P>, &mut dyn FnMut(Duration)) -> PpduPlan,
+    ) -> PpduPlan {
+        let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
+        let plan = build(&mut self.peers[peer].originator, &mut |delay: Duration| {
+            delays.record(delay.as_micros()).expect("the histogram grows as needed");
+            *time += delay;
+        });
+        self.counters.dropped_mpdus += u64::from(plan.expired);
+        self.counters.discarded_by_queue += u64::from(plan.discarded);
+        plan
     }
 
     /// What goes before `outgoing` under `protection`.
@@ -272,6 +279,12 @@ impl<P: Payload> Station<P> {
     pub fn finish(&mut self, peer: usize) {
         self.transmitting = false;
         self.take_turn(peer);
+    }
+
+    /// A peer that packets are held for and that has no turn.
+    pub fn idle_peer_with_packets(&self) -> Option<StationId> {
+        let idle = |peer: &&Peer<P>| !peer.ready && peer.originator.backlog() > 0;
+        self.peers.iter().find(idle).map(|peer| peer.id)
     }
 
     /// Packets accepted and not yet acknowledged or given up.
@@ -297,16 +310,20 @@ impl<P: Payload> Station<P> {
 
     /// Books a PPDU going out at a channel access.
     pub fn count_access(&mut self, outgoing: &Outgoing, phy: &Phy) {
-        self.count_outgoing(outgoing);
-        if let Outgoing::Data { plan, .. } = outgoing
-            && plan.class() == PayloadClass::Ack
-        {
-            self.counters.tcp_ack_backoff += self.contention.aifs(phy) + self.contention.drawn(phy);
+        self.count_outgoing(outgoing, |contention| contention.aifs(phy) + contention.drawn(phy));
+    }
+
+    /// Books one that goes out in the TXOP of another.
+    pub fn count_granted(&mut self, outgoing: &Outgoing) {
+        self.count_outgoing(outgoing, |_| Duration::ZERO);
+        self.counters.reverse_ppdus += 1;
+        if let Outgoing::Data { plan, .. } = outgoing {
+            self.counters.reverse_mpdus += u64::from(plan.mpdus);
         }
     }
 
-    /// Books a PPDU going out.
-    pub fn count_outgoing(&mut self, outgoing: &Outgoing) {
+    #[inline]
+    fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
             Outgoing::Data { peer, plan } => {
@@ -317,6 +334,7 @@ impl<P: Payload> Station<P> {
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
                 if plan.class() == PayloadClass::Ack {
                     self.counters.tcp_ack_ppdus += 1;
+                    self.counters.tcp_ack_backoff += backoff(&self.contention);
                 }
                 let octets = Bytes(u64::from(plan.ack_packet_octets));
                 self.counters.tcp_ack_octets += octets.0;

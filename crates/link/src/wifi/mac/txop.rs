@@ -20,18 +20,6 @@ use crate::wifi::phy::CF_END_LEN;
 /// for what it sends take, and our choice, for the standard leaves it to implementations.
 pub(crate) const GRANTED_PART: u64 = 8;
 
-/// What the holder of a TXOP without a limit grants beyond the acknowledgment of its own PPDU. The standard allows it
-/// no more than that PPDU; this is the limit of video (802.11-2020 table 9-155).
-const GRANT_WITHOUT_LIMIT: Duration = Duration::from_micros(3_008);
-
-/// Until when a TXOP of `limit` lasts that began at `begins` and whose own exchange ends at `response_end`.
-pub(super) fn granted_until(limit: Option<Duration>, begins: Instant, response_end: Instant) -> Instant {
-    match limit {
-        Some(limit) => (begins + limit).max(response_end),
-        None => response_end + GRANT_WITHOUT_LIMIT,
-    }
-}
-
 /// Time that a TXOP reserved and did not use, nor give back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reservation {
@@ -65,12 +53,18 @@ pub(super) enum Next {
 }
 
 impl<P: Payload> Bss<P> {
-    /// Whether what begins with `handshake` and `outgoing` grants: each data PPDU of a holder.
+    /// What who begins with `handshake` and `outgoing` grants if its TXOP has no limit: something for each data PPDU
+    /// of a holder.
     #[inline]
-    pub(super) fn grants(&self, handshake: Handshake, outgoing: &Outgoing) -> bool {
-        self.config.reverse_direction != ReverseDirection::Off
-            && handshake != Handshake::Granted
-            && matches!(outgoing, Outgoing::Data { .. })
+    pub(super) fn grant(&self, handshake: Handshake, outgoing: &Outgoing) -> Option<Duration> {
+        match (self.config.reverse_direction, outgoing) {
+            (ReverseDirection::Granted { limit, .. }, Outgoing::Data { .. })
+                if handshake != Handshake::Granted =>
+            {
+                Some(limit)
+            }
+            _ => None,
+        }
     }
 
     /// What follows the response to `exchange`, which reserves more than that.
@@ -79,6 +73,7 @@ impl<P: Payload> Bss<P> {
     /// a holder who got no response does not know that the TXOP is its own, and backs off.
     pub(super) fn after_response(&mut self, exchange: &Exchange, lost: bool) -> Next {
         if exchange.grants() {
+            self.stations[exchange.from.index()].counters.reverse_grants += 1;
             if let Some(reverse) = self.reverse_exchange(exchange) {
                 return Next::Reverse(reverse);
             }
@@ -116,7 +111,7 @@ impl<P: Payload> Bss<P> {
 
     /// What who answered `exchange` sends its holder one SIFS later, if there is something and it fits.
     fn reverse_exchange(&mut self, exchange: &Exchange) -> Option<Exchange> {
-        let ReverseDirection::Granted { turnaround } = self.config.reverse_direction else { return None };
+        let ReverseDirection::Granted { turnaround, .. } = self.config.reverse_direction else { return None };
         let (now, lifetime) = (exchange.response_end, self.config.lifetime);
         let start = now + self.phy.sifs;
         let response_after = self.phy.sifs + self.config.link_ack_delay;
@@ -127,23 +122,40 @@ impl<P: Payload> Bss<P> {
         let [_, to] = ends(&mut self.stations, exchange);
         let peer = to.peer_index(exchange.from);
         let outgoing = to.outgoing_within(now, lifetime, peer, room)?;
-        to.count_outgoing(&outgoing);
-        to.counters.reverse_ppdus += 1;
-        if let Outgoing::Data { plan, .. } = &outgoing {
-            to.counters.reverse_mpdus += u64::from(plan.mpdus);
+        to.count_granted(&outgoing);
+        if let Outgoing::Data { .. } = &outgoing {
             self.drained.push((exchange.to, exchange.from));
         }
         if let Some(response) = self.air.as_mut().and_then(|air| air.back_mut()) {
             response.more_ppdu = Some(true);
         }
-        let mut reverse = self.exchange_behind(Handshake::Granted, start, exchange.to, outgoing);
+        let mut reverse = self.exchange_behind(Some(Handshake::Granted), start, exchange.to, outgoing);
         reverse.reserves = exchange.reserved_until() - reverse.end;
         Some(reverse)
     }
 
-    /// Lets `next` follow `exchange`, which is over at `at`, where everybody hears everybody.
+    /// The response is over, and more is reserved.
     #[inline(never)]
-    pub(super) fn go_on(&mut self, next: &Next, exchange: &Exchange, at: Instant) {
+    pub(super) fn go_on_after_response(&mut self, exchange: &Exchange, lost: bool) {
+        let next = self.after_response(exchange, lost);
+        self.go_on(&next, exchange, exchange.response_end);
+    }
+
+    /// Nothing of the PPDU arrived: there is no response.
+    #[inline(never)]
+    pub(super) fn go_on_without_response(&mut self, exchange: &Exchange) {
+        if exchange.handshake == Handshake::Granted {
+            self.go_on(&self.after_lost_reverse(exchange), exchange, exchange.end);
+            return;
+        }
+        if exchange.grants() {
+            self.reservation = Reservation::left_by(exchange);
+        }
+        self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
+    }
+
+    /// Lets `next` follow `exchange`, which is over at `at`, where everybody hears everybody.
+    fn go_on(&mut self, next: &Next, exchange: &Exchange, at: Instant) {
         match *next {
             Next::Reverse(reverse) => {
                 let class = reverse.outgoing.class();
