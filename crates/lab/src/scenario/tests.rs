@@ -102,6 +102,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11a-54\"\n[wifi]\nreverse-direction = \"granted\"\n",
         &[],
     ),
+    ("bursts under DCF", "base = \"wlan-11a-54\"\n[wifi]\ntxop-bursts = \"all\"\n", &[]),
     ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),
