@@ -111,6 +111,7 @@ impl Harness {
                 Frame::BlockAckReq { .. } => format!("R{lost}"),
                 Frame::Rts => format!("rts{lost}"),
                 Frame::Cts => format!("cts{lost}"),
+                Frame::CfEnd => "end".into(),
                 Frame::Beacon => "beacon".into(),
             });
         }

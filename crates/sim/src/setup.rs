@@ -7,8 +7,9 @@ pub use crate::apps::setup::{
 pub use crate::flow::End;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::{AccessCategory, BssConfig, StationId};
+use tacit_link::wifi::{AccessCategory, BssConfig, ReverseDirection, StationId};
 use tacit_link::wired::PipeConfig;
+use tacit_proto::fastack;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
@@ -64,6 +65,9 @@ impl Setup {
             }
             let categories = &set.config.categories;
             let has_edca = set.config.standard.phy().aggregation.is_some();
+            if !has_edca && set.config.reverse_direction != ReverseDirection::Off {
+                return refuse(format!("{} has no reverse direction grants", set.config.standard.name()));
+            }
             if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
                 return refuse(format!(
                     "basic service set {index} needs an access category, and best effort alone without EDCA"
@@ -83,6 +87,12 @@ impl Setup {
             if !set.hack.is_empty() && filtered {
                 return refuse(format!(
                     "basic service set {index} filters the ACKs that TCP/HACK is to carry"
+                ));
+            }
+            if set.fastack.is_some() && set.hack.iter().any(Option::is_some) {
+                return refuse(format!(
+                    "basic service set {index} lets ACKs ride that its access point has already given: FastACK and \
+                     TCP/HACK exclude each other"
                 ));
             }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());
@@ -162,6 +172,8 @@ pub struct BssSetup {
     pub ack_hold: Option<AckHoldConfig>,
     /// TCP/HACK at each station, the access point first; `None` for stock ones, empty for none at all.
     pub hack: Vec<Option<hack::Config>>,
+    /// The access point acknowledges TCP data in its clients' stead; `None` leaves that to them.
+    pub fastack: Option<fastack::Config>,
 }
 
 /// One flow: data from `source` to `sink`.

@@ -14,8 +14,12 @@ use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, Que
 use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
-use tacit_link::wifi::{AccessCategory, AmsduLimit, Decibels, Protection, RateControl, StationId};
+use tacit_link::wifi::{
+    AccessCategory, AmsduLimit, Decibels, Protection, RateControl, ReverseDirection, StationCounters,
+    StationId,
+};
 use tacit_link::wired::Service;
+use tacit_proto::fastack;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
@@ -155,7 +159,24 @@ fn random_setup(seed: u64) -> Setup {
     add_joins(&mut setup, seed);
     add_phys(&mut setup, seed);
     add_breadth(&mut setup, seed);
+    add_grants(&mut setup, seed);
+    add_ap_acks(&mut setup, seed);
     setup
+}
+
+/// In half of the worlds without TCP/HACK the access point acknowledges in its clients' stead, with room for all or
+/// hardly any. Draws of its own.
+fn add_ap_acks(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm access point's acks");
+    let set = &mut setup.bss[0];
+    if set.hack.is_empty() && draw.up_to(1) == 0 {
+        set.fastack = Some(fastack::Config {
+            flows: pick(draw, &[1, 3, 256]),
+            cache: Bytes(pick(draw, &[3_000, 100_000, 8 << 20])),
+            ack_every: pick(draw, &[1, 2, 2, 64]),
+            ..fastack::Config::USUAL
+        });
+    }
 }
 
 /// Half of the worlds speak another standard; RTS, CTS-to-self and A-MSDU in any of them. Draws of its own.
@@ -271,6 +292,44 @@ fn add_breadth(setup: &mut Setup, seed: u64) {
     }
 }
 
+/// Reverse direction grants in a third of the worlds that know them. Draws of its own.
+fn add_grants(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm grants");
+    let config = &mut setup.bss[0].config;
+    if config.standard.phy().aggregation.is_some() && draw.up_to(2) == 0 {
+        config.reverse_direction = ReverseDirection::Granted {
+            turnaround: Duration::from_micros(pick(draw, &[0, 0, 100, 2_000])),
+            limit: Duration::from_micros(pick(draw, &[200, 1_000, 3_008, 3_008, 30_000])),
+        };
+    }
+}
+
+/// What grants are used for, where there are any.
+fn check_grants(setup: &Setup, outcome: &Outcome, seed: u64) {
+    let counters = |index: usize| &outcome.bss[0].stations[index].counters;
+    let stations = setup.bss[0].clients.len() + 1;
+    let sum =
+        |field: fn(&StationCounters) -> u64| (0..stations).map(|index| field(counters(index))).sum::<u64>();
+    let [grants, used] = [sum(|all| all.reverse_grants), sum(|all| all.reverse_ppdus)];
+    let ends = sum(|all| all.cf_ends);
+    if setup.bss[0].config.reverse_direction == ReverseDirection::Off {
+        assert_eq!((grants, used, ends), (0, 0, 0), "seed {seed}");
+        return;
+    }
+    let ppdus = sum(|all| all.data_ppdus);
+    // What is on the air when measuring starts or ends counts for one and not for the other.
+    assert!(
+        used <= grants + 1 && ends <= grants + used + 1 && grants <= ppdus + 1,
+        "seed {seed}: {used} of {grants}"
+    );
+    let given =
+        setup.bss[0].config.stations.iter().all(|station| {
+            station.away.is_none() && station.snr.is_none() && station.uplink_loss == Loss::None
+        });
+    let idle = outcome.bss[0].stations.iter().all(|station| station.counters.data_ppdus == 0);
+    assert!(grants > 0 || idle || !given, "seed {seed}: nobody granted in {ppdus} PPDUs");
+}
+
 /// True when nothing was lost but in collisions, and nothing dropped.
 fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
     let quiet = |loss: &Loss| *loss == Loss::None;
@@ -316,6 +375,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
 fn check(seed: u64) {
     let setup = random_setup(seed);
     let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    check_grants(&setup, &outcome, seed);
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         let Traffic::Tcp { size, .. } = &flow.traffic else { continue };
         if let Some(size) = size {
@@ -400,6 +460,7 @@ fn lossless_setup(seed: u64) -> Setup {
         (station.snr, station.away) = (None, None);
     }
     set.config.hidden.clear();
+    set.fastack = None;
     if set.hack.is_empty() {
         set.hack = vec![Some(hack::Config::default()); set.clients.len() + 1];
     }

@@ -297,6 +297,7 @@ fn a_simulated_channel_reads_back() {
             receiver,
             category: tacit_link::wifi::AccessCategory::BestEffort,
             outcome,
+            more_ppdu: None,
             frame,
         };
         writer.write(&frame).unwrap();

@@ -5,9 +5,10 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use tacit_link::wifi::ReverseDirection;
 use tacit_proto::tcp::{AckPolicy, DelayedAcks};
 
-use super::{Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
+use super::{ApAcks, Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
 use crate::error::{InputError, LabError};
 use crate::input::{Asked, Log, Node, Value, nearest};
 use crate::scheme::{self, Scheme};
@@ -88,6 +89,20 @@ const EFFECTIVE: &[Effective] = &[
         value: |scenario| {
             let filter = scenario.wifi.as_ref().map_or(WifiAckFilter::Off, |wifi| wifi.ack_filter);
             quoted(read::wifi::ack_filter_name(filter))
+        },
+    },
+    Effective {
+        key: "wifi.reverse-direction",
+        value: |scenario| {
+            let reverse = scenario.wifi.as_ref().map_or(ReverseDirection::Off, |wifi| wifi.reverse_direction);
+            quoted(read::wifi::reverse_direction_name(reverse))
+        },
+    },
+    Effective {
+        key: "wifi.ap-acks",
+        value: |scenario| {
+            let acks = scenario.wifi.as_ref().map_or(ApAcks::None, |wifi| wifi.ap_acks);
+            quoted(read::wifi::ap_acks_name(acks))
         },
     },
     Effective {

@@ -90,6 +90,8 @@ pub enum Frame<P> {
     Rts,
     /// Clear to send, to who asked or to the sender itself.
     Cts,
+    /// End of a TXOP before what it reserved is over.
+    CfEnd,
     /// Beacon.
     Beacon,
 }
@@ -113,6 +115,9 @@ pub struct AirFrame<P> {
     pub category: AccessCategory,
     /// Whether the addressee got it.
     pub outcome: Outcome,
+    /// The RDG/More PPDU subfield of its HT Control field, if it has one (802.11-2020 clause 9.2.4.6): from the
+    /// holder of a TXOP a grant, from who answers that a PPDU follows.
+    pub more_ppdu: Option<bool>,
     /// What it is.
     pub frame: Frame<P>,
 }

@@ -21,6 +21,7 @@ use super::mac::exchange::{Exchange, Phase};
 use super::mac::hidden::Hearing;
 use super::mac::protection::Handshake;
 use super::mac::station::{Outgoing, Station};
+use super::mac::txop::{Reservation, may_go_on};
 use super::phy::Phy;
 use crate::payload::Payload;
 
@@ -50,6 +51,10 @@ pub struct Bss<P> {
     pub(super) next_access: Option<Instant>,
     /// When the next beacon is due.
     pub(super) next_beacon: Option<Instant>,
+    /// There are stations whose TXOPs hold more than an exchange.
+    pub(super) may_go_on: bool,
+    /// What a TXOP reserved beyond its end.
+    pub(super) reservation: Reservation,
     /// No gap in a reorder buffer times out before this.
     pub(super) reorder_check: Option<Instant>,
     /// Who won the present access and with what; kept for its capacity.
@@ -99,6 +104,7 @@ impl<P: Payload> Bss<P> {
         let stations = build_stations(phy, &config, seed, name, station_names);
         Self {
             phy,
+            may_go_on: may_go_on(&config, &stations),
             stations,
             phase: Phase::Idle,
             idle: IdlePeriod {
@@ -111,6 +117,7 @@ impl<P: Payload> Bss<P> {
             active: Vec::new(),
             next_access: None,
             next_beacon: config.beacon_interval.map(|interval| Instant::ZERO + interval),
+            reservation: Reservation::default(),
             reorder_check: None,
             winners: Vec::new(),
             yielding: Vec::new(),
@@ -141,10 +148,11 @@ impl<P: Payload> Bss<P> {
         self.config.stations.len() as u16 + 1
     }
 
-    /// The number of what `station` has for `category`; for the first category in use where `category` is
-    /// not.
+    /// The number of what `station` has for `category`; where that is not in use for best effort, or the first
+    /// that is.
     pub fn function(&self, station: StationId, category: AccessCategory) -> StationId {
-        let place = self.config.categories.iter().position(|known| *known == category).unwrap_or(0);
+        let place_of = |wanted| self.config.categories.iter().position(|known| *known == wanted);
+        let place = place_of(category).or_else(|| place_of(AccessCategory::BestEffort)).unwrap_or(0);
         StationId(station.0 + place as u16 * self.station_count())
     }
 
@@ -225,7 +233,7 @@ impl<P: Payload> Bss<P> {
             Phase::Protection { until, .. } => Some(*until),
             Phase::Transmission(exchange) => Some(exchange.end),
             Phase::Response { exchange, .. } => Some(exchange.response_end),
-            Phase::Collision { until } | Phase::Beacon { until } => Some(*until),
+            Phase::Collision { until } | Phase::Broadcast { until } => Some(*until),
         };
         earliest(channel, self.reorder_check)
     }
@@ -252,6 +260,13 @@ impl<P: Payload> Bss<P> {
         station.hook = AckHook::Hack(nic);
         for peer in &mut station.peers {
             peer.originator.report_acks();
+        }
+    }
+
+    /// Reports to [`Bss::poll_interrupt`] what becomes of each packet that `station` sends.
+    pub fn report_fates(&mut self, station: StationId) {
+        for peer in &mut self.stations[station.index()].peers {
+            peer.originator.fates.ask();
         }
     }
 
@@ -320,7 +335,7 @@ impl<P: Payload> Bss<P> {
             Phase::Transmission(exchange) => self.transmission_ended(&exchange),
             Phase::Response { exchange, lost } => self.response_ended(&exchange, lost),
             Phase::Collision { until } => self.collision_ended(until),
-            Phase::Beacon { until } => self.go_idle(until, until + self.phy.aifs()),
+            Phase::Broadcast { until } => self.go_idle(until, until + self.phy.aifs()),
         }
     }
 
@@ -417,7 +432,7 @@ impl<P: Payload> Bss<P> {
                 station.transmitting = true;
                 // Behind an RTS it is not on the air yet.
                 if station.handshake(protection, &outgoing) != Handshake::Rts {
-                    station.count_outgoing(&outgoing, phy);
+                    station.count_access(&outgoing, phy);
                 }
                 winners.push((*id, outgoing));
             }
@@ -463,6 +478,9 @@ impl<P: Payload> Bss<P> {
             exempt_countdown_from: since + self.phy.aifs(),
             resumed: false,
         };
+        if self.reservation.until > since {
+            self.keep_reservation();
+        }
         self.find_next_access();
     }
 

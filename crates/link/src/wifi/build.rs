@@ -5,7 +5,7 @@ use tacit_proto::units::Duration;
 use super::air::StationId;
 use super::bss::earliest;
 use super::category::AccessCategory;
-use super::config::{BssConfig, RateControl, StationConfig};
+use super::config::{BssConfig, Bursts, RateControl, ReverseDirection, StationConfig};
 use super::mac::access::Contention;
 use super::mac::aggregation::AggregationLimits;
 use super::mac::block_ack::{BlockAckRecipient, Recipient};
@@ -13,7 +13,8 @@ use super::mac::noise::Noise;
 use super::mac::originator::Originator;
 use super::mac::rate_control::{Minstrel, Rate};
 use super::mac::station::{Peer, Station};
-use super::phy::{BLOCK_ACK_LEN, Mode, Phy};
+use super::mac::txop::GRANTED_PART;
+use super::phy::{BLOCK_ACK_LEN, HT_CONTROL_LEN, Mode, Phy};
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
 use crate::queue::QueueConfig;
@@ -60,8 +61,7 @@ fn build_functions<P: Payload>(
         let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
         let guard = config.protection.longest(phy, &client.mode, &control);
         let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
-        let limits =
-            AggregationLimits::new(phy, &client.mode, &control, config.ampdu_mpdus, config.amsdu, txop_limit);
+        let limits = limits(phy, config, [&client.mode, &control], txop_limit);
         let recipient = if limits.window > 1 {
             Recipient::Block(BlockAckRecipient::new())
         } else {
@@ -97,7 +97,14 @@ fn build_functions<P: Payload>(
     let access_point = StationId(first);
     let station = |id, name: &str, peers| {
         let contention = Contention::new(phy, &edca, stream(format!("backoff {name}")));
-        Station::new(id, access_point, category, contention, peers)
+        let mut station = Station::new(id, access_point, category, contention, peers);
+        station.txop_limit = txop_limit;
+        station.burst_limit = match config.bursts {
+            Bursts::Never => None,
+            Bursts::ByCategory => edca.txop_limit.and(txop_limit),
+            Bursts::WithinLimit => txop_limit,
+        };
+        station
     };
     let clients = || config.stations.iter().zip(&names[1..]).zip(first + 1..);
     let downlinks = clients().map(|((client, name), id)| {
@@ -110,6 +117,22 @@ fn build_functions<P: Payload>(
         station(StationId(id), name, vec![uplink])
     }));
     stations
+}
+
+/// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second.
+fn limits(
+    phy: &Phy,
+    config: &BssConfig,
+    modes: [&Mode; 2],
+    txop_limit: Option<Duration>,
+) -> AggregationLimits {
+    let (header, own) = match config.reverse_direction {
+        ReverseDirection::Off => (phy.mac_header_len(), txop_limit),
+        ReverseDirection::Granted { .. } => {
+            (phy.mac_header_len() + HT_CONTROL_LEN, txop_limit.map(|limit| limit - limit / GRANTED_PART))
+        }
+    };
+    AggregationLimits::new(phy, header, modes, config.ampdu_mpdus, config.amsdu, own)
 }
 
 /// The rates that a client's link adapts between, ascending.
@@ -128,8 +151,7 @@ fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Opti
     }
     let rate = |mode: Mode| {
         let control_mode = client.control_mode.unwrap_or_else(|| phy.control_mode(&mode));
-        let limits =
-            AggregationLimits::new(phy, &mode, &control_mode, config.ampdu_mpdus, config.amsdu, txop_limit);
+        let limits = limits(phy, config, [&mode, &control_mode], txop_limit);
         Rate { mode, control_mode, limits }
     };
     modes.into_iter().map(rate).collect()

@@ -80,6 +80,44 @@ pub enum RateControl {
     Minstrel,
 }
 
+/// Whether who holds a TXOP lets who answers send in it too (RD protocol, 802.11-2012 clause 9.25, 802.11-2020
+/// clause 10.29).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReverseDirection {
+    /// Never.
+    #[default]
+    Off,
+    /// With each data PPDU: one SIFS after its acknowledgment the recipient sends one PPDU of what it has for the
+    /// holder in the same access category.
+    Granted {
+        /// What has been queued for less than this when the PPDU goes out is not in it: the host's data is still
+        /// on its way to the NIC's memory.
+        turnaround: Duration,
+        /// How long the holder of a TXOP without a limit grants beyond the acknowledgment of its own PPDU; one with
+        /// a limit grants what is left of it.
+        limit: Duration,
+    },
+}
+
+impl ReverseDirection {
+    /// The limit of video (802.11-2020 table 9-155): a TXOP without a limit is one of best effort or background, to
+    /// which the standard allows their own PPDU and no more.
+    pub const USUAL_LIMIT: Duration = Duration::from_micros(3_008);
+}
+
+/// Where the holder of a TXOP sends one exchange after another, a SIFS apart (802.11-2012 clause 9.19.2.4, 802.11-2020
+/// clause 10.23.2.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bursts {
+    /// Nowhere: a limit only bounds the one exchange.
+    Never,
+    /// In the categories that have a limit of their own: video and voice. [`BssConfig::txop_limit`] bounds exchanges.
+    #[default]
+    ByCategory,
+    /// Within [`BssConfig::txop_limit`] too, in every category.
+    WithinLimit,
+}
+
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmsduLimit {
@@ -115,13 +153,17 @@ pub struct BssConfig {
     pub rate_control: RateControl,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
     pub hidden: Vec<(StationId, StationId)>,
-    /// Longest data PPDU; `None` leaves the limits of the standard.
+    /// Longest exchange, or longest TXOP where there are bursts; `None` leaves the limits of the standard.
     pub txop_limit: Option<Duration>,
+    /// Where TXOPs hold several exchanges.
+    pub bursts: Bursts,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
     pub ampdu_mpdus: Option<u32>,
     /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
+    /// What TXOPs hold for those who answer; where the standard aggregates.
+    pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
@@ -160,8 +202,10 @@ impl BssConfig {
             rate_control: RateControl::Fixed,
             hidden: Vec::new(),
             txop_limit: None,
+            bursts: Bursts::default(),
             ampdu_mpdus: None,
             amsdu: None,
+            reverse_direction: ReverseDirection::Off,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),
             retry_limit: 7,

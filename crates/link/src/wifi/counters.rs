@@ -64,6 +64,16 @@ counters! {
     missed_cts: u64,
     /// CTS sent to the sender itself.
     cts_to_self: u64,
+    /// Reverse direction grants that reached who may use them.
+    reverse_grants: u64,
+    /// PPDUs of data or Block Ack Requests sent in the TXOP of another that granted it.
+    reverse_ppdus: u64,
+    /// MPDUs of data in them.
+    reverse_mpdus: u64,
+    /// PPDUs of data or Block Ack Requests sent a SIFS after another exchange of the same TXOP.
+    burst_ppdus: u64,
+    /// TXOPs ended with a CF-End.
+    cf_ends: u64,
     /// ACKs and Block Acks sent.
     link_acks: u64,
     /// Pure TCP ACKs on the air, retransmissions included.

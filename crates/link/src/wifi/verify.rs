@@ -1,5 +1,6 @@
 //! What holds at any time, between two events.
 
+use super::air::StationId;
 use super::bss::Bss;
 use super::mac::exchange::Phase;
 use super::mac::station::Station;
@@ -46,10 +47,23 @@ impl<P: Payload> Bss<P> {
         ))
     }
 
+    /// Whether the exchange on the air is of `station`, be it in the TXOP of another.
+    fn is_sending(&self, station: StationId) -> bool {
+        if let Some(hearing) = &self.hearing {
+            return hearing.engages(station);
+        }
+        match &self.phase {
+            Phase::Protection { exchange, .. }
+            | Phase::Transmission(exchange)
+            | Phase::Response { exchange, .. } => exchange.from == station,
+            Phase::Idle | Phase::Collision { .. } | Phase::Broadcast { .. } => false,
+        }
+    }
+
     /// A station that holds packets contends for each destination they are for, or is sending: nothing it could
     /// have slept through will wake it.
     fn check_turn(&self, station: &Station<P>) -> Result<(), String> {
-        if station.transmitting {
+        if station.transmitting || self.is_sending(station.id) {
             return Ok(());
         }
         let id = station.id.0;

@@ -2,6 +2,7 @@
 
 use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::{Frame, Outcome, StationId};
+use tacit_link::wifi::phy::Format;
 
 use super::FrameBytes;
 
@@ -11,6 +12,9 @@ const QOS_DATA: u8 = 0x88;
 const BEACON: u8 = 0x80;
 const BLOCK_ACK_REQUEST: u8 = 0x84;
 const BLOCK_ACK: u8 = 0x94;
+/// Carries a control frame that has an HT Control field.
+const CONTROL_WRAPPER: u8 = 0x74;
+const CF_END: u8 = 0xe4;
 const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
@@ -20,6 +24,15 @@ const TO_DS: u8 = 0x01;
 const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
 const MORE_DATA: u8 = 0x20;
+/// +HTC/Order: the header ends with an HT Control field.
+const HT_CONTROL_PRESENT: u8 = 0x80;
+
+/// HT Control: who answers a grant sends frames of the same access category only.
+const AC_CONSTRAINT: u32 = 1 << 30;
+/// RDG/More PPDU.
+const MORE_PPDU: u32 = 1 << 31;
+/// It is that of VHT.
+const VHT_VARIANT: u32 = 1;
 
 /// The bit of the QoS control field's first octet that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
@@ -51,19 +64,24 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
     let receiver = air.receiver.map_or(BROADCAST, mac_address);
     let transmitter = mac_address(air.transmitter);
     let control = |out: &mut Vec<u8>, kind: u8, duration: u16| {
-        out.extend([kind, 0]);
+        out.extend([if air.more_ppdu.is_some() { CONTROL_WRAPPER } else { kind }, 0]);
         out.extend(duration.to_le_bytes());
         out.extend(receiver);
+        if let Some(field) = ht_control(air) {
+            // Carried Frame Control, then HT Control.
+            out.extend([kind, 0]);
+            out.extend(field);
+        }
     };
     let block_ack_control = COMPRESSED | u16::from(air.category.tid()) << TID_SHIFT;
     match &air.frame {
         Frame::Data { .. } => data(out, air),
         Frame::Ack { appended } => {
-            control(out, ACK, 0);
+            control(out, ACK, duration_field(air));
             out.extend_from_slice(appended);
         }
         Frame::BlockAck { start, bitmap, appended } => {
-            control(out, BLOCK_ACK, 0);
+            control(out, BLOCK_ACK, duration_field(air));
             out.extend(transmitter);
             out.extend(block_ack_control.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
@@ -81,6 +99,10 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend(transmitter);
         }
         Frame::Cts => control(out, CTS, duration_field(air)),
+        Frame::CfEnd => {
+            control(out, CF_END, 0);
+            out.extend(transmitter);
+        }
         Frame::Beacon => beacon_frame(out, air, beacon),
     }
     let mut fcs = crc32fast::hash(&out[start..]);
@@ -105,6 +127,9 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     if *more_data {
         flags |= MORE_DATA;
     }
+    if air.more_ppdu.is_some() {
+        flags |= HT_CONTROL_PRESENT;
+    }
     out.extend([if is_qos { QOS_DATA } else { DATA }, flags]);
     out.extend(duration_field(air).to_le_bytes());
     out.extend(air.receiver.map_or(BROADCAST, mac_address));
@@ -116,6 +141,7 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
         // The TID, and ack policy 0: a normal ACK, or an implicit Block Ack Request within an A-MPDU.
         let amsdu = if rest.is_empty() { 0 } else { AMSDU_PRESENT };
         out.extend([air.category.tid() | amsdu, 0]);
+        out.extend(ht_control(air).into_iter().flatten());
     }
     if rest.is_empty() {
         msdu(out, payload);
@@ -133,6 +159,14 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
         let octets = (out.len() - length - 2) as u16;
         out[length..length + 2].copy_from_slice(&octets.to_be_bytes());
     }
+}
+
+/// The HT Control field, if the frame has one (802.11-2020 clause 9.2.4.6).
+fn ht_control<P>(air: &AirFrame<P>) -> Option<[u8; 4]> {
+    let more = if air.more_ppdu? { MORE_PPDU } else { 0 };
+    // The data rate of a control response says nothing of the standard; both variants are understood.
+    let variant = if air.mode.format == Format::Vht { VHT_VARIANT } else { 0 };
+    Some((variant | AC_CONSTRAINT | more).to_le_bytes())
 }
 
 /// LLC/SNAP and the packet.

@@ -92,11 +92,16 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
             at: at(i),
             duration,
             mode,
-            reserves: Duration::from_micros(48),
+            // A response reserves nothing beyond itself.
+            reserves: match frame {
+                Frame::Ack { .. } | Frame::BlockAck { .. } => Duration::ZERO,
+                _ => Duration::from_micros(48),
+            },
             transmitter,
             receiver,
             category: AccessCategory::BestEffort,
             outcome,
+            more_ppdu: None,
             frame,
         }
     });
@@ -116,6 +121,27 @@ fn mpdu(frame: &AirFrame<Vec<u8>>) -> Vec<u8> {
     let mut out = Vec::new();
     dot11::frame(&mut out, frame, 0);
     out
+}
+
+#[test]
+fn grants_stand_in_an_ht_control_field() {
+    use tacit_link::wifi::phy;
+    let kinds = every_kind();
+    let with = |i: usize, more: bool| AirFrame { more_ppdu: Some(more), ..kinds[i].clone() };
+    let longer = |i: usize| mpdu(&with(i, true)).len() - mpdu(&kinds[i]).len();
+    assert_eq!([longer(1), longer(4), longer(7)], [4, 6, 6]);
+    let data = mpdu(&with(1, true));
+    // +HTC; behind the QoS Control field AC Constraint and RDG/More PPDU.
+    assert_eq!((data[1] & 0x80, &data[26..30]), (0x80, &[0, 0, 0, 0xc0][..]));
+    assert_eq!(mpdu(&with(1, false))[26..30], [0, 0, 0, 0x40]);
+    // The variant of VHT says so.
+    assert_eq!(mpdu(&with(12, true))[26], 1);
+    // A Control Wrapper: receiver, Carried Frame Control, HT Control, and the rest of the Block Ack.
+    let (plain, wrapped) = (mpdu(&kinds[4]), mpdu(&with(4, true)));
+    assert_eq!((wrapped[0], &wrapped[10..12], wrapped[15]), (0x74, &[0x94, 0][..], 0xc0));
+    assert_eq!(wrapped[16..34], plain[10..28]);
+    let end = AirFrame { receiver: None, frame: Frame::CfEnd, ..kinds[0].clone() };
+    assert_eq!((mpdu(&end)[0], mpdu(&end).len() as u32), (0xe4, phy::CF_END_LEN));
 }
 
 #[test]

@@ -24,13 +24,15 @@ pub(in crate::figure) enum Kind {
     Rts,
     /// A clear to send.
     Cts,
+    /// The end of a TXOP.
+    CfEnd,
     /// A beacon.
     Beacon,
 }
 
 impl Kind {
     /// Every kind, by the name that figure files use.
-    pub const NAMES: [(&'static str, Self); 8] = [
+    pub const NAMES: [(&'static str, Self); 9] = [
         ("data", Self::Data),
         ("tcp-ack", Self::TcpAck),
         ("ack", Self::Ack),
@@ -38,6 +40,7 @@ impl Kind {
         ("block-ack-request", Self::BlockAckRequest),
         ("rts", Self::Rts),
         ("cts", Self::Cts),
+        ("cf-end", Self::CfEnd),
         ("beacon", Self::Beacon),
     ];
 
@@ -143,6 +146,7 @@ impl Observer for Story {
             Frame::BlockAckReq { .. } => ppdu.kind = Kind::BlockAckRequest,
             Frame::Rts => ppdu.kind = Kind::Rts,
             Frame::Cts => ppdu.kind = Kind::Cts,
+            Frame::CfEnd => ppdu.kind = Kind::CfEnd,
             Frame::Beacon => {}
         }
         match self.same_ppdu(frame) {

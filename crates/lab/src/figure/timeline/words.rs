@@ -18,7 +18,7 @@ const fn ink(kind: Kind) -> Ink {
         Kind::TcpAck => Ink::Series(2),
         Kind::Ack | Kind::BlockAck => Ink::Series(3),
         Kind::BlockAckRequest => Ink::Series(6),
-        Kind::Rts | Kind::Cts => Ink::Series(5),
+        Kind::Rts | Kind::Cts | Kind::CfEnd => Ink::Series(5),
         Kind::Beacon => Ink::Muted,
     }
 }
@@ -80,6 +80,7 @@ fn parts(ppdu: &Ppdu) -> Vec<Part> {
         Kind::BlockAckRequest => "BAR".to_owned(),
         Kind::Rts => "RTS".to_owned(),
         Kind::Cts => "CTS".to_owned(),
+        Kind::CfEnd => "CF-End".to_owned(),
         Kind::Beacon => "beacon".to_owned(),
     };
     let mut parts = vec![Part { label, ink: ink(ppdu.kind) }];
@@ -116,6 +117,7 @@ pub(super) fn legend(ppdus: &[Ppdu]) -> Vec<(Ink, String)> {
         (Kind::BlockAckRequest, "BAR: Block Ack Request"),
         (Kind::Rts, "RTS: request to send"),
         (Kind::Cts, "CTS: clear to send"),
+        (Kind::CfEnd, "CF-End: end of a TXOP"),
         (Kind::Beacon, "beacon"),
     ];
     let occurs = |kind: Kind| ppdus.iter().any(|ppdu| ppdu.kind == kind);
@@ -148,6 +150,7 @@ fn sentence(ppdu: &Ppdu) -> String {
         Kind::BlockAckRequest => "a Block Ack Request".to_owned(),
         Kind::Rts => "an RTS".to_owned(),
         Kind::Cts => "a CTS".to_owned(),
+        Kind::CfEnd => "a CF-End".to_owned(),
         Kind::Beacon => "a beacon".to_owned(),
     };
     let mut text = format!("{} sends {what}", station_name(ppdu.transmitter));

@@ -3,7 +3,7 @@
 use tacit_link::Loss;
 use tacit_link::wifi;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_link::wifi::{AmsduLimit, Protection, RateControl};
+use tacit_link::wifi::{AmsduLimit, Protection, RateControl, ReverseDirection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
@@ -13,7 +13,7 @@ use crate::input::{
     MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer,
     level_dbm, loss, one_of, within,
 };
-use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
+use crate::scenario::{ApAcks, Categories, MpduError, Wifi, WifiAckFilter, signal};
 
 /// `ack-filter`.
 const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
@@ -23,6 +23,14 @@ const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
     ("driver-replace", WifiAckFilter::DriverReplace),
     ("driver-hold", WifiAckFilter::DriverHold),
 ];
+
+/// `ap-acks`.
+const AP_ACKS: [(&str, ApAcks); 2] = [("none", ApAcks::None), ("fastack", ApAcks::FastAck)];
+
+/// What users call them.
+pub(in crate::scenario) fn ap_acks_name(acks: ApAcks) -> &'static str {
+    AP_ACKS.iter().find(|(_, known)| *known == acks).expect("the table has all of them").0
+}
 
 /// What users call a filter.
 pub(in crate::scenario) fn ack_filter_name(filter: WifiAckFilter) -> &'static str {
@@ -93,6 +101,18 @@ fn choose(
     })
 }
 
+/// Which access categories there are, where the standard has EDCA.
+fn categories(section: &Section<'_>, standard: Standard) -> Result<Categories, InputError> {
+    let all = [("used", Categories::Used), ("all", Categories::All)];
+    let categories = section.or("access-categories", Categories::Used, one_of(&all))?;
+    if categories == Categories::All && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("access-categories", format!("{} has no EDCA here", standard.name()))
+            .allowed("\"used\", or a standard with EDCA"));
+    }
+    Ok(categories)
+}
+
 /// How packets share MPDUs, where the standard aggregates.
 fn amsdu(section: &Section<'_>, standard: Standard) -> Result<Option<AmsduLimit>, InputError> {
     let limits = [AmsduLimit::Octets3839, AmsduLimit::Octets7935];
@@ -108,6 +128,41 @@ fn amsdu(section: &Section<'_>, standard: Standard) -> Result<Option<AmsduLimit>
             .allowed("802.11n, 802.11ac"));
     }
     Ok(amsdu)
+}
+
+/// What users call a choice of `reverse-direction`.
+pub(in crate::scenario) fn reverse_direction_name(reverse: ReverseDirection) -> &'static str {
+    match reverse {
+        ReverseDirection::Off => "off",
+        ReverseDirection::Granted { .. } => "granted",
+    }
+}
+
+/// What a TXOP holds for those who answer, where the standard knows grants; and what is granted, if anything is.
+fn reverse_direction(
+    section: &Section<'_>,
+    standard: Standard,
+) -> Result<(ReverseDirection, ReverseDirection), InputError> {
+    let granted = ReverseDirection::Granted {
+        turnaround: section.or(
+            "reverse-turnaround",
+            Duration::ZERO,
+            within(Duration::ZERO..=Duration::from_millis(10), duration),
+        )?,
+        limit: section.or(
+            "reverse-limit",
+            ReverseDirection::USUAL_LIMIT,
+            within(Duration::from_micros(100)..=Duration::from_millis(30), duration),
+        )?,
+    };
+    let choices = [ReverseDirection::Off, granted].map(|choice| (reverse_direction_name(choice), choice));
+    let reverse = section.or("reverse-direction", ReverseDirection::Off, one_of(&choices))?;
+    if reverse != ReverseDirection::Off && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("reverse-direction", format!("{} has no HT Control field to grant with", standard.name()))
+            .allowed("802.11n, 802.11ac"));
+    }
+    Ok((reverse, granted))
 }
 
 /// What is chosen at 2.4 GHz.
@@ -229,6 +284,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     let usual = wifi::BssConfig::new(standard, Vec::new());
     let variant = variant(&section, standard)?;
     let (mode, ideal) = mode_or_ideal(&section, standard, variant)?.ok_or_else(|| section.missing("rate"))?;
+    let (reverse_direction, grant) = reverse_direction(&section, standard)?;
     let parsed = Wifi {
         standard,
         variant,
@@ -252,6 +308,9 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         )?,
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
         amsdu: amsdu(&section, standard)?,
+        categories: categories(&section, standard)?,
+        reverse_direction,
+        grant,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
         protection: protection(&section, variant, standard)?,
         short_retry_limit: section.or("short-retry-limit", usual.short_retry_limit, integer(0..=255))?,
@@ -264,6 +323,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
             within(Duration::ZERO..=Duration::from_millis(1), duration),
         )?,
         ack_filter: section.or("ack-filter", WifiAckFilter::Off, one_of(&ACK_FILTERS))?,
+        ap_acks: section.or("ap-acks", ApAcks::None, one_of(&AP_ACKS))?,
         eifs: section.or("eifs", usual.eifs, flag)?,
         capture: section.or("capture", usual.capture, flag)?,
         ap_queue: queue(&section, "ap-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),

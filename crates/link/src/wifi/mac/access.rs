@@ -134,6 +134,16 @@ impl Contention {
         self.draw();
     }
 
+    /// Whether it failed just before idle period `idle_number`.
+    pub fn failed_before(&self, idle_number: u64) -> bool {
+        self.exempt_in == Some(idle_number)
+    }
+
+    /// What others reserved does not hold it back in idle period `idle_number`: it was in that exchange.
+    pub fn exempt(&mut self, idle_number: u64) {
+        self.exempt_in = Some(idle_number);
+    }
+
     /// The backoff drawn for the present transmission; zero for one that went at once.
     pub fn drawn(&self, phy: &Phy) -> Duration {
         phy.slot * u64::from(self.drawn)

@@ -18,6 +18,8 @@ pub(crate) struct AggregationLimits {
     max_mpdus: u32,
     max_octets: u32,
     mac_header_len: u32,
+    /// Octets past which not even a PPDU of one MPDU is sent.
+    most: u32,
     /// Octets before the MPDU in a PPDU of one.
     single_overhead: u32,
     /// Octets of the longest A-MSDU; `None` for one packet per MPDU.
@@ -25,17 +27,16 @@ pub(crate) struct AggregationLimits {
 }
 
 impl AggregationLimits {
-    /// Limits of `phy` at `mode`, at most `max_mpdus` at a time, and with the whole exchange, response
-    /// at `control` included, within `txop_limit`.
+    /// Limits of `phy` at `mode` behind MAC headers of `mac_header_len` octets, at most `max_mpdus` at a time, and
+    /// with the whole exchange, response at `control` included, within `txop_limit`.
     pub fn new(
         phy: &Phy,
-        mode: &Mode,
-        control: &Mode,
+        mac_header_len: u32,
+        [mode, control]: [&Mode; 2],
         max_mpdus: Option<u32>,
         amsdu: Option<AmsduLimit>,
         txop_limit: Option<Duration>,
     ) -> Self {
-        let mac_header_len = phy.mac_header_len();
         let (mpdus, octets, ppdu, response) = match phy.aggregation {
             Some(limits) => (limits.mpdus, limits.bytes.0 as u32, limits.ppdu, BLOCK_ACK_LEN),
             None => (1, u32::MAX, Duration::MAX, ACK_LEN),
@@ -50,6 +51,7 @@ impl AggregationLimits {
             max_mpdus,
             max_octets: octets.min(within),
             mac_header_len,
+            most: u32::MAX,
             max_amsdu: amsdu.zip(phy.aggregation).map(|(amsdu, limits)| {
                 let within_ampdu = limits.mpdu - mac_header_len - FCS_LEN;
                 let always_ampdu = limits.single == SingleMpdu::Delimited;
@@ -63,6 +65,11 @@ impl AggregationLimits {
     /// Most octets in a PPDU of several MPDUs; no more than 2^20, which no standard here passes.
     pub fn longest(&self) -> u32 {
         self.max_octets.min(1 << 20)
+    }
+
+    /// The same for a PPDU of at most `octets`, be it of one MPDU.
+    pub fn within(&self, octets: u32) -> Self {
+        Self { max_octets: self.max_octets.min(octets), most: octets, ..*self }
     }
 
     /// The same for a PPDU of one MPDU.
@@ -114,12 +121,16 @@ impl AggregationLimits {
         true
     }
 
-    /// Adds an MPDU of `len` octets to `plan` if it fits. The first one always does: it cannot be
+    /// Adds an MPDU of `len` octets to `plan` if it fits. The first one does unless time runs out: it cannot be
     /// sent in a smaller PPDU.
     #[inline]
     pub fn admit(&self, plan: &mut PpduPlan, len: u32) -> bool {
         if plan.mpdus == 0 {
-            plan.octets = self.single_overhead + len;
+            let octets = self.single_overhead + len;
+            if octets > self.most {
+                return false;
+            }
+            plan.octets = octets;
         } else {
             // The subframes before this one are padded, the last is not.
             let octets = plan.padded_octets + MPDU_DELIMITER_LEN + len;
@@ -144,8 +155,8 @@ mod tests {
     fn fill(mbps: u64, max_mpdus: Option<u32>, txop_limit: Option<Duration>) -> PpduPlan {
         let phy = Standard::N.phy();
         let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
-        let limits =
-            AggregationLimits::new(phy, &mode, &phy.control_mode(&mode), max_mpdus, None, txop_limit);
+        let (header, control) = (phy.mac_header_len(), phy.control_mode(&mode));
+        let limits = AggregationLimits::new(phy, header, [&mode, &control], max_mpdus, None, txop_limit);
         let mut plan = PpduPlan::default();
         while limits.admit(&mut plan, limits.mpdu_len(Bytes(1500))) {}
         plan

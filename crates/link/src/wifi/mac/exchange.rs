@@ -14,10 +14,16 @@ use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
 use crate::wifi::interrupt::Interrupt;
-use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode, subframe_len};
+use crate::wifi::phy::{
+    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, subframe_len,
+};
 
 /// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
 pub(super) const BEACON_LEN: u32 = 110;
+
+/// Responses to a reverse direction grant say whether a PPDU follows.
+const WRAPPED_ACK_LEN: u32 = ACK_LEN + CONTROL_WRAPPER_LEN;
+const WRAPPED_BLOCK_ACK_LEN: u32 = BLOCK_ACK_LEN + CONTROL_WRAPPER_LEN;
 
 /// What the channel is doing.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +38,8 @@ pub(crate) enum Phase {
     Response { exchange: Exchange, lost: bool },
     /// Several PPDUs are in the air; until the last one ends.
     Collision { until: Instant },
-    /// A beacon is in the air.
-    Beacon { until: Instant },
+    /// A frame to everybody is in the air: a beacon, or the end of a TXOP.
+    Broadcast { until: Instant },
 }
 
 /// A transmission and the response to it.
@@ -56,7 +62,7 @@ pub(crate) struct Exchange {
     response_len: u32,
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
-    /// What its Duration field says: SIFS and a stock response.
+    /// What its Duration field says: SIFS and a stock response, or what is left of the TXOP.
     pub reserves: Duration,
 }
 
@@ -93,7 +99,7 @@ impl<P: Payload> Bss<P> {
     pub(crate) fn start_transmission(&mut self, at: Instant, from: StationId, outgoing: Outgoing) {
         self.accesses += 1;
         let exchange = self.exchange(at, from, outgoing);
-        if exchange.handshake == Handshake::None {
+        if exchange.handshake.first().is_none() {
             self.start_data(exchange);
         } else {
             self.start_protection(exchange);
@@ -125,15 +131,34 @@ impl<P: Payload> Bss<P> {
         self.stations[station.index()].airtime.spend(class, what, spent);
     }
 
+    /// The exchange that `from` begins at `at`, at an access of its own.
     pub(super) fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
-        let peer = &self.stations[from.index()].peers[outgoing.peer()];
+        self.exchange_behind(None, at, from, outgoing)
+    }
+
+    /// The same behind `handshake`, if it is not for the protection in use to say.
+    // Always: an exchange is large, and most are of one kind.
+    #[inline(always)]
+    pub(super) fn exchange_behind(
+        &self,
+        handshake: Option<Handshake>,
+        at: Instant,
+        from: StationId,
+        outgoing: Outgoing,
+    ) -> Exchange {
+        let station = &self.stations[from.index()];
+        let peer = &station.peers[outgoing.peer()];
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
-        let (duration, response_len) = match outgoing {
+        let (duration, mut response_len) = match outgoing {
             Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
             Outgoing::Data { plan, .. } if plan.mpdus > 1 => (mode.ppdu_duration(plan.octets), BLOCK_ACK_LEN),
             Outgoing::Data { plan, .. } => (mode.ppdu_duration(plan.octets), ACK_LEN),
         };
-        let handshake = self.config.protection.handshake(&outgoing, mode);
+        let handshake = handshake.unwrap_or_else(|| self.config.protection.handshake(&outgoing, mode));
+        let grant = self.grant(handshake, &outgoing);
+        if grant.is_some() {
+            response_len += CONTROL_WRAPPER_LEN;
+        }
         let (first_end, start) = if handshake == Handshake::None {
             (at, at)
         } else {
@@ -143,6 +168,12 @@ impl<P: Payload> Bss<P> {
         let end = start + duration;
         let response_at = end + self.phy.sifs + self.config.link_ack_delay;
         let response = control.ppdu_duration(response_len);
+        let response_end = response_at + response;
+        let reserves = match (grant, station.txop_limit) {
+            (None, _) => self.phy.sifs + response,
+            (Some(_), Some(limit)) => (at + limit).max(response_end) - end,
+            (Some(grant), None) => response_end + grant - end,
+        };
         Exchange {
             from,
             to: peer.id,
@@ -155,8 +186,8 @@ impl<P: Payload> Bss<P> {
             end,
             response_at,
             response_len,
-            response_end: response_at + response,
-            reserves: self.phy.sifs + response,
+            response_end,
+            reserves,
         }
     }
 
@@ -178,7 +209,7 @@ impl<P: Payload> Bss<P> {
             // The sender times out before the time reserved by the Duration field is over, which
             // bystanders keep.
             self.fail(exchange, exchange.end + self.ack_timeout(exchange));
-            self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
+            self.go_on_without_response(exchange);
             return;
         }
         let (exchange, lost) = self.answer(exchange);
@@ -304,7 +335,11 @@ impl<P: Payload> Bss<P> {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         self.settle_response(exchange, lost);
-        self.go_idle(at, at + self.phy.aifs());
+        if self.may_go_on {
+            self.go_on_after_response(exchange, lost);
+        } else {
+            self.go_idle(at, at + self.phy.aifs());
+        }
     }
 
     /// What the originator makes of an acknowledgment, or of a lost one.
@@ -315,7 +350,7 @@ impl<P: Payload> Bss<P> {
         let [from, to] = ends(&mut self.stations, exchange);
         let back = to.peer_index(exchange.from);
         let block_ack = match &to.peers[back].recipient {
-            Recipient::Block(recipient) if exchange.response_len == BLOCK_ACK_LEN => {
+            Recipient::Block(recipient) if exchange.response_len >= BLOCK_ACK_LEN => {
                 Some(recipient.block_ack())
             }
             _ => None,
@@ -340,7 +375,10 @@ impl<P: Payload> Bss<P> {
                 originator.report_rate(plan, settled);
             }
             from.count_settled(settled);
-            from.contention.succeeded();
+            // A response burst is no access of its own.
+            if exchange.handshake != Handshake::Granted {
+                from.contention.succeeded();
+            }
             from.finish(exchange.outgoing.peer());
             if !self.appended.is_empty() {
                 let (station, from) = (exchange.from, exchange.to);
@@ -379,20 +417,25 @@ impl<P: Payload> Bss<P> {
         let next_idle = self.idle.number + 1;
         let station = &mut self.stations[exchange.from.index()];
         station.count_settled(settled);
-        station.contention.failed(noticed_at, next_idle);
-        if settled.dropped > 0 {
-            station.contention.gave_up();
+        if exchange.handshake != Handshake::Granted {
+            station.contention.failed(noticed_at, next_idle);
+            if settled.dropped > 0 {
+                station.contention.gave_up();
+            }
         }
         station.finish(exchange.outgoing.peer());
         self.report_settled(exchange);
     }
 
-    /// Tells the driver of pure ACKs that left the window.
+    /// Tells drivers that asked of packets that were acknowledged or given up, and of pure ACKs that left the window.
     pub(super) fn report_settled(&mut self, exchange: &Exchange) {
         let (station, to) = (exchange.from, exchange.to);
         let originator = &mut self.stations[station.index()].peers[exchange.outgoing.peer()].originator;
         while let Some((payload, delivered)) = originator.poll_settled_ack() {
             self.interrupts.push_back(Interrupt::Settled { station, to, payload, delivered });
+        }
+        while let Some((payload, acknowledged, last)) = originator.fates.poll() {
+            self.interrupts.push_back(Interrupt::Fate { station, to, payload, acknowledged, last });
         }
     }
 
@@ -469,7 +512,7 @@ impl<P: Payload> Bss<P> {
         }
         self.charge(StationId::AP, PayloadClass::Data, AirtimeUse::Beacon, until);
         self.count_beacon(at, until);
-        self.phase = Phase::Beacon { until };
+        self.phase = Phase::Broadcast { until };
     }
 
     /// The next beacon has its turn; this one is heard.
@@ -488,6 +531,7 @@ impl<P: Payload> Bss<P> {
                 receiver: None,
                 category: AccessCategory::default(),
                 outcome: Outcome::Received,
+                more_ppdu: None,
                 frame: Frame::Beacon,
             });
         }
@@ -502,7 +546,9 @@ impl<P: Payload> Bss<P> {
     /// The first frame of an exchange that collided.
     fn record_collided(&mut self, exchange: &Exchange) {
         match exchange.handshake {
-            Handshake::None => self.record_collided_data(exchange),
+            Handshake::None | Handshake::Granted | Handshake::Continued => {
+                self.record_collided_data(exchange)
+            }
             Handshake::CtsToSelf => self.record_protection(exchange, Step::CtsToSelf, Outcome::Collided),
             Handshake::Rts => self.record_protection(exchange, Step::Rts, Outcome::Collided),
         }
@@ -533,6 +579,18 @@ impl<P: Payload> Bss<P> {
 }
 
 impl Exchange {
+    /// Whether what is sent lets its recipient send too: nothing else is answered in a Control Wrapper.
+    #[inline]
+    pub fn grants(&self) -> bool {
+        matches!(self.response_len, WRAPPED_ACK_LEN | WRAPPED_BLOCK_ACK_LEN)
+    }
+
+    /// Until when others keep off who heard it.
+    #[inline]
+    pub fn reserved_until(&self) -> Instant {
+        self.response_end.max(self.end + self.reserves)
+    }
+
     /// Until when its sender goes on without an answer.
     fn alone_until(&self) -> Instant {
         if self.handshake == Handshake::Rts { self.first_end } else { self.end }
@@ -549,6 +607,10 @@ impl Exchange {
             // Station numbers and category are told apart when the frame is handed out.
             category: AccessCategory::default(),
             outcome,
+            more_ppdu: match self.handshake {
+                Handshake::Granted => Some(false),
+                _ => self.grants().then_some(true),
+            },
             frame,
         }
     }
@@ -558,11 +620,13 @@ impl Exchange {
             at: self.response_at,
             duration: self.response_end - self.response_at,
             mode,
-            reserves: Duration::ZERO,
+            reserves: self.reserved_until() - self.response_end,
             transmitter: self.to,
             receiver: Some(self.from),
             category: AccessCategory::default(),
             outcome: if lost { Outcome::Errored } else { Outcome::Received },
+            // Until something follows.
+            more_ppdu: self.grants().then_some(false),
             frame,
         }
     }

@@ -12,6 +12,7 @@ use super::access::IdlePeriod;
 use super::exchange::{BEACON_LEN, Exchange};
 use super::protection::{Direction, Handshake, Step};
 use super::station::Outgoing;
+use super::txop::{Next, holder};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
@@ -25,6 +26,7 @@ enum Part {
     Protection(Step),
     Data,
     Response { lost: bool },
+    CfEnd,
     Beacon,
 }
 
@@ -120,6 +122,13 @@ impl Hearing {
         }))
     }
 
+    /// True while an exchange of `station` is on the air or about to go on.
+    pub fn engages(&self, station: StationId) -> bool {
+        let of = |exchange: &Exchange| exchange.from == station;
+        self.frames.iter().filter_map(|frame| frame.exchange.as_ref()).any(of)
+            || self.due.iter().any(|due| of(&due.exchange))
+    }
+
     fn hears(&self, listener: usize, speaker: StationId) -> bool {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }
@@ -155,7 +164,9 @@ impl Hearing {
             let ear = &mut self.ears[listener];
             ear.heard -= 1;
             ear.undecodable = frame.spoilt[listener];
-            if !ear.undecodable && receiver.is_none_or(|receiver| receiver.index() != listener) {
+            if frame.part == Part::CfEnd && !ear.undecodable {
+                ear.reserved_until = at;
+            } else if !ear.undecodable && receiver.is_none_or(|receiver| receiver.index() != listener) {
                 ear.reserved_until = ear.reserved_until.max(at + reserves);
             }
         }
@@ -178,7 +189,7 @@ impl<P: Payload> Bss<P> {
         self.refresh(&mut hearing, at);
         while let Some(index) = hearing.due.iter().position(|due| due.at <= at) {
             let Due { part, exchange, .. } = hearing.due.swap_remove(index);
-            self.begin_part(&mut hearing, part, exchange);
+            self.begin_part(&mut hearing, part, exchange, at);
         }
         self.refresh(&mut hearing, at);
         if self.hidden_beacon_at(&hearing).is_some_and(|beacon| beacon <= at) {
@@ -246,13 +257,9 @@ impl<P: Payload> Bss<P> {
         for (id, outgoing) in &winners {
             self.accesses += 1;
             let exchange = self.exchange(at, *id, *outgoing);
-            let part = match exchange.handshake {
-                Handshake::None => Part::Data,
-                Handshake::CtsToSelf => Part::Protection(Step::CtsToSelf),
-                Handshake::Rts => Part::Protection(Step::Rts),
-            };
+            let part = exchange.handshake.first().map_or(Part::Data, Part::Protection);
             hearing.ear(self.station(*id)).engaged = true;
-            self.begin_part(hearing, part, exchange);
+            self.begin_part(hearing, part, exchange, at);
         }
         self.winners = winners;
         self.refresh(hearing, at);
@@ -276,12 +283,12 @@ impl<P: Payload> Bss<P> {
         station.transmitting = outgoing.is_some();
         let outgoing = outgoing?;
         if station.handshake(protection, &outgoing) != Handshake::Rts {
-            station.count_outgoing(&outgoing, phy);
+            station.count_access(&outgoing, phy);
         }
         Some(outgoing)
     }
 
-    fn begin_part(&mut self, hearing: &mut Hearing, part: Part, exchange: Exchange) {
+    fn begin_part(&mut self, hearing: &mut Hearing, part: Part, exchange: Exchange, at: Instant) {
         let (from, to) = (self.station(exchange.from), self.station(exchange.to));
         let counters = &mut self.stations[exchange.from.index()].counters;
         let (transmitter, until) = match part {
@@ -293,6 +300,11 @@ impl<P: Payload> Bss<P> {
             Part::Protection(Step::Cts) => (to, exchange.start - self.phy.sifs),
             Part::Data | Part::Beacon => (from, exchange.end),
             Part::Response { .. } => (to, exchange.response_end),
+            Part::CfEnd => {
+                let until = at + self.cf_end_duration(&exchange);
+                self.count_cf_end(&exchange, at, until);
+                (self.station(holder(&exchange)), until)
+            }
         };
         hearing.begin(part, Some(exchange), transmitter, until);
     }
@@ -308,25 +320,27 @@ impl<P: Payload> Bss<P> {
         // 10.3.2.4); who hears the RTS hears the data too.
         let reserves = match part {
             Part::Protection(Step::Rts) => (self.phy.sifs + self.phy.slot) * 2 + self.cts_duration(&exchange),
-            Part::Protection(_) | Part::Data => exchange.response_end - at,
-            Part::Response { .. } | Part::Beacon => Duration::ZERO,
+            Part::Protection(_) | Part::Data | Part::Response { .. } => exchange.reserved_until() - at,
+            Part::CfEnd | Part::Beacon => Duration::ZERO,
         };
         let receiver = match part {
             Part::Protection(Step::Rts) | Part::Data => to,
-            Part::Protection(_) | Part::Response { .. } | Part::Beacon => from,
+            Part::Protection(_) | Part::Response { .. } | Part::CfEnd | Part::Beacon => from,
         };
         let frame = hearing.end(index, at, reserves, Some(receiver));
         // Contention after a failure is exempt from what is reserved in the idle period that follows.
-        self.idle = hearing.ears[from.index()].idle;
+        self.idle = hearing.ears[self.station(holder(&exchange)).index()].idle;
         let clear = !frame.spoilt[receiver.index()];
         match part {
             Part::Protection(step) => self.hidden_protection_ended(hearing, &exchange, step, clear, at),
             Part::Data => self.hidden_data_ended(hearing, &exchange, clear, at),
             Part::Response { lost } => {
-                self.settle_response(&exchange, lost || !clear);
-                hearing.ear(from).engaged = false;
-                hearing.ear(to).engaged = false;
+                let lost = lost || !clear;
+                self.settle_response(&exchange, lost);
+                let next = if self.may_go_on { self.after_response(&exchange, lost) } else { Next::Nothing };
+                self.hidden_go_on(hearing, &next, &exchange);
             }
+            Part::CfEnd => hearing.ear(self.station(holder(&exchange))).engaged = false,
             Part::Beacon => {}
         }
     }
@@ -367,7 +381,7 @@ impl<P: Payload> Bss<P> {
                 if step == Step::Cts {
                     let station = &mut self.stations[exchange.from.index()];
                     station.peers[exchange.outgoing.peer()].originator.rts_answered();
-                    station.count_outgoing(&exchange.outgoing, self.phy);
+                    station.count_access(&exchange.outgoing, self.phy);
                 }
                 hearing.due.push(Due { at: exchange.start, part: Part::Data, exchange: *exchange });
             }
@@ -384,8 +398,9 @@ impl<P: Payload> Bss<P> {
 
     fn hidden_data_ended(&mut self, hearing: &mut Hearing, exchange: &Exchange, clear: bool, at: Instant) {
         let (from, to) = (self.station(exchange.from), self.station(exchange.to));
-        // After a CTS the receiver is in this exchange, otherwise it must not be in another.
-        let ready = exchange.handshake == Handshake::Rts || !hearing.ear(to).engaged;
+        // After a CTS or a grant the receiver is in this exchange, otherwise it must not be in another.
+        let expected = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
+        let ready = expected || !hearing.ear(to).engaged;
         let heard = if clear && ready {
             self.receive(exchange)
         } else {
@@ -400,10 +415,38 @@ impl<P: Payload> Bss<P> {
             hearing.due.push(Due { at: exchange.response_at, part: Part::Response { lost }, exchange });
         } else {
             self.fail(exchange, at + self.ack_timeout(exchange));
+            if exchange.handshake == Handshake::Granted {
+                self.hidden_go_on(hearing, &self.after_lost_reverse(exchange), exchange);
+                return;
+            }
             hearing.ear(from).engaged = false;
             if exchange.handshake == Handshake::Rts {
                 hearing.ear(to).engaged = false;
             }
+        }
+    }
+
+    /// Lets `next` follow `exchange`, which is over.
+    fn hidden_go_on(&mut self, hearing: &mut Hearing, next: &Next, exchange: &Exchange) {
+        let holder = holder(exchange);
+        match *next {
+            Next::Exchange(next) => {
+                let granted = (next.handshake == Handshake::Granted).then_some(next.from);
+                self.engage(hearing, exchange, [Some(holder), granted]);
+                hearing.due.push(Due { at: next.start, part: Part::Data, exchange: next });
+            }
+            Next::End { at } => {
+                self.engage(hearing, exchange, [Some(holder), None]);
+                hearing.due.push(Due { at, part: Part::CfEnd, exchange: *exchange });
+            }
+            Next::Nothing => self.engage(hearing, exchange, [None; 2]),
+        }
+    }
+
+    /// After `exchange` only `those` of its ends are in a TXOP.
+    fn engage(&self, hearing: &mut Hearing, exchange: &Exchange, those: [Option<StationId>; 2]) {
+        for end in [exchange.from, exchange.to] {
+            hearing.ear(self.station(end)).engaged = those.contains(&Some(end));
         }
     }
 
@@ -480,7 +523,7 @@ impl<P: Payload> Bss<P> {
             }
             [frame] => match (frame.part, frame.exchange.map(|exchange| exchange.outgoing)) {
                 (Part::Beacon, _) => AirtimeUse::Beacon,
-                (Part::Protection(_), _) => AirtimeUse::Protection,
+                (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
                 (Part::Data, Some(Outgoing::Data { plan, .. })) => plan.main_use(),
                 (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
             },

@@ -8,13 +8,14 @@ use tacit_proto::units::{Duration, Instant};
 use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;
 use super::block_ack::WINDOW;
+use super::fates::Fates;
 use super::rate_control::Minstrel;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::phy::Mode;
+use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// Fate of an MPDU in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,15 @@ pub(crate) struct Mpdu<P> {
     pub retries: u32,
     pub state: MpduState,
     pub queued_at: Instant,
+}
+
+/// What a PPDU within a TXOP has to keep to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Time for the PPDU and what acknowledges it, the SIFS between them apart.
+    pub time: Duration,
+    /// Packets queued later are not there yet.
+    pub queued_by: Instant,
 }
 
 /// What one destination needs next.
@@ -109,6 +119,8 @@ pub(crate) struct Originator<P> {
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
     settled_acks: VecDeque<(P, bool)>,
+    /// What became of packets, for a driver that asked.
+    pub fates: Fates<P>,
     /// Buffers of A-MSDUs that left the window.
     spare: Vec<Vec<P>>,
 }
@@ -141,6 +153,7 @@ impl<P: Payload> Originator<P> {
             untold: None,
             reports_acks: false,
             settled_acks: VecDeque::new(),
+            fates: Fates::default(),
             spare: Vec::new(),
         }
     }
@@ -202,6 +215,12 @@ impl<P: Payload> Originator<P> {
         plan.mpdus > 1 || self.limits.delimits_single()
     }
 
+    /// How long a Block Ack Request and the answer to it last, the SIFS between them apart.
+    pub fn request_duration(&self) -> Duration {
+        self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)
+            + self.control_mode.ppdu_duration(BLOCK_ACK_LEN)
+    }
+
     /// Class of the PPDU built last: what a Block Ack Request asks about.
     pub fn last_class(&self) -> PayloadClass {
         self.last_class
@@ -219,19 +238,54 @@ impl<P: Payload> Originator<P> {
 
     /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
     /// queue, within the window and the limits. `delay_of` learns each new packet's time in queue.
-    pub fn build(
+    pub fn build(&mut self, now: Instant, lifetime: Duration, delay_of: impl FnMut(Duration)) -> PpduPlan {
+        let rate = self.choose_rate(now);
+        self.assemble(now, (now, lifetime), rate, delay_of)
+    }
+
+    /// The same for a PPDU in `room`; nothing goes where not even the first MPDU fits.
+    #[inline(never)]
+    pub fn build_within(
         &mut self,
         now: Instant,
         lifetime: Duration,
+        room: Room,
+        delay_of: impl FnMut(Duration),
+    ) -> PpduPlan {
+        let rate = self.choose_rate(now);
+        let usual = self.limits;
+        let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
+        self.limits = usual.within(self.mode.octets_within(time));
+        let class = self.last_class;
+        let plan = self.assemble(now, (room.queued_by, lifetime), rate, delay_of);
+        self.limits = usual;
+        if plan.mpdus == 0 {
+            self.last_class = class;
+        }
+        plan
+    }
+
+    /// Changes the mode where the rate adapts; returns the number of the rate.
+    #[inline]
+    fn choose_rate(&mut self, now: Instant) -> usize {
+        let Some(control) = &mut self.rate_control else { return 0 };
+        let (rate, number, sample) = control.choose(now);
+        (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
+        self.limits = if sample { rate.limits.single() } else { rate.limits };
+        number
+    }
+
+    /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
+    // Always: a call here costs each PPDU a move of its plan.
+    #[inline(always)]
+    fn assemble(
+        &mut self,
+        now: Instant,
+        ages: (Instant, Duration),
+        rate: usize,
         mut delay_of: impl FnMut(Duration),
     ) -> PpduPlan {
-        let mut plan = PpduPlan::default();
-        if let Some(control) = &mut self.rate_control {
-            let (rate, number, sample) = control.choose(now);
-            (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
-            self.limits = if sample { rate.limits.single() } else { rate.limits };
-            plan.rate = number;
-        }
+        let mut plan = PpduPlan { rate, ..PpduPlan::default() };
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
                 continue;
@@ -244,7 +298,7 @@ impl<P: Payload> Originator<P> {
             self.waiting -= 1;
         }
         if self.waiting == 0 {
-            self.fill_from_queue(now, lifetime, &mut plan, &mut delay_of);
+            self.fill_from_queue(now, ages, &mut plan, &mut delay_of);
         }
         plan.more_data = self.waiting > 0 || !self.queue.is_empty();
         plan.sync = self.sync_due;
@@ -252,10 +306,12 @@ impl<P: Payload> Originator<P> {
         plan
     }
 
+    // Always: as above.
+    #[inline(always)]
     fn fill_from_queue(
         &mut self,
         now: Instant,
-        lifetime: Duration,
+        (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
         delay_of: &mut impl FnMut(Duration),
     ) {
@@ -268,7 +324,7 @@ impl<P: Payload> Originator<P> {
             let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
             let front = self.queue.front(now, &mut |payload| losses.take(payload));
             plan.discarded += losses.count;
-            let Some(queued) = front else { break };
+            let Some(queued) = front.filter(|queued| queued.at <= queued_by) else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
             let len = self.limits.mpdu_len(queued.payload.len());
             if !too_old && !self.limits.admit(plan, len) {
@@ -293,7 +349,7 @@ impl<P: Payload> Originator<P> {
             };
             self.next_sequence = sequence_add(self.next_sequence, 1);
             if joins {
-                self.join_packets(now, lifetime, plan, mpdu, delay_of);
+                self.join_packets(now, (queued_by, lifetime), plan, mpdu, delay_of);
             } else {
                 plan.count(&mpdu);
                 self.window.push_back(mpdu);
@@ -307,7 +363,7 @@ impl<P: Payload> Originator<P> {
     fn join_packets(
         &mut self,
         now: Instant,
-        lifetime: Duration,
+        (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
         mut mpdu: Mpdu<P>,
         delay_of: &mut impl FnMut(Duration),
@@ -315,7 +371,10 @@ impl<P: Payload> Originator<P> {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
         while let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
             let in_time = now.saturating_since(queued.at) <= lifetime;
-            if !in_time || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload) {
+            if queued.at > queued_by
+                || !in_time
+                || !self.limits.join(plan, &mut mpdu.len, mpdu.msdus.iter(), &queued.payload)
+            {
                 break;
             }
             let Some(queued) = self.queue.pop() else { break };
@@ -342,6 +401,8 @@ impl<P: Payload> Originator<P> {
     }
 
     /// A Block Ack came: `bitmap` bit i is number `start + i`.
+    // Never: among what its caller does the loop over the window runs out of registers.
+    #[inline(never)]
     pub fn block_acknowledged(
         &mut self,
         start: u16,
@@ -436,9 +497,11 @@ impl<P: Payload> Originator<P> {
                     settled.after_retry += msdus;
                 }
                 settled.bytes += mpdu.msdus.octets();
+                self.fates.note(&mpdu.msdus, true);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
                 settled.dropped += msdus;
+                self.fates.note(&mpdu.msdus, false);
                 MpduState::GivenUp
             } else {
                 mpdu.retries += 1;

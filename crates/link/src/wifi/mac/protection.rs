@@ -6,6 +6,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::block_ack::Recipient;
 use super::exchange::{Exchange, Phase, ends};
 use super::station::Outgoing;
+use super::txop::Reservation;
 use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
@@ -23,6 +24,10 @@ pub(crate) enum Handshake {
     CtsToSelf,
     /// With an RTS; data follows the CTS.
     Rts,
+    /// With what it is about, one SIFS after an acknowledgment to the holder of a TXOP, who granted it.
+    Granted,
+    /// With what it is about, one SIFS after another exchange of the sender's TXOP.
+    Continued,
 }
 
 /// Which frame of a handshake is in the air.
@@ -63,9 +68,9 @@ impl Protection {
 
 impl Handshake {
     /// Its first frame.
-    fn first(self) -> Option<Step> {
+    pub fn first(self) -> Option<Step> {
         match self {
-            Self::None => None,
+            Self::None | Self::Granted | Self::Continued => None,
             Self::CtsToSelf => Some(Step::CtsToSelf),
             Self::Rts => Some(Step::Rts),
         }
@@ -74,7 +79,7 @@ impl Handshake {
     /// How long its first frame lasts in `mode`.
     pub fn first_duration(self, mode: &Mode) -> Duration {
         match self {
-            Self::None => Duration::ZERO,
+            Self::None | Self::Granted | Self::Continued => Duration::ZERO,
             Self::CtsToSelf => mode.ppdu_duration(CTS_LEN),
             Self::Rts => mode.ppdu_duration(RTS_LEN),
         }
@@ -83,7 +88,7 @@ impl Handshake {
     /// From its start to that of the data.
     pub fn duration(self, mode: &Mode, phy: &Phy) -> Duration {
         match self {
-            Self::None => Duration::ZERO,
+            Self::None | Self::Granted | Self::Continued => Duration::ZERO,
             Self::CtsToSelf => self.first_duration(mode) + phy.sifs,
             Self::Rts => self.first_duration(mode) + phy.sifs + mode.ppdu_duration(CTS_LEN) + phy.sifs,
         }
@@ -148,6 +153,9 @@ impl<P: Payload> Bss<P> {
                 } else {
                     self.fail_protection(exchange, at);
                     // A CTS reserves the medium to the end of what it allows.
+                    if exchange.grants() {
+                        self.reservation = Reservation::left_by(exchange);
+                    }
                     self.go_idle(at, exchange.response_end + self.phy.aifs());
                 }
             }
@@ -158,7 +166,7 @@ impl<P: Payload> Bss<P> {
     fn protected(&mut self, exchange: &Exchange) {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::Protection, exchange.start);
         if exchange.handshake == Handshake::Rts {
-            self.stations[exchange.from.index()].count_outgoing(&exchange.outgoing, self.phy);
+            self.stations[exchange.from.index()].count_access(&exchange.outgoing, self.phy);
         }
         self.start_data(*exchange);
     }
@@ -231,6 +239,7 @@ impl<P: Payload> Bss<P> {
                 receiver,
                 category,
                 outcome,
+                more_ppdu: None,
                 frame,
             });
         }

@@ -14,7 +14,8 @@ fn rates() -> Vec<Rate> {
     let mode = |mcs| Mode::ht(mcs, 1, true, true).unwrap();
     let rate = |mode: Mode| {
         let control_mode = phy.control_mode(&mode);
-        let limits = AggregationLimits::new(phy, &mode, &control_mode, None, None, None);
+        let limits =
+            AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
         Rate { mode, control_mode, limits }
     };
     (0..8).map(mode).map(rate).collect()

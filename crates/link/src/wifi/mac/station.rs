@@ -9,7 +9,7 @@ use super::access::Contention;
 use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
-use super::originator::{Need, Originator, PpduPlan, Settled};
+use super::originator::{Need, Originator, PpduPlan, Room, Settled};
 use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
@@ -64,6 +64,12 @@ pub(crate) struct Station<P> {
     access_point: StationId,
     pub category: AccessCategory,
     pub contention: Contention,
+    /// How long it may hold the channel; `None` for one exchange of any length.
+    pub txop_limit: Option<Duration>,
+    /// The same where it sends one exchange after another.
+    pub burst_limit: Option<Duration>,
+    /// When its present TXOP must be over, where it does.
+    pub burst_until: Instant,
     /// The clients, for the access point; the access point, for a client.
     pub peers: Vec<Peer<P>>,
     /// Peers that have something to be sent, in the order of their turn.
@@ -104,6 +110,9 @@ impl<P: Payload> Station<P> {
             access_point,
             category,
             contention,
+            txop_limit: None,
+            burst_limit: None,
+            burst_until: Instant::ZERO,
             turns: VecDeque::with_capacity(peers.len()),
             peers,
             hook: AckHook::default(),
@@ -205,13 +214,8 @@ impl<P: Payload> Station<P> {
                     return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
                 }
                 Need::Data => {
-                    let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
-                    let plan = entry.originator.build(now, lifetime, |delay| {
-                        delays.record(delay.as_micros()).expect("the histogram grows as needed");
-                        *time += delay;
-                    });
-                    self.counters.dropped_mpdus += u64::from(plan.expired);
-                    self.counters.discarded_by_queue += u64::from(plan.discarded);
+                    let plan =
+                        self.plan(peer, |originator, delay_of| originator.build(now, lifetime, delay_of));
                     if plan.mpdus > 0 {
                         return Some(Outgoing::Data { peer, plan });
                     }
@@ -219,6 +223,65 @@ impl<P: Payload> Station<P> {
             }
         }
         None
+    }
+
+    /// Puts together what the peer whose turn it is needs, if it fits in `room`.
+    pub fn next_outgoing_within(&mut self, now: Instant, lifetime: Duration, room: Room) -> Option<Outgoing> {
+        while let Some(peer) = self.turns.front().copied() {
+            let outgoing = self.outgoing_within(now, lifetime, peer, room);
+            // What is left of its turn does not fit.
+            if outgoing.is_some() || self.peers[peer].ready {
+                return outgoing;
+            }
+        }
+        None
+    }
+
+    /// Puts together what `peer` needs, out of its turn and in `room`; `None` when nothing fits.
+    #[inline(never)]
+    pub fn outgoing_within(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        peer: usize,
+        room: Room,
+    ) -> Option<Outgoing> {
+        let originator = &self.peers[peer].originator;
+        let outgoing = match originator.need() {
+            Need::Nothing => None,
+            Need::BlockAckRequest => (originator.request_duration() <= room.time)
+                .then(|| Outgoing::Request { peer, class: originator.last_class() }),
+            Need::Data => {
+                let plan = self.plan(peer, |originator, delay_of| {
+                    originator.build_within(now, lifetime, room, delay_of)
+                });
+                (plan.mpdus > 0).then_some(Outgoing::Data { peer, plan })
+            }
+        };
+        let entry = &mut self.peers[peer];
+        if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
+            entry.ready = false;
+            self.turns.retain(|turn| *turn != peer);
+        }
+        outgoing
+    }
+
+    /// Books what `build` takes from the queue for `peer`.
+    // Always: a plan is large.
+    #[inline(always)]
+    fn plan(
+        &mut self,
+        peer: usize,
+        build: impl FnOnce(&mut Originator<P>, &mut dyn FnMut(Duration)) -> PpduPlan,
+    ) -> PpduPlan {
+        let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
+        let plan = build(&mut self.peers[peer].originator, &mut |delay: Duration| {
+            delays.record(delay.as_micros()).expect("the histogram grows as needed");
+            *time += delay;
+        });
+        self.counters.dropped_mpdus += u64::from(plan.expired);
+        self.counters.discarded_by_queue += u64::from(plan.discarded);
+        plan
     }
 
     /// What goes before `outgoing` under `protection`.
@@ -263,8 +326,28 @@ impl<P: Payload> Station<P> {
         self.counters.delivered_bytes += settled.bytes;
     }
 
-    /// Books a PPDU going out.
-    pub fn count_outgoing(&mut self, outgoing: &Outgoing, phy: &Phy) {
+    /// Books a PPDU going out at a channel access.
+    pub fn count_access(&mut self, outgoing: &Outgoing, phy: &Phy) {
+        self.count_outgoing(outgoing, |contention| contention.aifs(phy) + contention.drawn(phy));
+    }
+
+    /// Books one that goes out in the TXOP of another.
+    pub fn count_granted(&mut self, outgoing: &Outgoing) {
+        self.count_outgoing(outgoing, |_| Duration::ZERO);
+        self.counters.reverse_ppdus += 1;
+        if let Outgoing::Data { plan, .. } = outgoing {
+            self.counters.reverse_mpdus += u64::from(plan.mpdus);
+        }
+    }
+
+    /// Books one that goes out in its own, after another.
+    pub fn count_continued(&mut self, outgoing: &Outgoing) {
+        self.count_outgoing(outgoing, |_| Duration::ZERO);
+        self.counters.burst_ppdus += 1;
+    }
+
+    #[inline]
+    fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
             Outgoing::Data { peer, plan } => {
@@ -275,7 +358,7 @@ impl<P: Payload> Station<P> {
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
                 if plan.class() == PayloadClass::Ack {
                     self.counters.tcp_ack_ppdus += 1;
-                    self.counters.tcp_ack_backoff += self.contention.aifs(phy) + self.contention.drawn(phy);
+                    self.counters.tcp_ack_backoff += backoff(&self.contention);
                 }
                 let octets = Bytes(u64::from(plan.ack_packet_octets));
                 self.counters.tcp_ack_octets += octets.0;

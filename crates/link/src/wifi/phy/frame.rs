@@ -19,6 +19,14 @@ pub const BLOCK_ACK_LEN: u32 = 32;
 /// Block Ack Request frame.
 pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
 
+/// HT Control field of a QoS data frame (802.11-2020 clause 9.2.4.6).
+pub const HT_CONTROL_LEN: u32 = 4;
+/// What a Control Wrapper adds to the control frame it carries: Carried Frame Control and HT Control
+/// (802.11-2020 clause 9.3.1.10).
+pub const CONTROL_WRAPPER_LEN: u32 = 2 + HT_CONTROL_LEN;
+/// End of a TXOP.
+pub const CF_END_LEN: u32 = 20;
+
 /// Request to send.
 pub const RTS_LEN: u32 = 20;
 /// Clear to send.

@@ -10,9 +10,9 @@ mod tables;
 
 pub use choice::{ModeChoice, UnknownRate};
 pub use frame::{
-    ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CTS_LEN, FCS_LEN, LLC_SNAP_LEN,
-    MAC_HEADER_LEN, MPDU_DELIMITER_LEN, QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, mpdu_len,
-    subframe_len,
+    ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN,
+    CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
+    QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, mpdu_len, subframe_len,
 };
 pub use mode::{Format, Mode, Preamble};
 pub use tables::Modulation;
