@@ -6,7 +6,6 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 use super::block_ack::Recipient;
 use super::noise::Noise;
 use super::originator::Settled;
-use super::plan::PpduPlan;
 use super::protection::{Handshake, Step};
 use super::station::{Outgoing, Peer, Station};
 use crate::payload::{Payload, PayloadClass};
@@ -70,11 +69,14 @@ impl Outgoing {
     fn seen_by_recipient<P: Payload>(&self, peer: &Peer<P>) -> (Heard, bool, bool) {
         match self {
             Self::Request { .. } => (Heard::BlockAckRequest, false, false),
-            Self::Data { plan, .. } if plan.mpdus > 1 => (Heard::Ampdu, plan.more_data, plan.sync),
-            Self::Data { plan, .. } => {
-                let sequence =
-                    peer.originator.in_flight().map(|mpdu| mpdu.sequence).next().unwrap_or_default();
-                (Heard::Single { sequence }, plan.more_data, plan.sync)
+            Self::Data { .. } => {
+                let plan = peer.originator.plan();
+                let mut numbers = peer.originator.in_flight().map(|mpdu| mpdu.sequence);
+                let heard = match plan.mpdus {
+                    1 => Heard::Single { sequence: numbers.next().unwrap_or_default() },
+                    _ => Heard::Ampdu,
+                };
+                (heard, plan.more_data, plan.sync)
             }
         }
     }
@@ -88,8 +90,7 @@ impl Outgoing {
     /// Whether it is on account of pure TCP ACKs alone.
     pub(crate) fn class(&self) -> PayloadClass {
         match self {
-            Self::Request { class, .. } => *class,
-            Self::Data { plan, .. } => plan.class(),
+            Self::Request { class, .. } | Self::Data { class, .. } => *class,
         }
     }
 }
@@ -112,7 +113,7 @@ impl<P: Payload> Bss<P> {
             Outgoing::Request { .. } => {
                 self.charge(from, outgoing.class(), AirtimeUse::LinkAck, exchange.end);
             }
-            Outgoing::Data { plan, .. } => self.book_data(from, &plan, exchange.start, exchange.end),
+            Outgoing::Data { peer, class } => self.book_data(&exchange, peer, class),
         }
         self.phase = Phase::Transmission(exchange);
     }
@@ -150,10 +151,14 @@ impl<P: Payload> Bss<P> {
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {
             Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
-            Outgoing::Data { plan, .. } if plan.mpdus > 1 => (mode.ppdu_duration(plan.octets), BLOCK_ACK_LEN),
-            Outgoing::Data { plan, .. } => (mode.ppdu_duration(plan.octets), ACK_LEN),
+            Outgoing::Data { .. } => {
+                let plan = peer.originator.plan();
+                let response = if plan.mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN };
+                (mode.ppdu_duration(plan.octets), response)
+            }
         };
-        let handshake = handshake.unwrap_or_else(|| self.config.protection.handshake(&outgoing, mode));
+        let handshake =
+            handshake.unwrap_or_else(|| self.config.protection.handshake(&outgoing, &peer.originator));
         let grant = self.grant(handshake, &outgoing);
         if grant.is_some() {
             response_len += CONTROL_WRAPPER_LEN;
@@ -191,14 +196,16 @@ impl<P: Payload> Bss<P> {
     }
 
     /// Books a data PPDU, shared among fresh data, TCP ACKs and retransmissions by octets.
-    fn book_data(&mut self, from: StationId, plan: &PpduPlan, start: Instant, end: Instant) {
+    fn book_data(&mut self, exchange: &Exchange, peer: usize, class: PayloadClass) {
+        let Exchange { from, start, end, .. } = *exchange;
+        let plan = self.stations[from.index()].peers[peer].originator.plan();
         let nanos = (end - start).as_nanos();
         let share =
             |octets: u32| Duration::from_nanos(nanos * u64::from(octets) / u64::from(plan.mpdu_octets));
         let acks_from = start + share(plan.retry_octets);
-        let class = plan.class();
+        let data_from = acks_from + share(plan.ack_octets);
         self.charge(from, class, AirtimeUse::Retransmission, acks_from);
-        self.charge(from, class, AirtimeUse::TcpAck, acks_from + share(plan.ack_octets));
+        self.charge(from, class, AirtimeUse::TcpAck, data_from);
         self.charge(from, class, AirtimeUse::Data, end);
     }
 
@@ -219,7 +226,7 @@ impl<P: Payload> Bss<P> {
     pub(super) fn receive(&mut self, exchange: &Exchange) -> bool {
         match exchange.outgoing {
             Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
-            Outgoing::Data { peer, plan } => self.receive_data(exchange, peer, &plan),
+            Outgoing::Data { peer, .. } => self.receive_data(exchange, peer),
         }
     }
 
@@ -250,8 +257,8 @@ impl<P: Payload> Bss<P> {
         }
         let len = exchange.response_len + self.appended.len() as u32;
         let peer = &mut to.peers[back];
-        if let (Some(noise), Outgoing::Data { plan, .. }) = (&mut peer.noise, &exchange.outgoing) {
-            noise.use_rate(plan.rate);
+        if let (Some(noise), Outgoing::Data { peer, .. }) = (&mut peer.noise, &exchange.outgoing) {
+            noise.use_rate(from.peers[*peer].originator.plan().rate);
         }
         let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
@@ -281,7 +288,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// Draws whether the PPDU is understood at all, then which MPDUs arrived and takes those in. True when any did.
-    fn receive_data(&mut self, exchange: &Exchange, peer: usize, plan: &PpduPlan) -> bool {
+    fn receive_data(&mut self, exchange: &Exchange, peer: usize) -> bool {
         self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
         let reference = self.ampdu_reference;
         let [from, to] = ends(&mut self.stations, exchange);
@@ -292,9 +299,10 @@ impl<P: Payload> Bss<P> {
         let mut pass_up =
             |payload| delivered.push_back(Delivery { station: exchange.to, from: exchange.from, payload });
         let mut heard = false;
+        let plan = sender.originator.plan();
         let mut left = plan.mpdus;
         let mut octets_before = 0;
-        let delimited = sender.originator.is_delimited(plan);
+        let delimited = sender.originator.is_delimited();
         if let Some(noise) = &mut sender.noise {
             noise.use_rate(plan.rate);
         }
@@ -370,8 +378,8 @@ impl<P: Payload> Bss<P> {
                 Some((start, bitmap)) => originator.block_acknowledged(start, bitmap, retry_limit, oldest),
                 None => originator.acknowledged(),
             };
-            if let Outgoing::Data { plan, .. } = &exchange.outgoing {
-                originator.report_rate(plan, settled);
+            if let Outgoing::Data { .. } = &exchange.outgoing {
+                originator.report_rate(settled);
             }
             from.count_settled(settled);
             // A response burst is no access of its own.
@@ -396,12 +404,12 @@ impl<P: Payload> Bss<P> {
         station.counters.missed_link_acks += 1;
         let peer = &mut station.peers[exchange.outgoing.peer()];
         let agreement = matches!(peer.recipient, Recipient::Block(_));
-        if let Outgoing::Data { plan, .. } = &exchange.outgoing {
-            peer.originator.report_rate(plan, Settled::default());
+        if let Outgoing::Data { .. } = &exchange.outgoing {
+            peer.originator.report_rate(Settled::default());
         }
         let settled = match exchange.outgoing {
             Outgoing::Request { .. } => peer.originator.request_missed(retry_limit),
-            Outgoing::Data { plan, .. } if plan.mpdus > 1 => {
+            Outgoing::Data { .. } if peer.originator.plan().mpdus > 1 => {
                 peer.originator.block_ack_missed();
                 Settled::default()
             }

@@ -35,7 +35,8 @@ impl<P: Payload> Bss<P> {
                 let frame = Frame::BlockAckReq { start: originator.window_start() };
                 air.push_back(exchange.air_frame(originator.control_mode, Outcome::Collided, frame));
             }
-            Outgoing::Data { plan, .. } => {
+            Outgoing::Data { .. } => {
+                let plan = originator.plan();
                 self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
                 for (mpdu, position) in originator.in_flight().zip(1..) {
                     let ampdu = AmpduPosition {
@@ -43,7 +44,7 @@ impl<P: Payload> Bss<P> {
                         last: position == plan.mpdus,
                         single: plan.mpdus == 1,
                     };
-                    let frame = mpdu.frame(&plan, originator.is_delimited(&plan).then_some(ampdu));
+                    let frame = mpdu.frame(plan, originator.is_delimited().then_some(ampdu));
                     air.push_back(exchange.air_frame(originator.mode, Outcome::Collided, frame));
                 }
             }

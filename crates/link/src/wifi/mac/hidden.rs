@@ -524,7 +524,10 @@ impl<P: Payload> Bss<P> {
             [frame] => match (frame.part, frame.exchange.map(|exchange| exchange.outgoing)) {
                 (Part::Beacon, _) => AirtimeUse::Beacon,
                 (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
-                (Part::Data, Some(Outgoing::Data { plan, .. })) => plan.main_use(),
+                (Part::Data, Some(Outgoing::Data { peer, .. })) => {
+                    let sender = &self.stations[frame.transmitter.index()];
+                    sender.peers[peer].originator.plan().main_use()
+                }
                 (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
             },
             _ => AirtimeUse::Collision,

@@ -77,7 +77,9 @@ pub(crate) struct Originator<P> {
     request_retries: u32,
     /// RTS in a row that no CTS answered.
     rts_retries: u32,
-    /// Class of the PPDU built last.
+    /// The PPDU built last.
+    plan: PpduPlan,
+    /// Class of the last one that was not empty.
     last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
     sync_due: bool,
@@ -116,6 +118,7 @@ impl<P: Payload> Originator<P> {
             request_due: false,
             request_retries: 0,
             rts_retries: 0,
+            plan: PpduPlan::default(),
             last_class: PayloadClass::Data,
             sync_due: false,
             untold: None,
@@ -178,9 +181,14 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Whether each MPDU of `plan` stands behind a delimiter: in an A-MPDU, of one even for VHT.
-    pub fn is_delimited(&self, plan: &PpduPlan) -> bool {
-        plan.mpdus > 1 || self.limits.delimits_single()
+    /// The PPDU built last.
+    pub fn plan(&self) -> &PpduPlan {
+        &self.plan
+    }
+
+    /// Whether each MPDU of it stands behind a delimiter: in an A-MPDU, of one even for VHT.
+    pub fn is_delimited(&self) -> bool {
+        self.plan.mpdus > 1 || self.limits.delimits_single()
     }
 
     /// How long a Block Ack Request and the answer to it last, the SIFS between them apart.
@@ -206,9 +214,9 @@ impl<P: Payload> Originator<P> {
 
     /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
     /// queue, within the window and the limits. `delay_of` learns each new packet's time in queue.
-    pub fn build(&mut self, now: Instant, lifetime: Duration, delay_of: impl FnMut(Duration)) -> PpduPlan {
+    pub fn build(&mut self, now: Instant, lifetime: Duration, delay_of: impl FnMut(Duration)) {
         let rate = self.choose_rate(now);
-        self.assemble(now, (now, lifetime), rate, delay_of)
+        self.assemble(now, (now, lifetime), rate, delay_of);
     }
 
     /// The same for a PPDU in `room`; nothing goes where not even the first MPDU fits.
@@ -219,18 +227,17 @@ impl<P: Payload> Originator<P> {
         lifetime: Duration,
         room: Room,
         delay_of: impl FnMut(Duration),
-    ) -> PpduPlan {
+    ) {
         let rate = self.choose_rate(now);
         let usual = self.limits;
         let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
         self.limits = usual.within(self.mode.octets_within(time));
         let class = self.last_class;
-        let plan = self.assemble(now, (room.queued_by, lifetime), rate, delay_of);
+        self.assemble(now, (room.queued_by, lifetime), rate, delay_of);
         self.limits = usual;
-        if plan.mpdus == 0 {
+        if self.plan.mpdus == 0 {
             self.last_class = class;
         }
-        plan
     }
 
     /// Changes the mode where the rate adapts; returns the number of the rate.
@@ -244,7 +251,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
-    // Always: a call here costs each PPDU a move of its plan.
+    // Always, like what it calls: a call costs the moves of each MPDU.
     #[inline(always)]
     fn assemble(
         &mut self,
@@ -252,7 +259,7 @@ impl<P: Payload> Originator<P> {
         ages: (Instant, Duration),
         rate: usize,
         mut delay_of: impl FnMut(Duration),
-    ) -> PpduPlan {
+    ) {
         let mut plan = PpduPlan { rate, ..PpduPlan::default() };
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
@@ -271,10 +278,9 @@ impl<P: Payload> Originator<P> {
         plan.more_data = self.waiting > 0 || !self.queue.is_empty();
         plan.sync = self.sync_due;
         self.last_class = plan.class();
-        plan
+        self.plan = plan;
     }
 
-    // Always: as above.
     #[inline(always)]
     fn fill_from_queue(
         &mut self,
@@ -354,9 +360,10 @@ impl<P: Payload> Originator<P> {
         self.window.push_back(mpdu);
     }
 
-    /// Tells rate control what became of `plan`.
+    /// Tells rate control what became of the PPDU.
     #[inline]
-    pub fn report_rate(&mut self, plan: &PpduPlan, settled: Settled) {
+    pub fn report_rate(&mut self, settled: Settled) {
+        let plan = &self.plan;
         if let Some(control) = &mut self.rate_control {
             control.report(plan.mpdus, settled.first_try + settled.after_retry, plan.octets);
         }

@@ -5,6 +5,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::block_ack::Recipient;
 use super::exchange::{Exchange, Phase, ends};
+use super::originator::Originator;
 use super::station::Outgoing;
 use super::txop::Reservation;
 use crate::payload::Payload;
@@ -54,9 +55,10 @@ impl Protection {
         self.kind().duration(&phy.protection_mode(data).unwrap_or(*control), phy)
     }
 
-    /// What goes before `outgoing` sent in `mode`.
-    pub(crate) fn handshake(self, outgoing: &Outgoing, mode: &Mode) -> Handshake {
-        let Outgoing::Data { plan, .. } = outgoing else { return Handshake::None };
+    /// What goes before `outgoing` of `originator`.
+    pub(crate) fn handshake<P: Payload>(self, outgoing: &Outgoing, originator: &Originator<P>) -> Handshake {
+        let Outgoing::Data { .. } = outgoing else { return Handshake::None };
+        let (mode, plan) = (&originator.mode, originator.plan());
         match self {
             // Stations of 802.11b need no warning of what they understand themselves.
             Self::CtsToSelf { above } if plan.octets > above && mode.format != Format::Dsss => self.kind(),

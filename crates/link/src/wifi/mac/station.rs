@@ -10,7 +10,6 @@ use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
 use super::originator::{Need, Originator, Room, Settled};
-use super::plan::PpduPlan;
 use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
@@ -94,8 +93,8 @@ pub(crate) struct Station<P> {
 pub(crate) enum Outgoing {
     /// A Block Ack Request to this peer, after a PPDU of this class.
     Request { peer: usize, class: PayloadClass },
-    /// Data to this peer.
-    Data { peer: usize, plan: PpduPlan },
+    /// Data to this peer, of this class: what its originator built last.
+    Data { peer: usize, class: PayloadClass },
 }
 
 impl<P: Payload> Station<P> {
@@ -215,10 +214,10 @@ impl<P: Payload> Station<P> {
                     return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
                 }
                 Need::Data => {
-                    let plan =
-                        self.plan(peer, |originator, delay_of| originator.build(now, lifetime, delay_of));
-                    if plan.mpdus > 0 {
-                        return Some(Outgoing::Data { peer, plan });
+                    let data =
+                        self.data(peer, |originator, delay_of| originator.build(now, lifetime, delay_of));
+                    if data.is_some() {
+                        return data;
                     }
                 }
             }
@@ -252,12 +251,9 @@ impl<P: Payload> Station<P> {
             Need::Nothing => None,
             Need::BlockAckRequest => (originator.request_duration() <= room.time)
                 .then(|| Outgoing::Request { peer, class: originator.last_class() }),
-            Need::Data => {
-                let plan = self.plan(peer, |originator, delay_of| {
-                    originator.build_within(now, lifetime, room, delay_of)
-                });
-                (plan.mpdus > 0).then_some(Outgoing::Data { peer, plan })
-            }
+            Need::Data => self.data(peer, |originator, delay_of| {
+                originator.build_within(now, lifetime, room, delay_of);
+            }),
         };
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
@@ -267,22 +263,22 @@ impl<P: Payload> Station<P> {
         outgoing
     }
 
-    /// Books what `build` takes from the queue for `peer`.
-    // Always: a plan is large.
-    #[inline(always)]
-    fn plan(
+    /// Data for `peer`, if `build` finds any; books what that takes from the queue.
+    #[inline]
+    fn data(
         &mut self,
         peer: usize,
-        build: impl FnOnce(&mut Originator<P>, &mut dyn FnMut(Duration)) -> PpduPlan,
-    ) -> PpduPlan {
+        build: impl FnOnce(&mut Originator<P>, &mut dyn FnMut(Duration)),
+    ) -> Option<Outgoing> {
         let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
-        let plan = build(&mut self.peers[peer].originator, &mut |delay: Duration| {
+        build(&mut self.peers[peer].originator, &mut |delay: Duration| {
             delays.record(delay.as_micros()).expect("the histogram grows as needed");
             *time += delay;
         });
+        let plan = self.peers[peer].originator.plan();
         self.counters.dropped_mpdus += u64::from(plan.expired);
         self.counters.discarded_by_queue += u64::from(plan.discarded);
-        plan
+        (plan.mpdus > 0).then(|| Outgoing::Data { peer, class: plan.class() })
     }
 
     /// What goes before `outgoing` under `protection`.
@@ -290,7 +286,7 @@ impl<P: Payload> Station<P> {
     pub fn handshake(&self, protection: Protection, outgoing: &Outgoing) -> Handshake {
         match protection {
             Protection::None => Handshake::None,
-            _ => protection.handshake(outgoing, &self.peers[outgoing.peer()].originator.mode),
+            _ => protection.handshake(outgoing, &self.peers[outgoing.peer()].originator),
         }
     }
 
@@ -336,8 +332,8 @@ impl<P: Payload> Station<P> {
     pub fn count_granted(&mut self, outgoing: &Outgoing) {
         self.count_outgoing(outgoing, |_| Duration::ZERO);
         self.counters.reverse_ppdus += 1;
-        if let Outgoing::Data { plan, .. } = outgoing {
-            self.counters.reverse_mpdus += u64::from(plan.mpdus);
+        if let Outgoing::Data { peer, .. } = outgoing {
+            self.counters.reverse_mpdus += u64::from(self.peers[*peer].originator.plan().mpdus);
         }
     }
 
@@ -351,20 +347,21 @@ impl<P: Payload> Station<P> {
     fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
-            Outgoing::Data { peer, plan } => {
+            Outgoing::Data { peer, class } => {
+                let originator = &self.peers[*peer].originator;
+                let plan = originator.plan();
                 self.counters.data_ppdus += 1;
                 self.counters.data_mpdus += u64::from(plan.mpdus);
                 self.ppdu_sizes[plan.mpdus as usize - 1] += 1;
                 self.counters.retries += u64::from(plan.retries);
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
-                if plan.class() == PayloadClass::Ack {
+                if *class == PayloadClass::Ack {
                     self.counters.tcp_ack_ppdus += 1;
                     self.counters.tcp_ack_backoff += backoff(&self.contention);
                 }
                 let octets = Bytes(u64::from(plan.ack_packet_octets));
                 self.counters.tcp_ack_octets += octets.0;
-                let rate = self.peers[*peer].originator.mode.rate();
-                self.counters.tcp_ack_octet_time += rate.time_for(octets);
+                self.counters.tcp_ack_octet_time += originator.mode.rate().time_for(octets);
             }
         }
     }
