@@ -143,6 +143,7 @@ pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, La
         command: command(options, &clients, &names, seeds),
         schemes: names.join(","),
         digest: plan::combined_digest(&records),
+        ..Provenance::default()
     };
     if let Some(store) = &store {
         store.write(&provenance, &records)?;

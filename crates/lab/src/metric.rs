@@ -342,6 +342,16 @@ pub fn position(name: &str) -> Option<usize> {
     ALL.iter().position(|metric| metric.name == name)
 }
 
+/// The metric behind the name of a column, by position, and what its values are multiplied with: `_mbps` is a `_bps`
+/// metric in millions.
+pub(crate) fn resolve_column(name: &str) -> Option<(usize, f64)> {
+    let in_millions = || {
+        let metric = position(&format!("{}_bps", name.strip_suffix("_mbps")?))?;
+        Some((metric, 1e-6))
+    };
+    position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

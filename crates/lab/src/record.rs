@@ -58,7 +58,7 @@ pub struct RunRecord {
 }
 
 /// What became of a flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// Number of the flow.
     pub flow: u32,
@@ -94,7 +94,7 @@ pub struct FlowRecord {
 }
 
 /// One sample of one flow.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SampleRecord {
     /// When, in seconds.
     pub at_s: f64,

@@ -472,13 +472,22 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
         store
-            .write(&Provenance { description: "over distance".into(), ..Provenance::default() }, &records)
+            .write(
+                &Provenance {
+                    description: "over distance".into(),
+                    x_label: "distance (m)".into(),
+                    ..Provenance::default()
+                },
+                &records,
+            )
             .unwrap();
         let (report, path) = redraw(directory.path()).unwrap();
         let Report::Sweep(sweep) = report else { panic!("a sweep") };
         let rows: Vec<_> = sweep.rows.iter().map(|row| (row.scheme.as_str(), row.x, row.best_of)).collect();
         assert_eq!(rows, [("stock", 1.0, Some(54.0)), ("stock", 2.0, Some(24.0)), ("udp", 2.0, None)]);
         let drawn = std::fs::read_to_string(path).unwrap();
-        assert!(drawn.contains("over distance") && drawn.contains("<svg"));
+        for expected in ["over distance", "distance (m)", "goodput (Mb/s)", "<svg"] {
+            assert!(drawn.contains(expected), "{expected}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use tacit_proto::tcp::AckPolicy;
 
 use crate::error::InputError;
 use crate::input::nearest;
-use crate::scenario::{ApplicationKind, HackVariant, Hop, Scenario, Transport, WifiAckFilter};
+use crate::scenario::{ApAcks, ApplicationKind, HackVariant, Hop, Scenario, Transport, WifiAckFilter};
 
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -199,6 +199,16 @@ pub const ALL: &[Scheme] = &[
         },
     },
     Scheme {
+        name: "fastack",
+        summary: "stock with an access point that acknowledges once the Block Ack has come",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            stock_acks(scenario);
+            scenario.wifi.iter_mut().for_each(|hop| hop.ap_acks = ApAcks::FastAck);
+        },
+    },
+    Scheme {
         name: "udp",
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
@@ -226,8 +236,10 @@ pub static AS_WRITTEN: Scheme = Scheme {
 
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     stock_acks(scenario);
-    // An ACK rides or is filtered; what is in the way of the driver goes.
-    scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = WifiAckFilter::Off);
+    // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
+    if let Some(hop) = &mut scenario.wifi {
+        (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
+    }
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding;
 }
@@ -397,6 +409,19 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_rides_or_was_given_by_the_access_point() {
+        let scenario = Scenario::load("wlan-11n-150", &["wifi.ap-acks=fastack".to_owned()]).unwrap();
+        let applied = |scheme: &str| find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap();
+        let stock = applied("stock");
+        assert!(stock.bss[0].fastack.is_some(), "as the scenario has it");
+        let hack = applied("hack-more-data");
+        assert!(hack.bss[0].fastack.is_none() && !hack.bss[0].hack.is_empty());
+        let plain = Scenario::load("wlan-11n-150", &["hack.variant=timer".to_owned()]).unwrap();
+        let fast = find("", "fastack").unwrap().applied_to(&plain).setup(1, 1).unwrap();
+        assert!(fast.bss[0].fastack.is_some() && fast.bss[0].hack.is_empty());
+    }
+
+    #[test]
     fn unknown_schemes_get_a_suggestion() {
         let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
         assert_eq!(
@@ -404,7 +429,7 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, udp"
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, udp"
         );
     }
 }

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{Airtime, AirtimeUse};
-use tacit_proto::hack;
+use tacit_proto::{fastack, hack};
 use tacit_sim::Outcome;
 use tacit_sim::record::StationOutcome;
 
@@ -89,6 +89,37 @@ pub struct StationRecord {
     pub tcp_ack_airtime_s: AirtimeSeconds,
     /// What its TCP/HACK driver did; null for a stock station.
     pub hack: Option<DriverRecord>,
+    /// What it acknowledged in its clients' stead; null where it does not.
+    pub fastack: Option<AgentRecord>,
+}
+
+/// What an access point that runs FastACK did in the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// ACKs made in clients' stead.
+    pub forged_acks: u64,
+    /// Pure ACKs of clients that went no further.
+    pub suppressed_acks: u64,
+    /// Packets of clients that went on with a later acknowledgment number.
+    pub raised_acks: u64,
+    /// Copies sent again to clients.
+    pub local_retransmissions: u64,
+    /// Of them, those that a client's silence caused.
+    pub local_timeouts: u64,
+    /// Of them, those that found no room in the queue.
+    pub refused_copies: u64,
+    /// Retransmissions of senders that were answered and went no further.
+    pub answered_retransmissions: u64,
+    /// Flows that made room for others.
+    pub evicted_flows: u64,
+    /// Flows left alone for lack of room.
+    pub refused_flows: u64,
+    /// Flows given up because their client no longer answered.
+    pub abandoned_flows: u64,
+    /// Segments left to the client for lack of room in the cache.
+    pub uncached_segments: u64,
+    /// Most segments kept at once of one flow; whole run.
+    pub cached_segments_max: u64,
 }
 
 /// What a TCP/HACK driver did in the measured window.
@@ -211,6 +242,7 @@ impl StationRecord {
             airtime_s: AirtimeSeconds::new(|what| station.airtime.get(what).as_secs_f64()),
             tcp_ack_airtime_s: AirtimeSeconds::from(station.airtime.of(PayloadClass::Ack)),
             hack: station.hack.as_ref().map(DriverRecord::new),
+            fastack: station.fastack.as_ref().map(AgentRecord::new),
         }
     }
 }
@@ -230,6 +262,25 @@ impl DriverRecord {
             reconstituted_acks: counters.reconstituted_acks,
             duplicate_frames: counters.duplicate_frames,
             failed_frames: counters.failed_frames,
+        }
+    }
+}
+
+impl AgentRecord {
+    fn new(counters: &fastack::Counters) -> Self {
+        Self {
+            forged_acks: counters.forged_acks,
+            suppressed_acks: counters.suppressed_acks,
+            raised_acks: counters.raised_acks,
+            local_retransmissions: counters.local_retransmissions,
+            local_timeouts: counters.local_timeouts,
+            refused_copies: counters.refused_copies,
+            answered_retransmissions: counters.answered_retransmissions,
+            evicted_flows: counters.evicted_flows,
+            refused_flows: counters.refused_flows,
+            abandoned_flows: counters.abandoned_flows,
+            uncached_segments: counters.uncached_segments,
+            cached_segments_max: counters.cached_segments_max,
         }
     }
 }

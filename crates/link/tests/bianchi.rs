@@ -5,25 +5,12 @@
 //! channel is set up that way: no retry limit, no EIFS.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use tacit_link::payload::{Payload, PayloadClass};
-use tacit_link::queue::QueueLimit;
+mod common;
+
+use common::{BLOB, Blob, channel, short_queue};
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
-use tacit_link::wifi::{Bss, BssConfig, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
-
-const PAYLOAD: u64 = 1500;
-
-#[derive(Clone, Debug)]
-struct Blob;
-
-impl Payload for Blob {
-    fn len(&self) -> Bytes {
-        Bytes(PAYLOAD)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
+use tacit_link::wifi::{BssConfig, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 fn mode(standard: Standard) -> Mode {
     let kbps = match standard {
@@ -37,10 +24,7 @@ fn mode(standard: Standard) -> Mode {
 
 /// Bits of payload per second that `stations` get through in `span`.
 fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
-    let station = StationConfig {
-        uplink_queue: QueueLimit { packets: Some(2), bytes: None }.into(),
-        ..StationConfig::new(mode(standard))
-    };
+    let station = StationConfig { uplink_queue: short_queue(), ..StationConfig::new(mode(standard)) };
     let config = BssConfig {
         ampdu_mpdus: Some(1),
         beacon_interval: None,
@@ -49,10 +33,8 @@ fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
         eifs: false,
         ..BssConfig::new(standard, vec![station; usize::from(stations)])
     };
-    let names: Vec<_> = (0..=stations).map(|n| format!("station {n}")).collect();
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
     let end = Instant::ZERO + span;
-    let mut bss = Bss::new(config, 1, "bianchi", &names, (Instant::ZERO, end));
+    let mut bss = channel(config, 1, "bianchi", span);
     for id in (1..=stations).map(StationId) {
         while bss.enqueue(Instant::ZERO, id, StationId::AP, Blob) {}
     }
@@ -68,7 +50,7 @@ fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
     }
     bss.check().unwrap();
     assert_eq!(bss.airtime(end).total(), span);
-    (delivered * PAYLOAD * 8) as f64 / span.as_secs_f64()
+    (delivered * BLOB * 8) as f64 / span.as_secs_f64()
 }
 
 /// Bianchi's throughput, equations 7, 9 and 13, for basic access.
@@ -92,12 +74,12 @@ fn model(standard: Standard, stations: u16) -> f64 {
     let success = n * tau * (1.0 - tau).powf(n - 1.0);
     let us = |span: Duration| span.as_nanos() as f64 / 1e3;
     let single = phy.aggregation.map_or(0, |limits| limits.single.overhead());
-    let data = us(mode.ppdu_duration(single + mpdu_len(phy.mac_header_len(), PAYLOAD as u32)));
+    let data = us(mode.ppdu_duration(single + mpdu_len(phy.mac_header_len(), BLOB as u32)));
     let ack = us(phy.control_mode(&mode).ppdu_duration(ACK_LEN));
     let good = data + us(phy.sifs) + ack + us(phy.aifs());
     let bad = data + us(phy.aifs());
     let slot = (1.0 - some) * us(phy.slot) + success * good + (some - success) * bad;
-    success * PAYLOAD as f64 * 8.0 / slot * 1e6
+    success * BLOB as f64 * 8.0 / slot * 1e6
 }
 
 #[test]

@@ -1,34 +1,23 @@
 //! Access categories: who gets the channel how often, against a count of slots by itself.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use tacit_link::payload::{Payload, PayloadClass};
-use tacit_link::queue::QueueLimit;
+mod common;
+
+use common::{Blob, channel, short_queue};
 use tacit_link::random::Stream;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AccessCategory, Bss, BssConfig, Bursts, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(20);
-
-#[derive(Clone, Debug)]
-struct Blob;
-
-impl Payload for Blob {
-    fn len(&self) -> Bytes {
-        Bytes(1500)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
 
 /// A channel on which each sender, a station and a category, always has a frame for the other side.
 fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Bss<Blob> {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let station = StationConfig {
-        uplink_queue: QueueLimit { packets: Some(2), bytes: None }.into(),
-        downlink_queue: QueueLimit { packets: Some(2), bytes: None }.into(),
+        uplink_queue: short_queue(),
+        downlink_queue: short_queue(),
         ..StationConfig::new(mode)
     };
     let config = BssConfig {
@@ -41,10 +30,8 @@ fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Burs
         eifs: false,
         ..BssConfig::new(Standard::N, vec![station; usize::from(stations)])
     };
-    let names: Vec<_> = (0..=stations).map(|n| format!("station {n}")).collect();
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
     let end = Instant::ZERO + SPAN;
-    let mut bss = Bss::new(config, 1, "edca", &names, (Instant::ZERO, end));
+    let mut bss = channel(config, 1, "edca", SPAN);
     let fill = |bss: &mut Bss<Blob>, now| {
         for (station, category) in senders {
             let other = if *station == StationId::AP { StationId(1) } else { StationId::AP };

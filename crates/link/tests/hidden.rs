@@ -1,7 +1,9 @@
 //! Stations that do not hear each other.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use tacit_link::payload::{Payload, PayloadClass};
+mod common;
+
+use common::{Blob, channel, short_queue};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
@@ -10,25 +12,10 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(5);
 
-#[derive(Clone, Debug)]
-struct Blob;
-
-impl Payload for Blob {
-    fn len(&self) -> Bytes {
-        Bytes(1500)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
-
 /// Clients at 6 Mb/s, where a frame lasts 2 ms; those in `hidden` do not hear each other.
 fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssConfig {
     let mode = Mode::for_rate(Standard::A, BitRate::from_mbps(6)).unwrap();
-    let station = StationConfig {
-        uplink_queue: QueueLimit { packets: Some(2), bytes: None }.into(),
-        ..StationConfig::new(mode)
-    };
+    let station = StationConfig { uplink_queue: short_queue(), ..StationConfig::new(mode) };
     BssConfig {
         hidden: hidden.iter().map(|(a, b)| (StationId(*a), StationId(*b))).collect(),
         protection,
@@ -37,16 +24,10 @@ fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssC
     }
 }
 
-fn channel(config: BssConfig) -> Bss<Blob> {
-    let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
-    Bss::new(config, 1, "hidden", &names, (Instant::ZERO, Instant::ZERO + SPAN))
-}
-
 /// Packets per second that get through to the access point when all clients always have some.
 fn saturate(config: BssConfig) -> (f64, Bss<Blob>) {
     let clients = config.stations.len() as u16;
-    let mut bss = channel(config);
+    let mut bss = channel(config, 1, "hidden", SPAN);
     let end = Instant::ZERO + SPAN;
     let fill = |bss: &mut Bss<Blob>, now| {
         for id in (1..=clients).map(StationId) {
@@ -117,7 +98,7 @@ fn frames(bss: &mut Bss<Blob>) -> Vec<AirFrame<Blob>> {
 
 #[test]
 fn two_that_do_not_hear_each_other_overlap() {
-    let mut bss = channel(config(2, &[(1, 2)], Protection::None));
+    let mut bss = channel(config(2, &[(1, 2)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
     assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
@@ -137,7 +118,7 @@ fn two_that_do_not_hear_each_other_overlap() {
 
 #[test]
 fn one_that_hears_the_other_waits() {
-    let mut bss = channel(config(3, &[(1, 3)], Protection::None));
+    let mut bss = channel(config(3, &[(1, 3)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
     assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
@@ -151,7 +132,7 @@ fn one_that_hears_the_other_waits() {
 
 #[test]
 fn a_cts_keeps_the_hidden_one_quiet() {
-    let mut bss = channel(config(2, &[(1, 2)], RTS));
+    let mut bss = channel(config(2, &[(1, 2)], RTS), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
     assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));

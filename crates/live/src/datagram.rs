@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use rustc_hash::FxHasher;
+use tacit_link::wifi::AccessCategory;
 use tacit_link::{Payload, PayloadClass};
 use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
@@ -238,6 +239,15 @@ impl Payload for Frame {
     }
 }
 
+/// The Differentiated Services Code Point of an IP packet (RFC 2474 section 3); 0 where nothing can be read.
+fn dscp(octets: &[u8]) -> u8 {
+    match octets {
+        [first, tos, ..] if *first >> 4 == 4 => *tos >> 2,
+        [first, second, ..] if *first >> 4 == 6 => (*first << 4 | *second >> 4) >> 2,
+        _ => 0,
+    }
+}
+
 /// Sets the ECN field of an IP packet to congestion experienced, unless it is zero, and corrects the
 /// checksum of an IPv4 header (RFC 3168 section 5, RFC 1624). False where it is zero, or nothing can be read.
 fn mark_congestion(octets: &mut [u8]) -> bool {
@@ -315,10 +325,24 @@ impl Carried for Frame {
         }
     }
 
+    fn access_category(&self) -> AccessCategory {
+        match self {
+            Self::Simulated(_) => AccessCategory::BestEffort,
+            Self::Live(datagram) => AccessCategory::of_dscp(dscp(&datagram.octets)),
+        }
+    }
+
     fn trace_word(&self) -> u64 {
         match self {
             Self::Simulated(packet) => packet.trace_word(),
             Self::Live(datagram) => datagram.summary.flow,
+        }
+    }
+
+    fn simulated(&self) -> Option<&Packet> {
+        match self {
+            Self::Simulated(packet) => Some(packet),
+            Self::Live(_) => None,
         }
     }
 
@@ -345,6 +369,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_access_category_follows_the_code_point() {
+        const EXPEDITED: u8 = 46 << 2;
+        let category = |octets: &[u8]| Frame::Live(Datagram::new(octets, HostId(1))).access_category();
+        let (mut v4, mut v6) = (vec![0x45, EXPEDITED], vec![0x60 | EXPEDITED >> 4, EXPEDITED << 4]);
+        v4.resize(20, 0);
+        v6.resize(40, 0);
+        for packet in [v4, v6] {
+            assert_eq!(category(&packet), AccessCategory::Voice, "EF");
+        }
+        assert_eq!(category(&[0x45]), AccessCategory::BestEffort, "cut short");
+        assert_eq!(category(&[]), AccessCategory::BestEffort);
+    }
 
     #[test]
     fn a_mark_keeps_the_header_valid_and_only_goes_where_it_is_understood() {

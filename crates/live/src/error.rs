@@ -16,6 +16,14 @@ pub enum LiveError {
         /// What would help.
         advice: &'static str,
     },
+    /// What the scenario wants is possible in simulations only.
+    #[error("{what} is not possible in a live hop; allowed: {allowed}")]
+    Unsupported {
+        /// What it wants.
+        what: &'static str,
+        /// What it may.
+        allowed: &'static str,
+    },
     /// A program that networks are set up with is missing or failed.
     #[error("{what}: {said}")]
     Setup {

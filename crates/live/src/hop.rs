@@ -10,11 +10,12 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use tacit_link::AirFrame;
+use tacit_link::queue::AckHold;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::capture::{AtomicFile, CaptureWriter};
-use tacit_sim::{Observer, Outcome, Setup, World};
+use tacit_sim::{Carried, Observer, Outcome, Setup, World};
 
-use crate::ack_mode::{AckMode, Thinner};
+use crate::ack_mode::AckMode;
 use crate::clock::{MediumClock, Punctuality};
 use crate::datagram::{Datagram, Frame};
 use crate::error::LiveError;
@@ -46,6 +47,23 @@ pub struct Plan {
     pub far: HostId,
     /// How ACKs that enter the hop are thinned.
     pub ack_mode: AckMode,
+}
+
+impl Plan {
+    /// Whether a hop can do what the plan wants.
+    ///
+    /// # Errors
+    /// [`LiveError::Unsupported`], where it cannot.
+    pub(crate) fn check(&self) -> Result<(), LiveError> {
+        // The agent makes segments, and what a hop carries is somebody else's octets.
+        if self.setup.bss.iter().any(|set| set.fastack.is_some()) {
+            return Err(LiveError::Unsupported {
+                what: "wifi.ap-acks = \"fastack\", to acknowledge what real programs receive,",
+                allowed: "\"none\", or a simulation",
+            });
+        }
+        Ok(())
+    }
 }
 
 /// What went on, for whoever watches.
@@ -108,10 +126,7 @@ pub fn run(
     let mut hop = Hop {
         world,
         ports: [Port::new(near, plan.near, plan.far), Port::new(far, plan.far, plan.near)],
-        thinner: match plan.ack_mode {
-            AckMode::OneIn(packets) => Some(Thinner::new(packets)),
-            AckMode::Kernel | AckMode::PerPacket => None,
-        },
+        thinner: plan.ack_mode.hold().map(AckHold::new),
         meter: Meter::default(),
         clock: MediumClock::start(),
         spin,
@@ -161,7 +176,7 @@ struct Hop<'o> {
     world: World<'o, Frame>,
     /// The near one, then the far one.
     ports: [Port; 2],
-    thinner: Option<Thinner>,
+    thinner: Option<AckHold<Frame>>,
     meter: Meter,
     clock: MediumClock,
     /// The part of a wait that is not slept.
@@ -234,13 +249,10 @@ impl Hop<'_> {
                 let (host, peer) = (port.host, port.peer);
                 let datagram = Datagram::new(&self.buffer[..len], peer);
                 let (world, meter) = (&mut self.world, &mut self.meter);
-                let mut pass = |datagram: Datagram| {
-                    meter.packet_in(now, direction, &datagram);
-                    world.inject(now, host, Frame::Live(datagram));
-                };
+                let mut pass = |frame| let_in(world, meter, now, (host, direction), frame);
                 match &mut self.thinner {
-                    Some(thinner) => thinner.offer(now, datagram, &mut pass),
-                    None => pass(datagram),
+                    Some(thinner) => thinner.offer(now, Frame::Live(datagram), &mut pass),
+                    None => pass(Frame::Live(datagram)),
                 }
             }
         }
@@ -250,16 +262,15 @@ impl Hop<'_> {
     fn release_thinned(&mut self, now: Instant) {
         let Some(thinner) = &mut self.thinner else { return };
         let (world, meter, ports) = (&mut self.world, &mut self.meter, &self.ports);
-        thinner.handle_timeout(now, &mut |datagram| {
-            let side = usize::from(datagram.destination() != ports[1].host);
-            meter.packet_in(now, WAYS_IN[side], &datagram);
-            world.inject(now, ports[side].host, Frame::Live(datagram));
+        thinner.handle_timeout(now, &mut |frame| {
+            let side = usize::from(frame.destination() != ports[1].host);
+            let_in(world, meter, now, (ports[side].host, WAYS_IN[side]), frame);
         });
     }
 
     /// Waits for the next event, a packet, or the end; true at the end.
     fn wait(&mut self, snapshot_due: Instant, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
-        let thinned = self.thinner.as_ref().and_then(Thinner::poll_timeout);
+        let thinned = self.thinner.as_ref().and_then(AckHold::poll_timeout);
         let due = [self.world.poll_timeout(), thinned].into_iter().flatten().min();
         let due = due.map_or(snapshot_due, |due| due.min(snapshot_due));
         let left = due.saturating_since(self.clock.now());
@@ -309,6 +320,20 @@ impl Hop<'_> {
             refused_packets: self.refused_packets,
         }
     }
+}
+
+/// A host gives `frame` to the hop, of which the meter takes note.
+fn let_in(
+    world: &mut World<'_, Frame>,
+    meter: &mut Meter,
+    now: Instant,
+    (host, direction): (HostId, Direction),
+    frame: Frame,
+) {
+    if let Frame::Live(datagram) = &frame {
+        meter.packet_in(now, direction, datagram);
+    }
+    world.inject(now, host, frame);
 }
 
 /// Goes before other threads where that is allowed: a hop needs little time, but at once. True where it

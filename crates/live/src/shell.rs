@@ -63,6 +63,7 @@ pub struct Options {
 /// # Errors
 /// When the machine does not allow it, a command cannot be started, or the hop broke.
 pub fn run(options: Options) -> Result<Report, LiveError> {
+    options.plan.check()?;
     let signals = Signals::taken_over()?;
     let pcap = options.pcap.as_deref().map(|path| AtomicFile::create(path).map_err(LiveError::io_at(path)));
     let pcap = pcap.transpose()?;

@@ -5,6 +5,7 @@
 //! and on a live machine. The contract every protocol keeps is [`endpoint::Endpoint`].
 
 pub mod endpoint;
+pub mod fastack;
 pub mod hack;
 pub mod packet;
 pub mod tcp;

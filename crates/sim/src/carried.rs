@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use tacit_link::Payload;
+use tacit_link::wifi::AccessCategory;
 use tacit_proto::hack::AckPacket;
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::units::{FlowId, HostId};
@@ -15,8 +16,16 @@ pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
     /// The flow of the world that it belongs to, if any.
     fn flow(&self) -> Option<FlowId>;
 
+    /// Its access category, where it is no flow's.
+    fn access_category(&self) -> AccessCategory {
+        AccessCategory::BestEffort
+    }
+
     /// What tells it from other packets in the trace of a run, in one word.
     fn trace_word(&self) -> u64;
+
+    /// The simulated packet it is; `None` where it is another.
+    fn simulated(&self) -> Option<&Packet>;
 
     /// The simulated packet it is; itself, where it is another.
     fn into_simulated(self) -> Result<Packet, Self>;
@@ -43,6 +52,11 @@ impl Carried for Packet {
             Transport::Udp(datagram) => datagram.number,
         };
         transport ^ u64::from(self.flow.0) << 20 ^ u64::from(self.destination.0) << 52
+    }
+
+    #[inline]
+    fn simulated(&self) -> Option<&Packet> {
+        Some(self)
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use tacit_proto::tcp::{self, Connection, Ends};
 use tacit_proto::udp::{self, Datagram};
 use tacit_proto::units::{Bytes, Duration, FlowId, Instant, SeqNumber};
 
-use crate::record::Reports;
+use crate::record::{Reports, SeriesPoint};
 use crate::setup::{FlowSetup, Traffic};
 
 /// Octets a bulk source keeps written ahead of what TCP has sent.
@@ -304,7 +304,8 @@ impl Flow {
                         ));
                     }
                 }
-                Ok(())
+                let awake = |end: &Connection| end.check().map_err(|what| format!("{} {what}", self.id));
+                awake(&tcp.source).and_then(|()| awake(&tcp.sink))
             }
             Protocol::Udp(udp) if udp.sender.reported() > udp.receiver.counts().datagrams => Err(format!(
                 "{} was told of {} datagrams, but {} arrived",
@@ -335,14 +336,21 @@ impl Flow {
         }
     }
 
-    /// Congestion window and smoothed round-trip time of the sender.
-    pub fn window(&self) -> (Bytes, Duration) {
-        match &self.transport {
-            Protocol::Tcp(tcp) => {
-                let counters = tcp.source.counters();
-                (Bytes(counters.cwnd), counters.srtt.unwrap_or(Duration::ZERO))
-            }
-            Protocol::Udp(_) => (Bytes(0), Duration::ZERO),
+    /// How things stand at `at`.
+    pub fn sample(&self, at: Instant) -> SeriesPoint {
+        let sender = match &self.transport {
+            Protocol::Tcp(tcp) => tcp.source.counters(),
+            Protocol::Udp(_) => tcp::Counters::default(),
+        };
+        SeriesPoint {
+            at,
+            flow: self.id,
+            delivered_total: Bytes(self.delivered()),
+            congestion_window: Bytes(sender.cwnd),
+            smoothed_rtt: sender.srtt.unwrap_or(Duration::ZERO),
+            acknowledged_total: Bytes(sender.bytes_acked),
+            segments_retransmitted: sender.segments_retransmitted + sender.syn_retransmissions,
+            retransmission_timeout: sender.rto,
         }
     }
 }

@@ -1,14 +1,17 @@
-//! The drivers of stations: those that speak TCP/HACK, with the check that they never tell a lie, and those
-//! that hold ACKs back.
+//! The drivers of stations: those that speak TCP/HACK, with the check that they never tell a lie, those that hold
+//! ACKs back, and the agent of an access point that gives ACKs in its clients' stead.
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::{AckHold, AckHoldConfig};
+use tacit_link::queue::AckHold;
 use tacit_link::wifi::{Bss, Interrupt, StationId};
-use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides, flow_key};
+use tacit_proto::fastack;
+use tacit_proto::hack::{Action, Counters, Driver, FlowCounters, Rides, flow_key};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 
 use crate::Carried;
+use crate::fastack::{ApAgent, Wish};
+use crate::setup::BssSetup;
 
 /// ACKs remembered per link to check reconstituted ones against.
 const REMEMBERED: usize = 8_192;
@@ -29,6 +32,8 @@ pub(crate) struct HackStations<P> {
     released: VecDeque<P>,
     /// What each of those had dropped when measuring started.
     dropped_before: Vec<u64>,
+    /// FastACK at the access point, for all categories.
+    agent: Option<Box<ApAgent>>,
 }
 
 #[derive(Debug)]
@@ -51,13 +56,18 @@ pub(crate) enum Outcome<P> {
     Deliver { station: StationId, packet: P },
     /// An ACK was reconstituted that nobody sent, or before its sender's host can have made it.
     Wrong { station: StationId, packet: P, what: &'static str },
+    /// Send an ACK that the access point made in a client's stead.
+    SendUp { packet: P },
+    /// Queue for a client what it was sent before.
+    SendDown { packet: P },
 }
 
 impl<P: Carried> HackStations<P> {
     /// Drivers for the stations of a channel that have a configuration, the access point first.
     ///
-    /// Or, with `hold`, drivers of clients that hold ACKs back.
-    pub fn new(configs: &[Option<Config>], hold: Option<AckHoldConfig>, channel: &mut Bss<P>) -> Self {
+    /// Or drivers of clients that hold ACKs back, or an agent in the access point.
+    pub fn new(set: &BssSetup, channel: &mut Bss<P>) -> Self {
+        let (configs, hold) = (&set.hack, set.ack_hold);
         let capable: Vec<_> = configs.iter().map(Option::is_some).collect();
         let count = channel.station_count();
         let functions = count * channel.categories().len() as u16;
@@ -82,9 +92,14 @@ impl<P: Carried> HackStations<P> {
             })
         });
         let stations: Vec<_> = stations.collect();
-        let all_stock = stations.iter().all(Option::is_none) && holds.is_empty();
+        let agent = set.fastack.map(|config| {
+            let access_points = (0..functions).map(StationId).filter(|id| is_access_point(count, *id));
+            access_points.for_each(|id| channel.report_fates(id));
+            Box::new(ApAgent::new(config))
+        });
+        let all_stock = stations.iter().all(Option::is_none) && holds.is_empty() && agent.is_none();
         let dropped_before = vec![0; holds.len()];
-        Self { stations, count, all_stock, holds, released: VecDeque::new(), dropped_before }
+        Self { stations, count, all_stock, holds, released: VecDeque::new(), dropped_before, agent }
     }
 
     /// True where every packet goes to the channel as it is, and nobody need be told of those that come.
@@ -102,7 +117,15 @@ impl<P: Carried> HackStations<P> {
         if let Some(Some(hold)) = self.holds.get(station.index()) {
             return hold.poll_timeout();
         }
+        if let Some(agent) = self.agent.as_ref().filter(|_| is_access_point(self.count, station)) {
+            return agent.poll_timeout();
+        }
         self.stations.get(station.index())?.as_ref()?.driver.poll_timeout()
+    }
+
+    /// The agent of the access point, if `station` is that and has one.
+    fn agent_of(&mut self, station: StationId) -> Option<&mut ApAgent> {
+        self.agent.as_deref_mut().filter(|_| is_access_point(self.count, station))
     }
 
     /// The driver of a client that holds ACKs back, and where it puts what it lets go.
@@ -123,6 +146,10 @@ impl<P: Carried> HackStations<P> {
             hold.handle_timeout(now, &mut |packet| released.push_back(packet));
             return;
         }
+        if let Some(agent) = self.agent_of(station) {
+            agent.handle_timeout(now);
+            return;
+        }
         if let Some(hack) = self.get(station) {
             hack.driver.handle_timeout(now);
         }
@@ -136,6 +163,9 @@ impl<P: Carried> HackStations<P> {
         {
             hold.offer(now, packet, &mut |packet| released.push_back(packet));
             return None;
+        }
+        if let Some(agent) = self.agent_of(from) {
+            return agent.downlink(now, packet);
         }
         let count = self.count;
         let Some(hack) = self.get(from) else { return Some(packet) };
@@ -154,12 +184,28 @@ impl<P: Carried> HackStations<P> {
         None
     }
 
-    /// `packet` arrived at `station` from `from`.
-    pub fn incoming(&mut self, station: StationId, from: StationId, packet: &P) {
+    /// `packet` arrived at `station` from `from`; gives back what goes on.
+    pub fn incoming(&mut self, now: Instant, station: StationId, from: StationId, packet: P) -> Option<P> {
+        if let Some(agent) = self.agent_of(station) {
+            return agent.uplink(now, packet);
+        }
         let count = self.count;
         if let Some(hack) = self.get(station) {
-            hack.driver.handle_incoming(peer_index(count, station, from), packet);
+            hack.driver.handle_incoming(peer_index(count, station, from), &packet);
         }
+        Some(packet)
+    }
+
+    /// A copy that the agent wanted queued found no room.
+    pub fn copy_refused(&mut self, now: Instant, packet: &P) {
+        if let Some(agent) = &mut self.agent {
+            agent.refused(now, packet);
+        }
+    }
+
+    /// True where the access point has an agent, which may want something after each packet.
+    pub fn has_agent(&self) -> bool {
+        self.agent.is_some()
     }
 
     /// Packets of `from` for `to` have begun to be sent.
@@ -178,7 +224,7 @@ impl<P: Carried> HackStations<P> {
                 if let Some(hack) = self.get(*station) {
                     let peer = peer_index(count, *station, *from);
                     hack.answered_at[peer] = now;
-                    hack.driver.handle_received(peer, *heard, *more_data, *response);
+                    hack.driver.handle_received(now, peer, *heard, *more_data, *response);
                 }
                 *station
             }
@@ -194,6 +240,12 @@ impl<P: Carried> HackStations<P> {
                 }
                 *station
             }
+            Interrupt::Fate { station, payload, acknowledged, last, .. } => {
+                if let Some(agent) = self.agent_of(*station) {
+                    agent.fate(now, payload, *acknowledged, *last);
+                }
+                *station
+            }
         }
     }
 
@@ -204,6 +256,15 @@ impl<P: Carried> HackStations<P> {
         // Held was what goes to the access point.
         while let Some(packet) = self.released.pop_front() {
             channel.enqueue(now, station, peer_id(count, station, 0), packet);
+        }
+        if let Some(agent) = self.agent_of(station) {
+            return Some(match agent.poll()? {
+                Wish::Up(packet) => Outcome::SendUp { packet: packet.into() },
+                Wish::Down(packet) => Outcome::SendDown { packet: packet.into() },
+                Wish::Wrong(packet) => {
+                    Outcome::Wrong { station, packet: packet.into(), what: "of what has not arrived" }
+                }
+            });
         }
         loop {
             let hack = self.get(station)?;
@@ -275,6 +336,12 @@ impl<P: Carried> HackStations<P> {
 
     /// Drivers do what is due when it is due; above all none lets an ACK wait beyond its limit.
     pub fn check_deadlines(&self, now: Instant) -> Result<(), String> {
+        if let Some(agent) = &self.agent {
+            agent.check()?;
+            if let Some(due) = agent.poll_timeout().filter(|due| *due < now) {
+                return Err(format!("FastACK's agent was to act at {due}, before {now}"));
+            }
+        }
         let late = |hack: &HackStation<P>| hack.driver.poll_timeout().is_some_and(|due| due < now);
         match self.stations.iter().flatten().find(|hack| late(hack)) {
             Some(hack) => {
@@ -288,6 +355,7 @@ impl<P: Carried> HackStations<P> {
     pub fn start_measuring(&mut self) {
         self.dropped_before =
             self.holds.iter().map(|hold| hold.as_ref().map_or(0, AckHold::dropped)).collect();
+        self.agent.iter_mut().for_each(|agent| agent.start_measuring());
         for hack in self.stations.iter_mut().flatten() {
             hack.before = hack.driver.counters();
         }
@@ -298,6 +366,11 @@ impl<P: Carried> HackStations<P> {
         let functions = self.stations.iter().skip(station.index()).step_by(usize::from(self.count));
         let counted = functions.flatten().map(|hack| hack.driver.counters().since(&hack.before));
         counted.reduce(|sum, more| sum.plus(&more))
+    }
+
+    /// Counters of the agent at `station` since measuring started.
+    pub fn fastack_counters(&self, station: StationId) -> Option<fastack::Counters> {
+        self.agent.as_ref().filter(|_| is_access_point(self.count, station)).map(|agent| agent.counters())
     }
 
     /// What all drivers counted of a flow since the start, its two directions together; `None` where there is

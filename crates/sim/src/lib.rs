@@ -4,6 +4,7 @@ mod apps;
 pub mod capture;
 mod carried;
 mod digest;
+mod fastack;
 mod flow;
 mod hack;
 pub mod record;

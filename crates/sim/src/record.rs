@@ -2,9 +2,9 @@
 
 use tacit_link::wifi::{Airtime, StationAirtime};
 use tacit_link::wired::PipeCounters;
-use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
+use tacit_proto::{fastack, hack};
 
 /// Results of a run. Counters cover the measured window unless they say otherwise.
 #[derive(Clone, Debug)]
@@ -200,6 +200,8 @@ pub struct StationOutcome {
     pub airtime: StationAirtime,
     /// What its TCP/HACK driver did; `None` for a stock one.
     pub hack: Option<hack::Counters>,
+    /// What its FastACK agent did; `None` where it has none.
+    pub fastack: Option<fastack::Counters>,
     /// Time from queueing to first transmission of the packets it sent, in microseconds.
     pub queueing_delay_us: Percentiles,
     /// Sum of those times; over the measured window it is the mean number of packets queued (Little's law).
@@ -253,4 +255,10 @@ pub struct SeriesPoint {
     pub congestion_window: Bytes,
     /// The TCP sender's smoothed round-trip time; zero for UDP or before the first sample.
     pub smoothed_rtt: Duration,
+    /// Payload octets that the TCP sender knows to have arrived; zero for UDP.
+    pub acknowledged_total: Bytes,
+    /// Segments that the TCP sender sent again, SYNs included; zero for UDP.
+    pub segments_retransmitted: u64,
+    /// The TCP sender's retransmission timeout, backed off as it is; zero for UDP.
+    pub retransmission_timeout: Duration,
 }

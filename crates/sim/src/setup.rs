@@ -9,6 +9,7 @@ pub use crate::flow::End;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::{AccessCategory, BssConfig, ReverseDirection, StationId};
 use tacit_link::wired::PipeConfig;
+use tacit_proto::fastack;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
@@ -88,6 +89,12 @@ impl Setup {
                     "basic service set {index} filters the ACKs that TCP/HACK is to carry"
                 ));
             }
+            if set.fastack.is_some() && set.hack.iter().any(Option::is_some) {
+                return refuse(format!(
+                    "basic service set {index} lets ACKs ride that its access point has already given: FastACK and \
+                     TCP/HACK exclude each other"
+                ));
+            }
             let (clients, settings) = (set.clients.len(), set.config.stations.len());
             if clients != settings || clients == 0 {
                 return refuse(format!(
@@ -165,6 +172,8 @@ pub struct BssSetup {
     pub ack_hold: Option<AckHoldConfig>,
     /// TCP/HACK at each station, the access point first; `None` for stock ones, empty for none at all.
     pub hack: Vec<Option<hack::Config>>,
+    /// The access point acknowledges TCP data in its clients' stead; `None` leaves that to them.
+    pub fastack: Option<fastack::Config>,
 }
 
 /// One flow: data from `source` to `sink`.

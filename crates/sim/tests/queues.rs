@@ -55,3 +55,24 @@ fn drop_tail_is_the_default_and_changes_nothing() {
     plain.bss[0].config.stations[0].downlink_queue = packets(200).into();
     assert_eq!(run(&setup).unwrap().digest, run(&plain).unwrap().digest);
 }
+
+#[test]
+fn who_understands_ecn_loses_nothing_where_others_lose() {
+    let through_codel = |ecn: bool| {
+        let config = tcp::Config { ecn, ..tcp::Config::default() };
+        let mut setup = shared(Discipline::CoDel(CoDelConfig::MAC80211));
+        setup.flows[0].traffic = bulk(config);
+        run(&setup).unwrap()
+    };
+    let (plain, capable) = (through_codel(false), through_codel(true));
+    let retransmitted = |outcome: &Outcome| outcome.flows[0].sender.unwrap().segments_retransmitted;
+    assert_eq!(access_point(&plain).queue_marks, 0);
+    assert!(retransmitted(&plain) > 0);
+    assert!(access_point(&capable).queue_marks > 0);
+    assert_eq!(retransmitted(&capable), 0);
+    // The answer to a mark is that to a loss (RFC 3168 section 6.1.2): the queue stays as short.
+    let delay_us = access_point(&capable).queueing_delay_us.p50;
+    assert!(delay_us < 40_000, "{delay_us} us");
+    let kept = capable.flows[0].delivered.0 as f64 / plain.flows[0].delivered.0 as f64;
+    assert!(kept > 0.98, "{kept} of the goodput");
+}

@@ -19,12 +19,13 @@ use tacit_link::wifi::{
     StationId,
 };
 use tacit_link::wired::Service;
+use tacit_proto::fastack;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, Congestion};
 use tacit_proto::udp::ReportAfter;
-use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
-use tacit_sim::record::StationOutcome;
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
+use tacit_sim::record::{FlowOutcome, StationOutcome};
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{Outcome, run};
 
@@ -159,7 +160,23 @@ fn random_setup(seed: u64) -> Setup {
     add_phys(&mut setup, seed);
     add_breadth(&mut setup, seed);
     add_grants(&mut setup, seed);
+    add_ap_acks(&mut setup, seed);
     setup
+}
+
+/// In half of the worlds without TCP/HACK the access point acknowledges in its clients' stead, with room for all or
+/// hardly any. Draws of its own.
+fn add_ap_acks(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm access point's acks");
+    let set = &mut setup.bss[0];
+    if set.hack.is_empty() && draw.up_to(1) == 0 {
+        set.fastack = Some(fastack::Config {
+            flows: pick(draw, &[1, 3, 256]),
+            cache: Bytes(pick(draw, &[3_000, 100_000, 8 << 20])),
+            ack_every: pick(draw, &[1, 2, 2, 64]),
+            ..fastack::Config::USUAL
+        });
+    }
 }
 
 /// Half of the worlds speak another standard; RTS, CTS-to-self and A-MSDU in any of them. Draws of its own.
@@ -173,18 +190,9 @@ fn add_phys(setup: &mut Setup, seed: u64) {
             preamble: pick(draw, &[Preamble::Long, Preamble::Short]),
             basic_rates: pick(draw, &[BasicRates::Ofdm, BasicRates::Dsss]),
         };
-        // At 1 and 2 Mb/s the queues of these worlds are longer than packets live.
-        let mut modes = Mode::all_of(config.standard, config.variant);
-        modes.retain(|mode| mode.rate() >= BitRate::from_kbps(5_500));
+        let modes = Mode::all_of(config.standard, config.variant);
         for station in &mut config.stations {
             station.mode = pick(draw, &modes);
-        }
-        // A megabit of small datagrams is more than a client's turns carry there: who shares the queue
-        // would starve.
-        for flow in &mut setup.flows {
-            if let Traffic::Udp { rate: Some(rate), .. } = &mut flow.traffic {
-                *rate = BitRate::from_kbps(100);
-            }
         }
     }
     let above = pick(draw, &[0, 500, 3_000, 20_000]);
@@ -194,6 +202,7 @@ fn add_phys(setup: &mut Setup, seed: u64) {
         _ => Protection::None,
     };
     config.amsdu = pick(draw, &[None, None, Some(AmsduLimit::Octets3839), Some(AmsduLimit::Octets7935)]);
+    config.short_retry_limit = pick(draw, &[7, 7, 3]);
 }
 
 /// Some stations walk away in the middle of things; most of those come back. Draws of its own, like what
@@ -326,22 +335,6 @@ fn check_grants(setup: &Setup, outcome: &Outcome, seed: u64) {
     assert!(grants > 0 || idle || !given, "seed {seed}: nobody granted in {ppdus} PPDUs");
 }
 
-/// True where a flow may have to wait for long: behind more urgent ones, under those it does not hear, while
-/// rates are tried, or in a burst of losses.
-fn may_starve(setup: &Setup) -> bool {
-    let config = &setup.bss[0].config;
-    let in_bursts = |loss: &Loss| matches!(loss, Loss::GilbertElliott(_));
-    let bursts = config.stations.iter().any(|station| {
-        in_bursts(&station.downlink_loss)
-            || in_bursts(&station.uplink_loss)
-            || in_bursts(&station.link_ack_loss)
-    });
-    config.rate_control != RateControl::Fixed
-        || config.categories.len() > 1
-        || !config.hidden.is_empty()
-        || bursts
-}
-
 /// True when nothing was lost but in collisions, and nothing dropped.
 fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
     let quiet = |loss: &Loss| *loss == Loss::None;
@@ -380,31 +373,26 @@ fn too_noisy(setup: &Setup) -> bool {
     })
 }
 
-/// The longest a flow may go without delivering anything: two timeouts backed off to the worst of
-/// what these losses do to short flows.
+/// The longest a flow may go without delivering anything where few of its segments are lost: two timeouts backed off to
+/// the worst of what these losses do to short flows.
 const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
 
 fn check(seed: u64) {
     let setup = random_setup(seed);
     let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     check_grants(&setup, &outcome, seed);
-    // Queues that one saturating sender keeps full may starve others: that is the network's doing.
-    let starved = too_noisy(&setup)
-        || may_starve(&setup)
-        || setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { rate: None, .. }));
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         let Traffic::Tcp { size, .. } = &flow.traffic else { continue };
         if let Some(size) = size {
             assert!(result.delivered_total <= *size, "seed {seed}: {} delivered too much", result.flow);
         }
+        if result.completed_at.is_some() || flow.stop.is_some() {
+            continue;
+        }
+        check_patience(seed, flow.start, &outcome, result.flow);
         let gone =
             |host: HostId| host.0 >= 2 && setup.bss[0].config.stations[host.0 as usize - 2].away.is_some();
-        if starved
-            || gone(flow.source)
-            || gone(flow.sink)
-            || result.completed_at.is_some()
-            || flow.stop.is_some()
-        {
+        if loses_many(result) || gone(flow.source) || gone(flow.sink) {
             continue;
         }
         let mut last = (flow.start, Bytes(0));
@@ -415,6 +403,35 @@ fn check(seed: u64) {
             let pause = point.at.saturating_since(last.0);
             assert!(pause <= LONGEST_PAUSE, "seed {seed}: {} stalls from {} on", result.flow, last.0);
         }
+    }
+}
+
+/// True where more than one segment in twenty of a flow never reached the other end: several copies of one in a row may
+/// be among them, and each timeout is twice as long as the one before.
+fn loses_many(flow: &FlowOutcome) -> bool {
+    let (Some(sender), Some(receiver)) = (flow.sender, flow.receiver) else { return false };
+    let few = |sent: u64, received: u64| sent - received.min(sent) <= sent / 20;
+    !few(sender.segments_sent, receiver.segments_received)
+        || !few(receiver.segments_sent, sender.segments_received)
+}
+
+/// Whatever the network does: a sender that hears nothing new sends something again each timeout, backed off as it
+/// is by then (RFC 6298 section 5.5). New data may go as a probe before (RFC 8985 section 7.3), and after the
+/// handshake, so two timeouts may pass.
+fn check_patience(seed: u64, start: Instant, outcome: &Outcome, flow: FlowId) {
+    let mut last = (start, (Bytes(0), 0));
+    for point in outcome.series.iter().filter(|point| point.flow == flow && point.at >= start) {
+        let news = (point.acknowledged_total, point.segments_retransmitted);
+        if news != last.1 {
+            last = (point.at, news);
+        }
+        let silence = point.at.saturating_since(last.0);
+        let most = point.retransmission_timeout * 2;
+        assert!(
+            silence <= most,
+            "seed {seed}: {flow} hears and repeats nothing from {} on, for {silence}",
+            last.0
+        );
     }
 }
 
@@ -444,6 +461,7 @@ fn lossless_setup(seed: u64) -> Setup {
         (station.snr, station.away) = (None, None);
     }
     set.config.hidden.clear();
+    set.fastack = None;
     if set.hack.is_empty() {
         set.hack = vec![Some(hack::Config::default()); set.clients.len() + 1];
     }
@@ -486,17 +504,34 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
     first..first + number("TACIT_SWARM_SEEDS").unwrap_or(usual)
 }
 
+/// Runs `check` over `seeds`, all of them whatever fails: each failure says its own, the last line all.
+fn for_each_seed(seeds: impl Iterator<Item = u64>, mut check: impl FnMut(u64)) {
+    let fails = |seed: &u64| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(*seed))).is_err();
+    let failed: Vec<u64> = seeds.filter(fails).collect();
+    assert!(failed.is_empty(), "seeds {failed:?}");
+}
+
 #[test]
 fn three_hundred_random_worlds() {
-    seeds(300).for_each(check);
+    for_each_seed(seeds(300), check);
 }
 
 #[test]
 fn programs_in_random_worlds() {
     let seeds = seeds(150);
-    let programs: usize = seeds.clone().map(check_with_programs).sum();
     let worlds = seeds.end - seeds.start;
+    let mut programs = 0;
+    for_each_seed(seeds, |seed| programs += check_with_programs(seed));
     assert!(worlds < 10 || programs as u64 > worlds, "{programs} programs in {worlds} worlds");
+}
+
+/// Worlds in which flows wait for long, and rightly so: behind five others on a wire of 2 Mb/s whose short queue drops
+/// one packet in seven (1742); under a queue that CoDel has marking all data, which BBR ignores, and dropping all
+/// retransmissions, which may not be marked (1923, 857); beside more datagrams than an 802.11g client's turns carry
+/// (543); where RTS are given up early (1267).
+#[test]
+fn worlds_in_which_flows_wait() {
+    for_each_seed([543, 857, 1267, 1742, 1923].into_iter(), check);
 }
 
 /// Worlds that once failed under TCP/HACK: a station came back from away and its driver counted ACKs as arrived that

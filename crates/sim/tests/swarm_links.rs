@@ -18,6 +18,7 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, Overflow, PipeConfig, RateScript, Reordering, Service,
 };
+use tacit_proto::fastack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy};
 use tacit_proto::udp::ReportAfter;
@@ -127,6 +128,9 @@ fn random_setup(seed: u64) -> Setup {
     let filters = [AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace];
     (set.config.ap_ack_filter, set.config.station_ack_filter) = (pick(draw, &filters), pick(draw, &filters));
     set.ack_hold = pick(draw, &[None, Some(AckHoldConfig::USUAL)]);
+    // A stream of its own: older seeds keep the rest of their worlds.
+    let own = &mut Stream::new(seed, "swarm links access point's acks");
+    set.fastack = pick(own, &[None, Some(fastack::Config::USUAL)]);
     let mut ends: Vec<HostId> = set.clients.clone();
     if draw.up_to(2) == 0 {
         setup.bss.clear();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -218,6 +219,35 @@ fn json_has_the_promised_keys() {
     assert_eq!(client["failed_frames"], 0);
 }
 
+/// How many frames of a capture tshark finds for `filter`.
+fn frames(capture: &Path, filter: &str) -> usize {
+    let capture = capture.to_str().unwrap();
+    let output = Command::new("tshark")
+        .args(["-r", capture, "-Y", filter, "-T", "fields", "-e", "frame.number"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8_lossy(&output.stdout).lines().count()
+}
+
+#[test]
+fn packets_go_in_the_access_category_of_their_code_point() {
+    let Some(_machine) = machine(&["iperf3", "tshark"]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("air.pcapng");
+    // 184 is EF in the octet that holds the code point.
+    let client = "iperf3 -c 198.18.0.1 -u -b 2M -l 1000 -S 184 -t 1";
+    let mut command =
+        vec!["--set", "wifi.access-categories=all", "--json", "--pcap", file.to_str().unwrap(), "--"];
+    command.extend(client.split(' '));
+    command.extend(["--server", "--", "iperf3", "-s", "-1"]);
+    report(&command);
+    let voice = frames(&file, "wlan.qos.tid == 6 && udp.length == 1008");
+    assert!((230..=260).contains(&voice), "{voice} datagrams of 2 Mb/s");
+    assert_eq!(frames(&file, "wlan.qos.tid != 6 && udp.length == 1008"), 0);
+    assert!(frames(&file, "wlan.qos.tid == 0 && tcp.port == 5201") > 5, "the control connection");
+}
+
 #[test]
 fn the_air_can_be_read_by_others() {
     let Some(_machine) = machine(&["iperf3", "tshark"]) else { return };
@@ -242,14 +272,7 @@ fn the_air_can_be_read_by_others() {
         "-s",
         "-1",
     ]);
-    let read = |filter: &str| {
-        let output = Command::new("tshark")
-            .args(["-r", file.to_str().unwrap(), "-Y", filter, "-T", "fields", "-e", "frame.number"])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        String::from_utf8_lossy(&output.stdout).lines().count()
-    };
+    let read = |filter: &str| frames(&file, filter);
     assert!(read("tcp.port == 5201 && tcp.len > 0") > 500);
     assert!(read("wlan.fc.type_subtype == 0x19") > 20, "Block Acks");
     assert_eq!(read("_ws.malformed"), 0);

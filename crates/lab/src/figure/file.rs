@@ -354,20 +354,11 @@ fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
 /// A metric by name; `_mbps` is a `_bps` metric in millions.
 fn column(value: &Value) -> Result<String, Mismatch> {
     let name = text(value)?;
-    if resolve_column(&name).is_some() {
+    if metric::resolve_column(&name).is_some() {
         return Ok(name);
     }
     let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
     Err(Mismatch::new(format!("{name:?} is no metric"), known))
-}
-
-/// The metric behind a column, and what its values are multiplied with.
-pub(super) fn resolve_column(name: &str) -> Option<(usize, f64)> {
-    let in_millions = || {
-        let metric = metric::position(&format!("{}_bps", name.strip_suffix("_mbps")?))?;
-        Some((metric, 1e-6))
-    };
-    metric::position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
 }
 
 fn read_claim(section: Section<'_>, source: &Source) -> Result<Claim, InputError> {

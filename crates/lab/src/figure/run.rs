@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep, resolve_column};
+use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
 use super::live::{self, Live};
 use super::measure::{Curve, Curves, same};
 use super::timeline::Timeline;
@@ -256,6 +256,9 @@ fn provenance(
         command: format!("tacit figure {}{quick}", quoted(&figure.id)),
         schemes: sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(","),
         digest: plan::combined_digest(records),
+        x_label: sweep.x_label.clone(),
+        y_label: sweep.y_label.clone(),
+        column: sweep.column.clone(),
     }
 }
 
@@ -304,7 +307,7 @@ fn curves<'a>(figure: &'a Figure, sweep: &Sweep, seeds: u32, records: &[RunRecor
 
 /// Mean of a column over the seeds of a place.
 fn mean(of: &[RunRecord], column: &str) -> Option<f64> {
-    let (metric, factor) = resolve_column(column)?;
+    let (metric, factor) = metric::resolve_column(column)?;
     let name = metric::ALL.get(metric)?.name;
     Some(Mean::of(of.iter().filter_map(|record| record.metric(name)))?.mean * factor)
 }

@@ -4,19 +4,29 @@ use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 use crate::chart::{Line, LineChart};
+use crate::metric::{self, resolve_column};
 use crate::record::RunRecord;
 use crate::scheme::Scheme;
 use crate::stats::Mean;
 use crate::store::Provenance;
 use crate::table::{TextTable, number, number_or_dash};
 
-/// Goodput of each scheme along the axis of a sweep.
+/// What is drawn of sweeps that do not say.
+const GOODPUT: &str = "goodput_mbps";
+
+/// A metric of each scheme along the axis of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sweep {
     /// Name of the scenario.
     pub scenario: String,
     /// What the sweep shows.
     pub title: String,
+    /// What the axis stands for.
+    pub x_label: String,
+    /// What is averaged, with its unit.
+    pub y_label: String,
+    /// Its name: a metric, `_mbps` for a `_bps` one in millions.
+    pub column: String,
     /// By scheme, in the order of the scheme table, then x.
     pub rows: Vec<SweepRow>,
     /// Where it comes from.
@@ -35,15 +45,25 @@ pub struct SweepRow {
     pub best_of: Option<f64>,
     /// Runs averaged over.
     pub seeds: usize,
-    /// Payload delivered in order per second, all flows, in bits.
-    pub goodput_bps_mean: f64,
-    /// Half-width of its 95 % confidence interval over the seeds.
-    pub goodput_bps_ci95: Option<f64>,
+    /// Mean of the column over the seeds.
+    pub mean: f64,
+    /// Half-width of its 95 % confidence interval.
+    pub ci95: Option<f64>,
 }
 
 impl Sweep {
     /// Aggregates the runs of a sweep.
     pub fn from_records(provenance: Provenance, records: &[RunRecord]) -> Self {
+        let named = |label: &str, otherwise: &str| match label {
+            "" => otherwise.to_owned(),
+            label => label.to_owned(),
+        };
+        let column = named(&provenance.column, GOODPUT);
+        let metric = resolve_column(&column);
+        let value = |record: &RunRecord| {
+            let (metric, factor) = metric?;
+            record.metrics.get(metric).copied().flatten().map(|value| value * factor)
+        };
         let mut rows: Vec<SweepRow> = Vec::new();
         for (index, first) in records.iter().enumerate() {
             let place = |record: &RunRecord| {
@@ -55,7 +75,7 @@ impl Sweep {
                 continue;
             }
             let twins = records[index..].iter().filter(|record| place(record) == place(first));
-            let Some(mean) = Mean::of(twins.filter_map(|record| record.metric("goodput_bps"))) else {
+            let Some(mean) = Mean::of(twins.filter_map(value)) else {
                 continue;
             };
             let Some(x) = first.label.x else { continue };
@@ -64,13 +84,13 @@ impl Sweep {
                 x,
                 best_of: first.label.best_of,
                 seeds: mean.count,
-                goodput_bps_mean: mean.mean,
-                goodput_bps_ci95: mean.ci95,
+                mean: mean.mean,
+                ci95: mean.ci95,
             };
             let known =
                 rows.iter_mut().find(|known| known.scheme == row.scheme && known.x.total_cmp(&x).is_eq());
             match known {
-                Some(known) if known.goodput_bps_mean < row.goodput_bps_mean => *known = row,
+                Some(known) if known.mean < row.mean => *known = row,
                 Some(_) => {}
                 None => rows.push(row),
             }
@@ -81,6 +101,9 @@ impl Sweep {
         Self {
             scenario: provenance.scenario.clone(),
             title: provenance.description.clone(),
+            x_label: named(&provenance.x_label, "place on the axis"),
+            y_label: named(&provenance.y_label, "goodput (Mb/s)"),
+            column,
             rows,
             provenance,
         }
@@ -94,14 +117,19 @@ impl Sweep {
 
     /// As a table of text.
     pub fn to_text(&self) -> String {
-        let mut table =
-            TextTable::new(&[["scheme", ""], ["x", ""], ["goodput", "Mb/s"], ["±", "Mb/s"], ["seeds", ""]]);
+        let mut table = TextTable::new(&[
+            ["scheme", ""],
+            [&self.x_label, ""],
+            [&self.y_label, ""],
+            ["±", ""],
+            ["seeds", ""],
+        ]);
         for row in &self.rows {
             table.push(vec![
                 row.scheme.clone(),
                 number(row.x, 3),
-                number(row.goodput_bps_mean / 1e6, 2),
-                number_or_dash(row.goodput_bps_ci95.map(|ci| ci / 1e6), 2),
+                number(row.mean, 2),
+                number_or_dash(row.ci95, 2),
                 row.seeds.to_string(),
             ]);
         }
@@ -116,20 +144,20 @@ impl Sweep {
                 .rows
                 .iter()
                 .filter(|row| row.scheme == scheme)
-                .map(|row| (row.x, row.goodput_bps_mean / 1e6))
+                .map(|row| (row.x, row.mean))
                 .collect(),
         };
         let chart = LineChart {
-            alt: format!("Goodput: {}", self.title),
-            x: "place on the axis".to_owned(),
-            y: "goodput, Mb/s".to_owned(),
+            alt: format!("{}: {}", self.y_label, self.title),
+            x: self.x_label.clone(),
+            y: self.y_label.clone(),
             lines: self.schemes().into_iter().map(line).collect(),
             ..LineChart::default()
         };
         html! {
             section {
-                h2 { "Goodput" }
-                p { "Payload that reached the receiving applications in order, all flows together." }
+                h2 { (self.y_label) }
+                @if let Some((metric, _)) = resolve_column(&self.column) { p { (metric::ALL[metric].summary) } }
                 (PreEscaped(chart.to_svg()))
             }
             section {
@@ -137,16 +165,16 @@ impl Sweep {
                 div.scroll { table {
                     thead { tr {
                         th.name scope="col" { "scheme" }
-                        th scope="col" { "x" }
-                        th scope="col" { "goodput" br; small { "Mb/s" } }
-                        th scope="col" { "±" br; small { "Mb/s" } }
+                        th scope="col" { (self.x_label) }
+                        th scope="col" { (self.y_label) }
+                        th scope="col" { "±" }
                         th scope="col" { "seeds" }
                     } }
                     tbody { @for row in &self.rows { tr {
                         th.name scope="row" { (row.scheme) }
                         td { (row.x) }
-                        td { (number(row.goodput_bps_mean / 1e6, 2)) }
-                        td { (number_or_dash(row.goodput_bps_ci95.map(|ci| ci / 1e6), 2)) }
+                        td { (number(row.mean, 2)) }
+                        td { (number_or_dash(row.ci95, 2)) }
                         td { (row.seeds) }
                     } } }
                 } }

@@ -6,7 +6,7 @@ use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig, StationId};
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{BssSetup, FlowSetup, Setup, WiredSetup};
 
-use super::{ClientOverride, Hop, Link, Scenario, Signal, Wifi};
+use super::{Categories, ClientOverride, Hop, Link, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
 /// Octets of the IP packet that ideal rates are chosen for.
@@ -154,7 +154,7 @@ impl Scenario {
         let [ap_ack_filter, station_ack_filter] = wifi.ack_filter.in_queues();
         let config = BssConfig {
             variant: wifi.variant,
-            categories: access_categories(flows),
+            categories: access_categories(wifi, flows),
             rate_control: wifi.rate_control,
             hidden: self.hidden_pairs(wifi, clients),
             txop_limit: wifi.txop_limit,
@@ -181,7 +181,14 @@ impl Scenario {
                 .chain((0..clients).map(|index| speaks(index).then_some(config)))
                 .collect()
         });
-        BssSetup { access_point, clients: stations, config, ack_hold: wifi.ack_filter.hold(), hack }
+        BssSetup {
+            access_point,
+            clients: stations,
+            config,
+            ack_hold: wifi.ack_filter.hold(),
+            hack,
+            fastack: wifi.ap_acks.agent(),
+        }
     }
 
     /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little
@@ -233,8 +240,11 @@ fn client_name(index: u32) -> String {
     format!("client-{}", index + 1)
 }
 
-/// The access categories that `flows` use, the least urgent first; best effort where there are none.
-fn access_categories(flows: &[FlowSetup]) -> Vec<AccessCategory> {
+/// The access categories that `flows` use, the least urgent first; best effort where there are none. Or all.
+fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
+    if wifi.categories == Categories::All {
+        return AccessCategory::ALL.to_vec();
+    }
     let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
     let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
     if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tacit_link::wifi::ReverseDirection;
 use tacit_proto::tcp::{AckPolicy, DelayedAcks};
 
-use super::{Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
+use super::{ApAcks, Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
 use crate::error::{InputError, LabError};
 use crate::input::{Asked, Log, Node, Value, nearest};
 use crate::scheme::{self, Scheme};
@@ -96,6 +96,13 @@ const EFFECTIVE: &[Effective] = &[
         value: |scenario| {
             let reverse = scenario.wifi.as_ref().map_or(ReverseDirection::Off, |wifi| wifi.reverse_direction);
             quoted(read::wifi::reverse_direction_name(reverse))
+        },
+    },
+    Effective {
+        key: "wifi.ap-acks",
+        value: |scenario| {
+            let acks = scenario.wifi.as_ref().map_or(ApAcks::None, |wifi| wifi.ap_acks);
+            quoted(read::wifi::ap_acks_name(acks))
         },
     },
     Effective {

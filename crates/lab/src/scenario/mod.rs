@@ -27,6 +27,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
+use tacit_proto::fastack;
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::Duration;
@@ -129,6 +130,8 @@ pub struct Wifi {
     pub ampdu_mpdus: Option<u32>,
     /// How many octets of packets share an MPDU.
     pub amsdu: Option<AmsduLimit>,
+    /// Which access categories there are.
+    pub categories: Categories,
     /// What TXOPs hold for those who answer.
     pub reverse_direction: ReverseDirection,
     /// The same where they hold something.
@@ -149,6 +152,8 @@ pub struct Wifi {
     pub link_ack_delay: Duration,
     /// What becomes of pure TCP ACKs in front of it.
     pub ack_filter: WifiAckFilter,
+    /// Who acknowledges TCP data that clients receive.
+    pub ap_acks: ApAcks,
     /// EIFS after undecodable frames.
     pub eifs: bool,
     /// Receivers keep hold of the longest of several PPDUs that start together.
@@ -181,6 +186,36 @@ impl Link {
     /// One that is the same both ways.
     pub fn both_ways(pipe: &PipeConfig) -> Self {
         Self { down: pipe.clone(), up: pipe.clone() }
+    }
+}
+
+/// Which access categories there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Categories {
+    /// Those that flows use.
+    #[default]
+    Used,
+    /// All four.
+    All,
+}
+
+/// ACKs that the access point gives in its clients' stead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApAcks {
+    /// None.
+    #[default]
+    None,
+    /// As FastACK does: once the link-layer acknowledgment has come.
+    FastAck,
+}
+
+impl ApAcks {
+    /// For the access point.
+    pub fn agent(self) -> Option<fastack::Config> {
+        match self {
+            Self::None => None,
+            Self::FastAck => Some(fastack::Config::USUAL),
+        }
     }
 }
 

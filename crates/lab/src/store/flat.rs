@@ -1,4 +1,4 @@
-//! Parts of a run, such as its stations, as a sheet. Its columns follow from the part as JSON: objects become
+//! Parts of a run, such as its flows, as a sheet. Its columns follow from the part as JSON: objects become
 //! prefixes, lists of numbers text, and so does an absent text, which is empty.
 
 use std::collections::BTreeMap;
@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 
 use super::sheet::{Column, Sheet};
 use super::tables::{Cells, labelled};
+use crate::application::ApplicationRecord;
 use crate::hop_record::HopRecord;
-use crate::record::RunRecord;
-use crate::station::{DriverRecord, StationRecord};
+use crate::record::{FlowRecord, RunRecord, SampleRecord};
+use crate::station::{AgentRecord, DriverRecord, StationRecord};
 
 /// A part of a run that makes a row.
 pub(super) trait Part: Serialize + DeserializeOwned + Sized {
@@ -21,6 +22,9 @@ pub(super) trait Part: Serialize + DeserializeOwned + Sized {
     /// Those of a run.
     fn of(record: &RunRecord) -> &[Self];
 
+    /// Where they are put when a run is read.
+    fn of_mut(record: &mut RunRecord) -> &mut Vec<Self>;
+
     fn template() -> Value {
         serde_json::to_value(Self::full()).unwrap_or_default()
     }
@@ -28,11 +32,15 @@ pub(super) trait Part: Serialize + DeserializeOwned + Sized {
 
 impl Part for StationRecord {
     fn full() -> Self {
-        Self { hack: Some(DriverRecord::default()), ..Self::default() }
+        Self { hack: Some(DriverRecord::default()), fastack: Some(AgentRecord::default()), ..Self::default() }
     }
 
     fn of(record: &RunRecord) -> &[Self] {
         &record.stations
+    }
+
+    fn of_mut(record: &mut RunRecord) -> &mut Vec<Self> {
+        &mut record.stations
     }
 }
 
@@ -43,6 +51,69 @@ impl Part for HopRecord {
 
     fn of(record: &RunRecord) -> &[Self] {
         &record.hops
+    }
+
+    fn of_mut(record: &mut RunRecord) -> &mut Vec<Self> {
+        &mut record.hops
+    }
+}
+
+impl Part for FlowRecord {
+    fn full() -> Self {
+        Self {
+            retransmitted_segments: Some(0),
+            rtos: Some(0),
+            data_segments_sent: Some(0),
+            acks_sent: Some(0),
+            native_acks: Some(0),
+            compressed_acks: Some(0),
+            compressed_octets: Some(0),
+            uncompressed_octets: Some(0),
+            ..Self::default()
+        }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.flows
+    }
+
+    fn of_mut(record: &mut RunRecord) -> &mut Vec<Self> {
+        &mut record.flows
+    }
+}
+
+impl Part for ApplicationRecord {
+    fn full() -> Self {
+        Self {
+            pages_completed: Some(0),
+            on_periods: Some(0),
+            frames_played: Some(0),
+            frames_damaged: Some(0),
+            rebuffers: Some(0),
+            ..Self::default()
+        }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.applications
+    }
+
+    fn of_mut(record: &mut RunRecord) -> &mut Vec<Self> {
+        &mut record.applications
+    }
+}
+
+impl Part for SampleRecord {
+    fn full() -> Self {
+        Self::default()
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.series
+    }
+
+    fn of_mut(record: &mut RunRecord) -> &mut Vec<Self> {
+        &mut record.series
     }
 }
 
@@ -104,8 +175,8 @@ fn list_text(value: Option<&Value>) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The parts of each run, by its id.
-pub(super) fn read<P: Part>(sheet: &Sheet) -> Result<BTreeMap<String, Vec<P>>, String> {
+/// Puts the parts of a sheet where their runs are, which it names by id.
+pub(super) fn read<P: Part>(sheet: &Sheet, records: &mut [RunRecord]) -> Result<(), String> {
     let ids = Cells::new(sheet, "run")?;
     let template = P::template();
     let mut parts: BTreeMap<String, Vec<P>> = BTreeMap::new();
@@ -114,7 +185,10 @@ pub(super) fn read<P: Part>(sheet: &Sheet) -> Result<BTreeMap<String, Vec<P>>, S
         let part = serde_json::from_value(value).map_err(|error| error.to_string())?;
         parts.entry(ids.text(row).to_owned()).or_default().push(part);
     }
-    Ok(parts)
+    for record in records {
+        *P::of_mut(record) = parts.remove(&record.id).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// The row as JSON of the template's shape; null for an object of which nothing is there.

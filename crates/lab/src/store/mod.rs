@@ -19,7 +19,6 @@ mod journal;
 mod sheet;
 mod tables;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,9 +27,10 @@ use tacit_sim::capture::AtomicFile;
 
 pub use journal::Journal;
 
+use crate::application::ApplicationRecord;
 use crate::error::LabError;
 use crate::hop_record::HopRecord;
-use crate::record::RunRecord;
+use crate::record::{FlowRecord, RunRecord, SampleRecord};
 use crate::station::StationRecord;
 
 /// The file of runs.
@@ -61,10 +61,16 @@ pub struct Provenance {
     pub schemes: String,
     /// Hash of all runs' digests, in order.
     pub digest: String,
+    /// What varies along the axis of a sweep; empty for no sweep, like the next two.
+    pub x_label: String,
+    /// What is drawn over it.
+    pub y_label: String,
+    /// The metric that is: its name, with `_mbps` for a `_bps` one in millions.
+    pub column: String,
 }
 
 impl Provenance {
-    fn fields(&self) -> [(&'static str, &str); 8] {
+    fn fields(&self) -> [(&'static str, &str); 11] {
         [
             ("tacit.scenario", &self.scenario),
             ("tacit.description", &self.description),
@@ -74,6 +80,9 @@ impl Provenance {
             ("tacit.command", &self.command),
             ("tacit.schemes", &self.schemes),
             ("tacit.digest", &self.digest),
+            ("tacit.x_label", &self.x_label),
+            ("tacit.y_label", &self.y_label),
+            ("tacit.column", &self.column),
         ]
     }
 
@@ -87,6 +96,9 @@ impl Provenance {
             command: get("tacit.command"),
             schemes: get("tacit.schemes"),
             digest: get("tacit.digest"),
+            x_label: get("tacit.x_label"),
+            y_label: get("tacit.y_label"),
+            column: get("tacit.column"),
         }
     }
 }
@@ -146,11 +158,11 @@ impl Store {
     /// Where a file cannot be written.
     pub fn write(&self, provenance: &Provenance, records: &[RunRecord]) -> Result<(), LabError> {
         tables::runs(records).write(&self.path(RUNS), provenance)?;
-        tables::flows(records).write(&self.path(FLOWS), provenance)?;
-        tables::applications(records).write(&self.path(APPLICATIONS), provenance)?;
-        flat::sheet::<HopRecord>(records).write(&self.path(HOPS), provenance)?;
-        flat::sheet::<StationRecord>(records).write(&self.path(STATIONS), provenance)?;
-        tables::series(records).write(&self.path(SERIES), provenance)?;
+        self.write_parts::<FlowRecord>(FLOWS, provenance, records)?;
+        self.write_parts::<ApplicationRecord>(APPLICATIONS, provenance, records)?;
+        self.write_parts::<HopRecord>(HOPS, provenance, records)?;
+        self.write_parts::<StationRecord>(STATIONS, provenance, records)?;
+        self.write_parts::<SampleRecord>(SERIES, provenance, records)?;
         remove_if_there(&self.path(JOURNAL))
     }
 
@@ -160,23 +172,28 @@ impl Store {
     /// Where a file is missing or is not what this program writes.
     pub fn read(&self) -> Result<(Provenance, Vec<RunRecord>), LabError> {
         let (provenance, runs) = sheet::Sheet::read(&self.path(RUNS))?;
-        let (_, flows) = sheet::Sheet::read(&self.path(FLOWS))?;
-        let (_, applications) = sheet::Sheet::read(&self.path(APPLICATIONS))?;
-        let (_, series) = sheet::Sheet::read(&self.path(SERIES))?;
-        let mut records = tables::records(&runs, &flows, &applications, &series)
-            .map_err(LabError::store(&self.path(RUNS)))?;
-        let mut hops = self.parts::<HopRecord>(HOPS)?;
-        let mut stations = self.parts::<StationRecord>(STATIONS)?;
-        for record in &mut records {
-            record.hops = hops.remove(&record.id).unwrap_or_default();
-            record.stations = stations.remove(&record.id).unwrap_or_default();
-        }
+        let mut records = tables::read_runs(&runs).map_err(LabError::store(&self.path(RUNS)))?;
+        self.read_parts::<FlowRecord>(FLOWS, &mut records)?;
+        self.read_parts::<ApplicationRecord>(APPLICATIONS, &mut records)?;
+        self.read_parts::<HopRecord>(HOPS, &mut records)?;
+        self.read_parts::<StationRecord>(STATIONS, &mut records)?;
+        self.read_parts::<SampleRecord>(SERIES, &mut records)?;
         Ok((provenance, records))
     }
 
-    fn parts<P: flat::Part>(&self, name: &str) -> Result<BTreeMap<String, Vec<P>>, LabError> {
-        let (_, sheet) = sheet::Sheet::read(&self.path(name))?;
-        flat::read(&sheet).map_err(LabError::store(&self.path(name)))
+    fn write_parts<P: flat::Part>(
+        &self,
+        name: &str,
+        provenance: &Provenance,
+        records: &[RunRecord],
+    ) -> Result<(), LabError> {
+        flat::sheet::<P>(records).write(&self.path(name), provenance)
+    }
+
+    fn read_parts<P: flat::Part>(&self, name: &str, records: &mut [RunRecord]) -> Result<(), LabError> {
+        let path = self.path(name);
+        let (_, sheet) = sheet::Sheet::read(&path)?;
+        flat::read::<P>(&sheet, records).map_err(LabError::store(&path))
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -1,12 +1,14 @@
 //! A driver that holds pure TCP ACKs back in front of its queue, so that a later one takes their place.
 
+use std::collections::BTreeMap;
+
 use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::{Duration, Instant};
 
 use crate::payload::Payload;
 
-/// Flows that a driver tells apart; what is beyond goes through as it is.
-const MAX_FLOWS: usize = 64;
+/// Flows told apart; at more, those that hold nothing are forgotten, and where all do, a new one goes through.
+const MAX_FLOWS: usize = 1_024;
 
 /// How long ACKs are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +32,15 @@ impl AckHoldConfig {
 #[derive(Clone, Debug)]
 pub struct AckHold<P> {
     config: AckHoldConfig,
-    flows: Vec<Flow<P>>,
+    /// By the hash of each.
+    flows: BTreeMap<u64, Flow<P>>,
+    /// No held ACK is due before this.
+    next: Option<Instant>,
     dropped: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Flow<P> {
-    hash: u64,
     last: AckInfo,
     /// Held since one went on.
     count: u32,
@@ -46,28 +50,19 @@ struct Flow<P> {
 impl<P: Payload> AckHold<P> {
     /// One that holds nothing.
     pub fn new(config: AckHoldConfig) -> Self {
-        Self { config, flows: Vec::new(), dropped: 0 }
+        Self { config, flows: BTreeMap::new(), next: None, dropped: 0 }
     }
 
     /// The host sends `packet`; what is to be queued now is handed to `pass`, in order.
     pub fn offer(&mut self, now: Instant, packet: P, pass: &mut impl FnMut(P)) {
         let hash = packet.flow_hash();
         let ack = packet.ack_info().filter(AckInfo::is_plain);
-        let place = self.flows.iter().position(|flow| flow.hash == hash);
-        let (flow, ack) = match (place, ack) {
-            (Some(place), Some(ack)) => (&mut self.flows[place], ack),
-            (Some(place), None) => {
-                self.flows[place].release(pass);
-                return pass(packet);
-            }
-            (None, Some(last)) if self.flows.len() < MAX_FLOWS => {
-                self.flows.push(Flow { hash, last, count: 0, held: None });
-                return pass(packet);
-            }
-            (None, _) => return pass(packet),
+        let Some(flow) = self.flows.get_mut(&hash) else {
+            ack.into_iter().for_each(|ack| self.remember(hash, ack));
+            return pass(packet);
         };
-        let advances = ack.ack.after(flow.last.ack) && ack.covers(&flow.last);
-        flow.last = ack;
+        let advances = ack.filter(|ack| ack.ack.after(flow.last.ack) && ack.covers(&flow.last)).is_some();
+        flow.last = ack.unwrap_or(flow.last);
         if !advances {
             flow.release(pass);
             return pass(packet);
@@ -76,23 +71,40 @@ impl<P: Payload> AckHold<P> {
         let due = flow.held.take().map(|(due, _)| due);
         self.dropped += u64::from(due.is_some());
         if flow.count < self.config.ratio {
-            flow.held = Some((due.unwrap_or(now + self.config.delay), packet));
+            let due = due.unwrap_or(now + self.config.delay);
+            flow.held = Some((due, packet));
+            self.next = Some(self.next.map_or(due, |next| next.min(due)));
         } else {
             flow.count = 0;
             pass(packet);
         }
     }
 
-    /// When the next held ACK has waited for too long.
+    fn remember(&mut self, hash: u64, last: AckInfo) {
+        if self.flows.len() >= MAX_FLOWS {
+            self.flows.retain(|_, flow| flow.held.is_some());
+        }
+        if self.flows.len() < MAX_FLOWS {
+            self.flows.insert(hash, Flow { last, count: 0, held: None });
+        }
+    }
+
+    /// When to look for one that has waited for too long.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.flows.iter().filter_map(|flow| flow.held.as_ref().map(|(due, _)| *due)).min()
+        self.next
     }
 
     /// Lets go what has waited for too long by `now`.
     pub fn handle_timeout(&mut self, now: Instant, pass: &mut impl FnMut(P)) {
-        for flow in &mut self.flows {
-            if flow.held.as_ref().is_some_and(|(due, _)| *due <= now) {
-                flow.release(pass);
+        if self.next.is_none_or(|next| next > now) {
+            return;
+        }
+        self.next = None;
+        for flow in self.flows.values_mut() {
+            match &flow.held {
+                Some((due, _)) if *due <= now => flow.release(pass),
+                Some((due, _)) => self.next = Some(self.next.map_or(*due, |next| next.min(*due))),
+                None => {}
             }
         }
     }
@@ -180,5 +192,18 @@ mod tests {
         hold.handle_timeout(at(4), &mut |packet| passed.push(number(&packet)));
         hold.handle_timeout(at(5), &mut |packet| passed.push(number(&packet)));
         assert_eq!((passed, hold.poll_timeout()), (vec![300], None));
+    }
+
+    #[test]
+    fn a_flow_that_holds_nothing_gives_its_place_to_a_new_one() {
+        let mut hold = hold(9);
+        let firsts: Vec<_> = (0..MAX_FLOWS as u32).map(|flow| (flow, 100, 0)).collect();
+        assert_eq!(offer(&mut hold, &firsts).len(), MAX_FLOWS);
+        assert_eq!(
+            offer(&mut hold, &[(0, 200, 0), (5_000, 100, 0), (5_000, 200, 0)]),
+            [100],
+            "one is held of each"
+        );
+        assert_eq!(hold.flows.len(), 2, "the others are forgotten");
     }
 }

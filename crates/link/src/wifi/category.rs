@@ -55,6 +55,20 @@ impl AccessCategory {
         }
     }
 
+    /// The category of packets with this Differentiated Services Code Point (RFC 8325 figure 1; RFC 8622 section 11
+    /// for LE). Unassigned ones are best effort.
+    pub const fn of_dscp(dscp: u8) -> Self {
+        match dscp {
+            // LE; CS1, low-priority data.
+            1 | 8 => Self::Background,
+            // CS3, AF31 to AF33, CS4, AF41 to AF43, CS5: video, conferences and signalling.
+            24 | 26 | 28 | 30 | 32 | 34 | 36 | 38 | 40 => Self::Video,
+            // VOICE-ADMIT, EF, CS6 and CS7: telephony and network control.
+            44 | 46 | 48 | 56 => Self::Voice,
+            _ => Self::BestEffort,
+        }
+    }
+
     /// The default parameters over `phy`, TXOP limits those of OFDM; best effort contends as `phy` says,
     /// which is DCF where there is no EDCA.
     pub const fn parameters(self, phy: &Phy) -> EdcaParameters {
@@ -84,6 +98,22 @@ impl AccessCategory {
 mod tests {
     use super::*;
     use crate::wifi::phy::Standard;
+
+    #[test]
+    fn code_points_map_as_rfc_8325_says() {
+        let (default, le, cs1, cs2, af11, af21, af31, af41) = (0, 1, 8, 16, 10, 18, 26, 34);
+        let (cs4, cs5, va, ef, cs6) = (32, 40, 44, 46, 48);
+        for (expected, dscps) in [
+            (AccessCategory::Background, vec![le, cs1]),
+            (AccessCategory::BestEffort, vec![default, cs2, af11, af21, 63]),
+            (AccessCategory::Video, vec![af31, af41, cs4, cs5]),
+            (AccessCategory::Voice, vec![va, ef, cs6]),
+        ] {
+            for dscp in dscps {
+                assert_eq!(AccessCategory::of_dscp(dscp), expected, "DSCP {dscp}");
+            }
+        }
+    }
 
     #[test]
     fn the_defaults_are_the_standards_table() {

@@ -40,4 +40,18 @@ pub enum Interrupt<P> {
         /// Acknowledged, or given up.
         delivered: bool,
     },
+    /// What became of a packet that `station` sent to `to` is decided, in order or not; for stations that
+    /// [asked](super::Bss::report_fates).
+    Fate {
+        /// Who sent.
+        station: StationId,
+        /// To whom.
+        to: StationId,
+        /// The packet.
+        payload: P,
+        /// Its MPDU was acknowledged, or given up.
+        acknowledged: bool,
+        /// Nothing more was decided with it.
+        last: bool,
+    },
 }

@@ -13,6 +13,7 @@ mod mac;
 pub mod phy;
 pub mod propagation;
 mod queries;
+mod verify;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};

@@ -1,5 +1,6 @@
 //! The world that moves time.
 
+mod drivers;
 mod outcome;
 
 use std::collections::VecDeque;
@@ -7,12 +8,12 @@ use std::collections::VecDeque;
 use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
+use tacit_proto::units::{FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
 use crate::flow::{End, Feeder, Flow};
-use crate::hack::{self, HackStations};
+use crate::hack::HackStations;
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
 use crate::setup::{BssSetup, Setup};
@@ -134,7 +135,7 @@ impl<'o, P: Carried> World<'o, P> {
             if observer.is_some() {
                 channel.record_air();
             }
-            hack.push(HackStations::new(&set.hack, set.ack_hold, &mut channel));
+            hack.push(HackStations::new(set, &mut channel));
             bss_hosts.push(hosts.repeat(channel.categories().len()));
             bss.push(channel);
         }
@@ -187,7 +188,8 @@ impl<'o, P: Carried> World<'o, P> {
         let components = &mut self.components;
         for (index, set) in self.setup.bss.iter().enumerate() {
             self.driver_components.push(components.len() as u32);
-            let drivers = if set.ack_hold.is_some() { set.clients.len() + 1 } else { set.hack.len() };
+            let others = set.ack_hold.is_some() || set.fastack.is_some();
+            let drivers = if others { set.clients.len() + 1 } else { set.hack.len() };
             let drivers = drivers * set.config.categories.len();
             for station in (0..drivers as u16).map(StationId) {
                 add(components, Component::Driver(index, station), None);
@@ -365,10 +367,11 @@ impl<'o, P: Carried> World<'o, P> {
             self.act(index, station);
         }
         while let Some(Delivery { station, from, payload }) = self.bss[index].poll_deliver() {
-            if !self.hack[index].all_stock() {
-                self.hack[index].incoming(station, from, &payload);
+            if self.hack[index].all_stock() {
+                self.deliver(self.bss_hosts[index][station.index()], payload);
+            } else {
+                self.deliver_through_driver(index, station, from, payload);
             }
-            self.deliver(self.bss_hosts[index][station.index()], payload);
         }
         while let Some((from, to)) = self.bss[index].poll_drained() {
             self.hack[index].drained(from, to);
@@ -382,25 +385,6 @@ impl<'o, P: Carried> World<'o, P> {
         }
         let component = self.bss_component + index as u32;
         self.scheduler.wake(component, self.bss[index].poll_timeout());
-    }
-
-    /// Does what the driver of `station` wants.
-    fn act(&mut self, index: usize, station: StationId) {
-        while let Some(outcome) = self.hack[index].act(self.now, station, &mut self.bss[index]) {
-            match outcome {
-                hack::Outcome::Deliver { station, packet } => {
-                    self.deliver(self.bss_hosts[index][station.index()], packet);
-                }
-                hack::Outcome::Wrong { station, packet, what } => {
-                    self.broken =
-                        Some(format!("station {} reconstituted an ACK, {what}: {packet:?}", station.0));
-                }
-            }
-        }
-        if let Some(at) = self.hack[index].poll_timeout(station) {
-            self.scheduler.wake(self.driver_components[index] + u32::from(station.0), Some(at));
-        }
-        self.scheduler.wake(self.bss_component + index as u32, self.bss[index].poll_timeout());
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
@@ -456,15 +440,22 @@ impl<'o, P: Carried> World<'o, P> {
 
     #[inline]
     fn send(&mut self, host: HostId, packet: P) {
-        match self.topology.next_hop(host, packet.destination()) {
-            Some(port) if self.has_categories => {
-                let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
-                let category = flow.map_or_else(AccessCategory::default, |flow| flow.access_category);
-                self.offer(in_category(port, &self.bss, category), packet);
-            }
+        match self.way_out(host, &packet) {
             Some(port) => self.offer(port, packet),
             None => self.broken = Some(no_way(host, packet.destination()).to_string()),
         }
+    }
+
+    /// Where `host` sends `packet`.
+    #[inline]
+    fn way_out(&self, host: HostId, packet: &P) -> Option<Port> {
+        let port = self.topology.next_hop(host, packet.destination())?;
+        if !self.has_categories {
+            return Some(port);
+        }
+        let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
+        let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
+        Some(in_category(port, &self.bss, category))
     }
 
     #[inline]
@@ -480,16 +471,6 @@ impl<'o, P: Carried> World<'o, P> {
             }
             Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
         }
-    }
-
-    /// Offers `packet` where drivers may take it. Out of line: stock stations need none of it.
-    #[inline(never)]
-    fn offer_to_driver(&mut self, bss: u32, from: StationId, to: StationId, packet: P) {
-        let Some(packet) = self.hack[bss as usize].outgoing(self.now, from, to, packet) else {
-            self.act(bss as usize, from);
-            return;
-        };
-        self.queue_on_air(bss, from, to, packet);
     }
 
     // Always: a call here moves each packet once more.
@@ -533,16 +514,7 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     fn sample(&mut self, component: u32) {
-        for flow in &self.flows {
-            let (congestion_window, smoothed_rtt) = flow.window();
-            self.series.push(SeriesPoint {
-                at: self.now,
-                flow: flow.id,
-                delivered_total: Bytes(flow.delivered()),
-                congestion_window,
-                smoothed_rtt,
-            });
-        }
+        self.series.extend(self.flows.iter().map(|flow| flow.sample(self.now)));
         self.broken = self.check().err();
         self.scheduler.wake(component, self.setup.sample_interval.map(|interval| self.now + interval));
     }

@@ -52,6 +52,7 @@ impl<P: Carried> World<'_, P> {
                     held_and_dropped_acks: hack.held_and_dropped(station),
                     airtime: channel.station_airtime(station),
                     hack: hack.counters(station),
+                    fastack: hack.fastack_counters(station),
                     queueing_delay_us: percentiles(&channel.queueing_delay_us(station)),
                     queueing_time: channel.queueing_time(station),
                     queue_peak_packets: channel.queue_peak(station) as u64,

@@ -69,6 +69,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
             config: BssConfig::new(standard, vec![station; clients as usize]),
             ack_hold: None,
             hack: Vec::new(),
+            fastack: None,
         }],
         flows: (0..clients)
             .map(|n| FlowSetup {

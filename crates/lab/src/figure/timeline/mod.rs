@@ -6,7 +6,6 @@ mod words;
 
 use tacit_sim::run_observed;
 
-use super::file::resolve_column;
 use crate::chart::timeline::TimelineChart;
 use crate::error::{InputError, LabError};
 use crate::input::{Mismatch, Section, integer, text, texts};
@@ -127,7 +126,7 @@ impl Measure {
 
 fn known_metric(value: &crate::input::Value) -> Result<(usize, f64), Mismatch> {
     let name = text(value)?;
-    resolve_column(&name).ok_or_else(|| {
+    metric::resolve_column(&name).ok_or_else(|| {
         let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
         Mismatch::new(format!("{name:?} is no metric"), known)
     })

@@ -17,7 +17,7 @@ use self::hops::chain;
 use self::tcp::tcp_section;
 use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
-use super::{ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, WifiAckFilter};
+use super::{ApAcks, ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, WifiAckFilter};
 use crate::error::InputError;
 use crate::input::{Log, MAX_DURATION, Mismatch, Section, Tree, Value, duration, integer, text, within};
 
@@ -95,6 +95,13 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         return Err(root
             .error("hack", "[wifi] filters the ACKs that are to ride")
             .allowed("hack or wifi.ack-filter"));
+    }
+    if scenario.wifi.as_ref().is_some_and(|wifi| wifi.ap_acks != ApAcks::None)
+        && scenario.hack.variant.is_some()
+    {
+        return Err(root
+            .error("hack", "[wifi] has the access point give the ACKs that are to ride")
+            .allowed("hack or wifi.ap-acks"));
     }
     // `base` was resolved before; asking for it keeps it among the known keys.
     root.node("base");

@@ -13,7 +13,7 @@ use crate::input::{
     MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer,
     level_dbm, loss, one_of, within,
 };
-use crate::scenario::{MpduError, Wifi, WifiAckFilter, signal};
+use crate::scenario::{ApAcks, Categories, MpduError, Wifi, WifiAckFilter, signal};
 
 /// `ack-filter`.
 const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
@@ -23,6 +23,14 @@ const ACK_FILTERS: [(&str, WifiAckFilter); 5] = [
     ("driver-replace", WifiAckFilter::DriverReplace),
     ("driver-hold", WifiAckFilter::DriverHold),
 ];
+
+/// `ap-acks`.
+const AP_ACKS: [(&str, ApAcks); 2] = [("none", ApAcks::None), ("fastack", ApAcks::FastAck)];
+
+/// What users call them.
+pub(in crate::scenario) fn ap_acks_name(acks: ApAcks) -> &'static str {
+    AP_ACKS.iter().find(|(_, known)| *known == acks).expect("the table has all of them").0
+}
 
 /// What users call a filter.
 pub(in crate::scenario) fn ack_filter_name(filter: WifiAckFilter) -> &'static str {
@@ -91,6 +99,18 @@ fn choose(
         let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         section.error(key, unknown.what()).allowed(rates)
     })
+}
+
+/// Which access categories there are, where the standard has EDCA.
+fn categories(section: &Section<'_>, standard: Standard) -> Result<Categories, InputError> {
+    let all = [("used", Categories::Used), ("all", Categories::All)];
+    let categories = section.or("access-categories", Categories::Used, one_of(&all))?;
+    if categories == Categories::All && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("access-categories", format!("{} has no EDCA here", standard.name()))
+            .allowed("\"used\", or a standard with EDCA"));
+    }
+    Ok(categories)
 }
 
 /// How packets share MPDUs, where the standard aggregates.
@@ -301,6 +321,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         bursts: bursts(&section, standard)?,
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
         amsdu: amsdu(&section, standard)?,
+        categories: categories(&section, standard)?,
         reverse_direction,
         grant,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
@@ -315,6 +336,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
             within(Duration::ZERO..=Duration::from_millis(1), duration),
         )?,
         ack_filter: section.or("ack-filter", WifiAckFilter::Off, one_of(&ACK_FILTERS))?,
+        ap_acks: section.or("ap-acks", ApAcks::None, one_of(&AP_ACKS))?,
         eifs: section.or("eifs", usual.eifs, flag)?,
         capture: section.or("capture", usual.capture, flag)?,
         ap_queue: queue(&section, "ap-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),

@@ -426,12 +426,15 @@ impl<P: Payload> Bss<P> {
         self.report_settled(exchange);
     }
 
-    /// Tells the driver of pure ACKs that left the window.
+    /// Tells drivers that asked of packets that were acknowledged or given up, and of pure ACKs that left the window.
     pub(super) fn report_settled(&mut self, exchange: &Exchange) {
         let (station, to) = (exchange.from, exchange.to);
         let originator = &mut self.stations[station.index()].peers[exchange.outgoing.peer()].originator;
         while let Some((payload, delivered)) = originator.poll_settled_ack() {
             self.interrupts.push_back(Interrupt::Settled { station, to, payload, delivered });
+        }
+        while let Some((payload, acknowledged, last)) = originator.fates.poll() {
+            self.interrupts.push_back(Interrupt::Fate { station, to, payload, acknowledged, last });
         }
     }
 

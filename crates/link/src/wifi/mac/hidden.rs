@@ -122,6 +122,13 @@ impl Hearing {
         }))
     }
 
+    /// True while an exchange of `station` is on the air or about to go on.
+    pub fn engages(&self, station: StationId) -> bool {
+        let of = |exchange: &Exchange| exchange.from == station;
+        self.frames.iter().filter_map(|frame| frame.exchange.as_ref()).any(of)
+            || self.due.iter().any(|due| of(&due.exchange))
+    }
+
     fn hears(&self, listener: usize, speaker: StationId) -> bool {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }

@@ -6,6 +6,7 @@ pub(crate) mod aggregation;
 pub(crate) mod amsdu;
 pub(crate) mod block_ack;
 pub(crate) mod exchange;
+pub(crate) mod fates;
 pub(crate) mod heard;
 pub(crate) mod hidden;
 pub(crate) mod noise;

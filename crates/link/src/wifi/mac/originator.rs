@@ -8,6 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;
 use super::block_ack::WINDOW;
+use super::fates::Fates;
 use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
@@ -86,6 +87,8 @@ pub(crate) struct Originator<P> {
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
     settled_acks: VecDeque<(P, bool)>,
+    /// What became of packets, for a driver that asked.
+    pub fates: Fates<P>,
     /// Buffers of A-MSDUs that left the window.
     spare: Vec<Vec<P>>,
 }
@@ -118,6 +121,7 @@ impl<P: Payload> Originator<P> {
             untold: None,
             reports_acks: false,
             settled_acks: VecDeque::new(),
+            fates: Fates::default(),
             spare: Vec::new(),
         }
     }
@@ -461,9 +465,11 @@ impl<P: Payload> Originator<P> {
                     settled.after_retry += msdus;
                 }
                 settled.bytes += mpdu.msdus.octets();
+                self.fates.note(&mpdu.msdus, true);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
                 settled.dropped += msdus;
+                self.fates.note(&mpdu.msdus, false);
                 MpduState::GivenUp
             } else {
                 mpdu.retries += 1;

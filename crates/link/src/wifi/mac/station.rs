@@ -300,6 +300,12 @@ impl<P: Payload> Station<P> {
         self.take_turn(peer);
     }
 
+    /// A peer that packets are held for and that has no turn.
+    pub fn idle_peer_with_packets(&self) -> Option<StationId> {
+        let idle = |peer: &&Peer<P>| !peer.ready && peer.originator.backlog() > 0;
+        self.peers.iter().find(idle).map(|peer| peer.id)
+    }
+
     /// Packets accepted and not yet acknowledged or given up.
     pub fn backlog(&self) -> usize {
         self.peers.iter().map(|peer| peer.originator.backlog()).sum()

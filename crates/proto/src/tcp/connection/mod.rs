@@ -2,6 +2,7 @@
 
 mod arrival;
 mod output;
+mod verify;
 
 use std::collections::VecDeque;
 

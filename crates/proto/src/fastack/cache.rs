@@ -1,0 +1,182 @@
+//! Copies of segments that reached a client's NIC and that its TCP has not acknowledged.
+
+use std::collections::VecDeque;
+
+use crate::packet::Packet;
+use crate::tcp::SackBlocks;
+use crate::units::{Instant, SeqNumber};
+
+/// Most copies of one flow, however small.
+const MOST_SEGMENTS: usize = 1 << 14;
+
+/// Segments SACKed above a hole that make it one (RFC 6675 section 2, DupThresh).
+pub(super) const DUPLICATES: usize = 3;
+
+/// A copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cached {
+    pub packet: Packet,
+    pub start: SeqNumber,
+    /// The octet after its last.
+    pub end: SeqNumber,
+    /// When it reached the NIC, and its place among all that did.
+    pub at: Instant,
+    order: u64,
+    /// The client's TCP says that it has it.
+    sacked: bool,
+    /// Sent again, and its fate is open.
+    pub resent: bool,
+}
+
+/// The copies of one flow: first those acknowledged for the client, in order and without gaps, then by their starts
+/// those that wait behind a hole.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    segments: VecDeque<Cached>,
+    /// How many were acknowledged for the client.
+    promised: usize,
+    octets: u64,
+    next_order: u64,
+    /// The latest three in order that the client SACKed, earliest first.
+    latest_sacked: [Option<u64>; DUPLICATES],
+    /// What it SACKed with its last ACK.
+    known_blocks: SackBlocks,
+}
+
+impl Cache {
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Keeps a copy of `packet`, the octets from `start` to `end`, which reached the NIC; false for lack of room.
+    pub fn insert(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        [start, end]: [SeqNumber; 2],
+        most_octets: u64,
+    ) -> bool {
+        let len = u64::from(end - start);
+        let after = self.position(start);
+        if self.segments.get(after).is_some_and(|next| next.start == start && end.before_eq(next.end)) {
+            return true;
+        }
+        while self.octets + len > most_octets || self.segments.len() >= MOST_SEGMENTS {
+            // What lies lowest can be acknowledged soonest.
+            let last = self.segments.back().filter(|last| last.start.after(start));
+            if last.is_none() || self.segments.len() == self.promised {
+                return false;
+            }
+            self.segments.pop_back().inspect(|gone| self.octets -= u64::from(gone.end - gone.start));
+        }
+        let copy =
+            Cached { packet, start, end, at: now, order: self.next_order, sacked: false, resent: false };
+        self.segments.insert(after.min(self.segments.len()), copy);
+        self.next_order += 1;
+        self.octets += len;
+        true
+    }
+
+    /// Where a copy from `start` on belongs among those that wait.
+    fn position(&self, start: SeqNumber) -> usize {
+        match self.segments.back() {
+            // Nearly always: the next one.
+            Some(last) if self.segments.len() > self.promised && !last.start.before(start) => {
+                let waiting = self.segments.range(self.promised..);
+                self.promised + waiting.take_while(|known| known.start.before(start)).count()
+            }
+            _ => self.segments.len(),
+        }
+    }
+
+    /// The next copy that continues what is acknowledged up to `acked`, inside the window that ends at `edge`; from
+    /// here on it counts as acknowledged.
+    pub fn promise(&mut self, acked: SeqNumber, edge: SeqNumber) -> Option<&Cached> {
+        while self.segments.get(self.promised).is_some_and(|next| next.end.before_eq(acked)) {
+            let gone = self.segments.remove(self.promised)?;
+            self.octets -= u64::from(gone.end - gone.start);
+        }
+        let next = self.segments.get(self.promised)?;
+        if next.start.after(acked) || next.end.after(edge) {
+            return None;
+        }
+        self.promised += 1;
+        self.segments.get(self.promised - 1)
+    }
+
+    /// The client's own TCP has everything below `acked`.
+    pub fn release(&mut self, acked: SeqNumber) {
+        while self.segments.front().is_some_and(|first| first.end.before_eq(acked)) {
+            let Some(gone) = self.segments.pop_front() else { break };
+            self.octets -= u64::from(gone.end - gone.start);
+            self.promised = self.promised.saturating_sub(1);
+        }
+    }
+
+    /// The client's TCP holds `blocks` behind a hole. Only what they say beyond the last ones is looked at.
+    pub fn sack(&mut self, blocks: SackBlocks) {
+        let known_blocks = std::mem::replace(&mut self.known_blocks, blocks);
+        for block in blocks.as_slice() {
+            let before = known_blocks.as_slice().iter().find(|known| known.start == block.start);
+            let from = before.map_or(block.start, |known| known.end);
+            let first = self.segments.partition_point(|copy| copy.start.before(from));
+            let latest = &mut self.latest_sacked;
+            let inside = self.segments.range_mut(first..).take_while(|copy| copy.start.before(block.end));
+            for copy in inside.filter(|copy| copy.end.before_eq(block.end)) {
+                copy.sacked = true;
+                if latest[0] < Some(copy.order) && !latest.contains(&Some(copy.order)) {
+                    latest[0] = Some(copy.order);
+                    latest.sort_unstable();
+                }
+            }
+        }
+    }
+
+    /// The copy of what the client's TCP misses first, if that was acknowledged for it.
+    pub fn first(&mut self) -> Option<&mut Cached> {
+        if self.promised == 0 { None } else { self.segments.front_mut() }
+    }
+
+    /// Hands out each copy that was acknowledged for the client and that its TCP never got: at least three that reached
+    /// its NIC later are SACKed.
+    pub fn for_each_lost(&mut self, mut each: impl FnMut(&mut Cached)) {
+        let Some(third) = self.latest_sacked[0] else { return };
+        let missing = |copy: &&mut Cached| !copy.sacked && !copy.resent && copy.order < third;
+        self.segments.iter_mut().take(self.promised).filter(missing).for_each(&mut each);
+    }
+
+    /// The link gave up a copy that was sent again.
+    pub fn resent_lost(&mut self, start: SeqNumber) {
+        if let Some(copy) = self.resent(start) {
+            copy.resent = false;
+        }
+    }
+
+    /// A copy that was sent again reached the NIC, or found no room in a queue: in either case what is SACKed from now
+    /// on will tell.
+    pub fn resent_anew(&mut self, now: Instant, start: SeqNumber) {
+        let order = self.next_order;
+        if let Some(copy) = self.resent(start) {
+            (copy.resent, copy.at, copy.order) = (false, now, order);
+            self.next_order += 1;
+        }
+    }
+
+    fn resent(&mut self, start: SeqNumber) -> Option<&mut Cached> {
+        let place = self.segments.partition_point(|copy| copy.start.before(start));
+        self.segments.get_mut(place).filter(|copy| copy.resent && copy.start == start)
+    }
+
+    /// Whether everything from `from` to `to` is kept, and no more than `most_octets` in all.
+    pub fn holds(&self, from: SeqNumber, to: SeqNumber, most_octets: u64) -> bool {
+        let mut reached = from;
+        for copy in self.segments.iter().take(self.promised) {
+            if copy.start.after(reached) {
+                return false;
+            }
+            reached = reached.max(copy.end);
+        }
+        let octets: u64 = self.segments.iter().map(|copy| u64::from(copy.end - copy.start)).sum();
+        reached == to && octets == self.octets && octets <= most_octets
+    }
+}

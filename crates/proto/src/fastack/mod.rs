@@ -1,0 +1,61 @@
+//! FastACK: an access point that acknowledges TCP data in its clients' stead (Bhartia et al., "Measurement-based,
+//! Practical Techniques to Improve 802.11ac Performance", IMC 2017).
+//!
+//! An [`Agent`] stands in the access point and ends no connection. It sees what goes down before the Wi-Fi queue takes
+//! it, what became of each packet when the link-layer acknowledgment comes, and what comes up from clients. From that
+//! it forges the ACKs a client is about to send, keeps a copy of what it answered for until the client's own ACK covers
+//! it, and sends that again where the client's ACKs show that it never got there. What it must never do: acknowledge
+//! an octet whose MPDU was not acknowledged, promise more window than the client did, or hide anything that a client
+//! says besides "this arrived".
+//!
+//! The rules, and where they are ours, stand in `docs/design/fastack.md`.
+
+mod agent;
+mod cache;
+mod counters;
+mod flow;
+mod uplink;
+
+pub use agent::Agent;
+pub use counters::Counters;
+
+use crate::packet::Packet;
+use crate::units::{Bytes, Duration};
+
+/// What an [`Agent`] may spend, and how patient it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Directions of connections looked after at once; others are left alone.
+    pub flows: u32,
+    /// Payload kept of a flow; what does not fit is for the client to acknowledge.
+    pub cache: Bytes,
+    /// In-order segments per forged ACK; what a link-layer acknowledgment leaves over gets one too.
+    pub ack_every: u32,
+    /// How long a client may leave unacknowledged what was acknowledged for it; doubles with each copy sent again.
+    pub patience: Duration,
+    /// Copies in a row that a client may leave unanswered before its flow is given up.
+    pub tries: u32,
+}
+
+impl Config {
+    /// An ACK for two segments (RFC 9293 section 3.8.6.3); longer than any delayed ACK of the simulator's or Linux's
+    /// receivers; as many copies as fill a minute.
+    pub const USUAL: Self = Self {
+        flows: 256,
+        cache: Bytes(8 << 20),
+        ack_every: 2,
+        patience: Duration::from_millis(300),
+        tries: 10,
+    };
+}
+
+/// What becomes of a packet at the access point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it is.
+    Pass,
+    /// It goes no further.
+    Drop,
+    /// This goes on in its place.
+    Replace(Packet),
+}
