@@ -107,6 +107,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// What the exchange is about goes out.
+    #[inline]
     pub(super) fn start_data(&mut self, exchange: Exchange) {
         let (from, outgoing) = (exchange.from, exchange.outgoing);
         match outgoing {
@@ -132,6 +133,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// The exchange that `from` begins at `at`, at an access of its own.
+    #[inline(never)]
     pub(super) fn exchange(&self, at: Instant, from: StationId, outgoing: Outgoing) -> Exchange {
         self.exchange_behind(None, at, from, outgoing)
     }
