@@ -547,7 +547,7 @@ impl<P: Payload> Bss<P> {
     fn record_collided(&mut self, exchange: &Exchange) {
         match exchange.handshake {
             Handshake::None | Handshake::Granted | Handshake::Continued => {
-                self.record_collided_data(exchange)
+                self.record_collided_data(exchange);
             }
             Handshake::CtsToSelf => self.record_protection(exchange, Step::CtsToSelf, Outcome::Collided),
             Handshake::Rts => self.record_protection(exchange, Step::Rts, Outcome::Collided),
