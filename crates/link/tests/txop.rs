@@ -533,7 +533,7 @@ fn a_failure_in_the_middle_ends_the_burst_with_a_backoff() {
     assert_eq!(h.story(), "ap:D1 1:A ap:D1! ap:D1 1:A ap:D1 1:A ap:D1 1:A");
     let gaps = h.gaps_us();
     // SIFS, slot and 20 us to notice, then AIFS has passed and slots may follow.
-    assert!(gaps[2] >= 45 && (gaps[2] - 45) % 9 == 0, "{gaps:?}");
+    assert!(gaps[2] >= 45 && (gaps[2] - 45).is_multiple_of(9), "{gaps:?}");
     assert_eq!((gaps[4], gaps[6]), (16, 16), "the burst after it is a new TXOP: {gaps:?}");
     assert_eq!(h.bss.accesses(), 2);
     // A lost ACK is a failure too.

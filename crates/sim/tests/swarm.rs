@@ -15,7 +15,7 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, Decibels, Protection, RateControl, ReverseDirection, StationCounters,
+    AccessCategory, AmsduLimit, Bursts, Decibels, Protection, RateControl, ReverseDirection, StationCounters,
     StationId,
 };
 use tacit_link::wired::Service;
@@ -292,10 +292,11 @@ fn add_breadth(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Reverse direction grants in a third of the worlds that know them. Draws of its own.
+/// Bursts, and reverse direction grants in a third of the worlds that know them. Draws of its own.
 fn add_grants(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm grants");
     let config = &mut setup.bss[0].config;
+    config.bursts = pick(draw, &[Bursts::Never, Bursts::ByCategory, Bursts::WithinLimit]);
     if config.standard.phy().aggregation.is_some() && draw.up_to(2) == 0 {
         config.reverse_direction = ReverseDirection::Granted {
             turnaround: Duration::from_micros(pick(draw, &[0, 0, 100, 2_000])),
@@ -312,7 +313,11 @@ fn check_grants(setup: &Setup, outcome: &Outcome, seed: u64) {
         |field: fn(&StationCounters) -> u64| (0..stations).map(|index| field(counters(index))).sum::<u64>();
     let [grants, used] = [sum(|all| all.reverse_grants), sum(|all| all.reverse_ppdus)];
     let ends = sum(|all| all.cf_ends);
-    if setup.bss[0].config.reverse_direction == ReverseDirection::Off {
+    let config = &setup.bss[0].config;
+    if config.bursts == Bursts::Never {
+        assert_eq!(sum(|all| all.burst_ppdus), 0, "seed {seed}");
+    }
+    if config.reverse_direction == ReverseDirection::Off {
         assert_eq!((grants, used, ends), (0, 0, 0), "seed {seed}");
         return;
     }

@@ -90,3 +90,30 @@ fn a_run_says_what_its_users_saw() {
     let slowest = metric("page_load_p95_ms").unwrap();
     assert!(slowest >= metric("page_load_p50_ms").unwrap() && slowest < 500.0, "{slowest}");
 }
+
+/// What came of the only application of `scenario`, two clients and eight seconds, and how much its bulk flow carried.
+fn served(scenario: &str) -> (tacit_sim::record::ApplicationResult, f64) {
+    let short = ["run.duration=8 s".to_owned(), "run.measure-from=2 s".to_owned()];
+    let setup = Scenario::load(scenario, &short).unwrap().setup(2, 1).unwrap();
+    let outcome = tacit_sim::run(&setup).unwrap();
+    let bulk = outcome.flows.last().unwrap().goodput_bps(outcome.measured);
+    let [application] = &outcome.applications[..] else { panic!("one application") };
+    (application.result.clone(), bulk)
+}
+
+#[test]
+fn pages_load_beside_an_upload() {
+    let (web, upload_bps) = served("wlan-web");
+    let tacit_sim::record::ApplicationResult::Pages(pages) = web else { panic!("pages") };
+    // Each takes about a second of thinking.
+    assert!(pages.load_times.len() >= 2, "{pages:?}");
+    assert!(upload_bps > 50e6, "{upload_bps}");
+}
+
+#[test]
+fn a_video_plays_beside_a_download() {
+    let (video, download_bps) = served("wlan-video");
+    let tacit_sim::record::ApplicationResult::Stream(played) = video else { panic!("a video") };
+    assert!(played.frames_played >= 5 * 30 && played.start_up.is_some(), "{played:?}");
+    assert!(download_bps > 50e6, "{download_bps}");
+}

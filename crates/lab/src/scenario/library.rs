@@ -37,6 +37,8 @@ pub const ALL: &[Bundled] = bundled![
     "lossy-11n-150",
     "ns3-11n-150",
     "wlan-wan",
+    "wlan-web",
+    "wlan-video",
     "wired-10",
     "lte-slow-uplink",
     "lte-synthetic",

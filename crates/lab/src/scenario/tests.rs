@@ -109,6 +109,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     ("an access point that acknowledges slowly", "base = \"wlan-11n-150\"\n", &["wifi.ap-acks=slowack"]),
+    ("bursts under DCF", "base = \"wlan-11a-54\"\n[wifi]\ntxop-bursts = \"all\"\n", &[]),
     ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),
