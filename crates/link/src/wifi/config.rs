@@ -182,6 +182,9 @@ pub struct BssConfig {
     pub link_ack_delay: Duration,
     /// A receiver keeps hold of the longest of several PPDUs that start together, and gets what of it
     /// comes after the others have ended. Off, everything that overlaps is lost whole.
+    ///
+    /// Where some clients are hidden from each other, and the SNR of all is known, the access point gets the first of
+    /// frames that overlap if it is stronger than noise and all others by what its mode needs.
     pub capture: bool,
     /// What becomes of pure TCP ACKs in the access point's queues.
     pub ap_ack_filter: AckFilter,

@@ -9,6 +9,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::access::IdlePeriod;
+use super::capture::Capture;
 use super::exchange::{BEACON_LEN, Exchange};
 use super::protection::{Direction, Handshake, Step};
 use super::station::Outgoing;
@@ -40,6 +41,11 @@ struct OnAir {
     until: Instant,
     /// The stations at which another frame overlaps it.
     spoilt: Vec<bool>,
+    at: Instant,
+    /// With capture: the access point holds on to it, because nothing else was to be heard when it began.
+    held: bool,
+    /// With capture: the powers of all that overlapped it at the access point.
+    interference: u64,
 }
 
 /// A frame that goes out one SIFS after another, whatever the channel does.
@@ -76,6 +82,8 @@ pub(crate) struct Hearing {
     ears: Vec<Ear>,
     frames: Vec<OnAir>,
     due: Vec<Due>,
+    /// Where the access point may get one of several frames.
+    capture: Option<Capture>,
     /// When something happens next.
     pub next: Option<Instant>,
 }
@@ -118,6 +126,7 @@ impl Hearing {
             ears: vec![ear; stations],
             frames: Vec::new(),
             due: Vec::new(),
+            capture: Capture::new(config),
             next: None,
         }))
     }
@@ -134,7 +143,13 @@ impl Hearing {
     }
 
     /// `transmitter` begins a frame: it spoils what others hear, and they spoil it.
-    fn begin(&mut self, part: Part, exchange: Option<Exchange>, transmitter: StationId, until: Instant) {
+    fn begin(
+        &mut self,
+        part: Part,
+        exchange: Option<Exchange>,
+        transmitter: StationId,
+        [at, until]: [Instant; 2],
+    ) {
         let mut spoilt = vec![false; self.ears.len()];
         let mut frames = std::mem::take(&mut self.frames);
         for other in &mut frames {
@@ -145,7 +160,11 @@ impl Hearing {
                 *old_spoilt |= old && (new || sends(transmitter));
             }
         }
-        frames.push(OnAir { part, exchange, transmitter, until, spoilt });
+        let mut frame = OnAir { part, exchange, transmitter, until, spoilt, at, held: true, interference: 0 };
+        if let Some(capture) = &self.capture {
+            frames.iter_mut().for_each(|other| other.meets(&mut frame, capture));
+        }
+        frames.push(frame);
         self.frames = frames;
         self.ears[transmitter.index()].sending = true;
         for listener in 0..self.ears.len() {
@@ -175,6 +194,21 @@ impl Hearing {
 
     fn ear(&mut self, station: StationId) -> &mut Ear {
         &mut self.ears[station.index()]
+    }
+}
+
+impl OnAir {
+    /// `later` begins while this frame is in the air. The access point stays with what it holds, unless the other has
+    /// begun with it and is stronger; while it sends itself it hears nothing.
+    fn meets(&mut self, later: &mut Self, capture: &Capture) {
+        let sends = [&*self, &*later].into_iter().any(|frame| frame.transmitter == StationId::AP);
+        let power = |frame: &Self| if sends { u64::MAX } else { capture.power(frame.transmitter) };
+        let (own, new) = (power(self), power(later));
+        self.interference = self.interference.saturating_add(new);
+        later.interference = later.interference.saturating_add(own);
+        let takes_over = self.at == later.at && new > own;
+        later.held &= takes_over || !self.held;
+        self.held &= !takes_over;
     }
 }
 
@@ -306,7 +340,7 @@ impl<P: Payload> Bss<P> {
                 (self.station(holder(&exchange)), until)
             }
         };
-        hearing.begin(part, Some(exchange), transmitter, until);
+        hearing.begin(part, Some(exchange), transmitter, [at, until]);
     }
 
     fn frame_ended(&mut self, hearing: &mut Hearing, index: usize, at: Instant) {
@@ -327,6 +361,7 @@ impl<P: Payload> Bss<P> {
             Part::Protection(Step::Rts) | Part::Data => to,
             Part::Protection(_) | Part::Response { .. } | Part::CfEnd | Part::Beacon => from,
         };
+        self.capture(hearing, index, &exchange);
         let frame = hearing.end(index, at, reserves, Some(receiver));
         // Contention after a failure is exempt from what is reserved in the idle period that follows.
         self.idle = hearing.ears[self.station(holder(&exchange)).index()].idle;
@@ -343,6 +378,24 @@ impl<P: Payload> Bss<P> {
             Part::CfEnd => hearing.ear(self.station(holder(&exchange))).engaged = false,
             Part::Beacon => {}
         }
+    }
+
+    /// The access point gets the frame at `index` in spite of what overlapped it, if it held on to it and that one is
+    /// strong enough for its mode.
+    fn capture(&self, hearing: &mut Hearing, index: usize, exchange: &Exchange) {
+        let frame = &mut hearing.frames[index];
+        let Some(capture) = &mut hearing.capture else { return };
+        let spoilt = &mut frame.spoilt[StationId::AP.index()];
+        if !*spoilt || !frame.held || frame.transmitter == StationId::AP {
+            return;
+        }
+        let originator = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()].originator;
+        let mode = match (frame.part, exchange.outgoing) {
+            (Part::Data, Outgoing::Data { .. }) => originator.mode,
+            (Part::Protection(_), _) => self.protection_mode(&originator.mode, &originator.control_mode),
+            (Part::Data | Part::Response { .. } | Part::CfEnd | Part::Beacon, _) => originator.control_mode,
+        };
+        *spoilt = !capture.stands_out(frame.transmitter, &mode, frame.interference);
     }
 
     fn hidden_protection_ended(
@@ -490,7 +543,7 @@ impl<P: Payload> Bss<P> {
     fn begin_beacon(&mut self, hearing: &mut Hearing, at: Instant) {
         let until = at + self.phy.beacon_mode().ppdu_duration(BEACON_LEN);
         self.count_beacon(at, until);
-        hearing.begin(Part::Beacon, None, StationId::AP, until);
+        hearing.begin(Part::Beacon, None, StationId::AP, [at, until]);
     }
 
     /// Books the time since the last event, `newcomer` without the traffic that it has just got.

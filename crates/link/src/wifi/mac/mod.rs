@@ -5,6 +5,7 @@ pub(crate) mod ack_hook;
 pub(crate) mod aggregation;
 pub(crate) mod amsdu;
 pub(crate) mod block_ack;
+mod capture;
 pub(crate) mod exchange;
 pub(crate) mod fates;
 pub(crate) mod heard;
