@@ -66,7 +66,7 @@ fn senders_hear_sooner_and_of_no_more() {
 #[test]
 fn a_short_queue_runs_dry_less_often() {
     let mut setup = wlan(Standard::N, 300, 1, &bulk(tcp::Config::default()));
-    setup.bss[0].config.stations[0].downlink_queue = packets(64).into();
+    setup.bss[0].config.stations[0].downlink_queue = packets(32).into();
     let stock = run(&setup).unwrap();
     let fast = run(&with(setup)).unwrap();
     println!("{} -> {} octets", delivered(&stock), delivered(&fast));
