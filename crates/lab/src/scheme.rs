@@ -395,19 +395,6 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_rides_or_was_given_by_the_access_point() {
-        let scenario = Scenario::load("wlan-11n-150", &["wifi.ap-acks=fastack".to_owned()]).unwrap();
-        let applied = |scheme: &str| find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap();
-        let stock = applied("stock");
-        assert!(stock.bss[0].fastack.is_some(), "as the scenario has it");
-        let hack = applied("hack-more-data");
-        assert!(hack.bss[0].fastack.is_none() && !hack.bss[0].hack.is_empty());
-        let plain = Scenario::load("wlan-11n-150", &["hack.variant=timer".to_owned()]).unwrap();
-        let fast = find("", "fastack").unwrap().applied_to(&plain).setup(1, 1).unwrap();
-        assert!(fast.bss[0].fastack.is_some() && fast.bss[0].hack.is_empty());
-    }
-
-    #[test]
     fn grants_are_made_where_the_standard_has_them() {
         let granted = |scenario: &str| {
             let scenario = Scenario::load(scenario, &["wifi.reverse-turnaround=50us".to_owned()]).unwrap();
@@ -419,6 +406,19 @@ mod tests {
         let limit = ReverseDirection::USUAL_LIMIT;
         assert_eq!(granted("wlan-11ac-866"), ReverseDirection::Granted { turnaround, limit });
         assert_eq!(granted("wlan-11a-54"), ReverseDirection::Off);
+    }
+
+    #[test]
+    fn an_ack_rides_or_was_given_by_the_access_point() {
+        let scenario = Scenario::load("wlan-11n-150", &["wifi.ap-acks=fastack".to_owned()]).unwrap();
+        let applied = |scheme: &str| find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap();
+        let stock = applied("stock");
+        assert!(stock.bss[0].fastack.is_some(), "as the scenario has it");
+        let hack = applied("hack-more-data");
+        assert!(hack.bss[0].fastack.is_none() && !hack.bss[0].hack.is_empty());
+        let plain = Scenario::load("wlan-11n-150", &["hack.variant=timer".to_owned()]).unwrap();
+        let fast = find("", "fastack").unwrap().applied_to(&plain).setup(1, 1).unwrap();
+        assert!(fast.bss[0].fastack.is_some() && fast.bss[0].hack.is_empty());
     }
 
     #[test]

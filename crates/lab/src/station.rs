@@ -57,6 +57,8 @@ pub struct StationRecord {
     pub reverse_ppdus: u64,
     /// MPDUs in them.
     pub reverse_mpdus: u64,
+    /// PPDUs sent a SIFS after another exchange of the same TXOP.
+    pub burst_ppdus: u64,
     /// TXOPs ended with a CF-End.
     pub cf_ends: u64,
     /// Pure TCP ACKs on the air, retransmissions included.
@@ -224,6 +226,7 @@ impl StationRecord {
             reverse_grants: counters.reverse_grants,
             reverse_ppdus: counters.reverse_ppdus,
             reverse_mpdus: counters.reverse_mpdus,
+            burst_ppdus: counters.burst_ppdus,
             cf_ends: counters.cf_ends,
             tcp_acks_on_air: counters.tcp_acks_on_air,
             tcp_ack_ppdus: counters.tcp_ack_ppdus,

@@ -7,13 +7,13 @@ use common::{Blob, channel, short_queue};
 use tacit_link::random::Stream;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AccessCategory, Bss, BssConfig, StationConfig, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, BssConfig, Bursts, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(20);
 
 /// A channel on which each sender, a station and a category, always has a frame for the other side.
-fn saturate(stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<Blob> {
+fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Bss<Blob> {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let station = StationConfig {
         uplink_queue: short_queue(),
@@ -22,6 +22,7 @@ fn saturate(stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<Blob>
     };
     let config = BssConfig {
         categories: AccessCategory::ALL.to_vec(),
+        bursts,
         ampdu_mpdus: Some(1),
         beacon_interval: None,
         retry_limit: u32::MAX,
@@ -53,8 +54,8 @@ fn saturate(stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<Blob>
 /// Frames delivered by each of `senders` in a count of backoffs without a channel: after each transmission
 /// the wait begins anew, a sender counts slots from its AIFS on, or from its ACK timeout after a collision of
 /// its own, the slot in which another begins counts too, and those that end together collide (802.11-2020
-/// clause 10.23.2.4).
-fn count_slots(senders: &[AccessCategory], transmissions: u32) -> Vec<u32> {
+/// clause 10.23.2.4). Who wins delivers as many frames as `bursts` lets it.
+fn count_slots(senders: &[AccessCategory], bursts: Bursts, transmissions: u32) -> Vec<u32> {
     const SIFS_US: u32 = 16;
     const SLOT_US: u32 = 9;
     // SIFS, a slot, and 20 us to notice a PPDU.
@@ -84,7 +85,8 @@ fn count_slots(senders: &[AccessCategory], transmissions: u32) -> Vec<u32> {
                 if due.len() == 1 { smallest } else { (2 * windows[*sender] + 1).min(largest) };
             counters[*sender] = draw.up_to(windows[*sender]);
             collided[*sender] = due.len() > 1;
-            delivered[*sender] += u32::from(due.len() == 1);
+            let frames = if bursts == Bursts::Never { 1 } else { EdcaParams::of(senders[*sender]).frames };
+            delivered[*sender] += if due.len() == 1 { frames } else { 0 };
         }
     }
     delivered
@@ -95,39 +97,48 @@ struct EdcaParams {
     aifs_slots: u32,
     smallest: u32,
     largest: u32,
+    /// Frames of [`saturate`] in a TXOP: each lasts 120 us, its ACK 28 and the SIFS before either 16; VI has 3008 us,
+    /// VO 1504.
+    frames: u32,
 }
 
 impl EdcaParams {
     fn of(category: AccessCategory) -> Self {
-        let (aifs_slots, smallest, largest) = match category {
-            AccessCategory::Background => (7, 15, 1023),
-            AccessCategory::BestEffort => (3, 15, 1023),
-            AccessCategory::Video => (2, 7, 15),
-            AccessCategory::Voice => (2, 3, 7),
+        let (aifs_slots, smallest, largest, frames) = match category {
+            AccessCategory::Background => (7, 15, 1023, 1),
+            AccessCategory::BestEffort => (3, 15, 1023, 1),
+            AccessCategory::Video => (2, 7, 15, (3_008 + 16) / (120 + 16 + 28 + 16)),
+            AccessCategory::Voice => (2, 3, 7, (1_504 + 16) / (120 + 16 + 28 + 16)),
         };
-        Self { aifs_slots, smallest, largest }
+        Self { aifs_slots, smallest, largest, frames }
     }
 }
 
 #[test]
 fn categories_share_as_slots_do() {
     use AccessCategory::{Background, BestEffort, Video, Voice};
-    for senders in [
+    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
+    assert_eq!(mode.ppdu_duration(1538), Duration::from_micros(120));
+    let senders = [
         vec![Voice, BestEffort],
         vec![Video, BestEffort],
         vec![BestEffort, Background],
         vec![Video, BestEffort, BestEffort, Background],
-    ] {
+    ];
+    let both = [Bursts::Never, Bursts::ByCategory];
+    for (senders, bursts) in
+        senders.into_iter().flat_map(|senders| both.map(|bursts| (senders.clone(), bursts)))
+    {
         let named: Vec<_> = (1..).map(StationId).zip(senders.iter().copied()).collect();
-        let bss = saturate(senders.len() as u16, &named);
+        let bss = saturate(senders.len() as u16, &named, bursts);
         let simulated: Vec<_> =
             named.iter().map(|(station, _)| bss.counters(*station).delivered_bytes as f64).collect();
-        let counted = count_slots(&senders, 200_000);
+        let counted = count_slots(&senders, bursts, 200_000);
         let share = |parts: &[f64], sender: usize| parts[sender] / parts.iter().sum::<f64>();
         let counted: Vec<_> = counted.into_iter().map(f64::from).collect();
         for (sender, category) in senders.iter().enumerate() {
             let (simulated, counted) = (share(&simulated, sender), share(&counted, sender));
-            println!("{senders:?}: {category:?} has {simulated:.4}, slots say {counted:.4}");
+            println!("{senders:?}, {bursts:?}: {category:?} has {simulated:.4}, slots say {counted:.4}");
             assert!((simulated - counted).abs() < 0.01, "{category:?} of {senders:?}");
         }
         assert!(simulated[0] > simulated[1], "the more urgent has more");
@@ -137,7 +148,7 @@ fn categories_share_as_slots_do() {
 #[test]
 fn within_a_station_nothing_collides() {
     use AccessCategory::{BestEffort, Voice};
-    let bss = saturate(1, &[(StationId::AP, Voice), (StationId::AP, BestEffort)]);
+    let bss = saturate(1, &[(StationId::AP, Voice), (StationId::AP, BestEffort)], Bursts::Never);
     assert_eq!(bss.collisions(), 0);
     let [voice, best_effort] = [Voice, BestEffort].map(|category| bss.counters_in(StationId::AP, category));
     assert_eq!(voice.internal_collisions, 0, "the more urgent goes first");

@@ -6,7 +6,7 @@ use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
-    AccessCategory, AirtimeUse, Bss, BssConfig, ReverseDirection, StationConfig, StationId,
+    AccessCategory, AirtimeUse, Bss, BssConfig, Bursts, ReverseDirection, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -433,6 +433,199 @@ fn a_cts_keeps_the_hidden_off_the_whole_grant() {
     assert!(h.first(TWO, |frame| *frame == Frame::Rts).at >= end(cts) + cts.reserves);
 }
 
+/// One client, 802.11n at 150 Mb/s without aggregation, no grants; `category` beside best effort.
+fn bursting(category: AccessCategory) -> BssConfig {
+    BssConfig {
+        reverse_direction: ReverseDirection::Off,
+        ampdu_mpdus: Some(1),
+        categories: vec![AccessCategory::BestEffort, category],
+        ..config(1)
+    }
+}
+
+impl Harness {
+    /// The access point gets `count` packets of `octets` for `to` in `category`.
+    fn send_in(&mut self, category: AccessCategory, to: StationId, count: u32, octets: u64) {
+        let [ap, to] = [AP, to].map(|station| self.bss.function(station, category));
+        for number in 0..count {
+            assert!(self.bss.enqueue(self.now, ap, to, Numbered(number, octets)));
+        }
+    }
+
+    /// From the end of each PPDU to the start of the next.
+    fn gaps_us(&self) -> Vec<u64> {
+        let mut ppdus: Vec<_> = self.frames.iter().collect();
+        ppdus.dedup_by_key(|frame| frame.at);
+        ppdus.windows(2).map(|pair| (pair[1].at - end(pair[0])).as_micros()).collect()
+    }
+}
+
+#[test]
+fn voice_sends_two_exchanges_a_sifs_apart() {
+    let mut h = Harness::new(bursting(AccessCategory::Voice));
+    h.send_in(AccessCategory::Voice, ONE, 2, 1500);
+    h.run();
+    assert_eq!(h.story(), "ap:D1 1:A ap:D1 1:A");
+    assert_eq!(h.gaps_us(), [16, 16, 16]);
+    let counters = h.bss.counters(AP);
+    assert_eq!((counters.burst_ppdus, counters.data_ppdus, h.bss.accesses()), (1, 2, 1));
+    // Each reserves its own acknowledgment and no more.
+    assert_eq!(h.frames[0].reserves, us(16 + 28));
+    assert_eq!(h.bss.station_airtime(AP).get(AirtimeUse::Acquisition), us(16));
+}
+
+#[test]
+fn best_effort_sends_one_and_backs_off() {
+    let mut h = Harness::new(bursting(AccessCategory::Voice));
+    h.send_in(AccessCategory::BestEffort, ONE, 2, 1500);
+    h.run();
+    assert_eq!((h.bss.counters(AP).burst_ppdus, h.bss.accesses()), (0, 2));
+    assert!(h.gaps_us()[1] >= 43);
+}
+
+#[test]
+fn a_burst_ends_where_the_next_exchange_does_not_fit() {
+    let mut h = Harness::new(bursting(AccessCategory::Voice));
+    // Each takes 120 + 16 + 28 us, and 16 to the next: 8 take 1424, 9 would take 1604 of 1504.
+    h.send_in(AccessCategory::Voice, ONE, 10, 1500);
+    h.run();
+    let gaps = h.gaps_us();
+    assert_eq!(gaps.iter().position(|gap| *gap != 16), Some(15), "{gaps:?}");
+    assert!(gaps[15] >= 34, "AIFS of voice: {gaps:?}");
+    assert_eq!((h.bss.counters(AP).burst_ppdus, h.bss.accesses()), (7 + 1, 2));
+    // What is short enough still goes: 80 us are left, a small frame takes 36 + 7.2 + 16 + 28 rounded up.
+    let mut h = Harness::new(bursting(AccessCategory::Voice));
+    h.send_in(AccessCategory::Voice, ONE, 8, 1430);
+    h.send_in(AccessCategory::Voice, ONE, 1, 52);
+    h.run();
+    assert_eq!((h.bss.counters(AP).burst_ppdus, h.bss.accesses()), (8, 1));
+    assert!(end(h.frames.last().unwrap()) - h.frames[0].at <= us(1_504));
+}
+
+#[test]
+fn an_a_mpdu_is_cut_to_what_is_left() {
+    let mut c = bursting(AccessCategory::Video);
+    c.ampdu_mpdus = None;
+    let mut h = Harness::new(c);
+    // 3008 us carry 35 MPDUs and their Block Ack; another A-MPDU would not fit.
+    h.send_in(AccessCategory::Video, ONE, 100, 1500);
+    h.run();
+    let exchange_ends = |i: usize| end(&h.frames[i]);
+    assert!(h.story().starts_with("ap:D35 1:B ap:D"), "{}", h.story());
+    assert!(exchange_ends(35) - h.frames[0].at <= us(3_008));
+    // With the first cut short there is room for more.
+    let mut c = bursting(AccessCategory::Video);
+    c.ampdu_mpdus = Some(20);
+    let mut h = Harness::new(c);
+    h.send_in(AccessCategory::Video, ONE, 60, 1500);
+    h.run();
+    assert!(h.story().starts_with("ap:D20 1:B ap:D14 1:B ap:D"), "{}", h.story());
+    assert_eq!(h.gaps_us()[..3], [16, 16, 16]);
+}
+
+#[test]
+fn a_failure_in_the_middle_ends_the_burst_with_a_backoff() {
+    let mut c = bursting(AccessCategory::Voice);
+    c.stations[0].downlink_loss = scripted([1]);
+    let mut h = Harness::new(c);
+    h.send_in(AccessCategory::Voice, ONE, 4, 1500);
+    h.run();
+    assert_eq!(h.story(), "ap:D1 1:A ap:D1! ap:D1 1:A ap:D1 1:A ap:D1 1:A");
+    let gaps = h.gaps_us();
+    // SIFS, slot and 20 us to notice, then AIFS has passed and slots may follow.
+    assert!(gaps[2] >= 45 && (gaps[2] - 45).is_multiple_of(9), "{gaps:?}");
+    assert_eq!((gaps[4], gaps[6]), (16, 16), "the burst after it is a new TXOP: {gaps:?}");
+    assert_eq!(h.bss.accesses(), 2);
+    // A lost ACK is a failure too.
+    let mut c = bursting(AccessCategory::Voice);
+    c.stations[0].link_ack_loss = scripted([1]);
+    let mut h = Harness::new(c);
+    h.send_in(AccessCategory::Voice, ONE, 3, 1500);
+    h.run();
+    assert_eq!(h.story(), "ap:D1 1:A ap:D1 1:Ax ap:D1 1:A ap:D1 1:A");
+    assert_eq!(h.bss.accesses(), 2);
+}
+
+#[test]
+fn a_collision_on_the_first_frame_leaves_no_txop() {
+    let mut h = Harness::new(bursting(AccessCategory::Voice));
+    h.send_in(AccessCategory::Voice, ONE, 3, 1500);
+    let [one, ap] = [ONE, AP].map(|station| h.bss.function(station, AccessCategory::Voice));
+    assert!(h.bss.enqueue(h.now, one, ap, Numbered(9, 1500)));
+    h.run();
+    assert_eq!(h.bss.collisions(), 1);
+    let first = h.frames[0].at;
+    let collided = h.frames.iter().filter(|frame| frame.at == first).count();
+    let after = h.frames.iter().find(|frame| frame.at > first).unwrap();
+    assert_eq!(collided, 2);
+    assert!(after.at - end(&h.frames[0]) >= us(34), "no SIFS after a collision");
+    assert_eq!(h.bss.counters(AP).delivered_after_retry + h.bss.counters(AP).delivered_first_try, 3);
+}
+
+#[test]
+fn stations_take_turns_within_a_burst() {
+    let mut c = bursting(AccessCategory::Voice);
+    c.stations.push(c.stations[0].clone());
+    let mut h = Harness::new(c);
+    h.send_in(AccessCategory::Voice, ONE, 2, 1500);
+    h.send_in(AccessCategory::Voice, TWO, 2, 1500);
+    h.run();
+    assert_eq!(h.story(), "ap:D1 1:A ap:D1 2:A ap:D1 1:A ap:D1 2:A");
+    assert_eq!(h.bss.accesses(), 1);
+}
+
+#[test]
+fn bursts_are_where_they_are_asked_for() {
+    let accesses = |bursts, txop_limit| {
+        let mut c = bursting(AccessCategory::Voice);
+        (c.bursts, c.txop_limit) = (bursts, txop_limit);
+        let mut h = Harness::new(c);
+        h.send_in(AccessCategory::BestEffort, ONE, 2, 1500);
+        h.run();
+        h.send_in(AccessCategory::Voice, ONE, 2, 1500);
+        h.run();
+        h.bss.accesses()
+    };
+    let limit = Some(us(4_000));
+    assert_eq!(accesses(Bursts::Never, limit), 4);
+    assert_eq!(accesses(Bursts::ByCategory, limit), 3);
+    assert_eq!(accesses(Bursts::WithinLimit, limit), 2);
+    assert_eq!(accesses(Bursts::WithinLimit, None), 3);
+}
+
+#[test]
+fn a_holder_grants_and_goes_on() {
+    let mut c = config(1);
+    c.categories = vec![AccessCategory::BestEffort, AccessCategory::Video];
+    c.ampdu_mpdus = Some(2);
+    let mut h = Harness::new(c);
+    h.send_in(AccessCategory::Video, ONE, 4, 1500);
+    assert!(h.step());
+    let [one, ap] = [ONE, AP].map(|station| h.bss.function(station, AccessCategory::Video));
+    assert!(h.bss.enqueue(h.now, one, ap, Numbered(9, 52)));
+    h.run();
+    assert_eq!(h.story(), "ap:D2+ 1:B+ 1:D1 ap:A ap:D2+ 1:B ap:end");
+    assert!(h.gaps_us().iter().all(|gap| *gap == 16), "{:?}", h.gaps_us());
+    let until = h.frames[0].at + us(3_008);
+    for frame in h.frames.iter().filter(|frame| frame.frame != Frame::CfEnd) {
+        let own = frame.transmitter == AP && matches!(frame.frame, Frame::Ack { .. });
+        assert!(own || end(frame) + frame.reserves == until, "{frame:?}");
+    }
+}
+
+#[test]
+fn hidden_stations_burst_too() {
+    let mut c = bursting(AccessCategory::Voice);
+    c.stations = vec![c.stations[0].clone(); 3];
+    c.hidden = vec![(TWO, StationId(3))];
+    c.stations[0].downlink_loss = scripted([2]);
+    let mut h = Harness::new(c);
+    h.send_in(AccessCategory::Voice, ONE, 4, 1500);
+    h.run();
+    assert_eq!(h.story(), "ap:D1 1:A ap:D1 1:A ap:D1! ap:D1 1:A ap:D1 1:A");
+    assert_eq!((h.bss.accesses(), h.bss.counters(AP).burst_ppdus), (2, 3));
+}
+
 proptest::proptest! {
     /// Whatever is lost, each way what is passed up is in order and without duplicates, and with enough retries
     /// nothing is missing.
@@ -443,10 +636,13 @@ proptest::proptest! {
         counts in (1_u32..100, 1_u32..100),
         limit in proptest::sample::select(vec![None, Some(us(1_504)), Some(us(4_000))]),
         hidden in proptest::bool::ANY,
+        bursts in proptest::sample::select(vec![Bursts::Never, Bursts::WithinLimit]),
+        reverse in proptest::sample::select(vec![ReverseDirection::Off, GRANTED]),
     ) {
         let mut c = config(3);
         c.retry_limit = 100;
         c.txop_limit = limit;
+        (c.bursts, c.reverse_direction) = (bursts, reverse);
         if hidden {
             c.hidden = vec![(TWO, StationId(3))];
         }

@@ -61,9 +61,13 @@ impl Client {
 
     /// An A-MPDU arrives; returns the octets on its Block Ack.
     fn hears(&mut self, more_data: bool) -> usize {
+        self.hears_at(at(0), more_data)
+    }
+
+    fn hears_at(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
         let response = self.nic.respond(0, Heard::Ampdu, false, &mut appended);
-        self.driver.handle_received(0, Heard::Ampdu, more_data, response);
+        self.driver.handle_received(now, 0, Heard::Ampdu, more_data, response);
         self.act();
         appended.len()
     }
@@ -155,6 +159,58 @@ fn acks_behind_a_packet_of_their_flow_wait_until_it_arrived_and_then_ride() {
     assert!(client.hears(true) > 0);
     assert_eq!(client.queued, [ack(1)]);
     assert_eq!(client.driver.counters().compressed_acks, 2);
+}
+
+/// The codec tells 127 unproven ACKs apart. A receiver that acknowledges every packet, as after losses, makes 64 per
+/// A-MPDU: with those that ride still unproven that is one too many. It waits for the proof. As a packet it would
+/// have taken all of them with it, and those to come behind itself.
+#[test]
+fn an_ack_beyond_those_that_may_be_unproven_waits_for_proof() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    (1..=64).for_each(|number| client.sends(at(1_000), ack(number)));
+    client.waits(at(1_100));
+    assert!(client.hears_at(at(2_000), true) > 0);
+    (65..=128).for_each(|number| client.sends(at(2_000), ack(number)));
+    client.waits(at(2_100));
+    assert_eq!(client.queued, []);
+    // This A-MPDU proves the first 64, and carries 63.
+    assert!(client.hears_at(at(3_000), true) > 0);
+    assert_eq!(client.driver.counters().compressed_acks, 127);
+    client.waits(at(3_100));
+    assert!(client.hears_at(at(4_000), true) > 0);
+    assert_eq!(client.driver.counters().compressed_acks, 128);
+    assert_eq!(client.queued, []);
+}
+
+/// Nor does an ACK overtake those of its flow that wait for room, and all go in order when nothing more comes.
+#[test]
+fn acks_that_wait_for_proof_go_as_packets_in_order_when_no_more_data_comes() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    (1..=130).for_each(|number| client.sends(at(1_000), ack(number)));
+    client.sends(at(1_050), ack(131));
+    client.hears_at(at(1_060), false);
+    assert_eq!(client.queued, (1..=131).map(ack).collect::<Vec<_>>());
+}
+
+/// The limit is each ACK's own: that others always wait does not make any of them late.
+#[test]
+fn acks_that_come_while_others_ride_have_the_whole_limit() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    // Each rides on the next Block Ack, and by then another waits.
+    for number in 1..=400 {
+        let now = at(1_000 * u64::from(number));
+        client.sends(now, ack(number));
+        client.waits(now + Duration::from_micros(900));
+        if number > 1 {
+            client.sends(now + Duration::from_micros(950), ack(1_000 + number));
+        }
+        assert!(client.hears_at(now + Duration::from_micros(960), true) > 0);
+    }
+    assert_eq!(client.driver.counters().hold_limits, 0);
+    assert_eq!(client.queued, []);
 }
 
 #[test]

@@ -224,7 +224,7 @@ impl<P: Carried> HackStations<P> {
                 if let Some(hack) = self.get(*station) {
                     let peer = peer_index(count, *station, *from);
                     hack.answered_at[peer] = now;
-                    hack.driver.handle_received(peer, *heard, *more_data, *response);
+                    hack.driver.handle_received(now, peer, *heard, *more_data, *response);
                 }
                 *station
             }

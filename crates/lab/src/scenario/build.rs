@@ -158,6 +158,7 @@ impl Scenario {
             rate_control: wifi.rate_control,
             hidden: self.hidden_pairs(wifi, clients),
             txop_limit: wifi.txop_limit,
+            bursts: wifi.bursts,
             ampdu_mpdus: wifi.ampdu_mpdus,
             amsdu: wifi.amsdu,
             reverse_direction: wifi.reverse_direction,

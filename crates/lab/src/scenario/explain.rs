@@ -92,17 +92,17 @@ const EFFECTIVE: &[Effective] = &[
         },
     },
     Effective {
-        key: "wifi.ap-acks",
-        value: |scenario| {
-            let acks = scenario.wifi.as_ref().map_or(ApAcks::None, |wifi| wifi.ap_acks);
-            quoted(read::wifi::ap_acks_name(acks))
-        },
-    },
-    Effective {
         key: "wifi.reverse-direction",
         value: |scenario| {
             let reverse = scenario.wifi.as_ref().map_or(ReverseDirection::Off, |wifi| wifi.reverse_direction);
             quoted(read::wifi::reverse_direction_name(reverse))
+        },
+    },
+    Effective {
+        key: "wifi.ap-acks",
+        value: |scenario| {
+            let acks = scenario.wifi.as_ref().map_or(ApAcks::None, |wifi| wifi.ap_acks);
+            quoted(read::wifi::ap_acks_name(acks))
         },
     },
     Effective {

@@ -23,7 +23,7 @@ use std::path::Path;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, Position, Propagation, Protection, RateControl, ReverseDirection,
+    AccessCategory, AmsduLimit, Bursts, Position, Propagation, Protection, RateControl, ReverseDirection,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -122,8 +122,10 @@ pub struct Wifi {
     pub propagation: Propagation,
     /// Clients with positions hear each other from this power on, in dBm.
     pub carrier_sense_dbm: f64,
-    /// Longest data PPDU.
+    /// Longest exchange, or TXOP where there are bursts.
     pub txop_limit: Option<Duration>,
+    /// Where TXOPs hold several exchanges.
+    pub bursts: Bursts,
     /// Most MPDUs in an A-MPDU.
     pub ampdu_mpdus: Option<u32>,
     /// How many octets of packets share an MPDU.

@@ -99,16 +99,17 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     (
+        "grants where no frame has room for them",
+        "base = \"wlan-11a-54\"\n[wifi]\nreverse-direction = \"granted\"\n",
+        &[],
+    ),
+    (
         "ACKs that ride and that the access point gives",
         "base = \"wlan-11n-150\"\n[wifi]\nap-acks = \"fastack\"\n[hack]\nvariant = \"timer\"\n",
         &[],
     ),
     ("an access point that acknowledges slowly", "base = \"wlan-11n-150\"\n", &["wifi.ap-acks=slowack"]),
-    (
-        "grants where no frame has room for them",
-        "base = \"wlan-11a-54\"\n[wifi]\nreverse-direction = \"granted\"\n",
-        &[],
-    ),
+    ("bursts under DCF", "base = \"wlan-11a-54\"\n[wifi]\ntxop-bursts = \"all\"\n", &[]),
     ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),

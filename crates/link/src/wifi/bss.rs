@@ -21,7 +21,7 @@ use super::mac::exchange::{Exchange, Phase};
 use super::mac::hidden::Hearing;
 use super::mac::protection::Handshake;
 use super::mac::station::{Outgoing, Station};
-use super::mac::txop::Reservation;
+use super::mac::txop::{Reservation, may_go_on};
 use super::phy::Phy;
 use crate::payload::Payload;
 
@@ -51,6 +51,8 @@ pub struct Bss<P> {
     pub(super) next_access: Option<Instant>,
     /// When the next beacon is due.
     pub(super) next_beacon: Option<Instant>,
+    /// There are stations whose TXOPs hold more than an exchange.
+    pub(super) may_go_on: bool,
     /// What a TXOP reserved beyond its end.
     pub(super) reservation: Reservation,
     /// No gap in a reorder buffer times out before this.
@@ -102,6 +104,7 @@ impl<P: Payload> Bss<P> {
         let stations = build_stations(phy, &config, seed, name, station_names);
         Self {
             phy,
+            may_go_on: may_go_on(&config, &stations),
             stations,
             phase: Phase::Idle,
             idle: IdlePeriod {

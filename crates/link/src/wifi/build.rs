@@ -5,7 +5,7 @@ use tacit_proto::units::Duration;
 use super::air::StationId;
 use super::bss::earliest;
 use super::category::AccessCategory;
-use super::config::{BssConfig, RateControl, ReverseDirection, StationConfig};
+use super::config::{BssConfig, Bursts, RateControl, ReverseDirection, StationConfig};
 use super::mac::access::Contention;
 use super::mac::aggregation::AggregationLimits;
 use super::mac::block_ack::{BlockAckRecipient, Recipient};
@@ -99,6 +99,11 @@ fn build_functions<P: Payload>(
         let contention = Contention::new(phy, &edca, stream(format!("backoff {name}")));
         let mut station = Station::new(id, access_point, category, contention, peers);
         station.txop_limit = txop_limit;
+        station.burst_limit = match config.bursts {
+            Bursts::Never => None,
+            Bursts::ByCategory => edca.txop_limit.and(txop_limit),
+            Bursts::WithinLimit => txop_limit,
+        };
         station
     };
     let clients = || config.stations.iter().zip(&names[1..]).zip(first + 1..);

@@ -105,6 +105,19 @@ impl ReverseDirection {
     pub const USUAL_LIMIT: Duration = Duration::from_micros(3_008);
 }
 
+/// Where the holder of a TXOP sends one exchange after another, a SIFS apart (802.11-2012 clause 9.19.2.4, 802.11-2020
+/// clause 10.23.2.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bursts {
+    /// Nowhere: a limit only bounds the one exchange.
+    Never,
+    /// In the categories that have a limit of their own: video and voice. [`BssConfig::txop_limit`] bounds exchanges.
+    #[default]
+    ByCategory,
+    /// Within [`BssConfig::txop_limit`] too, in every category.
+    WithinLimit,
+}
+
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmsduLimit {
@@ -140,8 +153,10 @@ pub struct BssConfig {
     pub rate_control: RateControl,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
     pub hidden: Vec<(StationId, StationId)>,
-    /// Longest data PPDU; `None` leaves the limits of the standard.
+    /// Longest exchange, or longest TXOP where there are bursts; `None` leaves the limits of the standard.
     pub txop_limit: Option<Duration>,
+    /// Where TXOPs hold several exchanges.
+    pub bursts: Bursts,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
     pub ampdu_mpdus: Option<u32>,
     /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
@@ -187,6 +202,7 @@ impl BssConfig {
             rate_control: RateControl::Fixed,
             hidden: Vec::new(),
             txop_limit: None,
+            bursts: Bursts::default(),
             ampdu_mpdus: None,
             amsdu: None,
             reverse_direction: ReverseDirection::Off,

@@ -70,6 +70,8 @@ counters! {
     reverse_ppdus: u64,
     /// MPDUs of data in them.
     reverse_mpdus: u64,
+    /// PPDUs of data or Block Ack Requests sent a SIFS after another exchange of the same TXOP.
+    burst_ppdus: u64,
     /// TXOPs ended with a CF-End.
     cf_ends: u64,
     /// ACKs and Block Acks sent.

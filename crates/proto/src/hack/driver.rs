@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use tacit_rohc::hack::{Coding, RETAINED_ACKS, Refusal};
 
-use super::codec::{Decoder, Encoder};
 use super::counters::{Counters, FlowCounters};
 use super::nic::{Heard, Response};
+use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer};
 use crate::units::{Duration, Instant};
 
 /// How a packet may ride on a link-layer ACK.
@@ -96,43 +96,6 @@ pub enum Action<P> {
     Deliver(usize, P),
 }
 
-/// State for one peer.
-#[derive(Debug)]
-struct Peer<P> {
-    encoder: Encoder,
-    decoder: Decoder,
-    /// The last PPDU said that more data follows.
-    more_data: bool,
-    /// Behind packets of their flow that are queued or in the air; to be compressed once those arrived.
-    postponed: VecDeque<P>,
-    /// In the frame being built: all of one instant, so that each has its whole turnaround.
-    building: Vec<P>,
-    building_since: Instant,
-    /// Frames on their way to the NIC, in order.
-    finished: VecDeque<Finished<P>>,
-    /// In the NIC, not sent: frame by frame, with the octets of each.
-    fresh: VecDeque<(Vec<P>, usize)>,
-    /// When the next frame will be in the NIC.
-    job_at: Option<Instant>,
-    /// When the oldest ACK that waits has waited for too long.
-    hold_until: Option<Instant>,
-    /// Pure ACKs in the transmit queue or in the air, by flow.
-    natives: Vec<(u64, u32)>,
-    /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
-    retained: Vec<u64>,
-    retained_acks: usize,
-    /// Counters by flow; few flows have ACKs for one peer.
-    flows: Vec<(u64, FlowCounters)>,
-}
-
-/// A frame that is made and reaches the NIC at `ready_at`.
-#[derive(Debug)]
-struct Finished<P> {
-    packets: Vec<P>,
-    frame: Vec<u8>,
-    ready_at: Instant,
-}
-
 /// A driver at work. Peers are numbered as the NIC numbers them.
 #[derive(Debug)]
 pub struct Driver<P> {
@@ -147,25 +110,9 @@ pub struct Driver<P> {
 impl<P: AckPacket> Driver<P> {
     /// A driver for `peers` destinations.
     pub fn new(config: Config, peers: usize) -> Self {
-        let peer = || Peer {
-            encoder: Encoder::new(config.coding, config.appended_limit),
-            decoder: Decoder::new(),
-            more_data: false,
-            postponed: VecDeque::new(),
-            building: Vec::new(),
-            building_since: Instant::ZERO,
-            finished: VecDeque::new(),
-            fresh: VecDeque::new(),
-            job_at: None,
-            hold_until: None,
-            natives: Vec::new(),
-            retained: Vec::new(),
-            retained_acks: 0,
-            flows: Vec::new(),
-        };
         Self {
             config,
-            peers: (0..peers).map(|_| peer()).collect(),
+            peers: (0..peers).map(|_| Peer::new(&config)).collect(),
             actions: VecDeque::new(),
             counters: Counters::default(),
             bytes: Vec::new(),
@@ -206,10 +153,13 @@ impl<P: AckPacket> Driver<P> {
             // Both ways at once, unless some are beyond recall.
             Variant::Opportunistic => state.all_natives() as usize == state.held(),
         };
-        let behind_natives =
-            self.config.variant != Variant::Opportunistic && state.natives_of(packet.flow_key()) > 0;
+        let comes_later = self.config.variant != Variant::Opportunistic && state.has_no_room_for(&packet);
         let taken = may_wait
-            && if behind_natives { self.postpone(now, peer, &packet) } else { self.hold(now, peer, &packet) };
+            && if comes_later {
+                self.postpone(now, peer, &packet)
+            } else {
+                self.hold(now, now, peer, &packet)
+            };
         if taken && self.config.variant != Variant::Opportunistic {
             return;
         }
@@ -220,7 +170,14 @@ impl<P: AckPacket> Driver<P> {
     }
 
     /// The NIC acknowledged a PPDU from `peer`.
-    pub fn handle_received(&mut self, peer: usize, heard: Heard, more_data: bool, response: Response) {
+    pub fn handle_received(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        heard: Heard,
+        more_data: bool,
+        response: Response,
+    ) {
         let state = &mut self.peers[peer];
         if response.proven {
             state.retained.clear();
@@ -236,14 +193,17 @@ impl<P: AckPacket> Driver<P> {
         if self.config.variant == Variant::MoreData && !more_data {
             // Nothing will come to carry what waits: the race of section 3.3.1, or the end of a burst.
             self.flush(peer);
+        } else if response.proven {
+            self.release(now, peer);
         }
     }
 
     /// The oldest `frames` in the NIC have ridden for the first time.
     fn note_sent(&mut self, peer: usize, frames: usize) {
+        let longest_hold = self.longest_hold();
         let state = &mut self.peers[peer];
         let mut sent = Vec::new();
-        for (packets, octets) in state.fresh.drain(..frames.min(state.fresh.len())) {
+        for Fresh { packets, octets, .. } in state.fresh.drain(..frames.min(state.fresh.len())) {
             let (octets, count) = (octets as u64, packets.len() as u64);
             self.counters.compressed_octets += octets;
             for (packet, i) in packets.iter().zip(0..) {
@@ -264,9 +224,7 @@ impl<P: AckPacket> Driver<P> {
         }
         state.retained_acks += sent.len();
         self.counters.compressed_acks += sent.len() as u64;
-        if state.held() == 0 {
-            state.hold_until = None;
-        }
+        state.hold_until = state.oldest_held().map(|oldest| oldest + longest_hold);
         if self.config.variant == Variant::Opportunistic {
             self.actions.push_back(Action::Retract(peer, sent));
         }
@@ -305,18 +263,8 @@ impl<P: AckPacket> Driver<P> {
         } else {
             state.encoder.invalidate(&self.bytes);
         }
-        let flow = packet.flow_key();
-        if state.natives_of(flow) > 0 {
-            return;
-        }
-        // One round: what has to be postponed again comes behind.
-        for _ in 0..state.postponed.len() {
-            let Some(next) = self.peers[peer].postponed.pop_front() else { break };
-            if next.flow_key() == flow {
-                self.handle_outgoing(now, peer, next);
-            } else {
-                self.peers[peer].postponed.push_back(next);
-            }
+        if state.natives_of(packet.flow_key()) == 0 {
+            self.release(now, peer);
         }
     }
 
@@ -350,17 +298,37 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Lets an ACK wait until the packets of its flow before it have arrived: the queue they are in would hold it
-    /// up as long. False when too many wait.
+    /// Lets an ACK wait until it may enter a frame. As a packet it would be no faster behind packets of its flow, and
+    /// beyond the unproven ones it would take all of those with it. False when too many wait.
     fn postpone(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
         let hold_until = now + self.longest_hold();
         let state = &mut self.peers[peer];
-        if state.unproven_acks() >= RETAINED_ACKS {
+        if state.postponed.len() >= POSTPONED_ACKS {
             return false;
         }
-        state.postponed.push_back(packet.clone());
+        state.postponed.push_back((now, packet.clone()));
         state.hold_until.get_or_insert(hold_until);
         true
+    }
+
+    /// Compresses of the postponed ACKs those that may be, in order.
+    fn release(&mut self, now: Instant, peer: usize) {
+        let mut kept = 0;
+        for _ in 0..self.peers[peer].postponed.len() {
+            let state = &mut self.peers[peer];
+            let Some((since, packet)) = state.postponed.pop_front() else { break };
+            // Room does not come back on the way, nor do packets arrive: of one flow all are kept from one on.
+            if state.in_frames() >= RETAINED_ACKS || state.natives_of(packet.flow_key()) > 0 {
+                state.postponed.push_back((since, packet));
+                kept += 1;
+            } else if !self.hold(now, since, peer, &packet) {
+                let state = &mut self.peers[peer];
+                state.postponed.push_front((since, packet));
+                state.postponed.rotate_right(kept);
+                self.flush(peer);
+                return;
+            }
+        }
     }
 
     fn longest_hold(&self) -> Duration {
@@ -370,16 +338,16 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Adds an ACK to the frame being built; false when the codec refuses it.
-    fn hold(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
+    /// Adds an ACK that came at `since` to the frame being built; false when the codec refuses it.
+    fn hold(&mut self, now: Instant, since: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
-        let (turnaround, hold_until) = (self.config.turnaround, now + self.longest_hold());
+        let (turnaround, hold_until) = (self.config.turnaround, since + self.longest_hold());
         if self.peers[peer].building_since != now {
             self.peers[peer].finish_frame(turnaround);
         }
         let mut taken = Err(Refusal::FrameFull);
-        if self.peers[peer].unproven_acks() < RETAINED_ACKS {
+        if self.peers[peer].in_frames() < RETAINED_ACKS {
             taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
             if taken == Err(Refusal::FrameFull) {
                 self.peers[peer].finish_frame(turnaround);
@@ -391,8 +359,9 @@ impl<P: AckPacket> Driver<P> {
             return false;
         }
         let state = &mut self.peers[peer];
+        let oldest = if state.building.is_empty() { since } else { state.building_oldest.min(since) };
         state.building.push(packet.clone());
-        state.building_since = now;
+        (state.building_since, state.building_oldest) = (now, oldest);
         state.job_at.get_or_insert(now + turnaround);
         state.hold_until.get_or_insert(hold_until);
         true
@@ -403,8 +372,8 @@ impl<P: AckPacket> Driver<P> {
         let state = &mut self.peers[peer];
         state.finish_frame(self.config.turnaround);
         while state.finished.front().is_some_and(|next| next.ready_at <= now) {
-            let Some(Finished { packets, frame, .. }) = state.finished.pop_front() else { break };
-            state.fresh.push_back((packets, frame.len()));
+            let Some(Finished { packets, frame, oldest, .. }) = state.finished.pop_front() else { break };
+            state.fresh.push_back(Fresh { packets, octets: frame.len(), oldest });
             self.counters.frames += 1;
             self.actions.push_back(Action::Descriptor(peer, frame));
         }
@@ -430,10 +399,10 @@ impl<P: AckPacket> Driver<P> {
         let state = &mut self.peers[peer];
         state.job_at = None;
         state.hold_until = None;
-        let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|(packets, _)| packets).collect();
+        let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|fresh| fresh.packets).collect();
         waiting.extend(state.finished.drain(..).flat_map(|finished| finished.packets));
         waiting.append(&mut state.building);
-        waiting.extend(state.postponed.drain(..));
+        waiting.extend(state.postponed.drain(..).map(|(_, packet)| packet));
         if waiting.is_empty() {
             return waiting;
         }
@@ -463,9 +432,10 @@ impl<P: AckPacket> Driver<P> {
     /// Before an ACK of `flow` goes as a packet: nothing older of that flow may come after it.
     fn make_way(&mut self, peer: usize, flow: u64) {
         let state = &self.peers[peer];
-        let in_nic = state.fresh.iter().flat_map(|(packets, _)| packets);
+        let in_nic = state.fresh.iter().flat_map(|fresh| &fresh.packets);
         let on_their_way = state.finished.iter().flat_map(|finished| &finished.packets);
-        let mut waiting = in_nic.chain(on_their_way).chain(&state.building).chain(&state.postponed);
+        let postponed = state.postponed.iter().map(|(_, packet)| packet);
+        let mut waiting = in_nic.chain(on_their_way).chain(&state.building).chain(postponed);
         if waiting.any(|packet| packet.flow_key() == flow) {
             self.flush(peer);
         }
@@ -500,53 +470,4 @@ fn counters_of(flows: &mut Vec<(u64, FlowCounters)>, flow: u64) -> &mut FlowCoun
         flows.len() - 1
     });
     &mut flows[at].1
-}
-
-impl<P> Peer<P> {
-    /// ACKs given to the codec that the peer is not known to have.
-    fn unproven_acks(&self) -> usize {
-        self.retained_acks + self.held()
-    }
-
-    /// ACKs that wait for an acknowledgment to ride on, or for packets before them.
-    fn held(&self) -> usize {
-        let in_nic = self.fresh.iter().map(|(packets, _)| packets.len()).sum::<usize>();
-        let on_their_way = self.finished.iter().map(|finished| finished.packets.len()).sum::<usize>();
-        self.postponed.len() + self.building.len() + on_their_way + in_nic
-    }
-
-    /// Ends the frame being built; it reaches the NIC a turnaround after its packets came.
-    fn finish_frame(&mut self, turnaround: Duration) {
-        if self.building.is_empty() {
-            return;
-        }
-        let mut frame = Vec::new();
-        if self.encoder.finish_frame(&mut frame) > 0 {
-            let packets = std::mem::take(&mut self.building);
-            self.finished.push_back(Finished { packets, frame, ready_at: self.building_since + turnaround });
-        }
-    }
-
-    fn natives_of(&self, flow: u64) -> u32 {
-        self.natives.iter().find(|(key, _)| *key == flow).map_or(0, |(_, count)| *count)
-    }
-
-    fn all_natives(&self) -> u32 {
-        self.natives.iter().map(|(_, count)| count).sum()
-    }
-
-    fn native_queued(&mut self, flow: u64) {
-        match self.natives.iter_mut().find(|(key, _)| *key == flow) {
-            Some((_, count)) => *count += 1,
-            None => self.natives.push((flow, 1)),
-        }
-    }
-
-    fn native_gone(&mut self, flow: u64) {
-        let Some(at) = self.natives.iter().position(|(key, _)| *key == flow) else { return };
-        self.natives[at].1 -= 1;
-        if self.natives[at].1 == 0 {
-            self.natives.swap_remove(at);
-        }
-    }
 }

@@ -8,6 +8,7 @@ mod counters;
 mod driver;
 mod nic;
 mod packet;
+mod peer;
 
 pub use counters::{Counters, FlowCounters};
 pub use driver::{AckPacket, Action, Config, Driver, Rides, Variant};

@@ -3,7 +3,7 @@
 use tacit_link::Loss;
 use tacit_link::wifi;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_link::wifi::{AmsduLimit, Protection, RateControl, ReverseDirection};
+use tacit_link::wifi::{AmsduLimit, Bursts, Protection, RateControl, ReverseDirection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
@@ -165,6 +165,18 @@ fn reverse_direction(
     Ok((reverse, granted))
 }
 
+/// Where TXOPs hold several exchanges, where there are TXOPs.
+fn bursts(section: &Section<'_>, standard: Standard) -> Result<Bursts, InputError> {
+    let choices = [("none", Bursts::Never), ("categories", Bursts::ByCategory), ("all", Bursts::WithinLimit)];
+    let bursts = section.optional("txop-bursts", one_of(&choices))?;
+    if bursts.is_some() && standard.phy().aggregation.is_none() {
+        return Err(section
+            .error("txop-bursts", format!("{} sends one frame at each access", standard.name()))
+            .allowed("802.11n, 802.11ac"));
+    }
+    Ok(bursts.unwrap_or_default())
+}
+
 /// What is chosen at 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
     let usual = Variant::of(standard);
@@ -306,6 +318,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
             usual.txop_limit,
             or_none(within(Duration::from_micros(100)..=Duration::from_millis(100), duration)),
         )?,
+        bursts: bursts(&section, standard)?,
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
         amsdu: amsdu(&section, standard)?,
         categories: categories(&section, standard)?,

@@ -2,7 +2,7 @@
 
 use tacit_proto::units::{Bytes, Duration};
 
-use super::originator::PpduPlan;
+use super::plan::PpduPlan;
 use crate::payload::Payload;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::{

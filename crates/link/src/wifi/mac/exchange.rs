@@ -5,7 +5,8 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::block_ack::Recipient;
 use super::noise::Noise;
-use super::originator::{PpduPlan, Settled};
+use super::originator::Settled;
+use super::plan::PpduPlan;
 use super::protection::{Handshake, Step};
 use super::station::{Outgoing, Peer, Station};
 use crate::payload::{Payload, PayloadClass};
@@ -13,11 +14,8 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::ReverseDirection;
 use crate::wifi::interrupt::Interrupt;
-use crate::wifi::phy::{
-    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, subframe_len,
-};
+use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, subframe_len};
 
 /// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
 pub(super) const BEACON_LEN: u32 = 110;
@@ -336,7 +334,7 @@ impl<P: Payload> Bss<P> {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         self.settle_response(exchange, lost);
-        if self.config.reverse_direction != ReverseDirection::Off && exchange.reserved_until() > at {
+        if self.may_go_on {
             self.go_on_after_response(exchange, lost);
         } else {
             self.go_idle(at, at + self.phy.aifs());
@@ -537,44 +535,6 @@ impl<P: Payload> Bss<P> {
             });
         }
     }
-
-    fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
-        if let Some(air) = &mut self.air {
-            air.push_back(exchange.air_frame(mode, outcome, frame));
-        }
-    }
-
-    /// The first frame of an exchange that collided.
-    fn record_collided(&mut self, exchange: &Exchange) {
-        match exchange.handshake {
-            Handshake::None | Handshake::Granted => self.record_collided_data(exchange),
-            Handshake::CtsToSelf => self.record_protection(exchange, Step::CtsToSelf, Outcome::Collided),
-            Handshake::Rts => self.record_protection(exchange, Step::Rts, Outcome::Collided),
-        }
-    }
-
-    pub(super) fn record_collided_data(&mut self, exchange: &Exchange) {
-        let Some(air) = &mut self.air else { return };
-        let originator = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()].originator;
-        match exchange.outgoing {
-            Outgoing::Request { .. } => {
-                let frame = Frame::BlockAckReq { start: originator.window_start() };
-                air.push_back(exchange.air_frame(originator.control_mode, Outcome::Collided, frame));
-            }
-            Outgoing::Data { plan, .. } => {
-                self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
-                for (mpdu, position) in originator.in_flight().zip(1..) {
-                    let ampdu = AmpduPosition {
-                        reference: self.ampdu_reference,
-                        last: position == plan.mpdus,
-                        single: plan.mpdus == 1,
-                    };
-                    let frame = mpdu.frame(&plan, originator.is_delimited(&plan).then_some(ampdu));
-                    air.push_back(exchange.air_frame(originator.mode, Outcome::Collided, frame));
-                }
-            }
-        }
-    }
 }
 
 impl Exchange {
@@ -593,41 +553,6 @@ impl Exchange {
     /// Until when its sender goes on without an answer.
     fn alone_until(&self) -> Instant {
         if self.handshake == Handshake::Rts { self.first_end } else { self.end }
-    }
-
-    fn air_frame<P>(&self, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
-        AirFrame {
-            at: self.start,
-            duration: self.end - self.start,
-            mode,
-            reserves: self.reserves,
-            transmitter: self.from,
-            receiver: Some(self.to),
-            // Station numbers and category are told apart when the frame is handed out.
-            category: AccessCategory::default(),
-            outcome,
-            more_ppdu: match self.handshake {
-                Handshake::Granted => Some(false),
-                _ => self.grants().then_some(true),
-            },
-            frame,
-        }
-    }
-
-    fn response_air_frame<P>(&self, mode: Mode, lost: bool, frame: Frame<P>) -> AirFrame<P> {
-        AirFrame {
-            at: self.response_at,
-            duration: self.response_end - self.response_at,
-            mode,
-            reserves: self.reserved_until() - self.response_end,
-            transmitter: self.to,
-            receiver: Some(self.from),
-            category: AccessCategory::default(),
-            outcome: if lost { Outcome::Errored } else { Outcome::Received },
-            // Until something follows.
-            more_ppdu: self.grants().then_some(false),
-            frame,
-        }
     }
 }
 

@@ -337,11 +337,7 @@ impl<P: Payload> Bss<P> {
             Part::Response { lost } => {
                 let lost = lost || !clear;
                 self.settle_response(&exchange, lost);
-                let next = if exchange.reserved_until() > at {
-                    self.after_response(&exchange, lost)
-                } else {
-                    Next::Nothing
-                };
+                let next = if self.may_go_on { self.after_response(&exchange, lost) } else { Next::Nothing };
                 self.hidden_go_on(hearing, &next, &exchange);
             }
             Part::CfEnd => hearing.ear(self.station(holder(&exchange))).engaged = false,
@@ -432,22 +428,26 @@ impl<P: Payload> Bss<P> {
 
     /// Lets `next` follow `exchange`, which is over.
     fn hidden_go_on(&mut self, hearing: &mut Hearing, next: &Next, exchange: &Exchange) {
-        let due = match *next {
-            Next::Reverse(reverse) => Due { at: reverse.start, part: Part::Data, exchange: reverse },
+        let holder = holder(exchange);
+        match *next {
+            Next::Exchange(next) => {
+                let granted = (next.handshake == Handshake::Granted).then_some(next.from);
+                self.engage(hearing, exchange, [Some(holder), granted]);
+                hearing.due.push(Due { at: next.start, part: Part::Data, exchange: next });
+            }
             Next::End { at } => {
-                for end in [exchange.from, exchange.to] {
-                    hearing.ear(self.station(end)).engaged = end == holder(exchange);
-                }
-                Due { at, part: Part::CfEnd, exchange: *exchange }
+                self.engage(hearing, exchange, [Some(holder), None]);
+                hearing.due.push(Due { at, part: Part::CfEnd, exchange: *exchange });
             }
-            Next::Nothing => {
-                for end in [exchange.from, exchange.to] {
-                    hearing.ear(self.station(end)).engaged = false;
-                }
-                return;
-            }
-        };
-        hearing.due.push(due);
+            Next::Nothing => self.engage(hearing, exchange, [None; 2]),
+        }
+    }
+
+    /// After `exchange` only `those` of its ends are in a TXOP.
+    fn engage(&self, hearing: &mut Hearing, exchange: &Exchange, those: [Option<StationId>; 2]) {
+        for end in [exchange.from, exchange.to] {
+            hearing.ear(self.station(end)).engaged = those.contains(&Some(end));
+        }
     }
 
     /// Stations for which the channel became busy stop counting; those for which it became idle begin.

@@ -9,12 +9,12 @@ use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;
 use super::block_ack::WINDOW;
 use super::fates::Fates;
+use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
-use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// Fate of an MPDU in the window.
@@ -57,38 +57,6 @@ pub(crate) enum Need {
     Nothing,
     BlockAckRequest,
     Data,
-}
-
-/// What a PPDU under construction holds.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PpduPlan {
-    pub mpdus: u32,
-    /// Packets in them.
-    pub msdus: u32,
-    /// Octets of the PSDU.
-    pub octets: u32,
-    /// The same if the last subframe were padded too.
-    pub padded_octets: u32,
-    /// Octets of the MPDUs alone.
-    pub mpdu_octets: u32,
-    /// Of them, octets of MPDUs sent before.
-    pub retry_octets: u32,
-    /// Of them, octets of pure TCP ACKs on their first transmission.
-    pub ack_octets: u32,
-    /// Octets of the packets in those.
-    pub ack_packet_octets: u32,
-    pub retries: u32,
-    pub tcp_acks: u32,
-    /// Number of the rate, where it adapts.
-    pub rate: usize,
-    /// Packets dropped from the queue because they were too old.
-    pub expired: u32,
-    /// Packets that the queue's discipline dropped.
-    pub discarded: u32,
-    /// Packets remain queued for this destination beyond this PPDU.
-    pub more_data: bool,
-    /// The SYNC bit (HACK paper section 3.4): the last acknowledgment never came, and data goes on.
-    pub sync: bool,
 }
 
 /// Everything a station keeps about one destination.
@@ -593,40 +561,6 @@ impl<P: Clone> Mpdu<P> {
             ampdu,
             payload: first.clone(),
             rest: rest.to_vec(),
-        }
-    }
-}
-
-impl PpduPlan {
-    /// [`PayloadClass::Ack`] for a PPDU of nothing but pure TCP ACKs.
-    pub fn class(&self) -> PayloadClass {
-        if self.tcp_acks == self.msdus { PayloadClass::Ack } else { PayloadClass::Data }
-    }
-
-    /// What most of its octets are for.
-    pub fn main_use(&self) -> AirtimeUse {
-        if 2 * self.retry_octets > self.mpdu_octets {
-            AirtimeUse::Retransmission
-        } else if self.class() == PayloadClass::Ack {
-            AirtimeUse::TcpAck
-        } else {
-            AirtimeUse::Data
-        }
-    }
-
-    // Always: a call here builds each MPDU twice.
-    #[inline(always)]
-    fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
-        let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
-        self.msdus += msdus;
-        self.tcp_acks += acks;
-        self.mpdu_octets += mpdu.len;
-        if mpdu.retries > 0 {
-            self.retries += 1;
-            self.retry_octets += mpdu.len;
-        } else if acks == msdus {
-            self.ack_octets += mpdu.len;
-            self.ack_packet_octets += mpdu.msdus.octets() as u32;
         }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) enum Handshake {
     Rts,
     /// With what it is about, one SIFS after an acknowledgment to the holder of a TXOP, who granted it.
     Granted,
+    /// With what it is about, one SIFS after another exchange of the sender's TXOP.
+    Continued,
 }
 
 /// Which frame of a handshake is in the air.
@@ -68,7 +70,7 @@ impl Handshake {
     /// Its first frame.
     pub fn first(self) -> Option<Step> {
         match self {
-            Self::None | Self::Granted => None,
+            Self::None | Self::Granted | Self::Continued => None,
             Self::CtsToSelf => Some(Step::CtsToSelf),
             Self::Rts => Some(Step::Rts),
         }
@@ -77,7 +79,7 @@ impl Handshake {
     /// How long its first frame lasts in `mode`.
     pub fn first_duration(self, mode: &Mode) -> Duration {
         match self {
-            Self::None | Self::Granted => Duration::ZERO,
+            Self::None | Self::Granted | Self::Continued => Duration::ZERO,
             Self::CtsToSelf => mode.ppdu_duration(CTS_LEN),
             Self::Rts => mode.ppdu_duration(RTS_LEN),
         }
@@ -86,7 +88,7 @@ impl Handshake {
     /// From its start to that of the data.
     pub fn duration(self, mode: &Mode, phy: &Phy) -> Duration {
         match self {
-            Self::None | Self::Granted => Duration::ZERO,
+            Self::None | Self::Granted | Self::Continued => Duration::ZERO,
             Self::CtsToSelf => self.first_duration(mode) + phy.sifs,
             Self::Rts => self.first_duration(mode) + phy.sifs + mode.ppdu_duration(CTS_LEN) + phy.sifs,
         }

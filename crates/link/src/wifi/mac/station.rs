@@ -9,7 +9,8 @@ use super::access::Contention;
 use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
-use super::originator::{Need, Originator, PpduPlan, Room, Settled};
+use super::originator::{Need, Originator, Room, Settled};
+use super::plan::PpduPlan;
 use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
@@ -64,8 +65,12 @@ pub(crate) struct Station<P> {
     access_point: StationId,
     pub category: AccessCategory,
     pub contention: Contention,
-    /// How long it may hold the channel; `None` for one exchange.
+    /// How long it may hold the channel; `None` for one exchange of any length.
     pub txop_limit: Option<Duration>,
+    /// The same where it sends one exchange after another.
+    pub burst_limit: Option<Duration>,
+    /// When its present TXOP must be over, where it does.
+    pub burst_until: Instant,
     /// The clients, for the access point; the access point, for a client.
     pub peers: Vec<Peer<P>>,
     /// Peers that have something to be sent, in the order of their turn.
@@ -107,6 +112,8 @@ impl<P: Payload> Station<P> {
             category,
             contention,
             txop_limit: None,
+            burst_limit: None,
+            burst_until: Instant::ZERO,
             turns: VecDeque::with_capacity(peers.len()),
             peers,
             hook: AckHook::default(),
@@ -219,6 +226,18 @@ impl<P: Payload> Station<P> {
         None
     }
 
+    /// Puts together what the peer whose turn it is needs, if it fits in `room`.
+    pub fn next_outgoing_within(&mut self, now: Instant, lifetime: Duration, room: Room) -> Option<Outgoing> {
+        while let Some(peer) = self.turns.front().copied() {
+            let outgoing = self.outgoing_within(now, lifetime, peer, room);
+            // What is left of its turn does not fit.
+            if outgoing.is_some() || self.peers[peer].ready {
+                return outgoing;
+            }
+        }
+        None
+    }
+
     /// Puts together what `peer` needs, out of its turn and in `room`; `None` when nothing fits.
     #[inline(never)]
     pub fn outgoing_within(
@@ -320,6 +339,12 @@ impl<P: Payload> Station<P> {
         if let Outgoing::Data { plan, .. } = outgoing {
             self.counters.reverse_mpdus += u64::from(plan.mpdus);
         }
+    }
+
+    /// Books one that goes out in its own, after another.
+    pub fn count_continued(&mut self, outgoing: &Outgoing) {
+        self.count_outgoing(outgoing, |_| Duration::ZERO);
+        self.counters.burst_ppdus += 1;
     }
 
     #[inline]

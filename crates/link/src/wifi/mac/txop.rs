@@ -1,19 +1,20 @@
-//! What a TXOP holds besides the exchange it was won for: a PPDU the other way that its holder granted (RD protocol,
-//! 802.11-2012 clause 9.25, 802.11-2020 clause 10.29), and its end before what it reserved is over (802.11-2012
-//! clause 9.19.2.7, 802.11-2020 clause 10.23.2.10).
+//! What a TXOP holds besides the exchange it was won for: further ones of its holder (802.11-2012 clause 9.19.2.4,
+//! 802.11-2020 clause 10.23.2.8), a PPDU the other way that the holder granted (RD protocol, 802.11-2012 clause 9.25,
+//! 802.11-2020 clause 10.29), and its end before what it reserved is over (802.11-2012 clause 9.19.2.7, 802.11-2020
+//! clause 10.23.2.10).
 
 use tacit_proto::units::{Duration, Instant};
 
 use super::exchange::{Exchange, Phase, ends};
 use super::originator::Room;
 use super::protection::Handshake;
-use super::station::Outgoing;
+use super::station::{Outgoing, Station};
 use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::Bss;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::ReverseDirection;
+use crate::wifi::config::{BssConfig, ReverseDirection};
 use crate::wifi::phy::CF_END_LEN;
 
 /// Of a TXOP with a limit the holder's own PPDU leaves this part to who answers, if it grants: more than the TCP ACKs
@@ -42,10 +43,16 @@ impl Default for Reservation {
     }
 }
 
+/// Whether any TXOP holds more than an exchange.
+pub(in crate::wifi) fn may_go_on<P>(config: &BssConfig, stations: &[Station<P>]) -> bool {
+    config.reverse_direction != ReverseDirection::Off
+        || stations.iter().any(|station| station.burst_limit.is_some())
+}
+
 /// What follows an exchange in its TXOP.
 pub(super) enum Next {
-    /// The PPDU of who answered.
-    Reverse(Exchange),
+    /// The PPDU of who answered, or another of the holder.
+    Exchange(Exchange),
     /// A CF-End of the holder at this time.
     End { at: Instant },
     /// Nothing: what is reserved is left as it is.
@@ -67,19 +74,31 @@ impl<P: Payload> Bss<P> {
         }
     }
 
-    /// What follows the response to `exchange`, which reserves more than that.
+    /// What follows the response to `exchange`: a reverse PPDU, the holder's next exchange, or its end.
     ///
     /// When it is `lost` on its addressee, that changes nothing for who sent it: the reverse PPDU follows. Without one
     /// a holder who got no response does not know that the TXOP is its own, and backs off.
     pub(super) fn after_response(&mut self, exchange: &Exchange, lost: bool) -> Next {
+        let is_own = exchange.handshake != Handshake::Granted;
+        if is_own && exchange.handshake != Handshake::Continued {
+            let holder = &mut self.stations[exchange.from.index()];
+            holder.burst_until = holder.burst_limit.map_or(Instant::ZERO, |limit| exchange.begins + limit);
+        }
         if exchange.grants() {
             self.stations[exchange.from.index()].counters.reverse_grants += 1;
             if let Some(reverse) = self.reverse_exchange(exchange) {
-                return Next::Reverse(reverse);
+                if lost {
+                    // A failure ends the burst.
+                    self.stations[exchange.from.index()].burst_until = Instant::ZERO;
+                }
+                return Next::Exchange(reverse);
             }
-            if lost {
-                return Next::Nothing;
-            }
+        }
+        if is_own && lost {
+            return Next::Nothing;
+        }
+        if let Some(next) = self.continued_exchange(exchange) {
+            return Next::Exchange(next);
         }
         self.end_of_txop(exchange, exchange.response_end + self.phy.sifs)
     }
@@ -154,13 +173,43 @@ impl<P: Payload> Bss<P> {
         self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
     }
 
+    /// What the holder of the TXOP of `exchange` sends a SIFS after its response, if there is something and it fits.
+    fn continued_exchange(&mut self, exchange: &Exchange) -> Option<Exchange> {
+        let holder = holder(exchange);
+        let (now, lifetime) = (exchange.response_end, self.config.lifetime);
+        let start = now + self.phy.sifs;
+        let response_after = self.phy.sifs + self.config.link_ack_delay;
+        let station = &mut self.stations[holder.index()];
+        let until = station.burst_until;
+        let left = until.saturating_since(start);
+        if left == Duration::ZERO {
+            return None;
+        }
+        let own = match self.config.reverse_direction {
+            ReverseDirection::Off => left,
+            ReverseDirection::Granted { .. } => left - left / GRANTED_PART,
+        };
+        let room = Room { time: own.saturating_sub(response_after), queued_by: now };
+        let outgoing = station.next_outgoing_within(now, lifetime, room)?;
+        station.count_continued(&outgoing);
+        station.transmitting = true;
+        if let Outgoing::Data { peer, .. } = &outgoing {
+            self.drained.push((holder, station.peers[*peer].id));
+        }
+        let mut next = self.exchange_behind(Some(Handshake::Continued), start, holder, outgoing);
+        if next.grants() {
+            next.reserves = until.max(next.response_end) - next.end;
+        }
+        Some(next)
+    }
+
     /// Lets `next` follow `exchange`, which is over at `at`, where everybody hears everybody.
     fn go_on(&mut self, next: &Next, exchange: &Exchange, at: Instant) {
         match *next {
-            Next::Reverse(reverse) => {
-                let class = reverse.outgoing.class();
-                self.charge(reverse.from, class, AirtimeUse::Acquisition, reverse.start);
-                self.start_data(reverse);
+            Next::Exchange(next) => {
+                let class = next.outgoing.class();
+                self.charge(next.from, class, AirtimeUse::Acquisition, next.start);
+                self.start_data(next);
             }
             Next::End { at } => {
                 let until = at + self.cf_end_duration(exchange);
@@ -171,7 +220,9 @@ impl<P: Payload> Bss<P> {
                 self.phase = Phase::Broadcast { until };
             }
             Next::Nothing => {
-                self.reservation = Reservation::left_by(exchange);
+                if exchange.reserved_until() > at {
+                    self.reservation = Reservation::left_by(exchange);
+                }
                 self.go_idle(at, at + self.phy.aifs());
             }
         }

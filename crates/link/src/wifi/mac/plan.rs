@@ -1,0 +1,71 @@
+//! What a PPDU under construction holds.
+
+use super::originator::Mpdu;
+use crate::payload::{Payload, PayloadClass};
+use crate::wifi::airtime::AirtimeUse;
+
+/// What a PPDU under construction holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PpduPlan {
+    pub mpdus: u32,
+    /// Packets in them.
+    pub msdus: u32,
+    /// Octets of the PSDU.
+    pub octets: u32,
+    /// The same if the last subframe were padded too.
+    pub padded_octets: u32,
+    /// Octets of the MPDUs alone.
+    pub mpdu_octets: u32,
+    /// Of them, octets of MPDUs sent before.
+    pub retry_octets: u32,
+    /// Of them, octets of pure TCP ACKs on their first transmission.
+    pub ack_octets: u32,
+    /// Octets of the packets in those.
+    pub ack_packet_octets: u32,
+    pub retries: u32,
+    pub tcp_acks: u32,
+    /// Number of the rate, where it adapts.
+    pub rate: usize,
+    /// Packets dropped from the queue because they were too old.
+    pub expired: u32,
+    /// Packets that the queue's discipline dropped.
+    pub discarded: u32,
+    /// Packets remain queued for this destination beyond this PPDU.
+    pub more_data: bool,
+    /// The SYNC bit (HACK paper section 3.4): the last acknowledgment never came, and data goes on.
+    pub sync: bool,
+}
+
+impl PpduPlan {
+    /// [`PayloadClass::Ack`] for a PPDU of nothing but pure TCP ACKs.
+    pub fn class(&self) -> PayloadClass {
+        if self.tcp_acks == self.msdus { PayloadClass::Ack } else { PayloadClass::Data }
+    }
+
+    /// What most of its octets are for.
+    pub fn main_use(&self) -> AirtimeUse {
+        if 2 * self.retry_octets > self.mpdu_octets {
+            AirtimeUse::Retransmission
+        } else if self.class() == PayloadClass::Ack {
+            AirtimeUse::TcpAck
+        } else {
+            AirtimeUse::Data
+        }
+    }
+
+    // Always: a call here builds each MPDU twice.
+    #[inline(always)]
+    pub fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
+        let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
+        self.msdus += msdus;
+        self.tcp_acks += acks;
+        self.mpdu_octets += mpdu.len;
+        if mpdu.retries > 0 {
+            self.retries += 1;
+            self.retry_octets += mpdu.len;
+        } else if acks == msdus {
+            self.ack_octets += mpdu.len;
+            self.ack_packet_octets += mpdu.msdus.octets() as u32;
+        }
+    }
+}
