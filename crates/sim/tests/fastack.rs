@@ -56,10 +56,21 @@ fn senders_hear_sooner_and_of_no_more() {
             );
             assert!(counters.forged_acks > 1_000 && counters.suppressed_acks > 1_000, "{what}: {counters:?}");
             assert_eq!(counters.abandoned_flows + counters.uncached_segments, 0, "{what}");
+            assert!(srtt_us(&fast) < srtt_us(&stock), "{what}");
             // The client still sends its ACKs: nothing is spared on the air, so nothing much is gained or lost.
             assert!(delivered(&fast) * 100 > delivered(&stock) * 95, "{what}");
         }
     }
+}
+
+#[test]
+fn a_short_queue_runs_dry_less_often() {
+    let mut setup = wlan(Standard::N, 300, 1, &bulk(tcp::Config::default()));
+    setup.bss[0].config.stations[0].downlink_queue = packets(32).into();
+    let stock = run(&setup).unwrap();
+    let fast = run(&with(setup)).unwrap();
+    println!("{} -> {} octets", delivered(&stock), delivered(&fast));
+    assert!(delivered(&fast) * 100 > delivered(&stock) * 115);
 }
 
 #[test]

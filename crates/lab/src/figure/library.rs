@@ -51,6 +51,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/fig8",
     "baselines/11n",
     "baselines/11ac",
+    "baselines/fastack",
     "validation/model-11a",
     "validation/model-11ac",
     "validation/model-11n",
