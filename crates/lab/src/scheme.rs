@@ -422,6 +422,14 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_has_a_row_for_each_scheme() {
+        let page = include_str!("../../../docs/use/schemes.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let names = ALL.iter().map(|scheme| scheme.name);
+        assert_eq!(rows.collect::<Vec<_>>(), names.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn unknown_schemes_get_a_suggestion() {
         let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
         assert_eq!(
