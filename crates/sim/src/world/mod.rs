@@ -374,8 +374,10 @@ impl<'o, P: Carried> World<'o, P> {
             }
         }
         while let Some((from, to)) = self.bss[index].poll_drained() {
-            self.hack[index].drained(from, to);
-            self.act(index, from);
+            if !self.hack[index].all_stock() {
+                self.hack[index].drained(from, to);
+                self.act(index, from);
+            }
             self.refill_from(Port::Wifi { bss: index as u32, from, to });
         }
         if let Some(observer) = &mut self.observer {
