@@ -3,6 +3,7 @@
 //! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
 
 use tacit_link::queue::AckFilter;
+use tacit_link::wifi::LinkAcks;
 use tacit_proto::hack::Coding;
 use tacit_proto::tcp::AckPolicy;
 
@@ -194,7 +195,7 @@ pub const ALL: &[Scheme] = &[
             stock_acks(scenario);
             // Where the standard has no grants it is stock.
             for hop in scenario.wifi.iter_mut().filter(|hop| hop.standard.phy().aggregation.is_some()) {
-                hop.reverse_direction = hop.grant;
+                (hop.reverse_direction, hop.link_acks) = (hop.grant, LinkAcks::Normal);
             }
         },
     },
@@ -205,7 +206,9 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::ByName,
         apply: |scenario| {
             stock_acks(scenario);
-            scenario.wifi.iter_mut().for_each(|hop| hop.ap_acks = ApAcks::FastAck);
+            if let Some(hop) = &mut scenario.wifi {
+                (hop.ap_acks, hop.link_acks) = (ApAcks::FastAck, LinkAcks::Normal);
+            }
         },
     },
     Scheme {
@@ -239,6 +242,7 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
     if let Some(hop) = &mut scenario.wifi {
         (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
+        hop.link_acks = LinkAcks::Normal;
     }
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding;

@@ -25,6 +25,8 @@ pub struct StationRecord {
     pub data_mpdus: u64,
     /// PPDUs of data by the number of their MPDUs: the first entry counts those of one.
     pub ppdu_sizes: Vec<u64>,
+    /// Packets sent that nobody acknowledges (`link-acks = "none"`).
+    pub unacknowledged: u64,
     /// MPDUs delivered on their first transmission.
     pub delivered_first_try: u64,
     /// MPDUs delivered after one retransmission or more.
@@ -210,6 +212,7 @@ impl StationRecord {
             data_ppdus: counters.data_ppdus,
             data_mpdus: counters.data_mpdus,
             ppdu_sizes: station.ppdu_sizes[..largest].to_vec(),
+            unacknowledged: counters.unacknowledged,
             delivered_first_try: counters.delivered_first_try,
             delivered_after_retry: counters.delivered_after_retry,
             retries: counters.retries,

@@ -7,7 +7,7 @@ pub use crate::apps::setup::{
 pub use crate::flow::End;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::{AccessCategory, BssConfig, ReverseDirection, StationId};
+use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, ReverseDirection, StationId};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::fastack;
 use tacit_proto::hack;
@@ -67,6 +67,17 @@ impl Setup {
             let has_edca = set.config.standard.phy().aggregation.is_some();
             if !has_edca && set.config.reverse_direction != ReverseDirection::Off {
                 return refuse(format!("{} has no reverse direction grants", set.config.standard.name()));
+            }
+            let config = &set.config;
+            let needs_link_acks = !set.hack.is_empty()
+                || set.fastack.is_some()
+                || config.reverse_direction != ReverseDirection::Off
+                || config.rate_control == RateControl::Minstrel;
+            if config.link_acks == LinkAcks::None && (needs_link_acks || !has_edca) {
+                return refuse(format!(
+                    "basic service set {index} does without the link-layer ACKs that TCP/HACK, FastACK, reverse \
+                     direction grants, Minstrel and standards without aggregation need"
+                ));
             }
             if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
                 return refuse(format!(

@@ -15,8 +15,8 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, Bursts, Decibels, Protection, RateControl, ReverseDirection, StationCounters,
-    StationId,
+    AccessCategory, AmsduLimit, Bursts, Decibels, LinkAcks, Protection, RateControl, ReverseDirection,
+    StationCounters, StationId,
 };
 use tacit_link::wired::Service;
 use tacit_proto::fastack;
@@ -161,6 +161,7 @@ fn random_setup(seed: u64) -> Setup {
     add_breadth(&mut setup, seed);
     add_grants(&mut setup, seed);
     add_ap_acks(&mut setup, seed);
+    add_no_ack(&mut setup, seed);
     setup
 }
 
@@ -302,6 +303,20 @@ fn add_grants(setup: &mut Setup, seed: u64) {
             turnaround: Duration::from_micros(pick(draw, &[0, 0, 100, 2_000])),
             limit: Duration::from_micros(pick(draw, &[200, 1_000, 3_008, 3_008, 30_000])),
         };
+    }
+}
+
+/// No link-layer ACKs in a third of the worlds in which nothing builds on them. Draws of its own.
+fn add_no_ack(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm no ack");
+    let set = &mut setup.bss[0];
+    let needed = !set.hack.is_empty()
+        || set.fastack.is_some()
+        || set.config.reverse_direction != ReverseDirection::Off
+        || set.config.rate_control != RateControl::Fixed
+        || set.config.standard.phy().aggregation.is_none();
+    if !needed && draw.up_to(2) == 0 {
+        set.config.link_acks = LinkAcks::None;
     }
 }
 
@@ -465,7 +480,7 @@ fn lossless_setup(seed: u64) -> Setup {
         (station.snr, station.away) = (None, None);
     }
     set.config.hidden.clear();
-    set.fastack = None;
+    (set.fastack, set.config.link_acks) = (None, LinkAcks::Normal);
     if set.hack.is_empty() {
         set.hack = vec![Some(hack::Config::default()); set.clients.len() + 1];
     }

@@ -161,6 +161,7 @@ impl Scenario {
             bursts: wifi.bursts,
             ampdu_mpdus: wifi.ampdu_mpdus,
             amsdu: wifi.amsdu,
+            link_acks: wifi.link_acks,
             reverse_direction: wifi.reverse_direction,
             beacon_interval: wifi.beacons,
             retry_limit: wifi.retry_limit,

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tacit_link::wifi::ReverseDirection;
+use tacit_link::wifi::{LinkAcks, ReverseDirection};
 use tacit_proto::tcp::{AckPolicy, DelayedAcks};
 
 use super::{ApAcks, Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
@@ -89,6 +89,13 @@ const EFFECTIVE: &[Effective] = &[
         value: |scenario| {
             let filter = scenario.wifi.as_ref().map_or(WifiAckFilter::Off, |wifi| wifi.ack_filter);
             quoted(read::wifi::ack_filter_name(filter))
+        },
+    },
+    Effective {
+        key: "wifi.link-acks",
+        value: |scenario| {
+            let acks = scenario.wifi.as_ref().map_or(LinkAcks::Normal, |wifi| wifi.link_acks);
+            quoted(read::wifi::link_acks_name(acks))
         },
     },
     Effective {

@@ -23,7 +23,8 @@ use std::path::Path;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, Bursts, Position, Propagation, Protection, RateControl, ReverseDirection,
+    AccessCategory, AmsduLimit, Bursts, LinkAcks, Position, Propagation, Protection, RateControl,
+    ReverseDirection,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -132,6 +133,8 @@ pub struct Wifi {
     pub amsdu: Option<AmsduLimit>,
     /// Which access categories there are.
     pub categories: Categories,
+    /// Whether data is acknowledged at the link layer.
+    pub link_acks: LinkAcks,
     /// What TXOPs hold for those who answer.
     pub reverse_direction: ReverseDirection,
     /// The same where they hold something.

@@ -40,6 +40,17 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ),
     ("A-MSDU of another length", "base = \"wlan-11n-150\"\n[wifi]\namsdu = \"4 kB\"\n", &[]),
     ("A-MSDU of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\namsdu = \"3839 B\"\n", &[]),
+    (
+        "no link-layer ACKs for Minstrel",
+        "base = \"wlan-11n-150\"\n[wifi]\nlink-acks = \"none\"\nrate-control = \"minstrel\"\n",
+        &[],
+    ),
+    ("no link-layer ACKs under DCF", "base = \"wlan-11a-54\"\n", &["wifi.link-acks=none"]),
+    (
+        "ACKs that ride on nothing",
+        "base = \"wlan-11n-150\"\n[wifi]\nlink-acks = \"none\"\n[hack]\nvariant = \"timer\"\n",
+        &[],
+    ),
     ("access categories of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\naccess-categories = \"all\"\n", &[]),
     ("ACK rate of 802.11b", "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\nack-rate = \"6Mbps\"\n", &[]),
     ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),

@@ -5,7 +5,7 @@ use tacit_proto::units::Duration;
 use super::air::StationId;
 use super::bss::earliest;
 use super::category::AccessCategory;
-use super::config::{BssConfig, Bursts, RateControl, ReverseDirection, StationConfig};
+use super::config::{BssConfig, Bursts, LinkAcks, RateControl, ReverseDirection, StationConfig};
 use super::mac::access::Contention;
 use super::mac::aggregation::AggregationLimits;
 use super::mac::block_ack::{BlockAckRecipient, Recipient};
@@ -62,7 +62,7 @@ fn build_functions<P: Payload>(
         let guard = config.protection.longest(phy, &client.mode, &control);
         let txop_limit = txop_limit.map(|limit| limit.saturating_sub(guard));
         let limits = limits(phy, config, [&client.mode, &control], txop_limit);
-        let recipient = if limits.window > 1 {
+        let recipient = if limits.window > 1 && config.link_acks == LinkAcks::Normal {
             Recipient::Block(BlockAckRecipient::new())
         } else {
             Recipient::Immediate { last: None }

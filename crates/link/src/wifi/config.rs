@@ -118,6 +118,17 @@ pub enum Bursts {
     WithinLimit,
 }
 
+/// Whether data is acknowledged at the link layer (Ack Policy, 802.11-2020 clause 9.2.4.5.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkAcks {
+    /// By an ACK or a Block Ack.
+    #[default]
+    Normal,
+    /// Not at all (policy No Ack): each PPDU is sent once and forgotten, so no window stalls, nothing is sent again, and
+    /// what arrives is passed up at once. With FWP TCP and HTTP make up for it (Havey and Almeroth, section V-A).
+    None,
+}
+
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmsduLimit {
@@ -162,6 +173,8 @@ pub struct BssConfig {
     /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
+    /// Whether data is acknowledged; `None` where the standard aggregates.
+    pub link_acks: LinkAcks,
     /// What TXOPs hold for those who answer; where the standard aggregates.
     pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
@@ -208,6 +221,7 @@ impl BssConfig {
             bursts: Bursts::default(),
             ampdu_mpdus: None,
             amsdu: None,
+            link_acks: LinkAcks::Normal,
             reverse_direction: ReverseDirection::Off,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),

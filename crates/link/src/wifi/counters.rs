@@ -38,6 +38,8 @@ counters! {
     data_ppdus: u64,
     /// MPDUs in them.
     data_mpdus: u64,
+    /// Packets sent that nobody acknowledges.
+    unacknowledged: u64,
     /// Packets delivered on the first transmission of their MPDU.
     delivered_first_try: u64,
     /// Packets delivered after one retransmission or more.

@@ -19,7 +19,9 @@ pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bss::{Bss, Delivery};
 pub use category::{AccessCategory, EdcaParameters};
-pub use config::{AmsduLimit, BssConfig, Bursts, Protection, RateControl, ReverseDirection, StationConfig};
+pub use config::{
+    AmsduLimit, BssConfig, Bursts, LinkAcks, Protection, RateControl, ReverseDirection, StationConfig,
+};
 pub use counters::StationCounters;
 pub use interrupt::Interrupt;
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

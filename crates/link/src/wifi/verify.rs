@@ -33,6 +33,7 @@ impl<P: Payload> Bss<P> {
         let counters = &station.counters;
         let settled = counters.delivered_first_try
             + counters.delivered_after_retry
+            + counters.unacknowledged
             + counters.dropped_mpdus
             + counters.discarded_by_queue
             + counters.retracted

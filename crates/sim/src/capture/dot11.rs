@@ -3,6 +3,7 @@
 use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::{Frame, Outcome, StationId};
 use tacit_link::wifi::phy::Format;
+use tacit_proto::units::Duration;
 
 use super::FrameBytes;
 
@@ -34,6 +35,8 @@ const MORE_PPDU: u32 = 1 << 31;
 /// It is that of VHT.
 const VHT_VARIANT: u32 = 1;
 
+/// The Ack Policy in the QoS control field's first octet that asks for no acknowledgment (802.11-2020 table 9-13).
+const NO_ACK: u8 = 0x20;
 /// The bit of the QoS control field's first octet that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
 /// BA and BAR control: compressed bitmap.
@@ -138,9 +141,11 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     out.extend(mac_address(StationId::AP));
     out.extend((sequence << 4).to_le_bytes());
     if is_qos {
-        // The TID, and ack policy 0: a normal ACK, or an implicit Block Ack Request within an A-MPDU.
+        // The TID, and the Ack Policy: a normal ACK or an implicit Block Ack Request within an A-MPDU, unless no time is
+        // reserved for either.
         let amsdu = if rest.is_empty() { 0 } else { AMSDU_PRESENT };
-        out.extend([air.category.tid() | amsdu, 0]);
+        let policy = if air.reserves == Duration::ZERO { NO_ACK } else { 0 };
+        out.extend([air.category.tid() | policy | amsdu, 0]);
         out.extend(ht_control(air).into_iter().flatten());
     }
     if rest.is_empty() {

@@ -9,6 +9,7 @@ mod traffic;
 pub(super) mod wifi;
 
 use tacit_link::QueueLimit;
+use tacit_link::wifi::LinkAcks;
 use tacit_proto::units::{Bytes, Duration};
 
 use self::clients::client_overrides;
@@ -102,6 +103,13 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         return Err(root
             .error("hack", "[wifi] has the access point give the ACKs that are to ride")
             .allowed("hack or wifi.ap-acks"));
+    }
+    if scenario.wifi.as_ref().is_some_and(|wifi| wifi.link_acks == LinkAcks::None)
+        && scenario.hack.variant.is_some()
+    {
+        return Err(root
+            .error("hack", "[wifi] has no link-layer ACKs to ride on")
+            .allowed("hack or wifi.link-acks = \"none\""));
     }
     // `base` was resolved before; asking for it keeps it among the known keys.
     root.node("base");

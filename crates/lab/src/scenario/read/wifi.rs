@@ -3,7 +3,7 @@
 use tacit_link::Loss;
 use tacit_link::wifi;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Preamble, SlotTime, Standard, Variant};
-use tacit_link::wifi::{AmsduLimit, Bursts, Protection, RateControl, ReverseDirection};
+use tacit_link::wifi::{AmsduLimit, Bursts, LinkAcks, Protection, RateControl, ReverseDirection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::queue::queue;
@@ -128,6 +128,39 @@ fn amsdu(section: &Section<'_>, standard: Standard) -> Result<Option<AmsduLimit>
             .allowed("802.11n, 802.11ac"));
     }
     Ok(amsdu)
+}
+
+/// `link-acks`.
+const LINK_ACKS: [(&str, LinkAcks); 2] = [("normal", LinkAcks::Normal), ("none", LinkAcks::None)];
+
+/// What users call a choice of `link-acks`.
+pub(in crate::scenario) fn link_acks_name(acks: LinkAcks) -> &'static str {
+    LINK_ACKS.iter().find(|(_, known)| *known == acks).expect("the table has every choice").0
+}
+
+/// Whether data is acknowledged. Nothing that builds on link-layer ACKs goes without them.
+fn link_acks(section: &Section<'_>, wifi: &Wifi) -> Result<LinkAcks, InputError> {
+    let acks = section.or("link-acks", LinkAcks::Normal, one_of(&LINK_ACKS))?;
+    if acks == LinkAcks::Normal {
+        return Ok(acks);
+    }
+    let needed_by = if wifi.standard.phy().aggregation.is_none() {
+        Some(wifi.standard.name())
+    } else if wifi.rate_control != RateControl::Fixed {
+        Some("rate-control")
+    } else if wifi.reverse_direction != ReverseDirection::Off {
+        Some("reverse-direction")
+    } else if wifi.ap_acks != ApAcks::None {
+        Some("ap-acks")
+    } else {
+        None
+    };
+    match needed_by {
+        Some(what) => Err(section
+            .error("link-acks", format!("{what} needs link-layer ACKs"))
+            .allowed("\"normal\"; or \"none\" with 802.11n or ac, a fixed rate, no grants and no FastACK")),
+        None => Ok(acks),
+    }
 }
 
 /// What users call a choice of `reverse-direction`.
@@ -297,7 +330,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     let variant = variant(&section, standard)?;
     let (mode, ideal) = mode_or_ideal(&section, standard, variant)?.ok_or_else(|| section.missing("rate"))?;
     let (reverse_direction, grant) = reverse_direction(&section, standard)?;
-    let parsed = Wifi {
+    let mut parsed = Wifi {
         standard,
         variant,
         mode,
@@ -322,6 +355,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         ampdu_mpdus: section.or("ampdu-mpdus", usual.ampdu_mpdus, or_none(integer(1..=64)))?,
         amsdu: amsdu(&section, standard)?,
         categories: categories(&section, standard)?,
+        link_acks: LinkAcks::Normal,
         reverse_direction,
         grant,
         beacons: section.or("beacons", usual.beacon_interval, beacons)?,
@@ -342,6 +376,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
         ap_queue: queue(&section, "ap-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),
         station_queue: queue(&section, "station-queue")?.unwrap_or_else(|| DEFAULT_QUEUE.into()),
     };
+    parsed.link_acks = link_acks(&section, &parsed)?;
     section.finish()?;
     Ok(Some(parsed))
 }

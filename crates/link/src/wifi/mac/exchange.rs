@@ -172,10 +172,14 @@ impl<P: Payload> Bss<P> {
             (at + handshake.first_duration(&guard), at + handshake.duration(&guard, self.phy))
         };
         let end = start + duration;
-        let response_at = end + self.phy.sifs + self.config.link_ack_delay;
-        let response = control.ppdu_duration(response_len);
+        let (response_at, response) = if self.is_unanswered() {
+            (end, Duration::ZERO)
+        } else {
+            (end + self.phy.sifs + self.config.link_ack_delay, control.ppdu_duration(response_len))
+        };
         let response_end = response_at + response;
         let reserves = match (grant, station.txop_limit) {
+            (None, _) if response == Duration::ZERO => Duration::ZERO,
             (None, _) => self.phy.sifs + response,
             (Some(_), Some(limit)) => (at + limit).max(response_end) - end,
             (Some(grant), None) => response_end + grant - end,
@@ -213,7 +217,13 @@ impl<P: Payload> Bss<P> {
 
     /// The PPDU is over: what arrived is passed up and acknowledged.
     pub(crate) fn transmission_ended(&mut self, exchange: &Exchange) {
-        if !self.receive(exchange) {
+        let heard = self.receive(exchange);
+        if self.is_unanswered() {
+            self.settle_unanswered(exchange);
+            self.after_exchange(exchange, false);
+            return;
+        }
+        if !heard {
             // The sender times out before the time reserved by the Duration field is over, which
             // bystanders keep.
             self.fail(exchange, exchange.end + self.ack_timeout(exchange));
@@ -344,10 +354,16 @@ impl<P: Payload> Bss<P> {
         self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, at);
         self.settle_response(exchange, lost);
+        self.after_exchange(exchange, lost);
+    }
+
+    /// An exchange is over to its last frame.
+    #[inline]
+    fn after_exchange(&mut self, exchange: &Exchange, lost: bool) {
         if self.may_go_on {
             self.go_on_after_response(exchange, lost);
         } else {
-            self.go_idle(at, at + self.phy.aifs());
+            self.go_idle(exchange.response_end, exchange.response_end + self.phy.aifs());
         }
     }
 
@@ -400,6 +416,10 @@ impl<P: Payload> Bss<P> {
 
     /// No acknowledgment came; the sender notices at `noticed_at`. Call before [`Bss::go_idle`].
     pub(super) fn fail(&mut self, exchange: &Exchange, noticed_at: Instant) {
+        if self.is_unanswered() {
+            self.settle_unanswered(exchange);
+            return;
+        }
         let oldest = self.oldest_allowed(noticed_at);
         let retry_limit = self.config.retry_limit;
         let station = &mut self.stations[exchange.from.index()];

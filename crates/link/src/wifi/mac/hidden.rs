@@ -462,7 +462,13 @@ impl<P: Payload> Bss<P> {
             self.record_collided_data(exchange);
             false
         };
-        if heard {
+        if self.is_unanswered() {
+            self.settle_unanswered(exchange);
+            hearing.ear(from).engaged = false;
+            if exchange.handshake == Handshake::Rts {
+                hearing.ear(to).engaged = false;
+            }
+        } else if heard {
             let (exchange, lost) = self.answer(exchange);
             hearing.ear(to).engaged = true;
             hearing.due.push(Due { at: exchange.response_at, part: Part::Response { lost }, exchange });

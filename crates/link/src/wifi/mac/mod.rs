@@ -10,6 +10,7 @@ pub(crate) mod exchange;
 pub(crate) mod fates;
 pub(crate) mod heard;
 pub(crate) mod hidden;
+mod no_ack;
 pub(crate) mod noise;
 pub(crate) mod originator;
 pub(crate) mod plan;

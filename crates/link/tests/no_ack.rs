@@ -1,0 +1,163 @@
+//! Data that nobody acknowledges: each PPDU once, whatever becomes of it.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod common;
+
+use common::{BLOB, Blob, channel};
+use tacit_link::loss::Loss;
+use tacit_link::payload::{Payload, PayloadClass};
+use tacit_link::wifi::air::Frame;
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{Bss, BssConfig, LinkAcks, Protection, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
+
+const AP: StationId = StationId::AP;
+const ONE: StationId = StationId(1);
+const SPAN: Duration = Duration::from_secs(2);
+
+/// A full packet with a number.
+#[derive(Clone, Debug)]
+struct Numbered(u32);
+
+impl Payload for Numbered {
+    fn len(&self) -> Bytes {
+        Bytes(BLOB)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
+/// 802.11n at 150 Mb/s, where an A-MPDU holds 42.
+fn config(clients: usize) -> BssConfig {
+    let client = StationConfig::new(Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap());
+    BssConfig {
+        link_acks: LinkAcks::None,
+        beacon_interval: None,
+        ..BssConfig::new(Standard::N, vec![client; clients])
+    }
+}
+
+#[test]
+fn what_is_lost_stays_lost_and_nothing_waits_for_it() {
+    let mut config = config(1);
+    config.stations[0].downlink_loss = Loss::Scripted(vec![2, 41, 50]);
+    let mut bss = channel(config, 1, "no ack", SPAN);
+    bss.record_air();
+    (0..100).for_each(|number| assert!(bss.enqueue(Instant::ZERO, AP, ONE, Numbered(number))));
+    let (mut delivered, mut ppdus) = (Vec::new(), Vec::new());
+    while let Some(now) = bss.poll_timeout() {
+        bss.handle_timeout(now);
+        while let Some(delivery) = bss.poll_deliver() {
+            delivered.push((now, delivery.payload.0));
+        }
+        while let Some(frame) = bss.poll_air() {
+            assert!(matches!(frame.frame, Frame::Data { .. }), "{:?}", frame.frame);
+            assert_eq!(frame.reserves, Duration::ZERO, "no time for a response");
+            match ppdus.last_mut() {
+                Some((at, _, mpdus)) if *at == frame.at => *mpdus += 1,
+                _ => ppdus.push((frame.at, frame.at + frame.duration, 1)),
+            }
+        }
+    }
+    // Full aggregates throughout: no window stalls behind what is missing.
+    assert_eq!(ppdus.iter().map(|(_, _, mpdus)| *mpdus).collect::<Vec<_>>(), [42, 42, 16]);
+    let numbers: Vec<u32> = delivered.iter().map(|(_, number)| *number).collect();
+    let all_but_three: Vec<u32> = (0..100).filter(|number| ![2, 41, 50].contains(number)).collect();
+    assert_eq!(numbers, all_but_three);
+    // Number 3 is passed up with its PPDU, though number 2 never comes.
+    assert_eq!(delivered[2].0, ppdus[0].1);
+    // AIFS and up to 15 slots between PPDUs.
+    for pair in ppdus.windows(2) {
+        let pause = (pair[1].0 - pair[0].1).as_micros();
+        assert!((43..=43 + 15 * 9).contains(&pause), "{pause} us");
+    }
+    let counters = bss.counters(AP);
+    assert_eq!((counters.unacknowledged, counters.retries, counters.missed_link_acks), (100, 0, 0));
+    bss.check().unwrap();
+}
+
+/// Packets of a saturated download that arrive, and the channel afterwards.
+fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<Blob>) {
+    for station in &mut config.stations {
+        // Two A-MPDUs of 42.
+        station.downlink_queue.limit.packets = Some(84);
+        station.uplink_queue.limit.packets = Some(84);
+    }
+    let mut bss = channel(config, 1, "no ack", SPAN);
+    let fill = |bss: &mut Bss<Blob>, now| {
+        for from in senders {
+            let to = if *from == AP { ONE } else { AP };
+            while bss.has_room(*from, to, Bytes(BLOB)) && bss.enqueue(now, *from, to, Blob) {}
+        }
+    };
+    fill(&mut bss, Instant::ZERO);
+    let mut delivered = 0;
+    while let Some(now) = bss.poll_timeout().filter(|now| *now < Instant::ZERO + SPAN) {
+        bss.handle_timeout(now);
+        while bss.poll_deliver().is_some() {
+            delivered += 1;
+        }
+        while bss.poll_drained().is_some() {}
+        fill(&mut bss, now);
+    }
+    bss.check().unwrap();
+    assert_eq!(bss.airtime(Instant::ZERO + SPAN).total(), SPAN);
+    (delivered, bss)
+}
+
+/// FWP section V-A.
+#[test]
+fn what_arrives_falls_linearly_with_the_error_rate() {
+    let arriving = |per_mille: u32| {
+        let mut config = config(1);
+        config.stations[0].downlink_loss = match per_mille {
+            0 => Loss::None,
+            _ => Loss::Bernoulli(Ratio::from_parts_per_billion(per_mille * 1_000_000).unwrap()),
+        };
+        saturate(config, &[AP]).0 as f64
+    };
+    let all = arriving(0);
+    for per_mille in [50, 200, 500] {
+        let expected = all * (1.0 - f64::from(per_mille) / 1e3);
+        let arrived = arriving(per_mille);
+        assert!((arrived / expected - 1.0).abs() < 0.02, "{arrived} of {all} at {per_mille} per mille");
+    }
+    let acknowledged = saturate(BssConfig { link_acks: LinkAcks::Normal, ..config(1) }, &[AP]).0 as f64;
+    assert!(all > 1.005 * acknowledged, "{all} without, {acknowledged} with Block Acks");
+}
+
+#[test]
+fn nobody_notices_a_collision() {
+    let clients: Vec<StationId> = (1..=10).map(StationId).collect();
+    let (_, mut bss) = saturate(config(10), &clients);
+    assert!(bss.collisions() > 100);
+    for client in clients {
+        let counters = bss.counters(client);
+        assert!(counters.collided_ppdus > 0);
+        assert_eq!((counters.retries, counters.missed_link_acks), (0, 0), "{client:?}");
+    }
+    assert!(bss.poll_interrupt().is_none());
+}
+
+/// Who cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that both
+/// hear tells them apart.
+#[test]
+fn hidden_stations_need_an_rts() {
+    let arriving = |protection, hidden| {
+        let config = BssConfig { protection, hidden, ..config(2) };
+        let (delivered, bss) = saturate(config, &[ONE, StationId(2), AP]);
+        assert_eq!(bss.counters(ONE).retries, 0);
+        delivered
+    };
+    let hidden = || vec![(ONE, StationId(2))];
+    let [none, cts, rts] =
+        [Protection::None, Protection::CtsToSelf { above: 0 }, Protection::RtsCts { above: 0 }];
+    for protection in [none, cts, rts] {
+        assert!(arriving(protection, vec![]) > 19_000, "{protection:?}, all hear all");
+    }
+    for protection in [none, cts] {
+        assert!(arriving(protection, hidden()) < 1_000, "{protection:?}, hidden");
+    }
+    assert!(arriving(rts, hidden()) > 20_000);
+}
