@@ -485,6 +485,10 @@ mod tests {
         let Report::Sweep(sweep) = report else { panic!("a sweep") };
         let rows: Vec<_> = sweep.rows.iter().map(|row| (row.scheme.as_str(), row.x, row.best_of)).collect();
         assert_eq!(rows, [("stock", 1.0, Some(54.0)), ("stock", 2.0, Some(24.0)), ("udp", 2.0, None)]);
+        let text = sweep.to_text();
+        let [head, units] = [2, 3].map(|line| text.lines().nth(line).unwrap().split_whitespace());
+        assert_eq!(head.collect::<Vec<_>>(), ["scheme", "distance", "goodput", "±", "seeds"]);
+        assert_eq!(units.collect::<Vec<_>>(), ["m", "Mb/s", "Mb/s"]);
         let drawn = std::fs::read_to_string(path).unwrap();
         for expected in ["over distance", "distance (m)", "goodput (Mb/s)", "<svg"] {
             assert!(drawn.contains(expected), "{expected}");

@@ -119,9 +119,9 @@ impl Sweep {
     pub fn to_text(&self) -> String {
         let mut table = TextTable::new(&[
             ["scheme", ""],
-            [&self.x_label, ""],
-            [&self.y_label, ""],
-            ["±", ""],
+            name_and_unit(&self.x_label),
+            name_and_unit(&self.y_label),
+            ["±", name_and_unit(&self.y_label)[1]],
             ["seeds", ""],
         ]);
         for row in &self.rows {
@@ -181,4 +181,10 @@ impl Sweep {
             }
         }
     }
+}
+
+/// `goodput (Mb/s)` in two.
+fn name_and_unit(label: &str) -> [&str; 2] {
+    let parts = label.strip_suffix(')').and_then(|label| label.rsplit_once(" ("));
+    parts.map_or([label, ""], |(name, unit)| [name, unit])
 }
