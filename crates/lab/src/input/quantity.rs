@@ -328,6 +328,11 @@ pub fn within<T: PartialOrd + Display>(
     }
 }
 
+/// What users call `value`; `None` for one that they cannot choose.
+pub fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> Option<&'static str> {
+    choices.iter().find(|(_, choice)| choice == value).map(|(name, _)| *name)
+}
+
 /// One of `choices` by name.
 pub fn one_of<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Value) -> Result<T, Mismatch> {
     move |value| {

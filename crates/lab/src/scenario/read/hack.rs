@@ -5,7 +5,7 @@ use tacit_proto::units::{Bytes, Duration};
 
 use super::{host_time, or_none};
 use crate::error::InputError;
-use crate::input::{Mismatch, Section, Value, byte_count, one_of, within};
+use crate::input::{Mismatch, Section, Value, byte_count, name_of, one_of, within};
 use crate::scenario::{HackPlan, HackVariant};
 
 const VARIANTS: [(&str, Option<HackVariant>); 4] = [
@@ -19,12 +19,12 @@ const CODINGS: [(&str, hack::Coding); 2] =
 
 /// A variant as users write it.
 pub(in crate::scenario) fn variant_name(variant: Option<HackVariant>) -> &'static str {
-    VARIANTS.iter().find(|(_, known)| *known == variant).map_or("", |(name, _)| name)
+    name_of(&VARIANTS, &variant).unwrap_or_default()
 }
 
 /// A coding as users write it.
 pub(in crate::scenario) fn coding_name(coding: hack::Coding) -> &'static str {
-    CODINGS.iter().find(|(_, known)| *known == coding).map_or("", |(name, _)| name)
+    name_of(&CODINGS, &coding).unwrap_or_default()
 }
 
 pub(super) fn hack_section(section: Section<'_>, has_wifi: bool) -> Result<HackPlan, InputError> {

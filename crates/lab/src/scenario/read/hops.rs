@@ -13,8 +13,8 @@ use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
 use super::{DEFAULT_QUEUE, or_none, span};
 use crate::error::InputError;
 use crate::input::{
-    MAX_DURATION, Mismatch, Node, Section, Value, bit_rate, duration, integer, loss, one_of, queue_limit,
-    ratio, text, within,
+    MAX_DURATION, Mismatch, Node, Section, Value, bit_rate, duration, integer, loss, name_of, one_of,
+    queue_limit, ratio, text, within,
 };
 use crate::scenario::traces;
 use crate::scenario::{Hop, Link};
@@ -169,7 +169,7 @@ const ACK_FILTERS: [(&str, AckFilter); 3] =
 
 /// What users call a filter; no link replaces ACKs.
 pub(in crate::scenario) fn ack_filter_name(filter: AckFilter) -> &'static str {
-    ACK_FILTERS.iter().find(|(_, known)| *known == filter).map_or("none", |(name, _)| name)
+    name_of(&ACK_FILTERS, &filter).unwrap_or("none")
 }
 
 /// What wired and cellular links have in common.

@@ -91,25 +91,27 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         compare: compare_section(root.section("compare")?)?,
     };
     clients.finish()?;
-    let filters = scenario.wifi.as_ref().is_some_and(|wifi| wifi.ack_filter != WifiAckFilter::Off);
-    if filters && scenario.hack.variant.is_some() {
-        return Err(root
-            .error("hack", "[wifi] filters the ACKs that are to ride")
-            .allowed("hack or wifi.ack-filter"));
-    }
-    if scenario.wifi.as_ref().is_some_and(|wifi| wifi.ap_acks != ApAcks::None)
-        && scenario.hack.variant.is_some()
-    {
-        return Err(root
-            .error("hack", "[wifi] has the access point give the ACKs that are to ride")
-            .allowed("hack or wifi.ap-acks"));
-    }
-    if scenario.wifi.as_ref().is_some_and(|wifi| wifi.link_acks == LinkAcks::None)
-        && scenario.hack.variant.is_some()
-    {
-        return Err(root
-            .error("hack", "[wifi] has no link-layer ACKs to ride on")
-            .allowed("hack or wifi.link-acks = \"none\""));
+    if let (Some(wifi), Some(_)) = (&scenario.wifi, scenario.hack.variant) {
+        let in_the_way = [
+            (
+                wifi.ack_filter != WifiAckFilter::Off,
+                "filters the ACKs that are to ride",
+                "hack or wifi.ack-filter",
+            ),
+            (
+                wifi.ap_acks != ApAcks::None,
+                "has the access point give the ACKs that are to ride",
+                "hack or wifi.ap-acks",
+            ),
+            (
+                wifi.link_acks == LinkAcks::None,
+                "has no link-layer ACKs to ride on",
+                "hack or wifi.link-acks = \"none\"",
+            ),
+        ];
+        if let Some((_, what, allowed)) = in_the_way.into_iter().find(|(is_set, ..)| *is_set) {
+            return Err(root.error("hack", format!("[wifi] {what}")).allowed(allowed));
+        }
     }
     // `base` was resolved before; asking for it keeps it among the known keys.
     root.node("base");

@@ -11,7 +11,7 @@ use super::{DEFAULT_QUEUE, or_none, positive_span};
 use crate::error::InputError;
 use crate::input::{
     MAX_DURATION, Mismatch, Node, Section, Tree, Value, bit_rate, byte_count, duration, flag, integer,
-    level_dbm, loss, one_of, within,
+    level_dbm, loss, name_of, one_of, within,
 };
 use crate::scenario::{ApAcks, Categories, MpduError, Wifi, WifiAckFilter, signal};
 
@@ -29,12 +29,12 @@ const AP_ACKS: [(&str, ApAcks); 2] = [("none", ApAcks::None), ("fastack", ApAcks
 
 /// What users call them.
 pub(in crate::scenario) fn ap_acks_name(acks: ApAcks) -> &'static str {
-    AP_ACKS.iter().find(|(_, known)| *known == acks).expect("the table has all of them").0
+    name_of(&AP_ACKS, &acks).expect("the table has all of them")
 }
 
 /// What users call a filter.
 pub(in crate::scenario) fn ack_filter_name(filter: WifiAckFilter) -> &'static str {
-    ACK_FILTERS.iter().find(|(_, known)| *known == filter).expect("the table has every filter").0
+    name_of(&ACK_FILTERS, &filter).expect("the table has every filter")
 }
 
 /// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
@@ -135,7 +135,7 @@ const LINK_ACKS: [(&str, LinkAcks); 2] = [("normal", LinkAcks::Normal), ("none",
 
 /// What users call a choice of `link-acks`.
 pub(in crate::scenario) fn link_acks_name(acks: LinkAcks) -> &'static str {
-    LINK_ACKS.iter().find(|(_, known)| *known == acks).expect("the table has every choice").0
+    name_of(&LINK_ACKS, &acks).expect("the table has every choice")
 }
 
 /// Whether data is acknowledged. Nothing that builds on link-layer ACKs goes without them.
@@ -144,19 +144,14 @@ fn link_acks(section: &Section<'_>, wifi: &Wifi) -> Result<LinkAcks, InputError>
     if acks == LinkAcks::Normal {
         return Ok(acks);
     }
-    let needed_by = if wifi.standard.phy().aggregation.is_none() {
-        Some(wifi.standard.name())
-    } else if wifi.rate_control != RateControl::Fixed {
-        Some("rate-control")
-    } else if wifi.reverse_direction != ReverseDirection::Off {
-        Some("reverse-direction")
-    } else if wifi.ap_acks != ApAcks::None {
-        Some("ap-acks")
-    } else {
-        None
-    };
-    match needed_by {
-        Some(what) => Err(section
+    let building_on_them = [
+        (wifi.standard.phy().aggregation.is_none(), wifi.standard.name()),
+        (wifi.rate_control != RateControl::Fixed, "rate-control"),
+        (wifi.reverse_direction != ReverseDirection::Off, "reverse-direction"),
+        (wifi.ap_acks != ApAcks::None, "ap-acks"),
+    ];
+    match building_on_them.into_iter().find(|(needed, _)| *needed) {
+        Some((_, what)) => Err(section
             .error("link-acks", format!("{what} needs link-layer ACKs"))
             .allowed("\"normal\"; or \"none\" with 802.11n or ac, a fixed rate, no grants and no FastACK")),
         None => Ok(acks),
