@@ -30,24 +30,14 @@ fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Burs
         eifs: false,
         ..BssConfig::new(Standard::N, vec![station; usize::from(stations)])
     };
-    let end = Instant::ZERO + SPAN;
     let mut bss = channel(config, 1, "edca", SPAN);
-    let fill = |bss: &mut Bss<Blob>, now| {
+    common::saturate(&mut bss, SPAN, |bss, now| {
         for (station, category) in senders {
             let other = if *station == StationId::AP { StationId(1) } else { StationId::AP };
             let (from, to) = (bss.function(*station, *category), bss.function(other, *category));
             while bss.enqueue(now, from, to, Blob) {}
         }
-    };
-    fill(&mut bss, Instant::ZERO);
-    while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
-        bss.handle_timeout(now);
-        while bss.poll_deliver().is_some() {}
-        while bss.poll_drained().is_some() {}
-        fill(&mut bss, now);
-    }
-    bss.check().unwrap();
-    assert_eq!(bss.airtime(end).total(), SPAN);
+    });
     bss
 }
 

@@ -28,28 +28,12 @@ fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssC
 fn saturate(config: BssConfig) -> (f64, Bss<Blob>) {
     let clients = config.stations.len() as u16;
     let mut bss = channel(config, 1, "hidden", SPAN);
-    let end = Instant::ZERO + SPAN;
-    let fill = |bss: &mut Bss<Blob>, now| {
+    let delivered = common::saturate(&mut bss, SPAN, |bss, now| {
         for id in (1..=clients).map(StationId) {
             while bss.has_room(id, StationId::AP, Bytes(1500)) && bss.enqueue(now, id, StationId::AP, Blob) {}
         }
-    };
-    fill(&mut bss, Instant::ZERO);
-    let mut delivered = 0;
-    let mut last = Instant::ZERO;
-    while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
-        assert!(now >= last, "time runs forward");
-        last = now;
-        bss.handle_timeout(now);
-        while bss.poll_deliver().is_some() {
-            delivered += 1;
-        }
-        while bss.poll_drained().is_some() {}
-        fill(&mut bss, now);
-    }
-    bss.check().unwrap();
-    assert_eq!(bss.airtime(end).total(), SPAN);
-    (f64::from(delivered) / SPAN.as_secs_f64(), bss)
+    });
+    (delivered as f64 / SPAN.as_secs_f64(), bss)
 }
 
 const RTS: Protection = Protection::RtsCts { above: 0 };

@@ -1,8 +1,10 @@
 //! What a channel does, frame by frame: each test is a script of losses and the frames that follow.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+mod common;
+
+use common::{Numbered, channel};
 use tacit_link::loss::Loss;
-use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Format, Mode, Standard};
@@ -10,23 +12,10 @@ use tacit_link::wifi::{
     AirtimeUse, AmsduLimit, Bss, BssConfig, Decibels, Delivery, Protection, RateControl, StationConfig,
     StationId,
 };
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const CLIENT: StationId = StationId(1);
-
-/// A packet with a number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Numbered(u32);
-
-impl Payload for Numbered {
-    fn len(&self) -> Bytes {
-        Bytes(1500)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
 
 fn config(standard: Standard, mbps: u64) -> BssConfig {
     let client = StationConfig::new(Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap());
@@ -43,10 +32,7 @@ struct Harness {
 
 impl Harness {
     fn new(config: BssConfig) -> Self {
-        let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
-        let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let end = Instant::ZERO + Duration::from_secs(10);
-        let mut bss = Bss::new(config, 1, "test", &names, (Instant::ZERO, end));
+        let mut bss = channel(config, 1, "test", Duration::from_secs(10));
         bss.record_air();
         Self {
             bss,

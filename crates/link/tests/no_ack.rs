@@ -3,9 +3,8 @@
 
 mod common;
 
-use common::{BLOB, Blob, channel};
+use common::{BLOB, Blob, Numbered, channel};
 use tacit_link::loss::Loss;
-use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Bss, BssConfig, LinkAcks, Protection, StationConfig, StationId};
@@ -14,19 +13,6 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
 const SPAN: Duration = Duration::from_secs(2);
-
-/// A full packet with a number.
-#[derive(Clone, Debug)]
-struct Numbered(u32);
-
-impl Payload for Numbered {
-    fn len(&self) -> Bytes {
-        Bytes(BLOB)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
 
 /// 802.11n at 150 Mb/s, where an A-MPDU holds 42.
 fn config(clients: usize) -> BssConfig {
@@ -85,24 +71,12 @@ fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<Blob>) {
         station.uplink_queue.limit.packets = Some(84);
     }
     let mut bss = channel(config, 1, "no ack", SPAN);
-    let fill = |bss: &mut Bss<Blob>, now| {
+    let delivered = common::saturate(&mut bss, SPAN, |bss, now| {
         for from in senders {
             let to = if *from == AP { ONE } else { AP };
             while bss.has_room(*from, to, Bytes(BLOB)) && bss.enqueue(now, *from, to, Blob) {}
         }
-    };
-    fill(&mut bss, Instant::ZERO);
-    let mut delivered = 0;
-    while let Some(now) = bss.poll_timeout().filter(|now| *now < Instant::ZERO + SPAN) {
-        bss.handle_timeout(now);
-        while bss.poll_deliver().is_some() {
-            delivered += 1;
-        }
-        while bss.poll_drained().is_some() {}
-        fill(&mut bss, now);
-    }
-    bss.check().unwrap();
-    assert_eq!(bss.airtime(Instant::ZERO + SPAN).total(), SPAN);
+    });
     (delivered, bss)
 }
 

@@ -1,6 +1,9 @@
 //! What a TXOP holds besides its first exchange: scripts of packets and losses, and the frames that follow.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+mod common;
+
+use common::channel;
 use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
@@ -64,10 +67,7 @@ impl Harness {
     }
 
     fn seeded(config: BssConfig, seed: u64) -> Self {
-        let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
-        let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let end = Instant::ZERO + Duration::from_secs(10);
-        let mut bss = Bss::new(config, seed, "txop", &names, (Instant::ZERO, end));
+        let mut bss = channel(config, seed, "txop", Duration::from_secs(10));
         bss.record_air();
         let now = Instant::ZERO + Duration::from_millis(1);
         Self { bss, now, frames: Vec::new(), delivered: Vec::new() }

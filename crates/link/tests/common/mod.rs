@@ -1,5 +1,6 @@
 //! Set-ups the tests share.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::queue::{QueueConfig, QueueLimit};
@@ -22,6 +23,19 @@ impl Payload for Blob {
     }
 }
 
+/// A full packet of data with a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbered(pub u32);
+
+impl Payload for Numbered {
+    fn len(&self) -> Bytes {
+        Bytes(BLOB)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
 /// Room for the packet on the air and the one after it.
 pub fn short_queue() -> QueueConfig {
     QueueLimit { packets: Some(2), bytes: None }.into()
@@ -32,4 +46,24 @@ pub fn channel<P: Payload>(config: BssConfig, seed: u64, label: &str, span: Dura
     let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     Bss::new(config, seed, label, &names, (Instant::ZERO, Instant::ZERO + span))
+}
+
+/// Runs a channel for `span`, measured from the start, with queues that `fill` keeps full; how many packets arrive.
+pub fn saturate(bss: &mut Bss<Blob>, span: Duration, mut fill: impl FnMut(&mut Bss<Blob>, Instant)) -> u64 {
+    let end = Instant::ZERO + span;
+    fill(bss, Instant::ZERO);
+    let (mut delivered, mut last) = (0, Instant::ZERO);
+    while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
+        assert!(now >= last, "time runs forward");
+        last = now;
+        bss.handle_timeout(now);
+        while bss.poll_deliver().is_some() {
+            delivered += 1;
+        }
+        while bss.poll_drained().is_some() {}
+        fill(bss, now);
+    }
+    bss.check().unwrap();
+    assert_eq!(bss.airtime(end).total(), span);
+    delivered
 }
