@@ -57,62 +57,7 @@ impl Setup {
         if self.sample_interval.is_some_and(|interval| interval.as_nanos() == 0) {
             return refuse("a sample interval of zero".into());
         }
-        for (index, set) in self.bss.iter().enumerate() {
-            if !set.hack.is_empty() && set.hack.len() != set.clients.len() + 1 {
-                return refuse(format!(
-                    "basic service set {index} needs a TCP/HACK setting for each station, or none"
-                ));
-            }
-            let categories = &set.config.categories;
-            let has_edca = set.config.standard.phy().aggregation.is_some();
-            if !has_edca && set.config.reverse_direction != ReverseDirection::Off {
-                return refuse(format!("{} has no reverse direction grants", set.config.standard.name()));
-            }
-            let config = &set.config;
-            let needs_link_acks = !set.hack.is_empty()
-                || set.fastack.is_some()
-                || config.reverse_direction != ReverseDirection::Off
-                || config.rate_control == RateControl::Minstrel;
-            if config.link_acks == LinkAcks::None && (needs_link_acks || !has_edca) {
-                return refuse(format!(
-                    "basic service set {index} does without the link-layer ACKs that TCP/HACK, FastACK, reverse \
-                     direction grants, Minstrel and standards without aggregation need"
-                ));
-            }
-            if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
-                return refuse(format!(
-                    "basic service set {index} needs an access category, and best effort alone without EDCA"
-                ));
-            }
-            let is_client = |id: &StationId| *id != StationId::AP && id.index() <= set.clients.len();
-            if let Some((a, b)) =
-                set.config.hidden.iter().find(|(a, b)| !is_client(a) || !is_client(b) || a == b)
-            {
-                return refuse(format!(
-                    "basic service set {index} hides {} from {}, which are not two of its clients",
-                    a.0, b.0
-                ));
-            }
-            let filters = [set.config.ap_ack_filter, set.config.station_ack_filter];
-            let filtered = set.ack_hold.is_some() || filters != [AckFilter::Off; 2];
-            if !set.hack.is_empty() && filtered {
-                return refuse(format!(
-                    "basic service set {index} filters the ACKs that TCP/HACK is to carry"
-                ));
-            }
-            if set.fastack.is_some() && set.hack.iter().any(Option::is_some) {
-                return refuse(format!(
-                    "basic service set {index} lets ACKs ride that its access point has already given: FastACK and \
-                     TCP/HACK exclude each other"
-                ));
-            }
-            let (clients, settings) = (set.clients.len(), set.config.stations.len());
-            if clients != settings || clients == 0 {
-                return refuse(format!(
-                    "basic service set {index} has {clients} clients and settings for {settings}"
-                ));
-            }
-        }
+        self.bss.iter().enumerate().try_for_each(|(index, set)| set.check(index))?;
         for (index, flow) in self.flows.iter().enumerate() {
             let hosts = self.hosts.len() as u32;
             if flow.source.0 >= hosts || flow.sink.0 >= hosts {
@@ -154,6 +99,66 @@ impl Setup {
                 None => false,
             }
         });
+    }
+}
+
+impl BssSetup {
+    /// The same for the one numbered `index`.
+    fn check(&self, index: usize) -> Result<(), RunError> {
+        let refuse = |what: String| Err(RunError::Setup(what));
+        if !self.hack.is_empty() && self.hack.len() != self.clients.len() + 1 {
+            return refuse(format!(
+                "basic service set {index} needs a TCP/HACK setting for each station, or none"
+            ));
+        }
+        let categories = &self.config.categories;
+        let has_edca = self.config.standard.phy().aggregation.is_some();
+        if !has_edca && self.config.reverse_direction != ReverseDirection::Off {
+            return refuse(format!("{} has no reverse direction grants", self.config.standard.name()));
+        }
+        let config = &self.config;
+        let needs_link_acks = !self.hack.is_empty()
+            || self.fastack.is_some()
+            || config.reverse_direction != ReverseDirection::Off
+            || config.rate_control == RateControl::Minstrel;
+        if config.link_acks == LinkAcks::None && (needs_link_acks || !has_edca) {
+            return refuse(format!(
+                "basic service set {index} does without the link-layer ACKs that TCP/HACK, FastACK, reverse \
+                 direction grants, Minstrel and standards without aggregation need"
+            ));
+        }
+        if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
+            return refuse(format!(
+                "basic service set {index} needs an access category, and best effort alone without EDCA"
+            ));
+        }
+        let is_client = |id: &StationId| *id != StationId::AP && id.index() <= self.clients.len();
+        if let Some((a, b)) =
+            self.config.hidden.iter().find(|(a, b)| !is_client(a) || !is_client(b) || a == b)
+        {
+            return refuse(format!(
+                "basic service set {index} hides {} from {}, which are not two of its clients",
+                a.0, b.0
+            ));
+        }
+        let filters = [self.config.ap_ack_filter, self.config.station_ack_filter];
+        let filtered = self.ack_hold.is_some() || filters != [AckFilter::Off; 2];
+        if !self.hack.is_empty() && filtered {
+            return refuse(format!("basic service set {index} filters the ACKs that TCP/HACK is to carry"));
+        }
+        if self.fastack.is_some() && self.hack.iter().any(Option::is_some) {
+            return refuse(format!(
+                "basic service set {index} lets ACKs ride that its access point has already given: FastACK and \
+                 TCP/HACK exclude each other"
+            ));
+        }
+        let (clients, settings) = (self.clients.len(), self.config.stations.len());
+        if clients != settings || clients == 0 {
+            return refuse(format!(
+                "basic service set {index} has {clients} clients and settings for {settings}"
+            ));
+        }
+        Ok(())
     }
 }
 
