@@ -92,63 +92,17 @@ pub struct StationRecord {
     /// What its TCP/HACK driver did; null for a stock station.
     pub hack: Option<DriverRecord>,
     /// What it acknowledged in its clients' stead; null where it does not.
-    pub fastack: Option<AgentRecord>,
-}
-
-/// What an access point that runs FastACK did in the measured window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct AgentRecord {
-    /// ACKs made in clients' stead.
-    pub forged_acks: u64,
-    /// Pure ACKs of clients that went no further.
-    pub suppressed_acks: u64,
-    /// Packets of clients that went on with a later acknowledgment number.
-    pub raised_acks: u64,
-    /// Copies sent again to clients.
-    pub local_retransmissions: u64,
-    /// Of them, those that a client's silence caused.
-    pub local_timeouts: u64,
-    /// Of them, those that found no room in the queue.
-    pub refused_copies: u64,
-    /// Retransmissions of senders that were answered and went no further.
-    pub answered_retransmissions: u64,
-    /// Flows that made room for others.
-    pub evicted_flows: u64,
-    /// Flows left alone for lack of room.
-    pub refused_flows: u64,
-    /// Flows given up because their client no longer answered.
-    pub abandoned_flows: u64,
-    /// Segments left to the client for lack of room in the cache.
-    pub uncached_segments: u64,
-    /// Most segments kept at once of one flow; whole run.
-    pub cached_segments_max: u64,
+    pub fastack: Option<fastack::Counters>,
 }
 
 /// What a TCP/HACK driver did in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriverRecord {
-    /// Pure ACKs queued as packets.
-    pub native_acks: u64,
-    /// Pure ACKs that rode on a link-layer ACK, each counted once.
-    pub compressed_acks: u64,
-    /// Octets of those, without repetitions.
-    pub compressed_octets: u64,
-    /// Octets they would have had as IP packets.
-    pub uncompressed_octets: u64,
-    /// The one over the other; null where nothing was compressed.
+    /// What it counted.
+    #[serde(flatten)]
+    pub counters: hack::Counters,
+    /// Octets of compressed ACKs as IP packets over those they took; null where nothing was compressed.
     pub compression_ratio: Option<f64>,
-    /// ACKs held and then queued as packets after all.
-    pub flushed_acks: u64,
-    /// Pure ACKs that the codec could not take.
-    pub refused_acks: u64,
-    /// Times an ACK had waited for `hold-limit`, or the timer.
-    pub hold_limits: u64,
-    /// ACKs reconstituted from what others appended.
-    pub reconstituted_acks: u64,
-    /// Frames dropped as duplicates.
-    pub duplicate_frames: u64,
-    /// Frames that could not be decoded: wrong CRC, no context, gaps.
-    pub failed_frames: u64,
 }
 
 /// Seconds by use of airtime; idle time is nobody's.
@@ -245,7 +199,7 @@ impl StationRecord {
             airtime_s: AirtimeSeconds::new(|what| station.airtime.get(what).as_secs_f64()),
             tcp_ack_airtime_s: AirtimeSeconds::from(station.airtime.of(PayloadClass::Ack)),
             hack: station.hack.as_ref().map(DriverRecord::new),
-            fastack: station.fastack.as_ref().map(AgentRecord::new),
+            fastack: station.fastack,
         }
     }
 }
@@ -253,37 +207,6 @@ impl StationRecord {
 impl DriverRecord {
     fn new(counters: &hack::Counters) -> Self {
         let ratio = counters.uncompressed_octets as f64 / counters.compressed_octets as f64;
-        Self {
-            native_acks: counters.native_acks,
-            compressed_acks: counters.compressed_acks,
-            compressed_octets: counters.compressed_octets,
-            uncompressed_octets: counters.uncompressed_octets,
-            compression_ratio: Some(ratio).filter(|ratio| ratio.is_finite()),
-            flushed_acks: counters.flushed_acks,
-            refused_acks: counters.refused_acks,
-            hold_limits: counters.hold_limits,
-            reconstituted_acks: counters.reconstituted_acks,
-            duplicate_frames: counters.duplicate_frames,
-            failed_frames: counters.failed_frames,
-        }
-    }
-}
-
-impl AgentRecord {
-    fn new(counters: &fastack::Counters) -> Self {
-        Self {
-            forged_acks: counters.forged_acks,
-            suppressed_acks: counters.suppressed_acks,
-            raised_acks: counters.raised_acks,
-            local_retransmissions: counters.local_retransmissions,
-            local_timeouts: counters.local_timeouts,
-            refused_copies: counters.refused_copies,
-            answered_retransmissions: counters.answered_retransmissions,
-            evicted_flows: counters.evicted_flows,
-            refused_flows: counters.refused_flows,
-            abandoned_flows: counters.abandoned_flows,
-            uncached_segments: counters.uncached_segments,
-            cached_segments_max: counters.cached_segments_max,
-        }
+        Self { counters: *counters, compression_ratio: Some(ratio).filter(|ratio| ratio.is_finite()) }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
+use tacit_proto::hack;
 use tacit_proto::units::Duration;
 
 use crate::clock::Punctuality;
@@ -126,18 +127,9 @@ pub struct HackReport {
     pub channel: usize,
     /// Number of the station; 0 is the access point.
     pub station: usize,
-    /// ACKs sent as packets.
-    pub native_acks: u64,
-    /// ACKs that rode on link-layer ACKs.
-    pub compressed_acks: u64,
-    /// Octets they took.
-    pub compressed_octets: u64,
-    /// Octets they would have taken as IP packets.
-    pub uncompressed_octets: u64,
-    /// ACKs put together again and passed up here.
-    pub reconstituted_acks: u64,
-    /// Frames that could not be decoded.
-    pub failed_frames: u64,
+    /// What it counted.
+    #[serde(flatten)]
+    pub counters: hack::Counters,
 }
 
 /// What a report says of the run beside what the hop knows.
@@ -314,16 +306,23 @@ impl Sum {
 
 impl HackReport {
     fn write(&self, text: &mut String) {
-        let acks = self.native_acks + self.compressed_acks;
+        let counters = &self.counters;
+        let acks = counters.native_acks + counters.compressed_acks;
         if acks == 0 {
             return;
         }
         let who = if self.station == 0 { "AP".to_owned() } else { format!("client {}", self.station) };
-        let _ =
-            write!(text, "  HACK     {who}: {} of {acks} ACKs rode on link-layer ACKs", self.compressed_acks);
-        if self.compressed_acks > 0 {
-            let _ =
-                write!(text, ", {:.2} B each", self.compressed_octets as f64 / self.compressed_acks as f64);
+        let _ = write!(
+            text,
+            "  HACK     {who}: {} of {acks} ACKs rode on link-layer ACKs",
+            counters.compressed_acks
+        );
+        if counters.compressed_acks > 0 {
+            let _ = write!(
+                text,
+                ", {:.2} B each",
+                counters.compressed_octets as f64 / counters.compressed_acks as f64
+            );
         }
         text.push('\n');
     }
@@ -346,17 +345,7 @@ fn hack_reports(ended: &Ended) -> Vec<HackReport> {
     let mut reports = Vec::new();
     for (channel, bss) in ended.outcome.bss.iter().enumerate() {
         for (station, outcome) in bss.stations.iter().enumerate() {
-            let Some(hack) = &outcome.hack else { continue };
-            reports.push(HackReport {
-                channel,
-                station,
-                native_acks: hack.native_acks,
-                compressed_acks: hack.compressed_acks,
-                compressed_octets: hack.compressed_octets,
-                uncompressed_octets: hack.uncompressed_octets,
-                reconstituted_acks: hack.reconstituted_acks,
-                failed_frames: hack.failed_frames,
-            });
+            reports.extend(outcome.hack.map(|counters| HackReport { channel, station, counters }));
         }
     }
     reports

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
+use tacit_proto::counters;
+
 use super::summary::{FlowSummary, Summary};
 use super::tcp::{ACK, SYN, Tcp};
 
@@ -12,42 +14,27 @@ pub(super) const MOST_FLOWS: usize = 65_536;
 /// IPv4 and IPv6 packets of this size are what an unannounced segment size is taken from.
 const ETHERNET_MTU: u32 = 1500;
 
-/// Plain sums.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub packets: u64,
-    pub ip_bytes: u64,
-    pub data_packets: u64,
-    pub data_segments: u64,
-    pub data_ip_bytes: u64,
-    pub payload_bytes: u64,
-    pub ack_packets: u64,
-    pub ack_bytes: u64,
-    pub sack_acks: u64,
-    pub timestamp_acks: u64,
-    pub window_updates: u64,
-    pub duplicate_acks: u64,
-    /// Octets that pure ACKs acknowledged for the first time.
-    pub acked_bytes: u64,
+counters! {
+    /// Plain sums.
+    pub(super) struct Counters {
+        packets: u64,
+        ip_bytes: u64,
+        data_packets: u64,
+        data_segments: u64,
+        data_ip_bytes: u64,
+        payload_bytes: u64,
+        ack_packets: u64,
+        ack_bytes: u64,
+        sack_acks: u64,
+        timestamp_acks: u64,
+        window_updates: u64,
+        duplicate_acks: u64,
+        /// Octets that pure ACKs acknowledged for the first time.
+        acked_bytes: u64,
+    }
 }
 
 impl Counters {
-    pub fn add(&mut self, other: &Self) {
-        self.packets += other.packets;
-        self.ip_bytes += other.ip_bytes;
-        self.data_packets += other.data_packets;
-        self.data_segments += other.data_segments;
-        self.data_ip_bytes += other.data_ip_bytes;
-        self.payload_bytes += other.payload_bytes;
-        self.ack_packets += other.ack_packets;
-        self.ack_bytes += other.ack_bytes;
-        self.sack_acks += other.sack_acks;
-        self.timestamp_acks += other.timestamp_acks;
-        self.window_updates += other.window_updates;
-        self.duplicate_acks += other.duplicate_acks;
-        self.acked_bytes += other.acked_bytes;
-    }
-
     /// What one packet says without its past. `mss` is the size the handshake announced, if seen.
     fn count(&mut self, tcp: &Tcp, mss: Option<u16>) {
         self.packets += 1;
@@ -193,8 +180,7 @@ impl Flow {
 
     fn summary(&self) -> FlowSummary {
         let [from_first, from_second] = &self.directions;
-        let mut sum = from_first.counters;
-        sum.add(&from_second.counters);
+        let sum = from_first.counters.plus(&from_second.counters);
         // The data direction: more payload, or, where only ACKs are seen, against them.
         let weight = |direction: &Direction, other: &Direction| {
             (direction.counters.payload_bytes, other.counters.ack_packets)
@@ -269,9 +255,9 @@ impl FlowTable {
         let mut paired = Counters::default();
         for flow in &self.flows {
             for direction in &flow.directions {
-                all.add(&direction.counters);
+                all = all.plus(&direction.counters);
                 if flow.both_directions() {
-                    paired.add(&direction.counters);
+                    paired = paired.plus(&direction.counters);
                 }
             }
         }

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tacit_proto::fastack;
 
 use super::sheet::{Column, Sheet};
 use super::tables::{Cells, labelled};
 use crate::application::ApplicationRecord;
 use crate::hop_record::HopRecord;
 use crate::record::{FlowRecord, RunRecord, SampleRecord};
-use crate::station::{AgentRecord, DriverRecord, StationRecord};
+use crate::station::{DriverRecord, StationRecord};
 
 /// A part of a run that makes a row.
 pub(super) trait Part: Serialize + DeserializeOwned + Sized {
@@ -32,7 +33,11 @@ pub(super) trait Part: Serialize + DeserializeOwned + Sized {
 
 impl Part for StationRecord {
     fn full() -> Self {
-        Self { hack: Some(DriverRecord::default()), fastack: Some(AgentRecord::default()), ..Self::default() }
+        Self {
+            hack: Some(DriverRecord::default()),
+            fastack: Some(fastack::Counters::default()),
+            ..Self::default()
+        }
     }
 
     fn of(record: &RunRecord) -> &[Self] {

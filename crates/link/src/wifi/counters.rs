@@ -2,105 +2,83 @@
 
 use tacit_proto::units::Duration;
 
-/// Counters and their differences, each named once.
-macro_rules! counters {
-    ($($(#[$doc:meta])* $field:ident: $kind:ty,)*) => {
-        /// Counters of one station; all monotonic.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct StationCounters {
-            $($(#[$doc])* pub $field: $kind,)*
-        }
-
-        impl StationCounters {
-            /// `self - earlier`, field by field.
-            #[must_use]
-            pub fn since(&self, earlier: &Self) -> Self {
-                Self { $($field: self.$field - earlier.$field,)* }
-            }
-
-            /// `self + other`, field by field.
-            #[must_use]
-            pub fn plus(&self, other: &Self) -> Self {
-                Self { $($field: self.$field + other.$field,)* }
-            }
-        }
-    };
-}
-
-counters! {
-    /// Packets the queues took.
-    accepted: u64,
-    /// Packets taken back before they were sent.
-    retracted: u64,
-    /// Pure ACKs that the ACK filter dropped from a queue.
-    filtered_acks: u64,
-    /// PPDUs of data sent, collided ones included.
-    data_ppdus: u64,
-    /// MPDUs in them.
-    data_mpdus: u64,
-    /// Packets sent that nobody acknowledges.
-    unacknowledged: u64,
-    /// Packets delivered on the first transmission of their MPDU.
-    delivered_first_try: u64,
-    /// Packets delivered after one retransmission or more.
-    delivered_after_retry: u64,
-    /// MPDU transmissions that were retransmissions.
-    retries: u64,
-    /// Packets given up: retry limit or lifetime.
-    dropped_mpdus: u64,
-    /// Packets the queue refused.
-    dropped_by_queue: u64,
-    /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.
-    discarded_by_queue: u64,
-    /// Accesses that went to a more urgent category of the same station.
-    internal_collisions: u64,
-    /// PPDUs of this station that collided.
-    collided_ppdus: u64,
-    /// ACKs and Block Acks that did not come back.
-    missed_link_acks: u64,
-    /// Block Ack Requests sent.
-    block_ack_requests: u64,
-    /// RTS sent.
-    rts: u64,
-    /// RTS that no CTS answered.
-    missed_cts: u64,
-    /// CTS sent to the sender itself.
-    cts_to_self: u64,
-    /// Reverse direction grants that reached who may use them.
-    reverse_grants: u64,
-    /// PPDUs of data or Block Ack Requests sent in the TXOP of another that granted it.
-    reverse_ppdus: u64,
-    /// MPDUs of data in them.
-    reverse_mpdus: u64,
-    /// PPDUs of data or Block Ack Requests sent a SIFS after another exchange of the same TXOP.
-    burst_ppdus: u64,
-    /// TXOPs ended with a CF-End.
-    cf_ends: u64,
-    /// ACKs and Block Acks sent.
-    link_acks: u64,
-    /// Pure TCP ACKs on the air, retransmissions included.
-    tcp_acks_on_air: u64,
-    /// PPDUs of nothing but pure TCP ACKs.
-    tcp_ack_ppdus: u64,
-    /// Octets of pure TCP ACKs as IP packets, each packet counted on its first transmission.
-    tcp_ack_octets: u64,
-    /// What those octets take at the data rate alone, without preamble, MAC header and padding: the column
-    /// "TCP ACK" of the HACK paper's table 3.
-    tcp_ack_octet_time: Duration,
-    /// ACKs and Block Acks sent with something appended.
-    augmented_link_acks: u64,
-    /// Of them, those lengthened by no more than AIFS.
-    augmented_within_aifs: u64,
-    /// AIFS and the slots drawn for each PPDU of nothing but pure TCP ACKs, collided and repeated ones
-    /// included: what winning the channel costs when nobody counts down at the same time, as closed forms
-    /// and the column "Acquire channel" of the HACK paper's table 3 have it. What it did cost is in
-    /// [`StationAirtime`](super::StationAirtime).
-    tcp_ack_backoff: Duration,
-    /// Octets appended to ACKs and Block Acks, repeated ones included.
-    appended_octets: u64,
-    /// What those octets take at the control rate alone: the column "ROHC" of the same table. On the air
-    /// they may cost less, where they fit into the padding of the last symbol.
-    appended_octet_time: Duration,
-    /// Octets of IP packets delivered.
-    delivered_bytes: u64,
+tacit_proto::counters! {
+    /// Counters of one station; all monotonic.
+    pub struct StationCounters {
+        /// Packets the queues took.
+        accepted: u64,
+        /// Packets taken back before they were sent.
+        retracted: u64,
+        /// Pure ACKs that the ACK filter dropped from a queue.
+        filtered_acks: u64,
+        /// PPDUs of data sent, collided ones included.
+        data_ppdus: u64,
+        /// MPDUs in them.
+        data_mpdus: u64,
+        /// Packets sent that nobody acknowledges.
+        unacknowledged: u64,
+        /// Packets delivered on the first transmission of their MPDU.
+        delivered_first_try: u64,
+        /// Packets delivered after one retransmission or more.
+        delivered_after_retry: u64,
+        /// MPDU transmissions that were retransmissions.
+        retries: u64,
+        /// Packets given up: retry limit or lifetime.
+        dropped_mpdus: u64,
+        /// Packets the queue refused.
+        dropped_by_queue: u64,
+        /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.
+        discarded_by_queue: u64,
+        /// Accesses that went to a more urgent category of the same station.
+        internal_collisions: u64,
+        /// PPDUs of this station that collided.
+        collided_ppdus: u64,
+        /// ACKs and Block Acks that did not come back.
+        missed_link_acks: u64,
+        /// Block Ack Requests sent.
+        block_ack_requests: u64,
+        /// RTS sent.
+        rts: u64,
+        /// RTS that no CTS answered.
+        missed_cts: u64,
+        /// CTS sent to the sender itself.
+        cts_to_self: u64,
+        /// Reverse direction grants that reached who may use them.
+        reverse_grants: u64,
+        /// PPDUs of data or Block Ack Requests sent in the TXOP of another that granted it.
+        reverse_ppdus: u64,
+        /// MPDUs of data in them.
+        reverse_mpdus: u64,
+        /// PPDUs of data or Block Ack Requests sent a SIFS after another exchange of the same TXOP.
+        burst_ppdus: u64,
+        /// TXOPs ended with a CF-End.
+        cf_ends: u64,
+        /// ACKs and Block Acks sent.
+        link_acks: u64,
+        /// Pure TCP ACKs on the air, retransmissions included.
+        tcp_acks_on_air: u64,
+        /// PPDUs of nothing but pure TCP ACKs.
+        tcp_ack_ppdus: u64,
+        /// Octets of pure TCP ACKs as IP packets, each packet counted on its first transmission.
+        tcp_ack_octets: u64,
+        /// What those octets take at the data rate alone, without preamble, MAC header and padding: the column
+        /// "TCP ACK" of the HACK paper's table 3.
+        tcp_ack_octet_time: Duration,
+        /// ACKs and Block Acks sent with something appended.
+        augmented_link_acks: u64,
+        /// Of them, those lengthened by no more than AIFS.
+        augmented_within_aifs: u64,
+        /// AIFS and the slots drawn for each PPDU of nothing but pure TCP ACKs, collided and repeated ones
+        /// included: what winning the channel costs when nobody counts down at the same time, as closed forms
+        /// and the column "Acquire channel" of the HACK paper's table 3 have it. What it did cost is in
+        /// [`StationAirtime`](super::StationAirtime).
+        tcp_ack_backoff: Duration,
+        /// Octets appended to ACKs and Block Acks, repeated ones included.
+        appended_octets: u64,
+        /// What those octets take at the control rate alone: the column "ROHC" of the same table. On the air
+        /// they may cost less, where they fit into the padding of the last symbol.
+        appended_octet_time: Duration,
+        /// Octets of IP packets delivered.
+        delivered_bytes: u64,
+    }
 }

@@ -63,24 +63,25 @@ pub enum Overflow {
     DropHead,
 }
 
-/// What a pipe did with the packets it was given. Those `offered` and `duplicated` are delivered, dropped,
-/// lost, or still in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PipeCounters {
-    /// Packets offered.
-    pub offered: u64,
-    /// Packets that came out.
-    pub delivered: u64,
-    /// Octets of those.
-    pub delivered_bytes: Bytes,
-    /// Packets the queue refused.
-    pub dropped: u64,
-    /// Pure ACKs that the ACK filter dropped from the queue.
-    pub filtered_acks: u64,
-    /// Packets the loss model took.
-    pub lost: u64,
-    /// Copies made on the way.
-    pub duplicated: u64,
+tacit_proto::counters! {
+    /// What a pipe did with the packets it was given. Those `offered` and `duplicated` are delivered,
+    /// dropped, lost, or still in it.
+    pub struct PipeCounters {
+        /// Packets offered.
+        offered: u64,
+        /// Packets that came out.
+        delivered: u64,
+        /// Octets of those.
+        delivered_bytes: Bytes,
+        /// Packets the queue refused.
+        dropped: u64,
+        /// Pure ACKs that the ACK filter dropped from the queue.
+        filtered_acks: u64,
+        /// Packets the loss model took.
+        lost: u64,
+        /// Copies made on the way.
+        duplicated: u64,
+    }
 }
 
 /// The packets that wait.
@@ -99,21 +100,6 @@ impl<P: Payload> Filterable<P> for Pipe<P> {
             }
             stays
         });
-    }
-}
-
-impl PipeCounters {
-    /// What was counted since `before`.
-    pub fn since(&self, before: &Self) -> Self {
-        Self {
-            offered: self.offered - before.offered,
-            delivered: self.delivered - before.delivered,
-            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
-            dropped: self.dropped - before.dropped,
-            filtered_acks: self.filtered_acks - before.filtered_acks,
-            lost: self.lost - before.lost,
-            duplicated: self.duplicated - before.duplicated,
-        }
     }
 }
 
