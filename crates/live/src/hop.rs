@@ -338,7 +338,7 @@ fn let_in(
 
 /// Goes before other threads where that is allowed: a hop needs little time, but at once. True where it
 /// does.
-fn prefer_this_thread() -> bool {
+pub fn prefer_this_thread() -> bool {
     let priority = libc::sched_param { sched_priority: 1 };
     let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
     // SAFETY: reads one `sched_param`, which outlives the call.

@@ -24,6 +24,6 @@ mod tun;
 pub use ack_mode::AckMode;
 pub use clock::Punctuality;
 pub use error::LiveError;
-pub use hop::Plan;
+pub use hop::{Plan, prefer_this_thread};
 pub use report::Report;
 pub use tun::Tun;
