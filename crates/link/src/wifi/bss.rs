@@ -424,9 +424,7 @@ impl<P: Payload> Bss<P> {
                 return true;
             }
             let outgoing = station.next_outgoing(at, lifetime);
-            if let Some(Outgoing::Data { peer, .. }) = outgoing {
-                drained.push((*id, station.peers[peer].id));
-            }
+            station.report_drained(drained);
             station.active = outgoing.is_some();
             if let Some(outgoing) = outgoing {
                 station.transmitting = true;

@@ -13,6 +13,7 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
+use crate::wifi::config::LinkAcks;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, subframe_len};
 
@@ -339,6 +340,10 @@ impl<P: Payload> Bss<P> {
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
             }
             if !errored {
+                if self.config.link_acks == LinkAcks::None {
+                    from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
+                    from.counters.delivered_bytes += mpdu.msdus.octets();
+                }
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
             }
         }

@@ -56,6 +56,17 @@ struct Due {
     exchange: Exchange,
 }
 
+impl Due {
+    /// Part of RTS and CTS, CTS-to-self or CF-End, or the data that waits for them.
+    fn is_protected(&self) -> bool {
+        match self.part {
+            Part::Protection(_) | Part::CfEnd => true,
+            Part::Data => matches!(self.exchange.handshake, Handshake::Rts | Handshake::CtsToSelf),
+            Part::Response { .. } | Part::Beacon => false,
+        }
+    }
+}
+
 /// What one station hears.
 #[derive(Clone, Debug)]
 struct Ear {
@@ -310,9 +321,7 @@ impl<P: Payload> Bss<P> {
         let (phy, lifetime, protection) = (self.phy, self.config.lifetime, self.config.protection);
         let station = &mut self.stations[id.index()];
         let outgoing = station.next_outgoing(at, lifetime);
-        if let Some(Outgoing::Data { peer, .. }) = outgoing {
-            self.drained.push((id, station.peers[peer].id));
-        }
+        station.report_drained(&mut self.drained);
         station.active = outgoing.is_some();
         station.transmitting = outgoing.is_some();
         let outgoing = outgoing?;
@@ -560,9 +569,14 @@ impl<P: Payload> Bss<P> {
             return;
         }
         let spent = self.ledger.book(what, until);
-        let shares = even_shares(spent, hearing.frames.len().max(1));
-        for (frame, share) in hearing.frames.iter().zip(shares) {
-            let (station, class) = match &frame.exchange {
+        let (frames, due) = (&hearing.frames, &hearing.due);
+        let on_air = frames.iter().map(|frame| frame.exchange.as_ref());
+        // Between the frames of an exchange it is that exchange's.
+        let between = due.iter().filter(|_| frames.is_empty()).map(|due| Some(&due.exchange));
+        let charged = if frames.is_empty() { due.len() } else { frames.len() };
+        let shares = even_shares(spent, charged.max(1));
+        for (exchange, share) in on_air.chain(between).zip(shares) {
+            let (station, class) = match exchange {
                 Some(exchange) => (exchange.from, exchange.outgoing.class()),
                 None => (StationId::AP, PayloadClass::Data),
             };
@@ -574,6 +588,7 @@ impl<P: Payload> Bss<P> {
     /// counts as the one it has most of.
     pub(crate) fn heard_use(&self, hearing: &Hearing, newcomer: Option<StationId>) -> AirtimeUse {
         match hearing.frames.as_slice() {
+            [] if hearing.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
             [] if !hearing.due.is_empty() => AirtimeUse::LinkAck,
             [] => {
                 let waits =

@@ -140,11 +140,10 @@ impl<P: Payload> Bss<P> {
         };
         let [_, to] = ends(&mut self.stations, exchange);
         let peer = to.peer_index(exchange.from);
-        let outgoing = to.outgoing_within(now, lifetime, peer, room)?;
+        let outgoing = to.outgoing_within(now, lifetime, peer, room);
+        to.report_drained(&mut self.drained);
+        let outgoing = outgoing?;
         to.count_granted(&outgoing);
-        if let Outgoing::Data { .. } = &outgoing {
-            self.drained.push((exchange.to, exchange.from));
-        }
         if let Some(response) = self.air.as_mut().and_then(|air| air.back_mut()) {
             response.more_ppdu = Some(true);
         }
@@ -190,12 +189,11 @@ impl<P: Payload> Bss<P> {
             ReverseDirection::Granted { .. } => left - left / GRANTED_PART,
         };
         let room = Room { time: own.saturating_sub(response_after), queued_by: now };
-        let outgoing = station.next_outgoing_within(now, lifetime, room)?;
+        let outgoing = station.next_outgoing_within(now, lifetime, room);
+        station.report_drained(&mut self.drained);
+        let outgoing = outgoing?;
         station.count_continued(&outgoing);
         station.transmitting = true;
-        if let Outgoing::Data { peer, .. } = &outgoing {
-            self.drained.push((holder, station.peers[*peer].id));
-        }
         let mut next = self.exchange_behind(Some(Handshake::Continued), start, holder, outgoing);
         if next.grants() {
             next.reserves = until.max(next.response_end) - next.end;
