@@ -1,6 +1,6 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1).
 
-use tacit_proto::tcp::{Config, Congestion};
+use tacit_proto::tcp::{Config, Congestion, Undo};
 use tacit_proto::units::{BitRate, Duration};
 
 use crate::pipe::{Link, Pipe};
@@ -12,7 +12,11 @@ fn config() -> Config {
 
 /// A connection that agreed on ECN, with ten segments on their way.
 fn ten_in_flight() -> Script {
-    let mut script = Script::new(config());
+    ten_in_flight_of(config())
+}
+
+fn ten_in_flight_of(config: Config) -> Script {
+    let mut script = Script::new(config);
     script.run(
         "+0   connect
          +0   > SEC 0:0(0)
@@ -64,6 +68,30 @@ fn what_is_sent_again_is_not_capable_and_a_loss_is_told_by_cwr_too() {
          +0   > . 11001:12001(1000) ack 1 ect0",
     );
     assert_eq!((script.counters().cwnd, script.counters().ecn_reductions), (5_000, 0));
+}
+
+/// A loss that proves to be none gives the window back, but not what a mark took in between.
+#[test]
+fn an_echo_is_not_undone_with_an_earlier_loss() {
+    let cwnd_after = |flags: &str| {
+        let mut script = ten_in_flight_of(Config { undo: Undo::All, ..config() });
+        script.run(
+            "+100 < . 1:1(0) ack 1 <sack 1001:9001>
+             +0   > . 1:1001(1000) ack 1
+             +0   > C. 10001:11001(1000) ack 1 ect0
+             +0   > . 11001:12001(1000) ack 1 ect0
+             +0   > . 12001:13001(1000) ack 1 ect0",
+        );
+        script.run_open("+10 < . 1:1(0) ack 10001");
+        script.replies();
+        script.run_open(&format!("+90 < {flags} 1:1(0) ack 11001"));
+        script.replies();
+        // The copy came too.
+        script.run_open("+0 < . 1:1(0) ack 11001 <sack 1:1001>");
+        script.counters().cwnd
+    };
+    assert!(cwnd_after(".") >= 10_000);
+    assert!(cwnd_after("E.") < 5_000);
 }
 
 #[test]

@@ -218,5 +218,30 @@ mod tests {
         assert_eq!(windows, [31, 63, 127, 255, 511, 1023, 1023, 1023]);
         station.succeeded();
         assert_eq!(station.cw, 15);
+        station.failed(Instant::ZERO, 0);
+        station.gave_up();
+        assert_eq!(station.cw, 15);
+    }
+
+    /// An internal collision is one for who gives way (802.11-2020 clause 10.23.2.4).
+    #[test]
+    fn giving_way_doubles_the_window_too() {
+        let phy = Standard::N.phy();
+        let mut station = contention(phy, 0);
+        station.yielded();
+        assert_eq!(station.cw, 31);
+    }
+
+    /// AIFS of a less urgent category is over when an idle period goes on after an access that came to nothing: it is
+    /// not waited for again.
+    #[test]
+    fn aifs_counts_once_in_an_idle_period() {
+        let phy = Standard::N.phy();
+        let edca = AccessCategory::Background.parameters(phy);
+        let station = Contention { counter: 2, ..Contention::new(phy, &edca, Stream::new(1, "test")) };
+        let longer = phy.slot * 4;
+        assert_eq!(station.transmits_at(&IDLE, phy.slot), IDLE.countdown_from + longer + phy.slot * 2);
+        let resumed = IdlePeriod { resumed: true, ..IDLE };
+        assert_eq!(station.transmits_at(&resumed, phy.slot), IDLE.countdown_from + phy.slot * 2);
     }
 }
