@@ -64,9 +64,10 @@ pub struct Options {
 /// When the machine does not allow it, a command cannot be started, or the hop broke.
 pub fn run(options: Options) -> Result<Report, LiveError> {
     options.plan.check()?;
-    let signals = Signals::taken_over()?;
+    // First: opening a FIFO waits for its reader, and Ctrl-C has to end that.
     let pcap = options.pcap.as_deref().map(|path| AtomicFile::create(path).map_err(LiveError::io_at(path)));
     let pcap = pcap.transpose()?;
+    let signals = Signals::taken_over()?;
     let Sides { mut near, mut far, tuns: [near_tun, far_tun] } = Sides::make(&options)?;
     let mut running = RunningHop::start(options.plan.clone(), near_tun, far_tun, pcap)?;
     if let (Some(far), Some(server)) = (&mut far, &options.server) {
