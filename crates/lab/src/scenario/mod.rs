@@ -5,6 +5,7 @@
 //! merge.
 
 mod build;
+mod effective;
 pub mod explain;
 #[cfg(test)]
 mod flow_tests;
