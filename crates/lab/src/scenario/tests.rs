@@ -200,6 +200,24 @@ fn bases_are_found_beside_the_file_and_do_not_go_in_circles() {
 }
 
 #[test]
+fn more_client_tables_than_the_base_has_clients_are_all_meant() {
+    let clients = |text: &str, said: &[&str]| {
+        let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
+        Scenario::parse("t.toml", text, &said).unwrap().clients
+    };
+    // wlan-11n-150 says that there is one, wlan-11a-54 says nothing, wlan-video two.
+    let three = "[[client]]\n[[client]]\n[[client]]\n";
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &[]), 3);
+    assert_eq!(clients(&format!("base = \"wlan-11a-54\"\n{three}"), &[]), 3);
+    assert_eq!(clients("base = \"wlan-11n-150\"\n", &[]), 1);
+    // Who says how many means that, and the other tables are left out.
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}[clients]\ncount = 2\n"), &[]), 2);
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &["clients.count=1"]), 1);
+    // Fewer tables than clients are about the first ones.
+    assert_eq!(clients("base = \"wlan-video\"\n[[client]]\n", &[]), 2);
+}
+
+#[test]
 fn files_that_are_no_text_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.toml");
