@@ -1,6 +1,6 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1).
 
-use tacit_proto::tcp::{Config, Congestion, Undo};
+use tacit_proto::tcp::{Config, Congestion, LossDetection, Undo};
 use tacit_proto::units::{BitRate, Duration};
 
 use crate::pipe::{Link, Pipe};
@@ -200,4 +200,38 @@ fn a_marking_bottleneck_is_filled_without_loss() {
         assert!(counters.ecn_reductions > 2, "{congestion:?}");
         assert!(pipe.client.counters().srtt < Some(Duration::from_millis(30)));
     }
+}
+
+/// A probe repairs a lost tail, which reduces the window; the peer's echo in the same window does not do so again, and
+/// CWR says that it was done (RFC 3168 section 6.1.2, RFC 8985 section 7.4.2).
+#[test]
+fn a_loss_that_a_probe_repaired_counts_as_the_reduction_of_its_window() {
+    let config = Config {
+        ecn: true,
+        loss_detection: LossDetection::RackTlp,
+        congestion: Congestion::NewReno,
+        initial_window: 10,
+        ..plain()
+    };
+    let mut script = Script::new(config);
+    script.run(
+        "+0   connect
+         +0   > SEC 0:0(0)
+         +100 < SE. 0:0(0) ack 1 win 60000 <mss 1000,sackOK>
+         +0   > . 1:1(0) ack 1",
+    );
+    script.run_open("+0 write 10000");
+    assert_eq!(script.replies().len(), 10);
+    script.run_open("+100 < . 1:1(0) ack 9001");
+    script.run_open("+300 > P. 9001:10001(1000) ack 1");
+    script.run_open("+100 < . 1:1(0) ack 10001; write 8000");
+    assert_eq!((script.replies().len(), script.counters().cwnd), (8, 10_000));
+    script.run(
+        "+100 < . 1:1(0) ack 12001; write 100000
+         +0 < E. 1:1(0) ack 13001",
+    );
+    assert_eq!((script.counters().cwnd, script.counters().ecn_reductions), (4_000, 0));
+    script.run_open("+0 < E. 1:1(0) ack 18001");
+    assert_eq!(script.replies()[0], "C. 18001:19001(1000) ack 1");
+    assert_eq!(script.counters().cwnd, 4_000);
 }

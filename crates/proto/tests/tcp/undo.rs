@@ -237,3 +237,43 @@ fn a_receiver_reports_what_came_twice_first_and_once() {
     );
     assert_eq!(script.counters().dsacks_sent, 3);
 }
+
+/// The window has room for a tenth of a segment, which is not worth sending: no new data can answer, so repair goes on
+/// (RFC 5682 section 2.1 step 2).
+#[test]
+fn f_rto_needs_room_for_new_data() {
+    let mut script = ten_in_flight(config(Undo::FRto));
+    script.run(
+        "+300 > . 1:1001(1000) ack 1
+         +100 < . 1:1(0) ack 1001 win 9100
+         +0   > . 1001:2001(1000) ack 1
+         +0   > . 2001:3001(1000) ack 1",
+    );
+}
+
+/// The tail is lost, and so is its probe; the timeout that follows was needless for all the others. Once it is undone,
+/// RACK finds the tail by what was sent after it.
+#[test]
+fn after_an_undo_rack_finds_what_was_sent_again_and_lost() {
+    let config = Config { loss_detection: LossDetection::RackTlp, ..config(Undo::FRto) };
+    let mut script = Script::connected(config);
+    script.run_open("+0 write 10000");
+    assert_eq!(script.replies().len(), 10);
+    script.run(
+        "+200 > P. 9001:10001(1000) ack 1
+         +300 > . 1:1001(1000) ack 1
+         +0   write 100000
+         +50  < . 1:1(0) ack 1001
+         +0   > . 10001:11001(1000) ack 1
+         +0   > . 11001:12001(1000) ack 1",
+    );
+    script.run_open("+0 < . 1:1(0) ack 5001");
+    assert_eq!((script.counters().spurious_timeouts, script.replies().len()), (1, 4));
+    script.run_open("+0 < . 1:1(0) ack 9001");
+    assert_eq!(script.replies().len(), 6);
+    script.run(
+        "+30 < . 1:1(0) ack 9001 <sack 10001:11001>
+         +0  > . 9001:10001(1000) ack 1",
+    );
+    assert_eq!(script.counters().timeouts, 1);
+}

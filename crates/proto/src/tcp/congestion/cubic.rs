@@ -169,6 +169,10 @@ impl Cubic {
     pub fn on_restart(&mut self, idle: Duration) {
         self.stop_clock(idle);
         self.last_ack += idle;
+        if self.window.in_slow_start() {
+            // t_epoch and W_est are those of a congestion avoidance stage, which slow start ends (RFC 9438 section 4.2).
+            self.epoch = None;
+        }
     }
 
     /// Time that does not count because the application left the window unused.
@@ -345,5 +349,43 @@ mod tests {
     fn the_farthest_future_does_not_overflow() {
         let cubic = cubic(4000);
         assert!(cubic.curve(0, Duration::from_nanos(u64::MAX)) > cubic.window.cwnd);
+    }
+
+    /// W_est of before a pause is far above the window after it: slow start ends the stage it belonged to.
+    #[test]
+    fn one_ack_after_a_pause_does_not_bring_the_old_window_back() {
+        let mut cubic = cubic(100);
+        cubic.on_loss(100 * MSS);
+        let (mut now, round_trip) = (Instant::ZERO, Duration::from_millis(5));
+        let at = Position::default();
+        let ack = |cubic: &mut Cubic, now: Instant| {
+            let before = cubic.window.cwnd;
+            cubic.on_ack(&AckSample {
+                now,
+                acked: 2 * MSS,
+                snd_una: at,
+                snd_nxt: at,
+                rtt: Some(round_trip),
+                smoothed_rtt: Some(round_trip),
+                window_limited: true,
+                after_timeout: false,
+            });
+            cubic.window.cwnd - before
+        };
+        // In Reno's region, until W_est is well above the window at the loss.
+        for _ in 0..150 {
+            for _ in 0..cubic.window.cwnd / (2 * MSS) {
+                ack(&mut cubic, now);
+            }
+            now += round_trip;
+        }
+        let pause = Duration::from_secs(2);
+        now += pause;
+        cubic.window.cwnd = 10 * MSS;
+        cubic.on_restart(pause);
+        for _ in 0..60 {
+            now += Duration::from_micros(500);
+            assert!(ack(&mut cubic, now) <= 2 * MSS, "{} octets", cubic.window.cwnd);
+        }
     }
 }
