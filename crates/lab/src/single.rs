@@ -118,9 +118,13 @@ pub struct Prepared {
 /// # Errors
 /// On input that is not allowed.
 pub fn prepare(options: &Options) -> Result<Prepared, LabError> {
+    prepare_scenario(load(options)?, options)
+}
+
+/// Reads the scenario that the options name.
+pub(crate) fn load(options: &Options) -> Result<Scenario, LabError> {
     let load = if options.quick { Scenario::load_quick } else { Scenario::load };
-    let scenario = load(&options.scenario, &options.assignments)?;
-    prepare_scenario(scenario, options)
+    load(&options.scenario, &options.assignments)
 }
 
 /// Builds the run of `scenario` that the other options name.
