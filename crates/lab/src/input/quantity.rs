@@ -203,7 +203,7 @@ pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
 /// packets, counted from 0, singly or as `"FIRST to LAST"`.
 ///
 /// # Errors
-/// Unless one of these.
+/// Unless one of these, with at most a million packets.
 pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
     if let Value::Table(tree) = value {
         return gilbert_elliott(tree);
@@ -212,17 +212,24 @@ pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
         return ratio(value)
             .map(|share| if share == Ratio::ZERO { Loss::None } else { Loss::Bernoulli(share) });
     };
-    let numbers = |item: &super::Node| match &item.value {
-        Value::Integer(number) => u64::try_from(*number).ok().map(|number| number..=number),
-        Value::Text(text) => packet_range(text),
-        _ => None,
-    };
-    let ranges = items.iter().map(numbers).collect::<Option<Vec<_>>>().ok_or_else(|| {
-        Mismatch::new(
-            format!("{value} is not a list of packets"),
-            "\"1 %\", or packet numbers such as [3, 17, \"20 to 29\"]",
-        )
-    })?;
+    let mut ranges = Vec::with_capacity(items.len());
+    for item in items {
+        ranges.push(packet_range(&item.value).ok_or_else(|| {
+            Mismatch::new(
+                format!("{} is neither a packet nor packets", item.value),
+                "\"1 %\", or packet numbers such as [3, 17, \"20 to 29\"]",
+            )
+        })?);
+    }
+    // Before any is collected: a short file may name very many.
+    let count = |range: &RangeInclusive<u64>| (range.end() - range.start()).saturating_add(1);
+    let total = ranges.iter().map(count).fold(0, u64::saturating_add);
+    if total > MAX_SCRIPTED {
+        return Err(Mismatch::new(
+            format!("a script of {total} packets is too long"),
+            format!("{MAX_SCRIPTED} packets in all"),
+        ));
+    }
     let mut packets: Vec<u64> = ranges.into_iter().flatten().collect();
     packets.sort_unstable();
     packets.dedup();
@@ -244,13 +251,20 @@ fn gilbert_elliott(tree: &Tree) -> Result<Loss, Mismatch> {
     Ok(Loss::GilbertElliott(GilbertElliott { good, bad, good_to_bad, bad_to_good }))
 }
 
-/// Most packets in one range of a script.
+/// Most packets in a script.
 const MAX_SCRIPTED: u64 = 1_000_000;
 
-fn packet_range(text: &str) -> Option<RangeInclusive<u64>> {
-    let (first, last) = text.split_once(" to ")?;
-    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (first <= last && last - first < MAX_SCRIPTED).then_some(first..=last)
+/// A packet, or packets in a row.
+fn packet_range(value: &Value) -> Option<RangeInclusive<u64>> {
+    match value {
+        Value::Integer(number) => u64::try_from(*number).ok().map(|number| number..=number),
+        Value::Text(text) => {
+            let (first, last) = text.split_once(" to ")?;
+            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first <= last).then_some(first..=last)
+        }
+        _ => None,
+    }
 }
 
 /// True or false.
@@ -432,6 +446,25 @@ mod tests {
         for wrong in ["[\"4 to 2\"]", "[-1]", "[\"1 - 3\"]", "[\"0 to 99999999\"]"] {
             assert!(script(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(script("[1, \"4 to 2\"]").unwrap_err().what, "\"4 to 2\" is neither a packet nor packets");
+    }
+
+    #[test]
+    fn a_script_names_a_million_packets_in_all() {
+        let script = |ranges: &[&str]| {
+            let tree = Tree::parse("test", &format!("loss = {ranges:?}")).unwrap();
+            loss(&tree.entries["loss"].value)
+        };
+        let too_long = |ranges: &[&str]| script(ranges).unwrap_err().what;
+        assert!(script(&["0 to 499999", "500000 to 999999"]).is_ok());
+        assert_eq!(
+            too_long(&["0 to 499999", "500000 to 1000000"]),
+            "a script of 1000001 packets is too long"
+        );
+        // 2000 ranges of a million each would take 16 GB.
+        assert_eq!(too_long(&["0 to 999999"; 2000]), "a script of 2000000000 packets is too long");
+        let all = "0 to 18446744073709551615";
+        assert_eq!(too_long(&[all, all]), format!("a script of {} packets is too long", u64::MAX));
     }
 
     #[test]
