@@ -79,7 +79,7 @@ pub struct CompareArgs {
     /// Numbers of clients, with commas [default: as the scenario says, else 1,10]
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub clients: Vec<u32>,
-    /// Schemes, with commas [default: all]
+    /// Schemes, with commas; all is every one [default: all but the baselines of other transports]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub schemes: Vec<String>,
     /// Runs with different draws per scheme [default: as the scenario says]

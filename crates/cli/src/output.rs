@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use serde::Serialize;
 use tacit_lab::LabError;
 use tacit_live::LiveError;
@@ -86,9 +87,34 @@ pub fn explain_usage(error: &clap::Error) -> ExitCode {
         return print(&format!("{}\n", text.trim_end()))
             .map_or_else(|failure| report_failure(&failure), |()| ExitCode::SUCCESS);
     }
-    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let line = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line);
-    note(&format!("tacit: {line}; see tacit --help"));
+    note(&format!("tacit: {}", usage_error(error.kind(), &text)));
     ExitCode::from(BAD_INPUT)
+}
+
+/// What clap says in several lines, as one: what is wrong, its list, its hints, and where to read more.
+fn usage_error(kind: ErrorKind, text: &str) -> String {
+    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: "));
+    let words = usage.unwrap_or("tacit").split_whitespace();
+    let command = words.take_while(|word| word.bytes().all(|octet| octet.is_ascii_lowercase()));
+    let see = format!("see {} --help", command.collect::<Vec<_>>().join(" "));
+    // Instead of what is wrong, these print the whole help.
+    if matches!(kind, ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand) {
+        return format!("a command is missing; {see}");
+    }
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let said = lines.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
+    let mut sentence = String::new();
+    let mut in_list = false;
+    for line in said {
+        let is_hint = line.starts_with("tip:") || line.starts_with('[') && line.contains(": ");
+        sentence.push_str(match (sentence.is_empty(), sentence.ends_with(':'), in_list && !is_hint) {
+            (true, ..) => "",
+            (_, true, _) => " ",
+            (.., true) => ", ",
+            _ => "; ",
+        });
+        in_list = !is_hint && (in_list || sentence.ends_with(": "));
+        sentence.push_str(line);
+    }
+    format!("{}; {see}", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }

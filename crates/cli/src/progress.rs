@@ -1,9 +1,12 @@
 //! Progress of a sweep on a terminal, and Ctrl-C.
 
+use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tacit_lab::cache::Cache;
+use tacit_lab::single::Reached;
 use tacit_lab::sweep::{Control, Progress};
 use tacit_lab::table::count;
 
@@ -31,6 +34,38 @@ pub fn quietly<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
     result
 }
 
+fn bar(len: Option<u64>, target: ProgressDrawTarget, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    ProgressBar::with_draw_target(len, target)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// How long a run may take before its bar appears.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Makes one run of the simulated `length` with a bar, on a terminal and unless it is short.
+pub fn simulated<T>(length: Duration, work: impl FnOnce(Option<Reached<'_>>) -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work(None);
+    }
+    let template = "{bar:32} {pos}/{len} s simulated, {eta} left";
+    let bar = bar(Some(length.as_secs()), ProgressDrawTarget::hidden(), template);
+    let mut shown = false;
+    let result = work(Some(&mut |reached| {
+        let reached = reached.as_secs();
+        if reached == bar.position() {
+            return;
+        }
+        bar.set_position(reached);
+        if !shown && bar.elapsed() >= PATIENCE {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            shown = true;
+        }
+    }));
+    bar.finish_and_clear();
+    result
+}
+
 /// Runs `work` with a progress bar (on a terminal only) and a Ctrl-C that stops between runs; a second
 /// Ctrl-C ends the program at once.
 pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) -> T {
@@ -40,9 +75,7 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
             std::process::exit(INTERRUPTED.into());
         }
     });
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:32} {pos}/{len} runs, {eta} left  {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = bar(None, ProgressDrawTarget::stderr(), "{bar:32} {pos}/{len} runs, {eta} left  {msg}");
     let progress = |progress: Progress<'_>| match progress {
         Progress::Started { total, reused } => {
             bar.set_length(total as u64);

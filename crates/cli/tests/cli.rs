@@ -221,6 +221,49 @@ fn bad_input_is_one_line_and_exit_code_2() {
 }
 
 #[test]
+fn usage_errors_are_one_sentence() {
+    let directory = empty();
+    for (arguments, expected) in [
+        (
+            &["run"][..],
+            "tacit: the following required arguments were not provided: <SCENARIO>; see tacit run --help",
+        ),
+        (
+            &["figure", "x", "--list", "--all"],
+            "tacit: the argument '[ID]...' cannot be used with: --list, --all; see tacit figure --help",
+        ),
+        (
+            &["run", "wired-10", "--seed", "many"],
+            "tacit: invalid value 'many' for '--seed <N>': invalid digit found in string; see tacit --help",
+        ),
+        (
+            &["run", "wired-10", "--sed", "1"],
+            "tacit: unexpected argument '--sed' found; tip: a similar argument exists: '--seed'; \
+             see tacit run --help",
+        ),
+        (
+            &["rplay"],
+            "tacit: unrecognized subcommand 'rplay'; tip: a similar subcommand exists: 'replay'; \
+             see tacit --help",
+        ),
+        (&["rohc"], "tacit: a command is missing; see tacit rohc --help"),
+    ] {
+        assert_eq!(failure(directory.path(), arguments), (2, expected.to_owned()), "{arguments:?}");
+    }
+    let (_, line) = failure(directory.path(), &["completions", "tcsh"]);
+    assert!(line.contains("'<SHELL>'; [possible values: bash, "), "{line}");
+}
+
+#[test]
+fn one_scenario_is_toml_or_json_that_holds_it() {
+    let directory = empty();
+    let output = tacit(directory.path(), &["scenarios", "wlan-web"]).assert().success();
+    let toml = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let whole = json(&mut tacit(directory.path(), &["scenarios", "wlan-web", "--json"]));
+    assert_eq!((&whole["name"], &whole["scenario_text"]), (&"wlan-web".into(), &toml.into()));
+}
+
+#[test]
 fn version_names_the_commit() {
     let directory = empty();
     let output = tacit(directory.path(), &["--version"]).assert().success().get_output().stdout.clone();
@@ -266,8 +309,13 @@ fn an_interrupted_comparison_resumes() {
         std::thread::sleep(Duration::from_millis(1));
     }
     Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    let code = child.wait().unwrap().code();
-    assert_eq!(code, Some(130));
+    let interrupted = child.wait_with_output().unwrap();
+    assert_eq!(interrupted.status.code(), Some(130));
+    let said = String::from_utf8(interrupted.stderr).unwrap();
+    assert!(
+        said.ends_with("runs finished and kept in out; the same command again makes the others\n"),
+        "{said}"
+    );
     let kept = fs::read_to_string(&journal).unwrap().lines().count();
     assert!((5..600).contains(&kept), "{kept}");
     assert!(!directory.path().join("out/runs.parquet").exists());

@@ -111,7 +111,7 @@ pub enum LabError {
 
 fn resume_hint(directory: Option<&Path>) -> String {
     directory.map_or(String::new(), |directory| {
-        format!(" and kept; repeat the command (with --report {}) to resume", directory.display())
+        format!(" and kept in {}; the same command again makes the others", directory.display())
     })
 }
 

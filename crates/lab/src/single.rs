@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -102,6 +103,9 @@ impl Serialize for Metrics {
     }
 }
 
+/// Is told how much of a run was simulated.
+pub type Reached<'a> = &'a mut dyn FnMut(Duration);
+
 /// A run that is ready to start.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -147,6 +151,11 @@ pub(crate) fn prepare_scenario(mut scenario: Scenario, options: &Options) -> Res
 }
 
 impl Prepared {
+    /// How long it lasts in its own time.
+    pub fn length(&self) -> Duration {
+        Duration::from_nanos(self.setup.duration.as_nanos())
+    }
+
     /// Name of the scenario, and the run.
     pub fn into_parts(self) -> (String, Setup) {
         (self.scenario, self.setup)
@@ -157,20 +166,37 @@ impl Prepared {
     /// # Errors
     /// Where the run fails.
     pub fn run(&self, control: Control<'_>) -> Result<Single, LabError> {
+        self.run_watched(control, None)
+    }
+
+    /// The same; `reached`, if there is one, is told the time of what is on the air.
+    ///
+    /// # Errors
+    /// Where the run fails.
+    pub fn run_watched(
+        &self,
+        control: Control<'_>,
+        reached: Option<Reached<'_>>,
+    ) -> Result<Single, LabError> {
         if let Some(record) = control.cached(&self.setup) {
             return Ok(self.single(record));
         }
-        let outcome = tacit_sim::run(&self.setup).map_err(|source| self.failed(source))?;
+        let outcome = match reached {
+            Some(reached) => tacit_sim::run_observed(&self.setup, &mut Clock(reached)),
+            None => tacit_sim::run(&self.setup),
+        };
+        let outcome = outcome.map_err(|source| self.failed(source))?;
         let record = self.record(&outcome);
         control.remember(&self.setup, &record);
         Ok(self.single(record))
     }
 
-    /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all.
+    /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all. `reached` as in
+    /// [`Prepared::run_watched`].
     ///
     /// # Errors
     /// Where the run fails, has no Wi-Fi, or the file cannot be written.
-    pub fn run_captured(&self, path: &Path) -> Result<Single, LabError> {
+    pub fn run_captured(&self, path: &Path, reached: Option<Reached<'_>>) -> Result<Single, LabError> {
         if self.setup.bss.is_empty() {
             return Err(InputError::new("--pcap", format!("{} has no Wi-Fi to capture", self.scenario))
                 .allowed("scenarios with [wifi]")
@@ -178,7 +204,7 @@ impl Prepared {
         }
         let file = AtomicFile::create(path).map_err(LabError::io(path))?;
         let writer = CaptureWriter::new(file).map_err(LabError::io(path))?;
-        let mut listener = Listener { writer, failed: None };
+        let mut listener = Listener { writer, failed: None, clock: reached.map(Clock) };
         let outcome =
             tacit_sim::run_observed(&self.setup, &mut listener).map_err(|source| self.failed(source))?;
         let written = listener.failed.map_or(Ok(()), Err);
@@ -231,16 +257,29 @@ impl Prepared {
 }
 
 /// Writes each frame it hears, until writing fails.
-struct Listener {
+struct Listener<'a> {
     writer: CaptureWriter<AtomicFile>,
     failed: Option<io::Error>,
+    clock: Option<Clock<'a>>,
 }
 
-impl Observer for Listener {
-    fn on_air(&mut self, _bss: usize, frame: &AirFrame<Packet>) {
+impl Observer for Listener<'_> {
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>) {
+        if let Some(clock) = &mut self.clock {
+            clock.on_air(bss, frame);
+        }
         if self.failed.is_none() {
             self.failed = self.writer.write(frame).err();
         }
+    }
+}
+
+/// Tells when frames are.
+struct Clock<'a>(Reached<'a>);
+
+impl Observer for Clock<'_> {
+    fn on_air(&mut self, _bss: usize, frame: &AirFrame<Packet>) {
+        (self.0)(Duration::from_nanos(frame.at.as_nanos()));
     }
 }
 

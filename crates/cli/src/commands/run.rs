@@ -6,7 +6,7 @@ use tacit_lab::single::{Options, prepare};
 
 use crate::args::RunArgs;
 use crate::output::{Failure, print, print_json};
-use crate::progress::{cache, quietly};
+use crate::progress::{cache, quietly, simulated};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let prepared = prepare(&Options {
@@ -18,10 +18,10 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         wire: args.wire,
         quick: args.quick,
     })?;
-    let single = match &args.pcap {
-        Some(path) => prepared.run_captured(path)?,
-        None => quietly(cache(args.no_cache).as_ref(), |control| prepared.run(control))?,
-    };
+    let single = simulated(prepared.length(), |reached| match &args.pcap {
+        Some(path) => prepared.run_captured(path, reached),
+        None => quietly(cache(args.no_cache).as_ref(), |control| prepared.run_watched(control, reached)),
+    })?;
     if args.json {
         print_json(&single)?;
     } else {

@@ -22,9 +22,22 @@ struct Entry {
     description: String,
 }
 
+/// One scenario, as runs record it.
+#[derive(Serialize)]
+struct Whole {
+    name: String,
+    description: String,
+    scenario_text: String,
+}
+
 pub fn run(args: &ScenariosArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.scenario {
-        print(&Scenario::load(name, &[])?.text)?;
+        let Scenario { name, description, text, .. } = Scenario::load(name, &[])?;
+        if args.json {
+            print_json(&Whole { name, description, scenario_text: text })?;
+        } else {
+            print(&text)?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let describe = |name| {
