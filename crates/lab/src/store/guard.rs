@@ -123,7 +123,9 @@ fn said(panic: &(dyn Any + Send)) -> &str {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::sync::Arc;
 
+    use parquet::schema::types::{ColumnDescriptor, ColumnPath, Type};
     use tacit_link::random::Stream;
 
     use super::*;
@@ -173,6 +175,49 @@ mod tests {
         let error = caught::<()>(|| panic!("column {} is odd", 3)).unwrap_err();
         assert!(error.to_string().contains("it is damaged (column 3 is odd)"), "{error}");
         assert!(!CATCHING.get());
+    }
+
+    #[test]
+    fn a_column_lies_within_its_file() {
+        let kind = Arc::new(Type::primitive_type_builder("x", PhysicalType::INT64).build().unwrap());
+        let column = Arc::new(ColumnDescriptor::new(kind, 0, 0, ColumnPath::from("x")));
+        let checked = |start, length| {
+            let chunk = ColumnChunkMetaData::builder(Arc::clone(&column));
+            let chunk = chunk.set_data_page_offset(start).set_total_compressed_size(length).build().unwrap();
+            lies_within(&chunk, 1_000).is_ok()
+        };
+        assert!(checked(4, 996) && checked(1_000, 0));
+        assert!(!checked(5, 996) && !checked(-1, 10) && !checked(4, -8));
+        assert!(!checked(i64::MAX, i64::MAX));
+    }
+
+    #[test]
+    fn a_dictionary_has_no_more_values_than_fit_in_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.parquet");
+        write(&path, 40);
+        let mut octets = fs::read(&path).unwrap();
+        // The header of the dictionary of the first column: 7 values (field 1, zigzag), PLAIN (field 2).
+        let place = octets.windows(4).position(|field| field == [0x15, 14, 0x15, 0]).unwrap();
+        octets[place + 1] = 2 * 63;
+        fs::write(&path, octets).unwrap();
+        let error = Sheet::read(&path).unwrap_err().to_string();
+        assert!(error.contains("column 0 has a page of 63 values as PLAIN"), "{error}");
+    }
+
+    #[test]
+    fn what_the_library_panics_at_is_refused_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.parquet");
+        write(&path, 40);
+        let mut octets = fs::read(&path).unwrap();
+        // The first page, after "PAR1": its type (field 1, zigzag) from dictionary to index, which readers skip. The
+        // library takes for certain that a dictionary stood before values that are numbers of its entries.
+        assert_eq!(octets[4..6], [0x15, 2 * 2]);
+        octets[5] = 2;
+        fs::write(&path, octets).unwrap();
+        let error = Sheet::read(&path).unwrap_err().to_string();
+        assert!(error.contains("runs.parquet: ") && error.contains("it is damaged"), "{error}");
     }
 
     #[test]
