@@ -205,9 +205,10 @@ fn a_hole_after_the_retry_limit_is_the_senders_to_fill() {
         assert_eq!(s.says(duplicate), Some(duplicate));
     }
     assert_eq!(s.copies(), [0; 0], "the agent never had it");
-    // The sender fills the hole, and what waited behind it is answered for at once.
+    // The sender fills the hole, and what waited behind it is answered for at once, with one ACK (RFC 5681 section 4.2).
+    s.wait(1);
     s.delivers(&[1_000]);
-    assert_eq!(s.numbers(), [3_000, 5_000]);
+    assert_eq!(s.numbers(), [5_000]);
     assert_eq!(s.says(s.ack(5_000, &[])), None);
 }
 
@@ -313,6 +314,49 @@ fn without_sack_holes_are_filled_one_after_the_other() {
     assert_eq!(s.copies(), [3_000]);
     assert_eq!(s.says(s.ack(6_000, &[])), None);
     assert_eq!(s.copies(), [0; 0]);
+    // That is repaired. The next loss is one of its own; what has just arrived may be under way in the host.
+    s.delivers(&[6_000, 7_000, 8_000, 9_000]);
+    for (wait, copies) in [(49, vec![]), (1, vec![6_000])] {
+        s.wait(wait);
+        for _ in 0..4 {
+            assert!(s.says(s.ack(6_000, &[])).is_none());
+        }
+        assert_eq!(s.copies(), copies);
+    }
+}
+
+/// A copy that finds no room in the queue was never sent. As after one that arrived, what the client says of three
+/// later segments sends it again.
+#[test]
+fn a_copy_that_was_refused_is_tried_again() {
+    let mut s = Script::new();
+    s.delivers(&[0, 1_000, 2_000, 3_000]);
+    s.says(s.ack(0, &[(1_000, 4_000)]));
+    let copy = s.agent.poll_down().unwrap();
+    s.agent.handle_refused(s.now, &copy);
+    assert_eq!(s.agent.counters().refused_copies, 1);
+    s.delivers(&[4_000, 5_000, 6_000]);
+    s.says(s.ack(0, &[(1_000, 7_000)]));
+    assert_eq!(s.copies(), [0]);
+}
+
+/// As its sender would send it now: with the latest of its clocks, though an older segment was overtaken, and not
+/// ECN-capable (RFC 3168 section 6.1.5).
+#[test]
+fn a_copy_is_not_marked_capable_and_its_clock_does_not_go_back() {
+    let mut s = Script::new();
+    let mut first = s.packet(SENDER, CLIENT, s.data(0));
+    first.ip.ecn = Ecn::Ect0;
+    s.agent.handle_downlink(s.now, &first);
+    s.agent.handle_fate(s.now, &first, true, true);
+    for clock in [150, 120] {
+        s.sender_clock = clock;
+        s.sends(&[clock * 1_000]);
+    }
+    s.wait(300);
+    let copy = s.agent.poll_down().unwrap();
+    assert_eq!(copy.ip.ecn, Ecn::NotEct);
+    assert_eq!(segment_of(copy).timestamps.unwrap().value, 150);
 }
 
 #[test]
@@ -326,6 +370,27 @@ fn no_more_window_is_promised_than_the_client_did() {
     assert_eq!(s.says(narrower), None);
     s.delivers(&[4_000, 5_000]);
     assert_eq!(s.forged(), [(6_000, 34_000)]);
+}
+
+/// The scale of 2 tells windows in fours: rounded up one would end beyond the client's.
+#[test]
+fn windows_are_rounded_down() {
+    let mut s = Script::new();
+    let odd = Segment { payload_len: 999, ..s.data(0) };
+    assert_eq!(s.down(odd), Verdict::Pass);
+    s.block_ack(&[(odd, true)]);
+    assert_eq!(s.forged(), [(999, 39_000)]);
+}
+
+#[test]
+fn an_ack_that_was_overtaken_does_not_take_the_window_back() {
+    let mut s = Script::new();
+    s.delivers(&[0, 1_000]);
+    s.forged();
+    assert_eq!(s.says(s.ack(2_000, &[])), None);
+    assert_eq!(s.says(Segment { window: 0, ..s.ack(1_000, &[]) }), None);
+    s.delivers(&[2_000, 3_000]);
+    assert_eq!(s.forged(), [(4_000, 38_000)]);
 }
 
 #[test]
@@ -518,6 +583,24 @@ fn what_waits_behind_a_hole_makes_room_for_what_fills_it() {
     s.block_ack(&[(s.data(0), false), (s.data(1_000), true), (s.data(2_000), true)]);
     s.delivers(&[0]);
     assert_eq!(s.numbers(), [2_000]);
+}
+
+#[test]
+fn of_the_flows_that_owe_nothing_the_one_not_used_for_longest_makes_room() {
+    let mut s = Script::with(Config { flows: 2, ..Config::USUAL }, SeqNumber(1));
+    let first = s.flow;
+    s.wait(1);
+    s.flow = FlowId(8);
+    s.handshake();
+    s.wait(1);
+    s.flow = first;
+    s.says(s.ack(0, &[]));
+    s.wait(1);
+    s.flow = FlowId(9);
+    s.handshake();
+    s.flow = first;
+    s.delivers(&[0, 1_000]);
+    assert_eq!(s.numbers(), [2_000], "the first is still known");
 }
 
 #[test]

@@ -244,6 +244,58 @@ fn a_promise_that_is_not_kept_holds_nothing_beyond_the_limit() {
     assert_eq!(client.driver.counters().hold_limits, 1);
 }
 
+/// Nor is it believed again before the peer makes it again.
+#[test]
+fn after_a_broken_promise_acks_go_as_packets() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    client.waits(at(151_000));
+    client.sends(at(152_000), ack(2));
+    assert_eq!(client.queued, [ack(1), ack(2)]);
+}
+
+/// The second ACK was not ready for the Block Ack that took the first: it waits 150 ms of its own.
+#[test]
+fn what_is_left_after_a_block_ack_waits_no_longer_than_its_own_limit() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    client.sends(at(1_090), ack(2));
+    client.waits(at(1_100));
+    assert!(client.hears_at(at(1_150), true) > 0);
+    client.waits(at(151_089));
+    assert_eq!(client.queued, []);
+    client.waits(at(151_090));
+    assert_eq!(client.queued, [ack(2)]);
+}
+
+/// Beyond 127 in frames and 1024 that wait for those, one more is too many: all go as packets, it last.
+#[test]
+fn an_ack_for_which_there_is_no_room_goes_behind_all_that_wait() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    let all = 127 + 1_024;
+    (1..=all).for_each(|number| client.sends(at(1_000), ack(number)));
+    assert_eq!(client.queued, []);
+    client.sends(at(1_000), ack(all + 1));
+    assert_eq!(client.queued, (1..=all + 1).map(ack).collect::<Vec<_>>());
+}
+
+/// The peer never got the packet: nothing may be coded against it.
+#[test]
+fn after_a_packet_that_was_given_up_the_next_ack_is_a_packet() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    client.hears(true);
+    client.driver.handle_settled(at(2_000), 0, &ack(1), false);
+    client.sends(at(3_000), ack(2));
+    client.waits(at(3_100));
+    assert_eq!(client.queued, [ack(1), ack(2)]);
+    assert_eq!(client.hears(true), 0);
+}
+
 #[test]
 fn with_the_timer_an_ack_waits_that_long_whatever_the_peer_says() {
     let mut client = Client::new(Variant::Timer(Duration::from_millis(5)));

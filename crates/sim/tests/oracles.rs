@@ -87,7 +87,7 @@ fn saturating_uploads_outlive_their_packets() {
     assert!(expired > 1_000, "{expired} packets were too old");
     for flow in &outcome.flows {
         let mbps = flow.goodput_bps(outcome.measured) / 1e6;
-        assert!(mbps > 5.0, "{mbps} Mb/s");
+        assert!(mbps > 2.0, "{mbps} Mb/s");
     }
 }
 

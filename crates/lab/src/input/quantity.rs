@@ -32,14 +32,16 @@ const RATES: [(&str, u64); 8] = [
     ("Mb/s", 1_000_000),
     ("Gb/s", 1_000_000_000),
 ];
-const SIZES: [(&str, u64); 7] = [
+const SIZES: [(&str, u64); 9] = [
     ("B", 1),
     ("kB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
 ];
 /// Parts per billion in a per cent.
 const RATIOS: [(&str, u64); 1] = [("%", 10_000_000)];
@@ -49,6 +51,17 @@ const LEVELS: [(&str, u64); 1] = [("dBm", 1_000)];
 /// Millimetres in them.
 const LENGTHS: [(&str, u64); 4] = [("mm", 1), ("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 const PACKETS: [(&str, u64); 2] = [("packets", 1), ("packet", 1)];
+/// Of what is counted, or chosen among a few.
+const OTHERS: [(&str, u64); 3] = [("datagrams", 1), ("datagram", 1), ("MHz", 1)];
+
+/// The unit of a text that is a number and one of the units of this module.
+pub fn unit(text: &str) -> Option<&str> {
+    let magnitude = text.trim().trim_start_matches('-');
+    let name = magnitude.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '_').trim();
+    let tables: [&[(&str, u64)]; 9] =
+        [&DURATIONS, &RATES, &SIZES, &RATIOS, &DECIBELS, &LEVELS, &LENGTHS, &PACKETS, &OTHERS];
+    tables.into_iter().any(|units| scaled(magnitude, units).is_some()).then_some(name)
+}
 
 /// Reads `number unit`, the number a plain decimal; the value in the smallest unit.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
@@ -276,6 +289,30 @@ pub fn text(value: &Value) -> Result<String, Mismatch> {
     }
 }
 
+/// A string that a terminal prints as it is, on one line.
+///
+/// # Errors
+/// Unless a string without control characters.
+pub fn line(value: &Value) -> Result<String, Mismatch> {
+    let line = text(value)?;
+    if line.chars().any(char::is_control) {
+        return Err(Mismatch::new(format!("{value} has control characters"), "one line of plain text"));
+    }
+    Ok(line)
+}
+
+/// The same where results and their directories are called so.
+///
+/// # Errors
+/// As [`line`]; and on what can name no file.
+pub fn title(value: &Value) -> Result<String, Mismatch> {
+    let title = line(value)?;
+    if matches!(title.trim(), "" | "." | "..") {
+        return Err(Mismatch::new(format!("{value} names nothing"), "one line of plain text, not empty"));
+    }
+    Ok(title)
+}
+
 /// A list of strings.
 ///
 /// # Errors
@@ -377,6 +414,8 @@ mod tests {
         assert_eq!(duration(&of("1_000 us")).unwrap(), Duration::from_millis(1));
         assert_eq!(bit_rate(&of("6.5 Mbps")).unwrap(), BitRate::from_kbps(6_500));
         assert_eq!(byte_count(&of("64 KiB")).unwrap(), Bytes(65_536));
+        assert_eq!(byte_count(&of("1TiB")).unwrap(), Bytes(1 << 40));
+        assert_eq!(byte_count(&of("0.5 TB")).unwrap(), Bytes(500_000_000_000));
         assert_eq!(ratio(&of("0.1 %")).unwrap(), Ratio::from_fraction(0.001).unwrap());
         assert_eq!(
             queue_limit(&of("126 packets, 64 KiB")).unwrap(),
@@ -426,6 +465,13 @@ mod tests {
         assert_eq!(too_long(&["0 to 999999"; 2000]), "a script of 2000000000 packets is too long");
         let all = "0 to 18446744073709551615";
         assert_eq!(too_long(&[all, all]), format!("a script of {} packets is too long", u64::MAX));
+    }
+
+    #[test]
+    fn a_unit_is_what_follows_a_number() {
+        let texts = ["14 s", "-3dB", "5 %", "4 datagrams", "802.11ac", "6 MiB\" with \"auto", "s", "1, 2 s"];
+        let units = [Some("s"), Some("dB"), Some("%"), Some("datagrams"), None, None, None, None];
+        assert_eq!(texts.map(unit), units);
     }
 
     #[test]

@@ -206,6 +206,18 @@ mod tests {
         assert_eq!(left(AckFilter::Replace, &[ack(1, 100), data(1, 100), ack(1, 200)]).len(), 3);
     }
 
+    /// Timestamps that go back would be lost on the sender, and a packet of another length on the books.
+    #[test]
+    fn a_place_is_taken_only_by_what_says_no_less_in_as_many_octets() {
+        let stamped = |number, value| {
+            let timestamps = Some(Timestamps { value, echo_reply: value });
+            segment(1, Segment { timestamps, ..tcp(&ack(1, number)) })
+        };
+        assert_eq!(left(AckFilter::Replace, &[stamped(100, 7), stamped(200, 8)]).len(), 1);
+        assert_eq!(left(AckFilter::Replace, &[stamped(100, 7), stamped(200, 6)]).len(), 2);
+        assert_eq!(left(AckFilter::Replace, &[ack(1, 100), stamped(200, 8)]).len(), 2);
+    }
+
     /// What a sender of one flow knows after `packets`: the highest number, what is SACKed above it, how often
     /// the same number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it saw ECE, and the reports
     /// of duplicate segments.

@@ -194,6 +194,26 @@ mod tests {
         assert_eq!((passed, hold.poll_timeout()), (vec![300], None));
     }
 
+    /// The limit is for the flow: an ACK that takes another's place inherits how long that has waited.
+    #[test]
+    fn a_later_ack_does_not_begin_the_wait_anew() {
+        let mut hold = hold(9);
+        assert_eq!(offer(&mut hold, &[(1, 100, 0), (1, 200, 0)]), [100]);
+        hold.offer(at(3), packet(1, 300, 0), &mut |_| panic!("it is held"));
+        let mut passed = Vec::new();
+        hold.handle_timeout(at(5), &mut |packet| passed.push(number(&packet)));
+        assert_eq!(passed, [300]);
+    }
+
+    /// Whatever lets one go, the count to the next begins there.
+    #[test]
+    fn what_goes_for_another_reason_starts_the_count_over() {
+        let mut hold = hold(3);
+        let acks =
+            [(1, 100, 0), (1, 200, 0), (1, 300, 0), (1, 300, 50), (1, 400, 0), (1, 500, 0), (1, 600, 0)];
+        assert_eq!(offer(&mut hold, &acks), [100, 300, 300, 600]);
+    }
+
     #[test]
     fn a_flow_that_holds_nothing_gives_its_place_to_a_new_one() {
         let mut hold = hold(9);

@@ -155,6 +155,66 @@ fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
     assert_eq!(times[1], 605, "{times:?}");
 }
 
+/// Sixteen intervals later what was learnt is out of date: from an interval on again (RFC 8289 section 4.2).
+#[test]
+fn a_queue_that_comes_back_late_begins_anew() {
+    let mut h = Harness::new();
+    h.arrive(0, 20, false);
+    h.keep_up(0, 400, false);
+    let before = h.dropped.len();
+    let mut ms = 400;
+    while h.take(ms).is_some() {
+        ms += 1;
+    }
+    h.arrive(2_450, 20, false);
+    h.keep_up(2_450, 2_750, false);
+    let times: Vec<_> = h.dropped[before..].iter().map(|(ms, _)| *ms).collect();
+    assert_eq!(times[..2], [2_555, 2_655]);
+}
+
+/// One packet that did not wait ends the interval: delay must be above target for the whole of one.
+#[test]
+fn a_moment_without_a_queue_starts_the_interval_over() {
+    let mut h = Harness::new();
+    h.arrive(0, 20, false);
+    h.keep_up(0, 60, false);
+    // All but the newest leave at once, then the queue is back.
+    for _ in 0..18 {
+        h.take(60);
+    }
+    h.arrive(60, 20, false);
+    h.keep_up(60, 160, false);
+    assert!(h.dropped.is_empty(), "{:?}", h.dropped);
+    h.keep_up(160, 180, false);
+    assert_eq!(h.dropped.len(), 1);
+}
+
+/// A link that stalls makes up for the drops that were due meanwhile, at 205, 276, 334 and 384 ms; but a packet has
+/// only one mark to take.
+#[test]
+fn drops_that_were_due_in_a_stall_are_made_up_for_and_marks_are_not() {
+    for capable in [false, true] {
+        let mut h = Harness::new();
+        h.arrive(0, 40, capable);
+        h.keep_up(0, 120, capable);
+        assert_eq!(h.dropped.len() + h.marked.len(), 1);
+        assert!(h.take(400).is_some());
+        let (drops, marks) = if capable { (0, 2) } else { (5, 0) };
+        assert_eq!((h.dropped.len(), h.queue.marks()), (drops, marks));
+    }
+}
+
+#[test]
+fn the_packet_decided_on_still_takes_its_room() {
+    let limit = QueueLimit { packets: None, bytes: Some(Bytes(3_000)) };
+    let mut h = Harness { queue: CoDel::new(limit, CoDelConfig::INTERNET), ..Harness::new() };
+    h.arrive(0, 2, false);
+    h.queue.front(at(0), &mut |_| {});
+    assert!(!h.queue.has_room(Bytes(1_500)));
+    h.queue.pop();
+    assert!(h.queue.has_room(Bytes(1_500)));
+}
+
 #[test]
 fn what_understands_ecn_is_marked_and_stays() {
     let mut h = Harness::new();

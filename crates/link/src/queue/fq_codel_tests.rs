@@ -104,6 +104,25 @@ fn a_full_queue_takes_from_the_longest_flow() {
     assert_eq!((queue.len(), queue.peak()), (10, 10));
 }
 
+/// No more than need be: the packet that came makes one go.
+#[test]
+fn one_packet_too_many_costs_one() {
+    let mut queue = queue(Some(10), 1_500);
+    push(&mut queue, 1, 0..10, 1_500);
+    assert_eq!(push(&mut queue, 2, 0..1, 1_500).len(), 1);
+    assert_eq!(queue.len(), 10);
+}
+
+/// The longest has most octets, not most packets: a download pays, not the ACKs of an upload.
+#[test]
+fn the_longest_flow_is_that_with_most_octets() {
+    let mut queue = queue(Some(10), 1_500);
+    push(&mut queue, 1, 0..8, 52);
+    push(&mut queue, 2, 0..2, 1_500);
+    let dropped = push(&mut queue, 1, 8..9, 52);
+    assert_eq!(dropped.iter().map(|of| (of.flow, of.number)).collect::<Vec<_>>(), [(2, 0)]);
+}
+
 #[test]
 fn codel_works_on_each_flow_by_itself() {
     let mut queue = queue(None, 1_500);

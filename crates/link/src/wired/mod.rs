@@ -532,6 +532,26 @@ mod tests {
         assert_eq!(out, [(0, 56_000), (1, 57_000), (2, 58_000)]);
     }
 
+    /// No more than 64 are held at once: what comes then keeps its place.
+    #[test]
+    fn packets_beyond_those_that_may_be_held_keep_their_place() {
+        let reordering =
+            Reordering { chance: Ratio::ONE, packets: Some(1_000), delay: Duration::from_secs(1) };
+        let (out, _) = sent_through(Impairments { reordering: Some(reordering), ..Impairments::NONE }, 70);
+        assert_eq!(out[..6].iter().map(|(number, _)| *number).collect::<Vec<_>>(), [64, 65, 66, 67, 68, 69]);
+    }
+
+    #[test]
+    fn a_lost_packet_has_no_copies() {
+        let impairments = Impairments { duplication: Ratio::ONE, ..Impairments::NONE };
+        let config = PipeConfig { impairments, loss: Loss::Scripted(vec![1]), ..config(10) };
+        let mut pipe = Pipe::new(config, 1, "pipe");
+        assert!((0..3).all(|n| pipe.enqueue(Instant::ZERO, packet(n))));
+        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(at(1_000))).map(number).collect();
+        assert_eq!(delivered, [0, 0, 2, 2]);
+        assert_eq!((pipe.counters().lost, pipe.counters().duplicated), (1, 2));
+    }
+
     #[test]
     fn packets_that_stay_behind_by_time_arrive_that_much_later() {
         let reordering =

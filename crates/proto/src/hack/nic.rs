@@ -151,6 +151,16 @@ mod tests {
         assert_eq!(respond(&mut nic, Heard::Single { sequence: 8 }, false).0, b"");
     }
 
+    /// Numbers are compared with the MPDU before only: behind an A-MPDU the same one is another MPDU, 4096 later.
+    #[test]
+    fn an_a_mpdu_between_makes_the_same_number_a_new_one() {
+        let mut nic = Nic::new(1);
+        respond(&mut nic, Heard::Single { sequence: 7 }, false);
+        nic.add(0, b"a");
+        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"a");
+        assert_eq!(respond(&mut nic, Heard::Single { sequence: 7 }, false).0, b"");
+    }
+
     #[test]
     fn what_does_not_fit_waits_for_the_next_acknowledgment() {
         let mut nic = Nic::new(1);

@@ -105,6 +105,20 @@ mod tests {
         assert_eq!(pipe, 8 * MSS);
     }
 
+    /// Above ssthresh the share is rounded up, so that the reduction is not more than was asked for; below, what ACKs
+    /// allowed and was not sent is not lost (RFC 6937 section 3).
+    #[test]
+    fn shares_are_rounded_up_and_kept_until_they_are_used() {
+        let mut prr = Prr::new(3 * MSS);
+        prr.on_ack(MSS, 3 * MSS, 2 * MSS, MSS);
+        assert!(prr.allows(667) && !prr.allows(668));
+        let mut prr = Prr::new(20 * MSS);
+        prr.on_ack(MSS, 4 * MSS, 10 * MSS, MSS);
+        prr.on_ack(MSS, 3 * MSS, 10 * MSS, MSS);
+        prr.on_ack(MSS, 2 * MSS, 10 * MSS, MSS);
+        assert!(prr.allows(4 * MSS) && !prr.allows(4 * MSS + 1));
+    }
+
     #[test]
     fn the_target_is_never_overshot_from_below() {
         let mut prr = Prr::new(20 * MSS);

@@ -322,6 +322,9 @@ impl Scoreboard {
         }
         self.examined = self.removed;
         self.resend_from = self.removed;
+        if let Some(timed) = &mut self.timed {
+            timed.list_copies(&self.segments, self.removed);
+        }
     }
 
     /// The octet after the highest one SACKed and not yet acknowledged.

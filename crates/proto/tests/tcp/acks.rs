@@ -112,6 +112,21 @@ fn sack_blocks_tell_the_latest_first() {
     );
 }
 
+/// A full segment has no room for blocks, and counts as no duplicate: the ACK for what lies above a gap goes before
+/// the data that the same segment allowed.
+#[test]
+fn blocks_do_not_wait_for_data() {
+    let mut script = Script::connected(every(2));
+    script.run_open("+0 write 1000000");
+    assert_eq!(script.replies().len(), 10);
+    script.run(
+        "+100 < . 1001:2001(1000) ack 1001
+         +0   > . 10001:10001(0) ack 1 <sack 1001:2001>
+         +0   > . 10001:11001(1000) ack 1 <none>
+         +0   > . 11001:12001(1000) ack 1 <none>",
+    );
+}
+
 #[test]
 fn timestamps_leave_room_for_three_blocks() {
     let config = Config { timestamps: true, ..plain() };

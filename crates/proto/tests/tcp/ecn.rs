@@ -1,6 +1,6 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1).
 
-use tacit_proto::tcp::{Config, Congestion};
+use tacit_proto::tcp::{Config, Congestion, LossDetection, Undo};
 use tacit_proto::units::{BitRate, Duration};
 
 use crate::pipe::{Link, Pipe};
@@ -12,7 +12,11 @@ fn config() -> Config {
 
 /// A connection that agreed on ECN, with ten segments on their way.
 fn ten_in_flight() -> Script {
-    let mut script = Script::new(config());
+    ten_in_flight_of(config())
+}
+
+fn ten_in_flight_of(config: Config) -> Script {
+    let mut script = Script::new(config);
     script.run(
         "+0   connect
          +0   > SEC 0:0(0)
@@ -64,6 +68,30 @@ fn what_is_sent_again_is_not_capable_and_a_loss_is_told_by_cwr_too() {
          +0   > . 11001:12001(1000) ack 1 ect0",
     );
     assert_eq!((script.counters().cwnd, script.counters().ecn_reductions), (5_000, 0));
+}
+
+/// A loss that proves to be none gives the window back, but not what a mark took in between.
+#[test]
+fn an_echo_is_not_undone_with_an_earlier_loss() {
+    let cwnd_after = |flags: &str| {
+        let mut script = ten_in_flight_of(Config { undo: Undo::All, ..config() });
+        script.run(
+            "+100 < . 1:1(0) ack 1 <sack 1001:9001>
+             +0   > . 1:1001(1000) ack 1
+             +0   > C. 10001:11001(1000) ack 1 ect0
+             +0   > . 11001:12001(1000) ack 1 ect0
+             +0   > . 12001:13001(1000) ack 1 ect0",
+        );
+        script.run_open("+10 < . 1:1(0) ack 10001");
+        script.replies();
+        script.run_open(&format!("+90 < {flags} 1:1(0) ack 11001"));
+        script.replies();
+        // The copy came too.
+        script.run_open("+0 < . 1:1(0) ack 11001 <sack 1:1001>");
+        script.counters().cwnd
+    };
+    assert!(cwnd_after(".") >= 10_000);
+    assert!(cwnd_after("E.") < 5_000);
 }
 
 #[test]
@@ -172,4 +200,38 @@ fn a_marking_bottleneck_is_filled_without_loss() {
         assert!(counters.ecn_reductions > 2, "{congestion:?}");
         assert!(pipe.client.counters().srtt < Some(Duration::from_millis(30)));
     }
+}
+
+/// A probe repairs a lost tail, which reduces the window; the peer's echo in the same window does not do so again, and
+/// CWR says that it was done (RFC 3168 section 6.1.2, RFC 8985 section 7.4.2).
+#[test]
+fn a_loss_that_a_probe_repaired_counts_as_the_reduction_of_its_window() {
+    let config = Config {
+        ecn: true,
+        loss_detection: LossDetection::RackTlp,
+        congestion: Congestion::NewReno,
+        initial_window: 10,
+        ..plain()
+    };
+    let mut script = Script::new(config);
+    script.run(
+        "+0   connect
+         +0   > SEC 0:0(0)
+         +100 < SE. 0:0(0) ack 1 win 60000 <mss 1000,sackOK>
+         +0   > . 1:1(0) ack 1",
+    );
+    script.run_open("+0 write 10000");
+    assert_eq!(script.replies().len(), 10);
+    script.run_open("+100 < . 1:1(0) ack 9001");
+    script.run_open("+300 > P. 9001:10001(1000) ack 1");
+    script.run_open("+100 < . 1:1(0) ack 10001; write 8000");
+    assert_eq!((script.replies().len(), script.counters().cwnd), (8, 10_000));
+    script.run(
+        "+100 < . 1:1(0) ack 12001; write 100000
+         +0 < E. 1:1(0) ack 13001",
+    );
+    assert_eq!((script.counters().cwnd, script.counters().ecn_reductions), (4_000, 0));
+    script.run_open("+0 < E. 1:1(0) ack 18001");
+    assert_eq!(script.replies()[0], "C. 18001:19001(1000) ack 1");
+    assert_eq!(script.counters().cwnd, 4_000);
 }

@@ -42,3 +42,25 @@ fn prr_fills_the_window_after_a_burst_of_losses_without_a_burst_of_its_own() {
     assert_eq!(run(Recovery::Rfc6675), "25111");
     assert_eq!(run(Recovery::Prr), "22222");
 }
+
+/// A timeout ends the recovery and its shares: when all is repaired, data goes by the window again, not ACK by ACK.
+#[test]
+fn a_timeout_ends_the_reduction() {
+    let mut script = Script::connected(config(Recovery::Prr, LossDetection::DupAck));
+    script.run_open("+0 write 20000");
+    script.replies();
+    script.run_open("+100 < . 1:1(0) ack 1 <sack 1001:8001>");
+    script.replies();
+    script.run("+300 > . 1:1001(1000) ack 1");
+    for acked in (8..=20).step_by(2) {
+        script.run_open(&format!("+10 < . 1:1(0) ack {}", acked * 1_000 + 1));
+        script.replies();
+    }
+    assert_eq!((script.counters().timeouts, script.counters().bytes_in_flight), (1, 0));
+    script.run(
+        "+10 write 3000
+         +0  > . 20001:21001(1000) ack 1
+         +0  > . 21001:22001(1000) ack 1
+         +0  > P. 22001:23001(1000) ack 1",
+    );
+}

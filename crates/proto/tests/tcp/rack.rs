@@ -45,6 +45,30 @@ fn a_lost_tail_and_a_lost_retransmission_need_no_timeout() {
     assert_eq!(counters.cwnd, 2_000);
 }
 
+/// "two separate congestion control reactions" (section 3.4), and no more: two retransmissions of one flight that are
+/// lost are one loss.
+#[test]
+fn lost_retransmissions_halve_the_window_once_more() {
+    let mut script = flight(rack(), 10);
+    script.run(
+        "+100 < . 1:1(0) ack 1 <sack 4001:10001>
+         +0   > . 1:1001(1000) ack 1
+         +0   > . 1001:2001(1000) ack 1
+         +0   > . 2001:3001(1000) ack 1
+         +0   > . 3001:4001(1000) ack 1",
+    );
+    assert_eq!(script.counters().cwnd, 5_000);
+    script.run(
+        "# Of the four the first and the third are lost, which two ACKs tell.
+         +100 < . 1:1(0) ack 1 <sack 1001:2001 4001:10001>
+         +0   < . 1:1(0) ack 1 <sack 3001:10001 1001:2001>
+         +0   > . 1:1001(1000) ack 1
+         +0   > . 2001:3001(1000) ack 1
+         +100 < . 1:1(0) ack 10001",
+    );
+    assert_eq!((script.counters().cwnd, script.counters().timeouts), (2_500, 0));
+}
+
 #[test]
 fn without_rack_the_same_tail_costs_a_timeout() {
     let mut script = flight(Config { loss_detection: LossDetection::DupAck, ..rack() }, 4);
@@ -152,6 +176,80 @@ fn a_loss_repaired_by_its_probe_is_still_a_loss() {
     };
     assert_eq!(run(repaired).cwnd, 2_000);
     assert_eq!(run(needless).cwnd, 10_000);
+}
+
+/// A receiver acknowledges both the copy and what followed it at once: the report alone tells that the probe was
+/// needless. One without reports sends a duplicate, which a window update is not.
+#[test]
+fn a_probe_is_known_to_be_needless_by_a_report_or_by_a_duplicate() {
+    let run = |acks: &str| {
+        let mut script = flight(rack(), 4);
+        script.run(
+            "+100 < . 1:1(0) ack 2001
+             +200 > P. 3001:4001(1000) ack 1
+             +0   write 1000
+             +0   > P. 4001:5001(1000) ack 1",
+        );
+        script.run(acks);
+        script.counters().cwnd
+    };
+    assert_eq!(run("+100 < . 1:1(0) ack 5001 <sack 3001:4001>"), 10_000);
+    let answered_by = |second: &str| {
+        run(&format!(
+            "+50 < . 1:1(0) ack 4001
+             +50 < . 1:1(0) ack 4001 {second}
+             +0  < . 1:1(0) ack 5001"
+        ))
+    };
+    assert_eq!(answered_by(""), 10_000);
+    assert_eq!(answered_by("win 50000"), 2_000);
+}
+
+/// A recovery ends what a probe was sent for (TLP_init()): its end is no second loss, and the next tail has a probe.
+#[test]
+fn after_a_recovery_probes_begin_anew() {
+    let mut script = flight(rack(), 10);
+    script.run(
+        "+100 < . 1:1(0) ack 1001
+         +200 > P. 9001:10001(1000) ack 1
+         +100 < . 1:1(0) ack 1001 <sack 9001:10001>
+         +0   > . 1001:2001(1000) ack 1
+         +0   > . 2001:3001(1000) ack 1
+         +0   > . 3001:4001(1000) ack 1
+         +0   > . 4001:5001(1000) ack 1
+         +100 < . 1:1(0) ack 5001 <sack 9001:10001>
+         +0   > . 5001:6001(1000) ack 1
+         +0   > . 6001:7001(1000) ack 1
+         +0   > . 7001:8001(1000) ack 1
+         +0   > . 8001:9001(1000) ack 1
+         +100 < . 1:1(0) ack 10001",
+    );
+    assert_eq!(script.counters().cwnd, 4_500);
+    script.run(
+        "+0   write 1000
+         +0   > P. 10001:11001(1000) ack 1
+         +100 < . 1:1(0) ack 11001
+         +0   write 2000
+         +0   > . 11001:12001(1000) ack 1
+         +0   > P. 12001:13001(1000) ack 1
+         +200 > P. 12001:13001(1000) ack 1",
+    );
+    assert_eq!((script.counters().loss_probes, script.counters().cwnd), (2, 4_500));
+}
+
+/// No probe without a round trip measured since the last one (section 7.2): what was sent twice measures none.
+#[test]
+fn a_probe_waits_for_a_measurement_after_the_last_one() {
+    let mut script = flight(rack(), 1);
+    script.run(
+        "+300 > P. 1:1001(1000) ack 1
+         +50  < . 1:1(0) ack 1001 <sack 1:1001>
+         +0   write 2000
+         +0   > . 1001:2001(1000) ack 1
+         +0   > P. 2001:3001(1000) ack 1
+         +300 > . 1001:2001(1000) ack 1",
+    );
+    assert_eq!((script.counters().loss_probes, script.counters().timeouts), (1, 1));
 }
 
 /// After a timeout only the first segment, and what was sent a round trip before, counts as lost

@@ -393,3 +393,38 @@ fn small_windows_are_not_filled_by_crumbs() {
          +0   > . 401:1401(1000) ack 1",
     );
 }
+
+/// The first and the fifth of ten are lost, and the second of those sent meanwhile. The ACK that ends the recovery
+/// stops at that one, beyond what was sent when it began: duplicates of it are believed (RFC 6582 section 3.2 step 1).
+#[test]
+fn newreno_without_sack_recovers_again_from_a_loss_beyond_the_recovery_point() {
+    let config = Config { congestion: Congestion::NewReno, sack: false, initial_window: 10, ..plain() };
+    let mut script = Script::connected(config);
+    script.run_open("+0 write 1000000");
+    assert_eq!(script.replies().len(), 10);
+    script.run("+100 silence");
+    let mut sent = Vec::new();
+    for _ in 0..8 {
+        script.run_open("+0 < . 1:1(0) ack 1");
+        sent.extend(script.replies());
+    }
+    assert_eq!(sent[2], ". 1:1001(1000) ack 1");
+    script.run_open("+100 < . 1:1(0) ack 5001");
+    assert_eq!(script.replies()[0], ". 5001:6001(1000) ack 1");
+    for _ in 0..4 {
+        script.run_open("+0 < . 1:1(0) ack 5001");
+        assert_eq!(script.replies().len(), 1);
+    }
+    script.run("+100 < . 1:1(0) ack 13001");
+    assert_eq!(script.counters().fast_recoveries, 1);
+    script.run(
+        "+1 < . 1:1(0) ack 13001
+         +0 > . 18001:19001(1000) ack 1
+         +0 < . 1:1(0) ack 13001
+         +0 > . 19001:20001(1000) ack 1
+         +0 < . 1:1(0) ack 13001
+         +0 > . 13001:14001(1000) ack 1",
+    );
+    let counters = script.counters();
+    assert_eq!((counters.fast_recoveries, counters.timeouts), (2, 0));
+}

@@ -69,6 +69,57 @@ fn f_rto_without_sack_gives_up_at_the_first_duplicate() {
     assert_eq!(script.counters().spurious_timeouts, 0);
 }
 
+/// Without SACK a duplicate after the new data says that what was held lost is lost (section 2.1 step 3a).
+#[test]
+fn f_rto_without_sack_takes_a_duplicate_of_new_data_for_a_loss() {
+    let mut script = ten_in_flight(Config { sack: false, ..config(Undo::FRto) });
+    script.run(
+        "+300 > . 1:1001(1000) ack 1
+         +100 < . 1:1(0) ack 1001
+         +0   > . 10001:11001(1000) ack 1
+         +0   > . 11001:12001(1000) ack 1
+         +100 < . 1:1(0) ack 1001
+         +0   silence",
+    );
+    let counters = script.counters();
+    assert_eq!((counters.spurious_timeouts, counters.cwnd), (0, 2_000));
+}
+
+/// In a repair that has begun already ACKs for what arrived before prove nothing: the timer that expires in it, be it
+/// in fast recovery or after another timeout, is taken at its word (step 1).
+#[test]
+fn f_rto_is_not_tried_while_other_data_is_under_repair() {
+    let mut script = ten_in_flight(config(Undo::FRto));
+    script.run(
+        "+100 < . 1:1(0) ack 1 <sack 2001:5001>
+         +0   > . 1:1001(1000) ack 1
+         # Nothing more is heard; then the copy sent by the timer is acknowledged.
+         +300 > . 1:1001(1000) ack 1
+         +100 < . 1:1(0) ack 1001 <sack 2001:5001>
+         +0   > . 1001:2001(1000) ack 1
+         +0   > . 5001:6001(1000) ack 1",
+    );
+    let mut script = ten_in_flight(config(Undo::FRto));
+    script.run(
+        "+300 > . 1:1001(1000) ack 1
+         +100 < . 1:1(0) ack 1001 <sack 9001:10001>
+         # Step 3 comes to nothing, and a second loss is repaired by a second timeout.
+         +0   > . 10001:11001(1000) ack 1
+         +0   > . 11001:12001(1000) ack 1
+         +100 < . 1:1(0) ack 1001 <sack 9001:11001>
+         +0   > . 1001:2001(1000) ack 1
+         +0   < . 1:1(0) ack 1001 <sack 9001:12001>
+         +0   > . 2001:3001(1000) ack 1",
+    );
+    script.run(
+        "+500 > . 1001:2001(1000) ack 1
+         +100 < . 1:1(0) ack 2001 <sack 9001:12001>
+         +0   > . 2001:3001(1000) ack 1
+         +0   > . 3001:4001(1000) ack 1",
+    );
+    assert_eq!(script.counters().timeouts, 2);
+}
+
 /// Eifel: the ACK echoes the first copy, so the timeout was spurious, known with the first ACK.
 #[test]
 fn eifel_undoes_a_timeout_at_the_first_echo_of_an_original() {
@@ -111,6 +162,23 @@ fn eifel_undoes_a_fast_recovery_that_reordering_caused() {
     script.run_open("+10 < . 1:1(0) ack 3953 <TS 1001 100>");
     let counters = script.counters();
     assert_eq!((counters.fast_recoveries, counters.spurious_recoveries), (1, 1));
+    assert!(counters.cwnd >= 9_880, "{}", counters.cwnd);
+}
+
+/// The original is so late that even the timer expires in the fast recovery. It was one mistake: the window is that
+/// before both reductions.
+#[test]
+fn a_timeout_within_a_needless_recovery_is_undone_with_it() {
+    let mut script = ten_in_flight(Config { timestamps: true, ..config(Undo::Eifel) });
+    script.run(
+        "+100 < . 1:1(0) ack 1 <TS 1001 100,sack 989:3953>
+         +0   > . 1:989(988) ack 1
+         +300 > . 1:989(988) ack 1",
+    );
+    assert_eq!(script.counters().cwnd, 988);
+    script.run_open("+10 < . 1:1(0) ack 3953 <TS 1001 100>");
+    let counters = script.counters();
+    assert_eq!((counters.spurious_timeouts, counters.spurious_recoveries), (1, 0));
     assert!(counters.cwnd >= 9_880, "{}", counters.cwnd);
 }
 
@@ -168,4 +236,44 @@ fn a_receiver_reports_what_came_twice_first_and_once() {
          +0 > . 1:1(0) ack 3001 <none>",
     );
     assert_eq!(script.counters().dsacks_sent, 3);
+}
+
+/// The window has room for a tenth of a segment, which is not worth sending: no new data can answer, so repair goes on
+/// (RFC 5682 section 2.1 step 2).
+#[test]
+fn f_rto_needs_room_for_new_data() {
+    let mut script = ten_in_flight(config(Undo::FRto));
+    script.run(
+        "+300 > . 1:1001(1000) ack 1
+         +100 < . 1:1(0) ack 1001 win 9100
+         +0   > . 1001:2001(1000) ack 1
+         +0   > . 2001:3001(1000) ack 1",
+    );
+}
+
+/// The tail is lost, and so is its probe; the timeout that follows was needless for all the others. Once it is undone,
+/// RACK finds the tail by what was sent after it.
+#[test]
+fn after_an_undo_rack_finds_what_was_sent_again_and_lost() {
+    let config = Config { loss_detection: LossDetection::RackTlp, ..config(Undo::FRto) };
+    let mut script = Script::connected(config);
+    script.run_open("+0 write 10000");
+    assert_eq!(script.replies().len(), 10);
+    script.run(
+        "+200 > P. 9001:10001(1000) ack 1
+         +300 > . 1:1001(1000) ack 1
+         +0   write 100000
+         +50  < . 1:1(0) ack 1001
+         +0   > . 10001:11001(1000) ack 1
+         +0   > . 11001:12001(1000) ack 1",
+    );
+    script.run_open("+0 < . 1:1(0) ack 5001");
+    assert_eq!((script.counters().spurious_timeouts, script.replies().len()), (1, 4));
+    script.run_open("+0 < . 1:1(0) ack 9001");
+    assert_eq!(script.replies().len(), 6);
+    script.run(
+        "+30 < . 1:1(0) ack 9001 <sack 10001:11001>
+         +0  > . 9001:10001(1000) ack 1",
+    );
+    assert_eq!(script.counters().timeouts, 1);
 }

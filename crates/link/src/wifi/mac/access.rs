@@ -32,7 +32,9 @@ pub(crate) struct Contention {
 pub(crate) struct IdlePeriod {
     /// Numbers the idle periods.
     pub number: u64,
-    /// When stations that had no part in the last exchange may start their countdown.
+    /// Until when the NAV of stations that had no part in the last exchange runs.
+    pub reserved_until: Instant,
+    /// When those may start their countdown.
     pub countdown_from: Instant,
     /// When the stations that had may.
     pub exempt_countdown_from: Instant,
@@ -78,6 +80,12 @@ impl Contention {
         };
         let own = if idle.resumed { shared } else { shared + self.aifs_longer - self.aifs_shorter };
         own.max(self.not_before)
+    }
+
+    /// Whether the NAV of this station runs at `now`: the medium is busy, though nothing is on it (802.11-2020 clauses
+    /// 10.3.2.1 and 10.3.4.2).
+    pub fn is_reserved(&self, idle: &IdlePeriod, now: Instant) -> bool {
+        now < idle.reserved_until && self.exempt_in != Some(idle.number)
     }
 
     /// Counts down the slots that passed until another station took the medium at `at`.
@@ -168,6 +176,7 @@ mod tests {
 
     const IDLE: IdlePeriod = IdlePeriod {
         number: 0,
+        reserved_until: Instant::ZERO,
         countdown_from: Instant::from_nanos(43_000),
         exempt_countdown_from: Instant::from_nanos(43_000),
         resumed: false,
@@ -209,5 +218,30 @@ mod tests {
         assert_eq!(windows, [31, 63, 127, 255, 511, 1023, 1023, 1023]);
         station.succeeded();
         assert_eq!(station.cw, 15);
+        station.failed(Instant::ZERO, 0);
+        station.gave_up();
+        assert_eq!(station.cw, 15);
+    }
+
+    /// An internal collision is one for who gives way (802.11-2020 clause 10.23.2.4).
+    #[test]
+    fn giving_way_doubles_the_window_too() {
+        let phy = Standard::N.phy();
+        let mut station = contention(phy, 0);
+        station.yielded();
+        assert_eq!(station.cw, 31);
+    }
+
+    /// AIFS of a less urgent category is over when an idle period goes on after an access that came to nothing: it is
+    /// not waited for again.
+    #[test]
+    fn aifs_counts_once_in_an_idle_period() {
+        let phy = Standard::N.phy();
+        let edca = AccessCategory::Background.parameters(phy);
+        let station = Contention { counter: 2, ..Contention::new(phy, &edca, Stream::new(1, "test")) };
+        let longer = phy.slot * 4;
+        assert_eq!(station.transmits_at(&IDLE, phy.slot), IDLE.countdown_from + longer + phy.slot * 2);
+        let resumed = IdlePeriod { resumed: true, ..IDLE };
+        assert_eq!(station.transmits_at(&resumed, phy.slot), IDLE.countdown_from + phy.slot * 2);
     }
 }

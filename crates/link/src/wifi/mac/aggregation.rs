@@ -183,6 +183,17 @@ mod tests {
         assert!(exchange(plan.octets + 1544) > limit);
     }
 
+    /// aPPDUMaxTime of HT is 5.484 ms (802.11-2020 table 19-25); the limit of octets comes first only at high rates.
+    #[test]
+    fn no_ppdu_is_longer_than_the_standard_lets_it_be() {
+        let plan = fill(15, None, None);
+        let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).unwrap();
+        let longest = Duration::from_micros(5_484);
+        assert_eq!(plan.mpdus, 6);
+        assert!(mode.ppdu_duration(plan.octets) <= longest);
+        assert!(mode.ppdu_duration(plan.octets + 1544) > longest);
+    }
+
     #[test]
     fn one_mpdu_goes_without_delimiter() {
         let plan = fill(150, Some(1), None);

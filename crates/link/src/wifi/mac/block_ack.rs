@@ -276,6 +276,25 @@ mod tests {
         assert_eq!(h.up, [1, 2, 3, 4, 5]);
     }
 
+    /// The timeout runs from when the first frame came behind the gap that is there now.
+    #[test]
+    fn each_gap_is_timed_from_its_own_first_frame() {
+        let mut h = Harness::new();
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        let mut receive = |now, sequence| {
+            let msdus = Msdus::new(sequence, Vec::new());
+            h.recipient.receive(at(now), sequence, &msdus, &mut |p| h.up.push(p));
+            h.recipient.gap_since()
+        };
+        assert_eq!(receive(1, 1), Some(at(1)));
+        assert_eq!(receive(2, 4), Some(at(1)), "more behind the same gap");
+        assert_eq!(receive(3, 0), Some(at(3)), "the next gap is before 2");
+        assert_eq!(receive(4, 6), Some(at(3)));
+        h.recipient.give_up_gap(at(5), &mut |p| h.up.push(p));
+        assert_eq!(h.recipient.gap_since(), Some(at(5)), "and the next before 5");
+        assert_eq!(h.up, [0, 1, 4]);
+    }
+
     #[test]
     fn numbers_wrap() {
         let mut h = Harness::new();

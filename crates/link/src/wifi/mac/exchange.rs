@@ -368,7 +368,7 @@ impl<P: Payload> Bss<P> {
         if self.may_go_on {
             self.go_on_after_response(exchange, lost);
         } else {
-            self.go_idle(exchange.response_end, exchange.response_end + self.phy.aifs());
+            self.go_idle(exchange.response_end, exchange.response_end);
         }
     }
 
@@ -474,7 +474,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// By how much what is appended lengthens the response on the air.
-    fn appended_duration(&self, exchange: &Exchange) -> Duration {
+    pub(super) fn appended_duration(&self, exchange: &Exchange) -> Duration {
         let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
         let plain = peer.originator.control_mode.ppdu_duration(exchange.response_len);
         exchange.response_end - exchange.response_at - plain
@@ -533,7 +533,7 @@ impl<P: Payload> Bss<P> {
             Some(exchange) => self.transmission_ended(&exchange),
             None => {
                 let wait = if self.config.eifs { self.phy.eifs() } else { self.phy.aifs() };
-                self.go_idle(until, until + wait);
+                self.go_idle_for(until, until, until + wait);
             }
         }
     }

@@ -127,6 +127,7 @@ impl Hearing {
             idle_since: Instant::ZERO,
             idle: IdlePeriod {
                 number: 0,
+                reserved_until: Instant::ZERO,
                 countdown_from: start,
                 exempt_countdown_from: start,
                 resumed: false,
@@ -254,7 +255,7 @@ impl<P: Payload> Bss<P> {
         let ear = &hearing.ears[self.station(id).index()];
         let station = &mut self.stations[id.index()];
         let counting = std::mem::replace(&mut station.active, true);
-        if ear.busy {
+        if ear.busy || now < ear.reserved_until {
             if !counting {
                 station.contention.draw();
             }
@@ -533,6 +534,7 @@ impl<P: Payload> Bss<P> {
                 ear.idle_since = at;
                 ear.idle = IdlePeriod {
                     number: ear.idle.number + 1,
+                    reserved_until: ear.reserved_until,
                     countdown_from: since + wait,
                     exempt_countdown_from: since + phy.aifs(),
                     resumed: false,
@@ -568,6 +570,14 @@ impl<P: Payload> Bss<P> {
             self.book_idle(what, until);
             return;
         }
+        if let [OnAir { part: Part::Response { .. }, exchange: Some(exchange), until: end, .. }] =
+            hearing.frames.as_slice()
+        {
+            let plain_end = *end - self.appended_duration(exchange);
+            self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, until.min(plain_end));
+            self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
+            return;
+        }
         let spent = self.ledger.book(what, until);
         let (frames, due) = (&hearing.frames, &hearing.due);
         let on_air = frames.iter().map(|frame| frame.exchange.as_ref());
@@ -595,12 +605,11 @@ impl<P: Payload> Bss<P> {
                     self.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
                 if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
             }
-            [frame] => match (frame.part, frame.exchange.map(|exchange| exchange.outgoing)) {
+            [frame] => match (frame.part, &frame.exchange) {
                 (Part::Beacon, _) => AirtimeUse::Beacon,
                 (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
-                (Part::Data, Some(Outgoing::Data { peer, .. })) => {
-                    let sender = &self.stations[frame.transmitter.index()];
-                    sender.peers[peer].originator.plan().main_use()
+                (Part::Data, Some(Exchange { from, outgoing: Outgoing::Data { peer, .. }, .. })) => {
+                    self.stations[from.index()].peers[*peer].originator.plan().main_use()
                 }
                 (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
             },

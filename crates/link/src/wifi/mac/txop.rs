@@ -169,7 +169,7 @@ impl<P: Payload> Bss<P> {
         if exchange.grants() {
             self.reservation = Reservation::left_by(exchange);
         }
-        self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
+        self.go_idle(exchange.end, exchange.response_end);
     }
 
     /// What the holder of the TXOP of `exchange` sends a SIFS after its response, if there is something and it fits.
@@ -221,7 +221,7 @@ impl<P: Payload> Bss<P> {
                 if exchange.reserved_until() > at {
                     self.reservation = Reservation::left_by(exchange);
                 }
-                self.go_idle(at, at + self.phy.aifs());
+                self.go_idle(at, at);
             }
         }
     }
@@ -231,6 +231,7 @@ impl<P: Payload> Bss<P> {
     #[inline(never)]
     pub(in crate::wifi) fn keep_reservation(&mut self) {
         let Reservation { until, ends } = self.reservation;
+        self.idle.reserved_until = self.idle.reserved_until.max(until);
         self.idle.countdown_from = self.idle.countdown_from.max(until + self.phy.aifs());
         for end in ends {
             self.stations[end.index()].contention.exempt(self.idle.number);

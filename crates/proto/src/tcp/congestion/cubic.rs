@@ -169,6 +169,10 @@ impl Cubic {
     pub fn on_restart(&mut self, idle: Duration) {
         self.stop_clock(idle);
         self.last_ack += idle;
+        if self.window.in_slow_start() {
+            // t_epoch and W_est are those of a congestion avoidance stage, which slow start ends (RFC 9438 section 4.2).
+            self.epoch = None;
+        }
     }
 
     /// Time that does not count because the application left the window unused.
@@ -201,6 +205,7 @@ fn cube_root(value: u128) -> u64 {
 mod tests {
     use super::*;
     use crate::tcp::Config;
+    use crate::tcp::position::Position;
 
     const MSS: u64 = 1000;
 
@@ -247,9 +252,140 @@ mod tests {
         assert_eq!(cubic.w_max, 680 * MSS);
     }
 
+    /// A window's worth of ACKs that come together at `now`.
+    fn ack_window(cubic: &mut Cubic, now: Instant, smoothed_rtt: Option<Duration>, window_limited: bool) {
+        let sample = AckSample {
+            now,
+            acked: cubic.window.cwnd,
+            snd_una: Position::default(),
+            snd_nxt: Position::default(),
+            rtt: None,
+            smoothed_rtt,
+            window_limited,
+            after_timeout: false,
+        };
+        cubic.on_ack(&sample);
+    }
+
+    #[test]
+    fn two_segments_are_left_of_the_smallest_window() {
+        let mut cubic = cubic(2);
+        cubic.on_loss(2 * MSS);
+        assert_eq!((cubic.window.ssthresh, cubic.window.cwnd), (2 * MSS, 2 * MSS));
+    }
+
+    /// A round trip's ACKs bring the window to where the curve will be a round trip from now (section 4.2): here
+    /// 1000 - 0.4 (9.0856 - 2)^3 segments, a second after the loss.
+    #[test]
+    fn the_window_aims_a_round_trip_ahead() {
+        let mut cubic = cubic(1000);
+        cubic.on_loss(1000 * MSS);
+        for seconds in 0..2 {
+            let now = Instant::ZERO + Duration::from_secs(seconds);
+            ack_window(&mut cubic, now, Some(Duration::from_secs(1)), true);
+        }
+        assert_eq!(cubic.window.cwnd / MSS, 857);
+    }
+
+    /// However far the curve has gone, a round trip adds half a window at most (section 4.2).
+    #[test]
+    fn a_round_trip_adds_no_more_than_half() {
+        let mut cubic = cubic(1000);
+        cubic.on_loss(1000 * MSS);
+        cubic.epoch = Some(cubic.begin_epoch(Instant::ZERO));
+        ack_window(&mut cubic, Instant::ZERO + Duration::from_secs(100), None, true);
+        assert_eq!(cubic.window.cwnd, 1050 * MSS);
+    }
+
+    /// Where Reno would be faster: 9/17 of a segment a round trip up to the window before the loss, then a whole one
+    /// (section 4.3).
+    #[test]
+    fn in_reno_s_region_the_slope_is_reno_s_beyond_the_old_window() {
+        let mut cubic = cubic(10);
+        cubic.on_loss(10 * MSS);
+        let mut grown = Vec::new();
+        for _ in 0..8 {
+            let before = cubic.window.cwnd;
+            // Time stands still, so that the curve does.
+            ack_window(&mut cubic, Instant::ZERO, None, true);
+            grown.push(cubic.window.cwnd - before);
+        }
+        assert_eq!(grown, [529, 529, 530, 529, 529, 530, 1000, 1000]);
+    }
+
+    /// "The elapsed time MUST NOT include periods during which cwnd has not been updated" (section 4.2): neither ACKs
+    /// of an application that does not fill the window nor its silence move the curve.
+    #[test]
+    fn a_pause_of_the_application_does_not_move_the_curve() {
+        let ms = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let grown = |pause: &dyn Fn(&mut Cubic), after: u64| {
+            let mut cubic = cubic(1000);
+            cubic.on_loss(1000 * MSS);
+            ack_window(&mut cubic, ms(0), None, true);
+            pause(&mut cubic);
+            ack_window(&mut cubic, ms(after + 500), None, true);
+            cubic.window.cwnd
+        };
+        let straight = grown(&|_| {}, 0);
+        assert_eq!(grown(&|cubic| ack_window(cubic, ms(5_000), None, false), 5_000), straight);
+        assert_eq!(grown(&|cubic| cubic.on_restart(Duration::from_secs(5)), 5_000), straight);
+    }
+
+    /// After a timeout the slow start that follows ends on the plateau (section 4.8); after a loss the curve leads
+    /// back to it.
+    #[test]
+    fn after_a_timeout_the_stage_begins_on_the_plateau() {
+        let plateau = |reduce: fn(&mut Cubic, u64)| {
+            let mut cubic = cubic(1000);
+            reduce(&mut cubic, 1000 * MSS);
+            cubic.window.cwnd = cubic.window.ssthresh;
+            cubic.begin_epoch(Instant::ZERO).plateau
+        };
+        assert_eq!(plateau(Cubic::on_timeout), 0);
+        assert!(plateau(Cubic::on_loss) > 0);
+    }
+
     #[test]
     fn the_farthest_future_does_not_overflow() {
         let cubic = cubic(4000);
         assert!(cubic.curve(0, Duration::from_nanos(u64::MAX)) > cubic.window.cwnd);
+    }
+
+    /// W_est of before a pause is far above the window after it: slow start ends the stage it belonged to.
+    #[test]
+    fn one_ack_after_a_pause_does_not_bring_the_old_window_back() {
+        let mut cubic = cubic(100);
+        cubic.on_loss(100 * MSS);
+        let (mut now, round_trip) = (Instant::ZERO, Duration::from_millis(5));
+        let at = Position::default();
+        let ack = |cubic: &mut Cubic, now: Instant| {
+            let before = cubic.window.cwnd;
+            cubic.on_ack(&AckSample {
+                now,
+                acked: 2 * MSS,
+                snd_una: at,
+                snd_nxt: at,
+                rtt: Some(round_trip),
+                smoothed_rtt: Some(round_trip),
+                window_limited: true,
+                after_timeout: false,
+            });
+            cubic.window.cwnd - before
+        };
+        // In Reno's region, until W_est is well above the window at the loss.
+        for _ in 0..150 {
+            for _ in 0..cubic.window.cwnd / (2 * MSS) {
+                ack(&mut cubic, now);
+            }
+            now += round_trip;
+        }
+        let pause = Duration::from_secs(2);
+        now += pause;
+        cubic.window.cwnd = 10 * MSS;
+        cubic.on_restart(pause);
+        for _ in 0..60 {
+            now += Duration::from_micros(500);
+            assert!(ack(&mut cubic, now) <= 2 * MSS, "{} octets", cubic.window.cwnd);
+        }
     }
 }

@@ -76,3 +76,76 @@ impl HyStart {
         in_round > smallest + rise
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SeqNumber;
+
+    const MSS: u64 = 1000;
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn at(octet: u64) -> Position {
+        Position::first(SeqNumber(0)) + octet
+    }
+
+    /// An ACK in round `round` at `millis`, with a window of `segments`; whether slow start shall end.
+    fn ack(hystart: &mut HyStart, round: u64, millis: u64, rtt: Option<Duration>, segments: u64) -> bool {
+        let sample = AckSample {
+            now: Instant::ZERO + MS(millis),
+            acked: MSS,
+            snd_una: at(round * 1_000_000 + 1),
+            snd_nxt: at((round + 1) * 1_000_000),
+            rtt,
+            smoothed_rtt: rtt,
+            window_limited: true,
+            after_timeout: false,
+        };
+        hystart.should_leave(&sample, segments * MSS, MSS)
+    }
+
+    /// The ACK, counted from one, at which a round whose ACKs all measured `rtt` ends a slow start that had seen
+    /// `smallest` in the round before; they come so far apart that they are no train.
+    fn leaves_at(smallest: Duration, rtt: Duration, segments: u64) -> Option<u64> {
+        let mut hystart = HyStart::default();
+        for millis in 0..20 {
+            assert!(!ack(&mut hystart, 0, 5 * millis, Some(smallest), segments));
+        }
+        (1..=50).find(|count| ack(&mut hystart, 1, 1_000 + 5 * count, Some(rtt), segments))
+    }
+
+    #[test]
+    fn a_round_whose_first_eight_samples_are_late_ends_slow_start_with_the_ninth() {
+        assert_eq!(leaves_at(MS(100), MS(120), 16), Some(9));
+        assert_eq!(leaves_at(MS(100), MS(110), 16), None, "less than an eighth more");
+    }
+
+    #[test]
+    fn small_windows_stay_in_slow_start() {
+        assert_eq!(leaves_at(MS(100), MS(200), 15), None);
+    }
+
+    /// An eighth of the smallest round trip, but 4 to 16 ms.
+    #[test]
+    fn the_rise_that_counts_has_bounds() {
+        assert_eq!(leaves_at(MS(8), MS(12), 16), None);
+        assert_eq!(leaves_at(MS(8), MS(13), 16), Some(9));
+        assert_eq!(leaves_at(MS(1_000), MS(1_016), 16), None);
+        assert_eq!(leaves_at(MS(1_000), MS(1_017), 16), Some(9));
+    }
+
+    /// ACKs without a pause for half a round trip: the pipe is full. A pause of more than 2 ms ends the train.
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_slow_start() {
+        let leaves_at = |pause: u64| {
+            let mut hystart = HyStart::default();
+            assert!(!ack(&mut hystart, 0, 0, Some(MS(100)), 100));
+            (1..=99).find(|count| {
+                let millis = count + if *count > 30 { pause } else { 0 };
+                ack(&mut hystart, 0, millis, None, 100)
+            })
+        };
+        assert_eq!(leaves_at(0), Some(51));
+        assert_eq!(leaves_at(2), None);
+    }
+}

@@ -40,6 +40,13 @@ impl Timed {
         self.rack.on_delivered(Delivered { end: sent.end(), sent_at: sent.sent_at, resent, cumulatively });
     }
 
+    /// Lists the latest copies of all that was sent again, as if none had been looked at.
+    pub(super) fn list_copies(&mut self, segments: &VecDeque<Sent>, removed: u64) {
+        let again = (removed..).zip(segments).filter(|(_, sent)| sent.has(AMBIGUOUS) && !sent.has(SACKED));
+        self.copies = again.map(|(index, sent)| Copied { index, sent_at: sent.sent_at }).collect();
+        self.copies.make_contiguous().sort_by_key(|copy| copy.sent_at);
+    }
+
     pub(super) fn on_resent(&mut self, index: u64, now: Instant) {
         self.copies.push_back(Copied { index, sent_at: now });
     }

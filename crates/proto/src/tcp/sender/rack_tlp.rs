@@ -213,6 +213,7 @@ impl Sender {
             if repaired && self.phase == Phase::Open {
                 // One segment was lost and the probe has repaired it: still a loss.
                 self.congestion.on_loss(seen.flight);
+                self.note_reduction();
             }
         }
         if seen.advanced {

@@ -20,7 +20,7 @@ impl Sender {
         counters: &mut Counters,
     ) {
         match self.phase {
-            Phase::Recovery(point) if ack >= point => self.finish_recovery(),
+            Phase::Recovery(point) if ack >= point => self.finish_recovery(point),
             Phase::Recovery(_) => {
                 if let Some(sample) = sample
                     && !self.use_sack
@@ -35,7 +35,6 @@ impl Sender {
                 }
                 if ack >= point {
                     self.phase = Phase::Open;
-                    self.recover = ack;
                     self.rack_recovered();
                     self.end_episode();
                 }
@@ -89,10 +88,10 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn finish_recovery(&mut self) {
+    fn finish_recovery(&mut self, point: Position) {
         self.phase = Phase::Open;
         self.prr = None;
-        self.recover = self.snd_una;
+        self.recover = point;
         self.resend_first = false;
         self.inferred = 0;
         self.rack_recovered();

@@ -165,7 +165,7 @@ impl Sender {
 
     /// Sender's SWS avoidance, Nagle off (RFC 9293 section 3.8.6.2.1): a full segment, or all there
     /// is, or half the largest window ever offered, or the override timer says so.
-    fn worth_sending(&self, payload: u32, unsent: u64, usable: u64) -> bool {
+    pub(super) fn worth_sending(&self, payload: u32, unsent: u64, usable: u64) -> bool {
         payload == self.mss
             || unsent <= usable
             || u64::from(payload) * 2 >= self.max_window

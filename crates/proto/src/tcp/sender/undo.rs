@@ -106,8 +106,9 @@ impl Sender {
                 // Without SACK a duplicate ends it (section 2.1 step 2a), with SACK it changes nothing.
                 let duplicate = !seen.advanced && !self.use_sack;
                 let room = (self.snd_una + self.snd_wnd).saturating_since(self.snd_nxt);
-                if seen.advanced && seen.ack >= resent_end && seen.ack < point && self.unsent().min(room) > 0
-                {
+                let payload = u64::from(self.mss).min(self.unsent()).min(room);
+                let sends = payload > 0 && self.worth_sending(payload as u32, self.unsent(), room);
+                if seen.advanced && seen.ack >= resent_end && seen.ack < point && sends {
                     self.frto = Some(Frto::Second { point: self.snd_nxt });
                 } else if seen.advanced || duplicate {
                     self.frto = None;
