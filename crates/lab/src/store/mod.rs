@@ -15,6 +15,7 @@
 //! Parquet files are written and the journal goes.
 
 mod flat;
+mod guard;
 mod journal;
 mod sheet;
 mod tables;
