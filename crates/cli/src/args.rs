@@ -13,9 +13,9 @@ Exit codes: 0 done; 1 a claim failed, a replay differs or an invariant broke; 2 
 `tacit shell` ends with the status of its command, or 125 where it has none.";
 
 const SHELL_AFTER_HELP: &str = "\
-The command finds the other side's address in $TACIT_PEER (198.18.0.1, unless it runs inside another
-hop) and $TACIT_PEER6. With --server the other side is a network of its own; without, it is the network
-this was started in, which takes root.
+The command finds the other side's address in $TACIT_PEER and $TACIT_PEER6. With --server the other side
+is a network of its own, and 198.18.0.1; without, it is the network this was started in, which takes root,
+and where other hops may have taken that address.
 
   tacit shell -- iperf3 -c 198.18.0.1 -R --server -- iperf3 -s -1
   tacit shell --scheme hack-more-data --acks 2 --server -- iperf3 -s -1 -- iperf3 -c 198.18.0.1 -R

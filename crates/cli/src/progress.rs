@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tacit_lab::cache::Cache;
 use tacit_lab::sweep::{Control, Progress};
+use tacit_lab::table::count;
 
 use crate::output::{INTERRUPTED, note};
 
@@ -48,7 +49,7 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
             bar.set_position(reused as u64);
         }
         Progress::Finished(label) => {
-            bar.set_message(format!("{}, {} clients", label.scheme, label.clients));
+            bar.set_message(format!("{}, {}", label.scheme, count(label.clients.into(), "client")));
             bar.inc(1);
         }
         Progress::Warning(text) => bar.suspend(|| note(&format!("tacit: {text}"))),

@@ -115,11 +115,12 @@ impl Bounds {
             ]);
         }
         format!(
-            "{} at {} Mb/s, link-layer ACKs at {} Mb/s, {} MPDUs per PPDU; neither losses nor collisions\n\n{}",
+            "{} at {} Mb/s, link-layer ACKs at {} Mb/s, {} MPDU{} per PPDU; neither losses nor collisions\n\n{}",
             self.phy,
             number(self.rate_bps as f64 / 1e6, 1),
             number(self.control_rate_bps as f64 / 1e6, 0),
             self.mpdus_per_ppdu,
+            if self.mpdus_per_ppdu == 1 { "" } else { "s" },
             table.render()
         )
     }

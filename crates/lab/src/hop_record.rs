@@ -26,7 +26,7 @@ pub struct HopRecord {
     pub dropped: u64,
     /// Pure ACKs that a filter dropped because a later one says it all.
     pub filtered_acks: u64,
-    /// Packets lost on the way; for Wi-Fi, given up: retry limit or lifetime.
+    /// Packets lost on the way; for Wi-Fi, given up: retry limit or lifetime, or sent unacknowledged in vain.
     pub lost: u64,
     /// Copies made on the way.
     pub duplicated: u64,
@@ -74,11 +74,13 @@ fn station_record(station: &StationOutcome, from: String, to: Option<String>) ->
     let counters = &station.counters;
     HopRecord {
         offered: counters.accepted + counters.dropped_by_queue + station.held_and_dropped_acks,
-        delivered: counters.delivered_first_try + counters.delivered_after_retry,
+        delivered: counters.delivered_first_try
+            + counters.delivered_after_retry
+            + counters.unacknowledged_arrived,
         delivered_bytes: counters.delivered_bytes,
         dropped: counters.dropped_by_queue + counters.discarded_by_queue,
         filtered_acks: counters.filtered_acks + station.held_and_dropped_acks,
-        lost: counters.dropped_mpdus,
+        lost: counters.dropped_mpdus + counters.unacknowledged - counters.unacknowledged_arrived,
         ..HopRecord::new("wifi", from, to, &station.queueing_delay_us)
     }
 }

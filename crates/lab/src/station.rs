@@ -27,6 +27,8 @@ pub struct StationRecord {
     pub ppdu_sizes: Vec<u64>,
     /// Packets sent that nobody acknowledges (`link-acks = "none"`).
     pub unacknowledged: u64,
+    /// Of them, those that arrived.
+    pub unacknowledged_arrived: u64,
     /// MPDUs delivered on their first transmission.
     pub delivered_first_try: u64,
     /// MPDUs delivered after one retransmission or more.
@@ -167,6 +169,7 @@ impl StationRecord {
             data_mpdus: counters.data_mpdus,
             ppdu_sizes: station.ppdu_sizes[..largest].to_vec(),
             unacknowledged: counters.unacknowledged,
+            unacknowledged_arrived: counters.unacknowledged_arrived,
             delivered_first_try: counters.delivered_first_try,
             delivered_after_retry: counters.delivered_after_retry,
             retries: counters.retries,

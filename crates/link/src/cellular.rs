@@ -15,6 +15,8 @@ pub const MAX_OPPORTUNITIES: usize = 1 << 27;
 /// Longest trace in milliseconds: a week.
 pub const MAX_MILLIS: u32 = 7 * 86_400 * 1_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
+/// Most characters of a wrong line that its error shows.
+const MAX_SHOWN: usize = 20;
 
 /// When a cellular link can deliver, over and over.
 #[derive(Clone, PartialEq, Eq)]
@@ -56,8 +58,7 @@ impl Trace {
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut trace = Self { millis: Vec::new() };
         for (line, number) in text.trim_end().lines().zip(1..) {
-            let at = parse_millis(line)
-                .ok_or_else(|| TraceError { line: number, what: not_a_millisecond(line) })?;
+            let at = parse_millis(line).map_err(|what| TraceError { line: number, what })?;
             trace.check_next(number, trace.millis.last().copied(), at)?;
             trace.millis.push(at);
         }
@@ -67,7 +68,7 @@ impl Trace {
     fn check_next(&self, line: usize, before: Option<u32>, at: u32) -> Result<(), TraceError> {
         let refuse = |what| Err(TraceError { line, what });
         if at > MAX_MILLIS {
-            return refuse(format!("{at} ms is too late; allowed: up to {MAX_MILLIS} ms, a week"));
+            return refuse(too_late(at));
         }
         if let Some(before) = before.filter(|before| *before > at) {
             return refuse(format!("{at} ms comes after {before} ms; allowed: times that never fall"));
@@ -124,16 +125,18 @@ impl Trace {
     }
 }
 
-fn parse_millis(line: &str) -> Option<u32> {
+fn parse_millis(line: &str) -> Result<u32, String> {
     let digits = line.strip_suffix('\r').unwrap_or(line);
-    let plain = !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit());
-    // Longer than any number of 32 bits: refused as too large rather than as no number.
-    plain.then(|| digits.parse().unwrap_or(u32::MAX))
+    let shown: String = digits.chars().take(MAX_SHOWN).collect();
+    if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
+        return Err(format!("{shown:?} is no millisecond; allowed: one whole number per line"));
+    }
+    // Longer than any number of 32 bits.
+    digits.parse().map_err(|_| too_late(if shown.len() < digits.len() { shown + "…" } else { shown }))
 }
 
-fn not_a_millisecond(line: &str) -> String {
-    let shown: String = line.chars().take(20).collect();
-    format!("{shown:?} is no millisecond; allowed: one whole number per line")
+fn too_late(millis: impl fmt::Display) -> String {
+    format!("{millis} ms is too late; allowed: up to {MAX_MILLIS} ms, a week")
 }
 
 /// Short, though it may hold a million lines; equal traces print alike, others differ (FNV-1a).
@@ -243,7 +246,9 @@ mod tests {
         assert_eq!(error("1\n5\n4\n"), "line 3: 4 ms comes after 5 ms; allowed: times that never fall");
         assert_eq!(error("1\n-5\n"), "line 2: \"-5\" is no millisecond; allowed: one whole number per line");
         assert!(error("1\n\n5").starts_with("line 2: \"\" is no millisecond"));
-        assert!(error("99999999999999999999").starts_with("line 1: 4294967295 ms is too late"));
+        assert!(error("99999999999999999999").starts_with("line 1: 99999999999999999999 ms is too late"));
+        assert!(error(&"9".repeat(30)).starts_with("line 1: 99999999999999999999… ms is too late"));
+        assert!(error("4294967295\n").starts_with("line 1: 4294967295 ms is too late"));
         assert!(error("604800001").contains("a week"));
         assert!(error("").starts_with("line 1: the trace has no length"));
         assert!(error("0\n0\n").starts_with("line 3: the trace has no length"));

@@ -7,7 +7,7 @@ use common::{Blob, channel, short_queue};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{Bss, BssConfig, Decibels, Protection, StationConfig, StationId};
+use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, Decibels, Protection, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(5);
@@ -62,6 +62,22 @@ fn both_media_agree_where_everybody_hears_everybody() {
     println!("packets/s: {common} and {spatial}, RTS/CTS {with_rts} and {spatial_rts}");
     assert!((spatial / common - 1.0).abs() < 0.01);
     assert!((spatial_rts / with_rts - 1.0).abs() < 0.01);
+}
+
+/// SIFS between the frames of an exchange are that exchange's too.
+#[test]
+fn the_airtime_of_stations_makes_that_of_the_channel() {
+    for protection in [Protection::None, Protection::CtsToSelf { above: 0 }, RTS] {
+        let (_, bss) = saturate(config(3, &[(1, 2)], protection));
+        // As far as the last event: what goes on then is nobody's yet.
+        let channel = bss.airtime(Instant::ZERO);
+        let stations = || (0..=3).map(|id| bss.station_airtime(StationId(id)));
+        for what in AirtimeUse::ALL.into_iter().filter(|what| *what != AirtimeUse::Idle) {
+            let charged: Duration = stations().map(|airtime| airtime.get(what)).sum();
+            assert_eq!(charged, channel.get(what), "{} with {protection:?}", what.name());
+        }
+        assert!(channel.get(AirtimeUse::LinkAck) > Duration::ZERO);
+    }
 }
 
 /// The same with the first three clients only.

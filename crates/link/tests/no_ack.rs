@@ -60,6 +60,8 @@ fn what_is_lost_stays_lost_and_nothing_waits_for_it() {
     }
     let counters = bss.counters(AP);
     assert_eq!((counters.unacknowledged, counters.retries, counters.missed_link_acks), (100, 0, 0));
+    // Their sender does not know which these are.
+    assert_eq!((counters.unacknowledged_arrived, counters.delivered_bytes), (97, 97 * BLOB));
     bss.check().unwrap();
 }
 

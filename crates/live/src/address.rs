@@ -4,8 +4,14 @@
 //! IPv6 from 2001:2::/48 (RFC 5180 section 8). A hop inside a hop takes the next numbers, so that hops
 //! nest: what is behind both is reached through both.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::clock::wall;
 use crate::error::LiveError;
 
 /// Tells what runs inside how many hops it is behind.
@@ -13,6 +19,47 @@ pub const DEPTH_VARIABLE: &str = "TACIT_DEPTH";
 
 /// Hops inside each other, and hops beside each other in one network.
 const BLOCKS: u16 = 256;
+
+/// How long another hop may take to set its addresses up.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+const CLAIM_LOOK: Duration = Duration::from_millis(5);
+
+/// The right to choose numbers in the network of this process, until this is dropped or the process dies:
+/// a lock on the file that stands for the network namespace.
+pub struct Claim(Flock<File>);
+
+impl Claim {
+    /// Waits until no other hop chooses.
+    ///
+    /// # Errors
+    /// When one does for longer than it can take.
+    pub fn wait() -> Result<Self, LiveError> {
+        const NETWORK: &str = "/proc/self/ns/net";
+        let mut file = File::open(NETWORK).map_err(LiveError::io(NETWORK))?;
+        let start = wall();
+        // Not a blocking call: Ctrl-C is taken over by then, and would not end it.
+        loop {
+            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Ok(Self(lock)),
+                Err((file, Errno::EWOULDBLOCK | Errno::EINTR)) if start.elapsed() < CLAIM_PATIENCE => file,
+                Err((_, error)) => {
+                    return Err(LiveError::Setup {
+                        what: "addresses".to_owned(),
+                        said: format!("another hop does not get done with choosing its own: {error}"),
+                    });
+                }
+            };
+            std::thread::park_timeout(CLAIM_LOOK);
+        }
+    }
+}
+
+impl AsFd for Claim {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 /// What the routes of a hop make of connections: settings of a side that touch nothing else.
 #[derive(Clone, Debug, Default)]
@@ -48,11 +95,12 @@ impl Block {
         Self { number: 0, depth: depth_here() + 1, ipv6: kernel_has_ipv6() }
     }
 
-    /// For a hop out of the network of this process: numbers that are not in use in it.
+    /// For a hop out of the network of this process: numbers that are not in use in it, and are not given to
+    /// others while the claim lasts.
     ///
     /// # Errors
     /// When there are none left.
-    pub fn free() -> Result<Self, LiveError> {
+    pub fn free(_claim: &Claim) -> Result<Self, LiveError> {
         let depth = depth_here();
         let routes = fs::read_to_string("/proc/self/net/route").unwrap_or_default();
         let used = |number: u8| {

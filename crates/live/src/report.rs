@@ -19,6 +19,8 @@ const SLIPPED_SHARE_MAX: f64 = 0.01;
 const LATENESS_P99_MAX_US: f64 = 1_000.0;
 /// Of fewer events one in a hundred says little.
 const EVENTS_MIN: u64 = 1_000;
+/// The processor's share of a shorter run is mostly what it takes to start.
+const PROCESSOR_SECONDS_MIN: f64 = 1.0;
 
 /// A finished live run.
 #[derive(Clone, Debug, Serialize)]
@@ -216,13 +218,13 @@ impl Report {
         let late = &self.lateness;
         let _ = writeln!(
             text,
-            "  lateness p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us; stood still {} times, {:.1} ms; processor {:.1} %",
+            "  lateness p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us; stood still {} times, {:.1} ms; processor {}",
             late.p50_us,
             late.p99_us,
             late.p99_9_us,
             late.slips,
             late.slipped_s * 1e3,
-            if self.seconds > 0.0 { 100.0 * self.cpu_s / self.seconds } else { 0.0 },
+            processor_share(self.cpu_s, self.seconds),
         );
         if self.valid {
             text.push_str("  valid\n");
@@ -234,6 +236,14 @@ impl Report {
 }
 
 const WAYS: [Direction; 2] = [Direction::Down, Direction::Up];
+
+/// In percent, or `–` where the run was too short to tell.
+fn processor_share(cpu_s: f64, seconds: f64) -> String {
+    if seconds < PROCESSOR_SECONDS_MIN {
+        return "–".to_owned();
+    }
+    format!("{:.1} %", 100.0 * cpu_s / seconds)
+}
 
 fn reasons_against(ended: &Ended) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -349,4 +359,16 @@ fn hack_reports(ended: &Ended) -> Vec<HackReport> {
         }
     }
     reports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_run_says_nothing_of_the_processor() {
+        assert_eq!(processor_share(0.004, 0.001), "–");
+        assert_eq!(processor_share(0.004, 0.0), "–");
+        assert_eq!(processor_share(0.5, 2.0), "25.0 %");
+    }
 }

@@ -16,7 +16,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
 use tacit_sim::capture::AtomicFile;
 
-use crate::address::{Block, Routes, kernel_has_ipv6};
+use crate::address::{Block, Claim, Routes, kernel_has_ipv6};
 use crate::clock::wall;
 use crate::error::LiveError;
 use crate::hop::{self, Ended, Plan, Shared, Snapshot};
@@ -64,9 +64,10 @@ pub struct Options {
 /// When the machine does not allow it, a command cannot be started, or the hop broke.
 pub fn run(options: Options) -> Result<Report, LiveError> {
     options.plan.check()?;
-    let signals = Signals::taken_over()?;
+    // First: opening a FIFO waits for its reader, and Ctrl-C has to end that.
     let pcap = options.pcap.as_deref().map(|path| AtomicFile::create(path).map_err(LiveError::io_at(path)));
     let pcap = pcap.transpose()?;
+    let signals = Signals::taken_over()?;
     let Sides { mut near, mut far, tuns: [near_tun, far_tun] } = Sides::make(&options)?;
     let mut running = RunningHop::start(options.plan.clone(), near_tun, far_tun, pcap)?;
     if let (Some(far), Some(server)) = (&mut far, &options.server) {
@@ -103,10 +104,12 @@ impl Sides {
         if private {
             leave_the_hosts_network()?;
         }
-        let block = if private { Block::first() } else { Block::free()? };
+        // Held until the addresses are set: they are in use from then on.
+        let claim = if private { None } else { Some(Claim::wait()?) };
+        let block = claim.as_ref().map_or_else(|| Ok(Block::first()), Block::free)?;
         let tuns = [make_device()?, make_device()?];
         let [near_device, far_device] = [tuns[0].name(), tuns[1].name()];
-        let fds = [tuns[0].as_fd(), tuns[1].as_fd()];
+        let fds: Vec<_> = tuns.iter().map(AsFd::as_fd).chain(claim.as_ref().map(AsFd::as_fd)).collect();
         let routes =
             Routes { quickack: options.plan.ack_mode.quick(), congestion: options.congestion.clone() };
         let inside = |command: Vec<OsString>, script: String, environment, streams| Inside {
@@ -132,7 +135,7 @@ impl Sides {
             let log = log.map(|path| File::create(path).map_err(LiveError::io_at(path))).transpose()?;
             let streams = Streams::Detached(log);
             let inside = inside(server.clone(), far_script.clone(), block.far_environment(), streams);
-            far = Some(Side::make(inside, &[fds[0], fds[1], near.as_fd()])?);
+            far = Some(Side::make(inside, &[&fds[..], &[near.as_fd()]].concat())?);
         }
         near.configure(near_device)?;
         match &mut far {

@@ -412,3 +412,70 @@ fn segments_other_profiles_and_strange_cids_are_told_apart() {
         assert_eq!(decompressor.decompress(octets, &mut out).unwrap_err().kind, kind, "{octets:02x?}");
     }
 }
+
+/// The one context goes to another flow, and both of its IRs are lost. The peer answers what follows with what it has,
+/// the context of the flow before: IR-DYN would be understood by that, and its ports put on the new flow's packets.
+#[test]
+fn a_nack_from_before_the_flow_is_no_proof_of_its_static_part() {
+    let cids = CidSpace::Small { max: 0 };
+    let config = Config { cids, ..Config::default() };
+    let mut compressor = Compressor::new(config);
+    let with_feedback = DecompressorConfig { cids, feedback: true, ..Default::default() };
+    let mut decompressor = Decompressor::new(with_feedback);
+    let (mut rohc, mut restored) = ([0; 300], [0; 300]);
+    let mut old = header();
+    let mut new = Header { source_port: 2000, ..header() };
+    let (mut right, mut failed) = (0, 0);
+    for number in 0..60 {
+        let header = if number < 10 { &mut old } else { &mut new };
+        next(header);
+        let packet = packet(header);
+        let made = compressor.compress(&packet, &mut rohc).unwrap();
+        if (10..12).contains(&number) {
+            assert_eq!(made.format, FormatKind::Ir, "lost");
+            continue;
+        }
+        let feedback = match decompressor.decompress(&rohc[..made.len], &mut restored) {
+            Ok(decompressed) => {
+                assert_eq!(restored[..decompressed.len], packet, "packet {number}");
+                right += 1;
+                decompressed.feedback
+            }
+            Err(error) => {
+                failed += 1;
+                error.feedback
+            }
+        };
+        if let Some(feedback) = feedback {
+            compressor.feedback(feedback.as_bytes());
+        }
+    }
+    assert!(right >= 50 && failed <= 8, "{right} right, {failed} failed");
+}
+
+/// An acknowledgment says nothing of an option that changed after the packet it is for (RFC 6846 section 5.2.2.1).
+#[test]
+fn an_early_acknowledgment_does_not_confirm_later_options() {
+    let mut compressor = Compressor::new(Config { repeat: 4, ..Config::default() });
+    let with_feedback = DecompressorConfig { feedback: true, ..Default::default() };
+    let mut decompressor = Decompressor::new(with_feedback);
+    let (mut rohc, mut restored) = ([0; 300], [0; 300]);
+    let mut header = Header { options: Options::new(&[2, 4, 5, 0xb4, 3, 3, 7, 1]).unwrap(), ..header() };
+    let made = compressor.compress(&packet(&header), &mut rohc).unwrap();
+    let early = decompressor.decompress(&rohc[..made.len], &mut restored).unwrap().feedback.unwrap();
+    // The next has another window scale, and is lost.
+    next(&mut header);
+    header.options = Options::new(&[2, 4, 5, 0xb4, 3, 3, 9, 1]).unwrap();
+    compressor.compress(&packet(&header), &mut rohc).unwrap();
+    compressor.feedback(early.as_bytes());
+    for _ in 0..8 {
+        next(&mut header);
+        let packet = packet(&header);
+        let made = compressor.compress(&packet, &mut rohc).unwrap();
+        let decompressed = decompressor.decompress(&rohc[..made.len], &mut restored).unwrap();
+        assert_eq!(restored[..decompressed.len], packet);
+        if let Some(feedback) = decompressed.feedback {
+            compressor.feedback(feedback.as_bytes());
+        }
+    }
+}

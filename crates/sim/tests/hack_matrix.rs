@@ -178,3 +178,15 @@ fn a_station_that_walks_away_and_comes_back_goes_on_and_disturbs_nobody() {
         assert_eq!(outcome.flows[1].sender.unwrap().timeouts, 0, "{standard:?}");
     }
 }
+
+/// More flows than the driver has contexts for: those that have one keep it, the others' ACKs go as packets.
+#[test]
+fn a_hundred_and_twenty_flows_of_a_client_leave_no_frame_undecoded() {
+    let driver = hack::Config { coding: Coding::Batch, ..hack::Config::default() };
+    let mut setup = lossless(Standard::N, 1, 120, tcp_config(), driver);
+    setup.duration = Duration::from_secs(5);
+    let outcome = run(&setup).unwrap();
+    let [access_point, client] = drivers(&outcome)[..] else { panic!("two drivers") };
+    assert_eq!(access_point.failed_frames, 0);
+    assert!(client.compressed_acks > 0 && client.native_acks > 0, "{client:?}");
+}

@@ -74,6 +74,23 @@ fn constant_bit_rate_is_constant() {
     }
 }
 
+/// Ten full queues hold more than 500 ms of the channel: who was without it for so long has nothing left when its
+/// turn comes, and its queue is filled again.
+#[test]
+fn saturating_uploads_outlive_their_packets() {
+    let mut setup = wlan(Standard::N, 150, 10, &saturating(1500));
+    for flow in &mut setup.flows {
+        (flow.source, flow.sink) = (flow.sink, flow.source);
+    }
+    let outcome = run(&setup).unwrap();
+    let expired: u64 = outcome.bss[0].stations.iter().map(|station| station.counters.dropped_mpdus).sum();
+    assert!(expired > 1_000, "{expired} packets were too old");
+    for flow in &outcome.flows {
+        let mbps = flow.goodput_bps(outcome.measured) / 1e6;
+        assert!(mbps > 2.0, "{mbps} Mb/s");
+    }
+}
+
 #[test]
 fn saturating_flows_share_evenly() {
     let outcome = run(&wlan(Standard::N, 150, 5, &saturating(1500))).unwrap();

@@ -1,7 +1,8 @@
 //! `tacit shell` as its users meet it.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,6 +15,9 @@ use super::support::{machine, report, said, shell, tacit, tacit_for_all};
 
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
+
+/// Hops started in one moment.
+const HOPS_AT_ONCE: usize = 6;
 
 fn status(words: &[&str]) -> Option<i32> {
     shell(words).output().unwrap().status.code()
@@ -106,6 +110,30 @@ fn hops_nest() {
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).starts_with("198.18.1.1\n"), "{}", said(&output));
+}
+
+#[test]
+fn hops_that_start_at_once_have_addresses_of_their_own() {
+    let Some(_machine) = machine(&["ip"]) else { return };
+    // They end when all have started.
+    let start = || {
+        let mut command = shell(&["-q", "--", "sh", "-c", "echo $TACIT_PEER; read end; true"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut hops: Vec<_> = (0..HOPS_AT_ONCE).map(|_| start()).collect();
+    let mut peers = BTreeSet::new();
+    for hop in &mut hops {
+        let mut peer = String::new();
+        BufReader::new(hop.stdout.take().unwrap()).read_line(&mut peer).unwrap();
+        peers.insert(peer);
+    }
+    for mut hop in hops {
+        drop(hop.stdin.take());
+        let output = hop.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    assert_eq!(peers.len(), HOPS_AT_ONCE, "{peers:?}");
+    assert!(peers.contains("198.18.0.1\n"), "{peers:?}");
 }
 
 #[test]

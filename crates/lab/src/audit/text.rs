@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Audit, Prediction, RatioSource, Summary};
+use crate::table::{count, number};
 
 /// Connections shown; the JSON form has them all.
 const FLOWS_SHOWN: usize = 10;
@@ -35,7 +36,7 @@ pub fn to_text(audit: &Audit, prediction: Option<&Prediction>) -> String {
     }
     let more = audit.flows.len().saturating_sub(FLOWS_SHOWN);
     if more > 0 {
-        let _ = writeln!(out, "\n... and {more} more connections");
+        let _ = writeln!(out, "\n... and {}", count(more as u64, "more connection"));
     }
     if let Some(others) = &audit.untracked {
         section(&mut out, "connections beyond the limit, together", others);
@@ -49,12 +50,12 @@ pub fn to_text(audit: &Audit, prediction: Option<&Prediction>) -> String {
 fn head(out: &mut String, audit: &Audit) {
     let _ = writeln!(
         out,
-        "{}: {}, {} packets, {} of them TCP in {} connections",
+        "{}: {}, {}, {} of them TCP in {}",
         audit.name,
         audit.format,
-        audit.packets,
-        audit.tcp_packets,
-        audit.flows.len()
+        count(audit.packets, "packet"),
+        number(audit.tcp_packets as f64, 0),
+        count(audit.flows.len() as u64, "connection")
     );
     for warning in &audit.warnings {
         let _ = writeln!(out, "warning: {warning}");

@@ -76,12 +76,7 @@ impl Measure {
             let what = if over.is_some() { "stands alone, without over" } else { "needs a curve to be over" };
             return Err(section.error(key, what));
         }
-        let (from, to) = match section.optional("x", number)? {
-            Some(x) => (x * (1.0 - SAME_X), x * (1.0 + SAME_X)),
-            None => {
-                (section.or("x-from", f64::NEG_INFINITY, number)?, section.or("x-to", f64::INFINITY, number)?)
-            }
-        };
+        let (from, to) = range(&section)?;
         let over_x = section.optional("over-x", number)?;
         if over_x.is_some() && over.is_none() {
             return Err(section.error("over-x", "says where on the curve that over names"));
@@ -89,9 +84,6 @@ impl Measure {
         let column = section.optional("column", text)?;
         let reductions = [("mean", Reduction::Mean), ("least", Reduction::Least), ("most", Reduction::Most)];
         let reduction = section.or("take", Reduction::Mean, one_of(&reductions))?;
-        // Known keys, whether they were looked at or not.
-        section.node("x-from");
-        section.node("x-to");
         section.finish()?;
         Ok(Self { operation, of, over, over_x, column, from, to, reduction })
     }
@@ -143,6 +135,23 @@ impl Measure {
     }
 }
 
+/// The ends of the range of x: about `x`, or from `x-from` to `x-to`.
+fn range(section: &Section<'_>) -> Result<(f64, f64), InputError> {
+    let (from, to) = (section.optional("x-from", number)?, section.optional("x-to", number)?);
+    if let Some(x) = section.optional("x", number)? {
+        if from.is_some() || to.is_some() {
+            return Err(section.error("x", "stands alone, without x-from and x-to"));
+        }
+        // An x may be negative, as decibels are.
+        return Ok((x - SAME_X * x.abs(), x + SAME_X * x.abs()));
+    }
+    let (from, to) = (from.unwrap_or(f64::NEG_INFINITY), to.unwrap_or(f64::INFINITY));
+    if from > to {
+        return Err(section.error("x-from", format!("{from} is above x-to, {to}")));
+    }
+    Ok((from, to))
+}
+
 /// True when two x are the same place.
 pub(super) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= SAME_X * a.abs().max(b.abs())
@@ -163,6 +172,7 @@ mod tests {
             curves: vec![
                 curve("a", &[(1.0, 11.0), (2.0, 24.0), (6.5, 3.0)]),
                 curve("b", &[(1.0, 10.0), (2.0, 20.0), (6.5, 1.0)]),
+                curve("decibels", &[(-3.0, 4.0), (-2.5, 5.0), (0.0, 6.0), (2.5, 7.0)]),
             ],
         }
     }
@@ -189,6 +199,14 @@ mod tests {
     }
 
     #[test]
+    fn an_x_may_be_negative_or_zero() {
+        for (x, expected) in [("-2.5", 5.0), ("0", 6.0), ("2.5", 7.0)] {
+            assert_eq!(measured(&format!("value = \"decibels\"\nx = {x}")), Some(expected), "{x}");
+        }
+        assert_eq!(measured("value = \"decibels\"\nx-from = -3\nx-to = -2.5"), Some(4.5));
+    }
+
+    #[test]
     fn what_is_not_there_measures_nothing() {
         assert_eq!(measured("value = \"a\"\nx = 3"), None);
         assert_eq!(measured("value = \"c\""), None);
@@ -197,7 +215,14 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        for text in ["x = 1", "value = \"a\"\ngain = \"b\"", "gain = \"a\"", "value = \"a\"\nover = \"b\""] {
+        for text in [
+            "x = 1",
+            "value = \"a\"\ngain = \"b\"",
+            "gain = \"a\"",
+            "value = \"a\"\nover = \"b\"",
+            "value = \"a\"\nx = 1\nx-to = 2",
+            "value = \"a\"\nx-from = 2\nx-to = 1",
+        ] {
             let tree = Tree::parse("test", text).unwrap();
             assert!(Measure::read(Section::root("test", &tree)).is_err(), "{text}");
         }

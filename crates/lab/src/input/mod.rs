@@ -8,8 +8,8 @@ mod section;
 mod tree;
 
 pub use quantity::{
-    MAX_DURATION, bit_rate, byte_count, decibels, duration, flag, integer, level_dbm, loss, metres, name_of,
-    number, numbers, one_of, queue_limit, ratio, text, texts, within,
+    MAX_DURATION, bit_rate, byte_count, decibels, duration, flag, integer, level_dbm, line, loss, metres,
+    name_of, number, numbers, one_of, queue_limit, ratio, text, texts, title, unit, within,
 };
 pub use section::{Asked, Log, Section};
 pub use tree::{Node, Origin, Tree, Value};

@@ -32,14 +32,16 @@ const RATES: [(&str, u64); 8] = [
     ("Mb/s", 1_000_000),
     ("Gb/s", 1_000_000_000),
 ];
-const SIZES: [(&str, u64); 7] = [
+const SIZES: [(&str, u64); 9] = [
     ("B", 1),
     ("kB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
 ];
 /// Parts per billion in a per cent.
 const RATIOS: [(&str, u64); 1] = [("%", 10_000_000)];
@@ -49,6 +51,17 @@ const LEVELS: [(&str, u64); 1] = [("dBm", 1_000)];
 /// Millimetres in them.
 const LENGTHS: [(&str, u64); 4] = [("mm", 1), ("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 const PACKETS: [(&str, u64); 2] = [("packets", 1), ("packet", 1)];
+/// Of what is counted, or chosen among a few.
+const OTHERS: [(&str, u64); 3] = [("datagrams", 1), ("datagram", 1), ("MHz", 1)];
+
+/// The unit of a text that is a number and one of the units of this module.
+pub fn unit(text: &str) -> Option<&str> {
+    let magnitude = text.trim().trim_start_matches('-');
+    let name = magnitude.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '_').trim();
+    let tables: [&[(&str, u64)]; 9] =
+        [&DURATIONS, &RATES, &SIZES, &RATIOS, &DECIBELS, &LEVELS, &LENGTHS, &PACKETS, &OTHERS];
+    tables.into_iter().any(|units| scaled(magnitude, units).is_some()).then_some(name)
+}
 
 /// Reads `number unit`, the number a plain decimal; the value in the smallest unit.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
@@ -190,7 +203,7 @@ pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
 /// packets, counted from 0, singly or as `"FIRST to LAST"`.
 ///
 /// # Errors
-/// Unless one of these.
+/// Unless one of these, with at most a million packets.
 pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
     if let Value::Table(tree) = value {
         return gilbert_elliott(tree);
@@ -199,17 +212,24 @@ pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
         return ratio(value)
             .map(|share| if share == Ratio::ZERO { Loss::None } else { Loss::Bernoulli(share) });
     };
-    let numbers = |item: &super::Node| match &item.value {
-        Value::Integer(number) => u64::try_from(*number).ok().map(|number| number..=number),
-        Value::Text(text) => packet_range(text),
-        _ => None,
-    };
-    let ranges = items.iter().map(numbers).collect::<Option<Vec<_>>>().ok_or_else(|| {
-        Mismatch::new(
-            format!("{value} is not a list of packets"),
-            "\"1 %\", or packet numbers such as [3, 17, \"20 to 29\"]",
-        )
-    })?;
+    let mut ranges = Vec::with_capacity(items.len());
+    for item in items {
+        ranges.push(packet_range(&item.value).ok_or_else(|| {
+            Mismatch::new(
+                format!("{} is neither a packet nor packets", item.value),
+                "\"1 %\", or packet numbers such as [3, 17, \"20 to 29\"]",
+            )
+        })?);
+    }
+    // Before any is collected: a short file may name very many.
+    let count = |range: &RangeInclusive<u64>| (range.end() - range.start()).saturating_add(1);
+    let total = ranges.iter().map(count).fold(0, u64::saturating_add);
+    if total > MAX_SCRIPTED {
+        return Err(Mismatch::new(
+            format!("a script of {total} packets is too long"),
+            format!("{MAX_SCRIPTED} packets in all"),
+        ));
+    }
     let mut packets: Vec<u64> = ranges.into_iter().flatten().collect();
     packets.sort_unstable();
     packets.dedup();
@@ -231,13 +251,20 @@ fn gilbert_elliott(tree: &Tree) -> Result<Loss, Mismatch> {
     Ok(Loss::GilbertElliott(GilbertElliott { good, bad, good_to_bad, bad_to_good }))
 }
 
-/// Most packets in one range of a script.
+/// Most packets in a script.
 const MAX_SCRIPTED: u64 = 1_000_000;
 
-fn packet_range(text: &str) -> Option<RangeInclusive<u64>> {
-    let (first, last) = text.split_once(" to ")?;
-    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (first <= last && last - first < MAX_SCRIPTED).then_some(first..=last)
+/// A packet, or packets in a row.
+fn packet_range(value: &Value) -> Option<RangeInclusive<u64>> {
+    match value {
+        Value::Integer(number) => u64::try_from(*number).ok().map(|number| number..=number),
+        Value::Text(text) => {
+            let (first, last) = text.split_once(" to ")?;
+            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first <= last).then_some(first..=last)
+        }
+        _ => None,
+    }
 }
 
 /// True or false.
@@ -260,6 +287,30 @@ pub fn text(value: &Value) -> Result<String, Mismatch> {
         Value::Text(text) => Ok(text.clone()),
         other => Err(Mismatch::new(format!("{other} is {}", other.kind()), "a string in quotes")),
     }
+}
+
+/// A string that a terminal prints as it is, on one line.
+///
+/// # Errors
+/// Unless a string without control characters.
+pub fn line(value: &Value) -> Result<String, Mismatch> {
+    let line = text(value)?;
+    if line.chars().any(char::is_control) {
+        return Err(Mismatch::new(format!("{value} has control characters"), "one line of plain text"));
+    }
+    Ok(line)
+}
+
+/// The same where results and their directories are called so.
+///
+/// # Errors
+/// As [`line`]; and on what can name no file.
+pub fn title(value: &Value) -> Result<String, Mismatch> {
+    let title = line(value)?;
+    if matches!(title.trim(), "" | "." | "..") {
+        return Err(Mismatch::new(format!("{value} names nothing"), "one line of plain text, not empty"));
+    }
+    Ok(title)
 }
 
 /// A list of strings.
@@ -363,6 +414,8 @@ mod tests {
         assert_eq!(duration(&of("1_000 us")).unwrap(), Duration::from_millis(1));
         assert_eq!(bit_rate(&of("6.5 Mbps")).unwrap(), BitRate::from_kbps(6_500));
         assert_eq!(byte_count(&of("64 KiB")).unwrap(), Bytes(65_536));
+        assert_eq!(byte_count(&of("1TiB")).unwrap(), Bytes(1 << 40));
+        assert_eq!(byte_count(&of("0.5 TB")).unwrap(), Bytes(500_000_000_000));
         assert_eq!(ratio(&of("0.1 %")).unwrap(), Ratio::from_fraction(0.001).unwrap());
         assert_eq!(
             queue_limit(&of("126 packets, 64 KiB")).unwrap(),
@@ -393,6 +446,32 @@ mod tests {
         for wrong in ["[\"4 to 2\"]", "[-1]", "[\"1 - 3\"]", "[\"0 to 99999999\"]"] {
             assert!(script(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(script("[1, \"4 to 2\"]").unwrap_err().what, "\"4 to 2\" is neither a packet nor packets");
+    }
+
+    #[test]
+    fn a_script_names_a_million_packets_in_all() {
+        let script = |ranges: &[&str]| {
+            let tree = Tree::parse("test", &format!("loss = {ranges:?}")).unwrap();
+            loss(&tree.entries["loss"].value)
+        };
+        let too_long = |ranges: &[&str]| script(ranges).unwrap_err().what;
+        assert!(script(&["0 to 499999", "500000 to 999999"]).is_ok());
+        assert_eq!(
+            too_long(&["0 to 499999", "500000 to 1000000"]),
+            "a script of 1000001 packets is too long"
+        );
+        // 2000 ranges of a million each would take 16 GB.
+        assert_eq!(too_long(&["0 to 999999"; 2000]), "a script of 2000000000 packets is too long");
+        let all = "0 to 18446744073709551615";
+        assert_eq!(too_long(&[all, all]), format!("a script of {} packets is too long", u64::MAX));
+    }
+
+    #[test]
+    fn a_unit_is_what_follows_a_number() {
+        let texts = ["14 s", "-3dB", "5 %", "4 datagrams", "802.11ac", "6 MiB\" with \"auto", "s", "1, 2 s"];
+        let units = [Some("s"), Some("dB"), Some("%"), Some("datagrams"), None, None, None, None];
+        assert_eq!(texts.map(unit), units);
     }
 
     #[test]

@@ -392,7 +392,7 @@ mod tests {
         let text = "base = \"wlan-11n-150\"\n[[client]]\nrate = \"15Mbps\"\n[[client]]\nstart = \"3 s\"\n\
                     mpdu-error = { down = \"2 %\" }\n";
         let scenario = Scenario::parse("two.toml", text, &[]).unwrap();
-        assert_eq!(scenario.clients, 1);
+        assert_eq!(scenario.clients, 2);
         let setup = scenario.setup(2, 1).unwrap();
         let stations = &setup.bss[0].config.stations;
         assert_eq!(stations[0].mode.rate(), BitRate::from_mbps(15));

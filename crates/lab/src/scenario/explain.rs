@@ -5,12 +5,10 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tacit_link::wifi::{LinkAcks, ReverseDirection};
-use tacit_proto::tcp::{AckPolicy, DelayedAcks};
 
-use super::{ApAcks, Hop, Scenario, Transport, WifiAckFilter, load_assigned, read, reference};
+use super::{Scenario, effective, load_assigned, read, reference};
 use crate::error::{InputError, LabError};
-use crate::input::{Asked, Log, Node, Value, nearest};
+use crate::input::{Asked, Log, Node, Value, nearest, unit};
 use crate::scheme::{self, Scheme};
 use crate::table::TextTable;
 
@@ -45,92 +43,6 @@ pub struct Explanation {
     /// In the order of the reference.
     pub settings: Vec<Setting>,
 }
-
-/// The effective value of a setting that a scheme may change, or whose default depends on others.
-struct Effective {
-    key: &'static str,
-    value: fn(&Scenario) -> String,
-}
-
-fn quoted(text: impl std::fmt::Display) -> String {
-    format!("\"{text}\"")
-}
-
-/// What schemes change, and what follows from other settings.
-const EFFECTIVE: &[Effective] = &[
-    Effective { key: "run.measure-from", value: |scenario| quoted(scenario.run.measure_from) },
-    Effective { key: "clients.count", value: |scenario| scenario.clients.to_string() },
-    Effective {
-        key: "tcp.ack-policy",
-        value: |scenario| quoted(read::tcp::policy_name(scenario.tcp.ack_policy)),
-    },
-    Effective {
-        key: "tcp.ack-every",
-        value: |scenario| match scenario.tcp.ack_policy {
-            AckPolicy::Delayed(delayed) => delayed.every.to_string(),
-            // Only delayed ACKs count segments so.
-            AckPolicy::Linux(_) | AckPolicy::Packets(_) => DelayedAcks::default().every.to_string(),
-        },
-    },
-    Effective {
-        key: "hack.variant",
-        value: |scenario| quoted(read::hack::variant_name(scenario.hack.variant)),
-    },
-    Effective { key: "hack.coding", value: |scenario| quoted(read::hack::coding_name(scenario.hack.coding)) },
-    Effective {
-        key: "traffic.transport",
-        value: |scenario| match scenario.traffic.transport {
-            Transport::Tcp => quoted("tcp"),
-            Transport::Udp => quoted("udp"),
-        },
-    },
-    Effective {
-        key: "wifi.ack-filter",
-        value: |scenario| {
-            let filter = scenario.wifi.as_ref().map_or(WifiAckFilter::Off, |wifi| wifi.ack_filter);
-            quoted(read::wifi::ack_filter_name(filter))
-        },
-    },
-    Effective {
-        key: "wifi.link-acks",
-        value: |scenario| {
-            let acks = scenario.wifi.as_ref().map_or(LinkAcks::Normal, |wifi| wifi.link_acks);
-            quoted(read::wifi::link_acks_name(acks))
-        },
-    },
-    Effective {
-        key: "wifi.reverse-direction",
-        value: |scenario| {
-            let reverse = scenario.wifi.as_ref().map_or(ReverseDirection::Off, |wifi| wifi.reverse_direction);
-            quoted(read::wifi::reverse_direction_name(reverse))
-        },
-    },
-    Effective {
-        key: "wifi.ap-acks",
-        value: |scenario| {
-            let acks = scenario.wifi.as_ref().map_or(ApAcks::None, |wifi| wifi.ap_acks);
-            quoted(read::wifi::ap_acks_name(acks))
-        },
-    },
-    Effective {
-        key: "wired.ack-filter",
-        value: |scenario| {
-            let links = scenario.hops.iter().filter_map(|hop| match hop {
-                Hop::Pipe(link) => Some(link.down.ack_filter),
-                Hop::Wifi => None,
-            });
-            quoted(read::hops::ack_filter_name(links.into_iter().next().unwrap_or_default()))
-        },
-    },
-    Effective { key: "traffic.application", value: |scenario| quoted(scenario.traffic.application.name()) },
-    Effective {
-        key: "traffic.udp-rate",
-        value: |scenario| match scenario.traffic.udp_rate {
-            Some(rate) => quoted(rate),
-            None => quoted("saturating"),
-        },
-    },
-];
 
 /// Explains a scenario, under a scheme if one is named; only `keys` and what is below them, if there are any.
 ///
@@ -185,7 +97,7 @@ fn settings_of(log: &[Asked], scenario: &Scenario) -> Vec<Setting> {
 }
 
 /// True for an absent key that means nothing here: of a client, flow, hop or direction, which then is as the
-/// others are; of TCP/HACK without Wi-Fi; of a mobile link that there is none of.
+/// others are; of TCP/HACK without Wi-Fi; of a wire or mobile link that there is none of.
 fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool {
     let absent = |table: &str| log.iter().any(|asked| asked.path == table && asked.found.is_none());
     let below = |table: &str| asked.path.split('.').next() == Some(table);
@@ -193,6 +105,7 @@ fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool 
         || asked.path.matches('.').count() > 1
         || (below("hack") && scenario.wifi.is_none())
         || (below("cellular") && absent("cellular"))
+        || (below("wired") && absent("wired") && !absent("cellular"))
 }
 
 /// True for what holds settings and is none: tables, lists of tables, and `base`, which is gone when the
@@ -205,17 +118,21 @@ fn is_structure(asked: &Asked) -> bool {
 impl Setting {
     fn new(asked: &Asked, scenario: &Scenario) -> Self {
         let row = reference::find(&asked.path);
-        let default = row.map_or_else(String::new, |row| row.default.clone());
-        let effective = EFFECTIVE.iter().find(|effective| effective.key == asked.path);
+        let default = reference::default_of(&asked.path);
+        let effective = effective::all().find(|effective| effective.key == asked.path);
         let (value, origin) = match (&asked.found, effective) {
             (Some(node), _) => (node.value.to_string(), origin_text(&node.origin.to_string())),
-            (None, Some(effective)) => ((effective.value)(scenario), "default".to_owned()),
+            (None, Some(effective)) => {
+                let value = (effective.value)(scenario);
+                let is_usual = value == default || (default.is_empty() && value == "none");
+                (value, if is_usual { "default" } else { (effective.from)(scenario) }.to_owned())
+            }
             (None, None) if default.is_empty() => ("none".to_owned(), "default".to_owned()),
             (None, None) => (default.clone(), "default".to_owned()),
         };
         Self {
             key: asked.path.clone(),
-            unit: unit_of(&value),
+            unit: unit_of(&asked.path, &value),
             value,
             origin,
             default,
@@ -230,23 +147,21 @@ fn origin_text(origin: &str) -> String {
     if origin.starts_with("--set ") { "--set".to_owned() } else { origin.to_owned() }
 }
 
-/// What follows the number in a value such as `"14 s"`.
-fn unit_of(value: &str) -> Option<String> {
+/// What follows the number in a value such as `"14 s"`; words have none, whatever they look like.
+fn unit_of(key: &str, value: &str) -> Option<String> {
+    let is_words = matches!(key.rsplit('.').next(), Some("name" | "description"));
     let text = value.strip_prefix('"')?.strip_suffix('"')?;
-    let number = text.trim_start_matches('-').trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let unit = number.trim_start();
-    (number.len() < text.trim_start_matches('-').len() && !unit.is_empty() && !unit.contains(','))
-        .then(|| unit.to_owned())
+    unit(text).filter(|_| !is_words).map(str::to_owned)
 }
 
 fn apply_scheme(scheme: &Scheme, scenario: &Scenario, settings: &mut [Setting]) {
     let changed = scheme.applied_to(scenario);
-    for effective in EFFECTIVE {
+    for effective in effective::all() {
         let (before, after) = ((effective.value)(scenario), (effective.value)(&changed));
         let setting = settings.iter_mut().find(|setting| setting.key == effective.key);
         if let Some(setting) = setting.filter(|_| before != after) {
             setting.value = after;
-            setting.unit = unit_of(&setting.value);
+            setting.unit = unit_of(&setting.key, &setting.value);
             setting.origin = format!("scheme {}", scheme.name);
         }
     }
@@ -377,6 +292,93 @@ mod tests {
         assert!(checked > 40, "{checked} defaults");
     }
 
+    /// Scenarios in which defaults depend on other settings, beside those that come with the program.
+    const DEPENDENT: [&str; 8] = [
+        "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\n",
+        "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\nb-stations = true\n",
+        "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\nrts-threshold = \"500 B\"\n",
+        "[wifi]\nstandard = \"802.11n\"\nmcs = 9\nguard-interval = \"long\"\npath-loss = \"friis\"\n",
+        "[wifi]\nstandard = \"802.11ac\"\nrate = \"ideal\"\nsnr = \"20 dB\"\nbeacons = false\n",
+        "[run]\nduration = \"2 s\"\n[[client]]\n[[client]]\n[tcp]\nreceive-buffer = \"auto\"\n",
+        "[cellular]\ndown-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\n",
+        "[[hop]]\nkind = \"wired\"\n[tcp]\nip = \"v6\"\nack-policy = \"linux\"\n",
+    ];
+
+    #[test]
+    fn an_explained_value_written_out_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = DEPENDENT.iter().zip(1..).map(|(text, number)| {
+            let path = directory.path().join(format!("{number}.toml"));
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        });
+        let scenarios: Vec<String> = super::super::library::names().map(str::to_owned).chain(files).collect();
+        for scenario in scenarios {
+            for (profile, _) in read::tcp::PROFILES {
+                let mut said = vec![format!("tcp.profile={profile}")];
+                let base = Scenario::load(&scenario, &said).unwrap();
+                said.push(String::new());
+                for setting in explain(&scenario, &said[..1], None, &[]).unwrap().settings {
+                    // What was given stands there already; words such as `none` are no values.
+                    let is_given = setting.origin.contains(".toml:") || setting.origin == "--set";
+                    let document = format!("v = {}", setting.value);
+                    if is_given || crate::input::Tree::parse("t", &document).is_err() {
+                        continue;
+                    }
+                    said[1] = format!("{}={}", setting.key, setting.value);
+                    let same = Scenario::load(&scenario, &said).unwrap_or_else(|error| {
+                        panic!("{scenario} with {said:?}: {error}");
+                    });
+                    assert_eq!(like(same, &base), base, "{scenario} with {said:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_tcp_is_explained_by_its_value() {
+        // The knobs of a policy are the policy's, whatever the profile.
+        let knobs = ["ack-delay", "quick-acks", "gro-flush"];
+        for key in asked("[tcp]\n").into_iter().map(|asked| asked.path) {
+            let Some(name) = key.strip_prefix("tcp.") else { continue };
+            let is_fixed = name == "profile" || name.starts_with("ackfreq-") || knobs.contains(&name);
+            let is_effective = effective::all().any(|effective| effective.key == key);
+            assert!(is_fixed || is_effective, "add {key} to effective.rs");
+        }
+    }
+
+    #[test]
+    fn a_default_that_follows_from_another_setting_names_it() {
+        let of = |said: &[&str]| {
+            let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
+            let settings = explain("wlan-11n-150", &said, None, &[]).unwrap().settings;
+            move |key: &str| {
+                let setting = settings.iter().find(|setting| setting.key == key).unwrap();
+                format!("{} from {}", setting.value, setting.origin)
+            }
+        };
+        let linux = of(&["tcp.profile=linux", "tcp.undo=eifel"]);
+        assert_eq!(linux("tcp.loss-detection"), "\"rack-tlp\" from tcp.profile");
+        assert_eq!(linux("tcp.byte-counting-limit"), "\"none\" from tcp.profile");
+        assert_eq!(linux("tcp.receive-buffer"), "\"auto\" from tcp.profile");
+        assert_eq!(linux("tcp.receive-buffer-max"), "\"6 MiB\" from tcp.receive-buffer");
+        assert_eq!(linux("tcp.undo"), "\"eifel\" from --set");
+        assert_eq!(linux("tcp.send-buffer"), "\"4 MiB\" from default");
+        assert_eq!(linux("wifi.slot"), "none from wifi.standard");
+        assert_eq!(linux("wifi.streams"), "1 from wifi.rate");
+        let mixed = of(&["wifi.standard=802.11g", "wifi.rate=54Mbps", "wifi.b-stations=true"]);
+        assert_eq!(mixed("wifi.slot"), "\"long\" from wifi.b-stations");
+        assert_eq!(mixed("wifi.protection"), "\"cts-to-self\" from wifi.b-stations");
+    }
+
+    #[test]
+    fn a_default_of_tcp_is_written_as_in_the_reference() {
+        let settings = explain("wired-10", &[], None, &["tcp".to_owned()]).unwrap().settings;
+        for setting in settings.iter().filter(|setting| setting.key != "tcp.receive-buffer-max") {
+            assert_eq!(setting.value, setting.default, "{}", setting.key);
+        }
+    }
+
     #[test]
     fn what_a_scheme_changes_is_explained() {
         let base = Scenario::load("wlan-11n-150", &[]).unwrap();
@@ -389,7 +391,7 @@ mod tests {
             assert_eq!(
                 like(same, &base),
                 scheme.applied_to(&base),
-                "scheme {} changes more than {assignments:?}: add what to EFFECTIVE",
+                "scheme {} changes more than {assignments:?}: add what to effective.rs",
                 scheme.name
             );
         }
@@ -419,6 +421,19 @@ mod tests {
         assert_eq!((rate, origin.split(':').next().unwrap()), ("\"150Mbps\"", "scenarios/wlan-11n-150.toml"));
         let setting = explanation.settings.iter().find(|setting| setting.key == "tcp.rto-min").unwrap();
         assert_eq!(setting.unit.as_deref(), Some("ms"));
+    }
+
+    #[test]
+    fn only_quantities_have_a_unit() {
+        let said = ["description=5 s", "wifi.standard=802.11ac", "wifi.snr=-3 dB", "wifi.amsdu=3839 B"];
+        let said = said.map(str::to_owned);
+        let settings = explain("wlan-11n-150", &said, None, &[]).unwrap().settings;
+        let of = |key: &str| settings.iter().find(|setting| setting.key == key).unwrap().unit.as_deref();
+        let none =
+            ["description", "wifi.standard", "wifi.retry-limit", "tcp.receive-buffer-max", "wired.loss"];
+        assert_eq!(none.map(of), [None; 5]);
+        let some = ["wifi.snr", "wifi.amsdu", "wifi.ap-queue", "wifi.channel-width", "wired.rate"];
+        assert_eq!(some.map(of), ["dB", "B", "packets", "MHz", "Mbps"].map(Some));
     }
 
     #[test]

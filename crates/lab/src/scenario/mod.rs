@@ -5,6 +5,7 @@
 //! merge.
 
 mod build;
+mod effective;
 pub mod explain;
 #[cfg(test)]
 mod flow_tests;
@@ -476,8 +477,22 @@ fn with_base(source: &str, directory: Option<&Path>, mut tree: Tree, depth: usiz
     }
     debug_assert_ne!(source, "", "a source has a name");
     let mut merged = load_tree(found, depth + 1)?.tree;
+    forget_smaller_count(&mut merged, &tree);
     merged.merge(tree);
     Ok(merged)
+}
+
+/// Who lists more `[[client]]` tables than the base has clients means them all.
+fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
+    let Some(Value::List(clients)) = tree.entries.get("client").map(|node| &node.value) else { return };
+    let Some(Value::Table(counts)) = base.entries.get_mut("clients").map(|node| &mut node.value) else {
+        return;
+    };
+    let listed = i64::try_from(clients.len()).unwrap_or(i64::MAX);
+    let is_smaller = |node: &Node| matches!(node.value, Value::Integer(count) if count < listed);
+    if counts.entries.get("count").is_some_and(is_smaller) {
+        counts.entries.remove("count");
+    }
 }
 
 fn no_such_scenario(place: &str, name: &str) -> InputError {

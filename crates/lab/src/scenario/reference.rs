@@ -111,6 +111,15 @@ pub(super) fn find(path: &str) -> Option<&'static Row> {
     std::iter::once(table).chain(others.iter().copied()).find_map(in_table)
 }
 
+/// The default of `path`; of a key that is "as in" another table, that table's.
+pub(super) fn default_of(path: &str) -> String {
+    let Some(row) = find(path) else { return String::new() };
+    let other = row.allowed.strip_prefix("as in [").and_then(|rest| rest.strip_suffix(']'));
+    let key = path.rsplit('.').next().unwrap_or(path);
+    let there = other.filter(|_| row.default.is_empty()).and_then(|table| find(&format!("{table}.{key}")));
+    there.unwrap_or(row).default.clone()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

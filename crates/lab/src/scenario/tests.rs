@@ -123,6 +123,10 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("bursts under DCF", "base = \"wlan-11a-54\"\n[wifi]\ntxop-bursts = \"all\"\n", &[]),
     ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
     ("missing base", "base = \"wlan-11n-15\"\n", &[]),
+    ("a name that is none", "name = \"\"\n", &[]),
+    ("a name that a terminal obeys", "name = \"a\\u001b[2J\"\n", &[]),
+    ("a name that is a directory", "name = \"..\"\n", &[]),
+    ("a description of two lines", "description = \"one\\ntwo\"\n", &[]),
     ("base of the wrong type", "base = 3\n", &[]),
     ("pages over UDP", "[traffic]\napplication = \"request-response\"\ntransport = \"udp\"\n", &[]),
     ("on and off over UDP without a rate", "[[flow]]\napplication = \"on-off\"\ntransport = \"udp\"\n", &[]),
@@ -193,6 +197,24 @@ fn bases_are_found_beside_the_file_and_do_not_go_in_circles() {
     assert_eq!(scenario.wifi.unwrap().mode.rate(), BitRate::from_mbps(24));
     let error = Scenario::load(&path("circle.toml"), &[]).unwrap_err().to_string();
     assert!(error.contains("more than 16 bases deep"), "{error}");
+}
+
+#[test]
+fn more_client_tables_than_the_base_has_clients_are_all_meant() {
+    let clients = |text: &str, said: &[&str]| {
+        let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
+        Scenario::parse("t.toml", text, &said).unwrap().clients
+    };
+    // wlan-11n-150 says that there is one, wlan-11a-54 says nothing, wlan-video two.
+    let three = "[[client]]\n[[client]]\n[[client]]\n";
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &[]), 3);
+    assert_eq!(clients(&format!("base = \"wlan-11a-54\"\n{three}"), &[]), 3);
+    assert_eq!(clients("base = \"wlan-11n-150\"\n", &[]), 1);
+    // Who says how many means that, and the other tables are left out.
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}[clients]\ncount = 2\n"), &[]), 2);
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &["clients.count=1"]), 1);
+    // Fewer tables than clients are about the first ones.
+    assert_eq!(clients("base = \"wlan-video\"\n[[client]]\n", &[]), 2);
 }
 
 #[test]

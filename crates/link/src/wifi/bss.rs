@@ -109,6 +109,7 @@ impl<P: Payload> Bss<P> {
             phase: Phase::Idle,
             idle: IdlePeriod {
                 number: 0,
+                reserved_until: Instant::ZERO,
                 countdown_from: Instant::ZERO + phy.aifs(),
                 exempt_countdown_from: Instant::ZERO + phy.aifs(),
                 resumed: false,
@@ -335,7 +336,7 @@ impl<P: Payload> Bss<P> {
             Phase::Transmission(exchange) => self.transmission_ended(&exchange),
             Phase::Response { exchange, lost } => self.response_ended(&exchange, lost),
             Phase::Collision { until } => self.collision_ended(until),
-            Phase::Broadcast { until } => self.go_idle(until, until + self.phy.aifs()),
+            Phase::Broadcast { until } => self.go_idle(until, until),
         }
     }
 
@@ -372,8 +373,8 @@ impl<P: Payload> Bss<P> {
             self.hidden_start_contending(now, id);
             return;
         }
-        let busy = !matches!(self.phase, Phase::Idle);
-        if !busy {
+        let on_air = !matches!(self.phase, Phase::Idle);
+        if !on_air {
             // What was idle so far becomes acquisition from here on.
             self.book_idle(self.idle_use_without(id), now);
         }
@@ -384,14 +385,15 @@ impl<P: Payload> Bss<P> {
             station.active = true;
             self.active.push(id);
         }
-        if busy {
+        if on_air || station.contention.is_reserved(&self.idle, now) {
             if !counting {
                 station.contention.draw();
             }
-            return;
-        }
-        if !counting || station.contention.transmits_at(&self.idle, slot) <= now {
+        } else if !counting || station.contention.transmits_at(&self.idle, slot) <= now {
             station.contention.start_at_once(now);
+        }
+        if on_air {
+            return;
         }
         let at = station.contention.transmits_at(&self.idle, slot);
         self.next_access = earliest(self.next_access, Some(at));
@@ -424,9 +426,7 @@ impl<P: Payload> Bss<P> {
                 return true;
             }
             let outgoing = station.next_outgoing(at, lifetime);
-            if let Some(Outgoing::Data { peer, .. }) = outgoing {
-                drained.push((*id, station.peers[peer].id));
-            }
+            station.report_drained(drained);
             station.active = outgoing.is_some();
             if let Some(outgoing) = outgoing {
                 station.transmitting = true;
@@ -468,12 +468,18 @@ impl<P: Payload> Bss<P> {
         self.yielding = yielding;
     }
 
-    /// The channel becomes idle at `since`; bystanders count down from `countdown_from`.
-    pub(super) fn go_idle(&mut self, since: Instant, countdown_from: Instant) {
+    /// The channel becomes idle at `since`; bystanders' NAVs run until `reserved_until`.
+    pub(super) fn go_idle(&mut self, since: Instant, reserved_until: Instant) {
+        self.go_idle_for(since, reserved_until, reserved_until + self.phy.aifs());
+    }
+
+    /// The same, with another time from which bystanders count down.
+    pub(super) fn go_idle_for(&mut self, since: Instant, reserved_until: Instant, countdown_from: Instant) {
         self.phase = Phase::Idle;
         self.idle_since = since;
         self.idle = IdlePeriod {
             number: self.idle.number + 1,
+            reserved_until,
             countdown_from,
             exempt_countdown_from: since + self.phy.aifs(),
             resumed: false,
@@ -484,9 +490,11 @@ impl<P: Payload> Bss<P> {
         self.find_next_access();
     }
 
-    /// The channel stays idle though an access was due at `at`.
+    /// The channel stays idle though an access was due at `at`. Where the slot of an access counts, bystanders have
+    /// counted it.
     fn go_idle_again(&mut self, at: Instant) {
-        let countdown_from = at.max(self.idle.countdown_from);
+        let counted = if self.phy.counts_busy_slot { self.phy.slot } else { Duration::ZERO };
+        let countdown_from = (at + counted).max(self.idle.countdown_from);
         self.idle.countdown_from = countdown_from;
         self.idle.resumed = true;
         self.idle.exempt_countdown_from = countdown_from.max(self.idle.exempt_countdown_from);

@@ -17,6 +17,8 @@ tacit_proto::counters! {
         data_mpdus: u64,
         /// Packets sent that nobody acknowledges.
         unacknowledged: u64,
+        /// Of them, those that arrived, which nobody told their sender.
+        unacknowledged_arrived: u64,
         /// Packets delivered on the first transmission of their MPDU.
         delivered_first_try: u64,
         /// Packets delivered after one retransmission or more.
@@ -78,7 +80,7 @@ tacit_proto::counters! {
         /// What those octets take at the control rate alone: the column "ROHC" of the same table. On the air
         /// they may cost less, where they fit into the padding of the last symbol.
         appended_octet_time: Duration,
-        /// Octets of IP packets delivered.
+        /// Octets of IP packets delivered, unacknowledged ones included.
         delivered_bytes: u64,
     }
 }

@@ -36,6 +36,10 @@ const MORE: usize = 15;
 /// Most octets of [`Rides::AsIs`] feedback in one frame for the NIC, unless one alone is longer.
 const USUAL_OCTETS: usize = 1024;
 
+/// Flows that the receiving end knows, where the sending end has a context for 64: there is one for each of the 256
+/// CIDs, but here flows whose CID is taken count too, whose ACKs always come as packets.
+const DECODER_CONTEXTS: usize = 256;
+
 /// The sending end.
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
@@ -125,7 +129,8 @@ impl Encoder {
 
 impl Decoder {
     pub fn new() -> Self {
-        Self { acks: Decompressor::new(Limits::default()), next: 0 }
+        let limits = Limits { contexts: DECODER_CONTEXTS, ..Limits::default() };
+        Self { acks: Decompressor::new(limits), next: 0 }
     }
 
     /// A packet came as one.

@@ -11,7 +11,7 @@ use crate::compressor::options::{Table, TimestampForms, Unlistable};
 use crate::compressor::replicate::Place;
 use crate::compressor::stride::StrideFinder;
 use crate::crc::{CRC3, CRC7, CRC8};
-use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Mask, RND, SEQ, Values, bit};
+use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Kept, Mask, RND, SEQ, Values, bit};
 use crate::header::{Header, Ip};
 use crate::state::observe;
 use crate::wire::{Short, Writer};
@@ -44,6 +44,10 @@ pub(crate) struct Context {
     since_dyn: u32,
     /// MSN of the first IR or IR-DYN of the run that made or repaired this context.
     run_start: u16,
+    /// MSN of the first packet of this flow.
+    first: u16,
+    /// The peer decompressed one of its packets.
+    is_known: bool,
     /// The peer confirmed what the latest run made or repaired.
     confirmed: bool,
     /// Feedback has come: no periodic refreshes (RFC 6846 section 5.2.1.2).
@@ -91,6 +95,8 @@ impl Context {
             since_ir: 0,
             since_dyn: 0,
             run_start: msn.wrapping_add(1),
+            first: msn.wrapping_add(1),
+            is_known: false,
             confirmed: false,
             has_feedback: false,
         }
@@ -118,6 +124,12 @@ impl Context {
         self.confirmed
     }
 
+    /// True when the packet with this MSN was of an earlier flow of this CID, whose static part the peer still has: MSNs
+    /// go on when a CID is used again (RFC 6846 section 6.1.1).
+    pub(crate) const fn is_foreign(&self, msn: u16) -> bool {
+        !self.is_known && (msn.wrapping_sub(self.first) as i16) < 0
+    }
+
     /// True when a NACK for `msn` is already answered by what was sent since.
     pub(crate) fn is_answered(&self, msn: Option<u16>, is_static: bool) -> bool {
         let running = self.ir_left > 0 || (!is_static && self.dyn_left > 0);
@@ -130,12 +142,20 @@ impl Context {
         if age < 0 {
             return;
         }
+        self.is_known |= !self.is_foreign(msn);
         if (msn.wrapping_sub(self.run_start) as i16) >= 0 {
             self.confirmed = true;
             if self.ir_left > 0 || self.dyn_left > 0 {
                 self.ir_left = 0;
                 self.dyn_left = 0;
-                self.table.confirm();
+                // Up to the acknowledged packet, and not what changed after it (section 5.2.2.1).
+                let has_all = |kept: &Kept| {
+                    kept[Field::Msn as usize] == u32::from(msn)
+                        && kept[Field::ListId as usize] == self.table.list_id()
+                };
+                if self.history.entries().iter().any(has_all) {
+                    self.table.confirm();
+                }
             }
         }
         self.history.confirm(msn);

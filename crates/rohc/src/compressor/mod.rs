@@ -285,8 +285,8 @@ impl Compressor {
                 }
                 return;
             }
-            // Without a valid MSN a NACK means as much as a STATIC-NACK (RFC 6846 section 8.3.2.2).
-            (FeedbackKind::Nack, Some(_)) => false,
+            // The static part may be of an earlier flow. Without a valid MSN a NACK means as much as a STATIC-NACK (RFC 6846 section 8.3.2.2).
+            (FeedbackKind::Nack, Some(msn)) => context.is_foreign(msn),
             _ => true,
         };
         if !context.is_answered(msn, is_static) {

@@ -74,6 +74,11 @@ impl Table {
         self.list_id += 1;
     }
 
+    /// Numbers the versions of the table.
+    pub(crate) const fn list_id(&self) -> u32 {
+        self.list_id
+    }
+
     /// The peer confirmed a packet that held the whole table.
     pub(crate) fn confirm(&mut self) {
         for sent in &mut self.sent {

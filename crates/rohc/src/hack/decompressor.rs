@@ -147,8 +147,8 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// A decompressor without contexts. `limits` are clamped to their ranges; `contexts` no smaller than the
-    /// compressor's.
+    /// A decompressor without contexts. `limits` are clamped to their ranges. `contexts` has to be more than the
+    /// compressor's by the flows whose CID another one has: their ACKs come as packets, and take a context here.
     pub fn new(limits: Limits) -> Self {
         let limits = limits.clamped();
         Self { slots: Vec::new(), limits, output: Output::new(), clock: 0 }

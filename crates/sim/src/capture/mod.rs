@@ -87,4 +87,6 @@ impl<W: Write> CaptureWriter<W> {
 }
 
 #[cfg(test)]
+mod atomic_tests;
+#[cfg(test)]
 mod tests;

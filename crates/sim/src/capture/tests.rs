@@ -181,10 +181,10 @@ fn only_received_frames_have_a_good_fcs() {
 }
 
 /// A directory of its own under the build's, removed when dropped.
-struct Scratch(std::path::PathBuf);
+pub(super) struct Scratch(pub std::path::PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tacit-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -195,29 +195,6 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-#[test]
-fn an_atomic_file_appears_whole_or_not_at_all() {
-    let scratch = Scratch::new("atomic");
-    let path = scratch.0.join("run.pcapng");
-    let names = || std::fs::read_dir(&scratch.0).unwrap().count();
-    let mut dropped = AtomicFile::create(&path).unwrap();
-    dropped.write_all(b"half").unwrap();
-    assert!(AtomicFile::create(&path).is_err());
-    drop(dropped);
-    assert_eq!(names(), 0);
-    let mut whole = AtomicFile::create(&path).unwrap();
-    whole.write_all(b"whole").unwrap();
-    assert!(!path.exists());
-    whole.commit().unwrap();
-    assert_eq!((names(), std::fs::read(&path).unwrap()), (1, b"whole".to_vec()));
-    // A destination that cannot be replaced: nothing is left beside it.
-    let directory = scratch.0.join("directory");
-    std::fs::create_dir(&directory).unwrap();
-    std::fs::write(directory.join("full"), b"").unwrap();
-    assert!(AtomicFile::create(&directory).unwrap().commit().is_err());
-    assert_eq!(names(), 2);
 }
 
 /// Runs tshark; `None`, with the reason printed, where there is none.

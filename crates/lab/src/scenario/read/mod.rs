@@ -20,7 +20,9 @@ use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
 use super::{ApAcks, ComparePlan, MAX_CLIENTS, MAX_SEEDS, RunPlan, Scenario, WifiAckFilter};
 use crate::error::InputError;
-use crate::input::{Log, MAX_DURATION, Mismatch, Section, Tree, Value, duration, integer, text, within};
+use crate::input::{
+    Log, MAX_DURATION, Mismatch, Section, Tree, Value, duration, integer, line, title, within,
+};
 
 /// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 octets less LLC/SNAP
 /// (802.11-2020 clause 9.2.4.7).
@@ -74,8 +76,8 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
     let clients = root.section("clients")?;
     let default_count = u32::try_from(overrides.len()).unwrap_or(MAX_CLIENTS).max(1);
     let scenario = Scenario {
-        name: root.or("name", name, text)?,
-        description: root.or("description", String::new(), text)?,
+        name: root.or("name", name, title)?,
+        description: root.or("description", String::new(), line)?,
         text: tree.to_toml(),
         invocation: String::new(),
         run: run_section(root.section("run")?)?,

@@ -7,7 +7,7 @@ use tacit_proto::tcp::{
 };
 use tacit_proto::units::{Bytes, Duration};
 
-use super::{MAX_WIFI_PACKET, span};
+use super::{MAX_WIFI_PACKET, or_none, span};
 use crate::error::InputError;
 use crate::input::{Mismatch, Section, Value, byte_count, duration, flag, integer, one_of, within};
 
@@ -18,6 +18,32 @@ const SMALLEST_BUFFER: Bytes = Bytes(4_096);
 const LARGEST_BUFFER: Bytes = Bytes(1 << 30);
 /// Smallest MTU of IPv6 (RFC 8200 section 5).
 const MIN_MTU_V6: Bytes = Bytes(1_280);
+
+/// No `byte-counting-limit`: more than a window holds.
+pub(in crate::scenario) const NO_COUNTING_LIMIT: u32 = u32::MAX;
+
+/// Choices as users write them.
+pub(in crate::scenario) const PROFILES: [(&str, Profile); 2] =
+    [("classic", Profile::Classic), ("linux", Profile::Linux)];
+pub(in crate::scenario) const VERSIONS: [(&str, IpVersion); 2] =
+    [("v4", IpVersion::V4), ("v6", IpVersion::V6)];
+pub(in crate::scenario) const CONTROLS: [(&str, Congestion); 5] = [
+    ("cubic", Congestion::Cubic),
+    ("newreno", Congestion::NewReno),
+    ("bbr", Congestion::Bbr),
+    ("vegas", Congestion::Vegas),
+    ("copa", Congestion::Copa),
+];
+pub(in crate::scenario) const SLOW_STARTS: [(&str, SlowStart); 2] =
+    [("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)];
+pub(in crate::scenario) const POLICERS: [(&str, PolicerDetection); 2] =
+    [("on", PolicerDetection::On), ("off", PolicerDetection::Off)];
+pub(in crate::scenario) const DETECTIONS: [(&str, LossDetection); 2] =
+    [("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)];
+pub(in crate::scenario) const RECOVERIES: [(&str, Recovery); 2] =
+    [("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
+pub(in crate::scenario) const UNDOS: [(&str, Undo); 4] =
+    [("none", Undo::Never), ("eifel", Undo::Eifel), ("f-rto", Undo::FRto), ("all", Undo::All)];
 
 /// `receive-buffer`, a size or `"auto"`, and `receive-buffer-max`, how far the latter grows.
 fn receive_buffer(
@@ -51,44 +77,29 @@ fn receive_buffer(
 }
 
 pub(super) fn tcp_section(section: Section<'_>, has_wifi: bool) -> Result<tcp::Config, InputError> {
-    let profiles = [("classic", Profile::Classic), ("linux", Profile::Linux)];
-    let usual = section.or("profile", Profile::default(), one_of(&profiles))?.config();
-    let ip = section.or("ip", usual.ip, one_of(&[("v4", IpVersion::V4), ("v6", IpVersion::V6)]))?;
+    let usual = section.or("profile", Profile::default(), one_of(&PROFILES))?.config();
+    let ip = section.or("ip", usual.ip, one_of(&VERSIONS))?;
     let smallest = if ip == IpVersion::V6 { MIN_MTU_V6 } else { MIN_MTU };
     let largest = if has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
-    let controls = [
-        ("cubic", Congestion::Cubic),
-        ("newreno", Congestion::NewReno),
-        ("bbr", Congestion::Bbr),
-        ("vegas", Congestion::Vegas),
-        ("copa", Congestion::Copa),
-    ];
-    let slow_starts = [("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)];
-    let policers = [("on", PolicerDetection::On), ("off", PolicerDetection::Off)];
-    let detections = [("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)];
-    let recoveries = [("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
-    let undos = [("none", Undo::Never), ("eifel", Undo::Eifel), ("f-rto", Undo::FRto), ("all", Undo::All)];
     let (receive_buffer, receive_autotuning) = receive_buffer(&section, &usual)?;
     let config = tcp::Config {
         ip,
         mtu: section.or("mtu", usual.mtu, within(smallest..=largest, byte_count))?,
-        congestion: section.or("congestion", usual.congestion, one_of(&controls))?,
-        slow_start: section.or("slow-start", usual.slow_start, one_of(&slow_starts))?,
+        congestion: section.or("congestion", usual.congestion, one_of(&CONTROLS))?,
+        slow_start: section.or("slow-start", usual.slow_start, one_of(&SLOW_STARTS))?,
         pacing: section.or("pacing", usual.pacing, pacing)?,
-        bbr_policer: section.or("bbr-policer", usual.bbr_policer, one_of(&policers))?,
-        byte_counting_limit: section.or(
-            "byte-counting-limit",
-            usual.byte_counting_limit,
-            integer(1..=1_000_000),
-        )?,
+        bbr_policer: section.or("bbr-policer", usual.bbr_policer, one_of(&POLICERS))?,
+        byte_counting_limit: section
+            .optional("byte-counting-limit", or_none(integer(1..=1_000_000)))?
+            .map_or(usual.byte_counting_limit, |limit| limit.unwrap_or(NO_COUNTING_LIMIT)),
         ack_policy: ack_policy(&section, usual.ack_policy)?,
         timestamps: section.or("timestamps", usual.timestamps, flag)?,
         sack: section.or("sack", usual.sack, flag)?,
         ecn: section.or("ecn", usual.ecn, flag)?,
         dsack: section.or("dsack", usual.dsack, flag)?,
-        loss_detection: section.or("loss-detection", usual.loss_detection, one_of(&detections))?,
-        recovery: section.or("recovery", usual.recovery, one_of(&recoveries))?,
-        undo: section.or("undo", usual.undo, one_of(&undos))?,
+        loss_detection: section.or("loss-detection", usual.loss_detection, one_of(&DETECTIONS))?,
+        recovery: section.or("recovery", usual.recovery, one_of(&RECOVERIES))?,
+        undo: section.or("undo", usual.undo, one_of(&UNDOS))?,
         receive_buffer,
         receive_autotuning,
         send_buffer: section.or(

@@ -8,7 +8,7 @@ use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
 use super::{MAX_CLIENTS, MAX_WIFI_PACKET, host_time, positive_span, span};
 use crate::error::InputError;
-use crate::input::{Mismatch, Section, Value, bit_rate, byte_count, integer, one_of, text, within};
+use crate::input::{Mismatch, Section, Value, bit_rate, byte_count, integer, one_of, title, within};
 use crate::scenario::Wifi;
 use crate::scenario::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
@@ -64,7 +64,7 @@ pub(super) fn flow_sections(
     }
     let one = |section: Section<'_>| {
         let plan = FlowPlan {
-            name: section.optional("name", text)?,
+            name: section.optional("name", title)?,
             clients: section.or("client", None, client_numbers)?,
             start: section.optional("start", span)?,
             stop: section.optional("stop", span)?,

@@ -65,18 +65,21 @@ fn mode_or_ideal(
     Ok(Some((mode, Some(choice))))
 }
 
+/// Choices as users write them.
+pub(in crate::scenario) const WIDTHS_MHZ: [(&str, u16); 4] =
+    [("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)];
+pub(in crate::scenario) const SHORT_GUARD_INTERVAL: [(&str, bool); 2] = [("short", true), ("long", false)];
+
 fn mode_choice(
     section: &Section<'_>,
     rate: impl FnOnce(&Value) -> Result<BitRate, Mismatch>,
 ) -> Result<Option<ModeChoice>, InputError> {
-    let widths = [("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)];
-    let intervals = [("short", true), ("long", false)];
     let choice = ModeChoice {
         rate: section.optional("rate", rate)?,
         mcs: section.optional("mcs", integer(0..=31))?.map(|mcs| mcs as u8),
         streams: section.optional("streams", integer(1..=4))?.map(|streams| streams as u8),
-        width_mhz: section.optional("channel-width", one_of(&widths))?,
-        short_guard_interval: section.optional("guard-interval", one_of(&intervals))?,
+        width_mhz: section.optional("channel-width", one_of(&WIDTHS_MHZ))?,
+        short_guard_interval: section.optional("guard-interval", one_of(&SHORT_GUARD_INTERVAL))?,
     };
     if choice.rate.is_none() && choice.mcs.is_none() {
         let open = ["streams", "channel-width", "guard-interval"];
@@ -195,8 +198,7 @@ fn reverse_direction(
 
 /// Where TXOPs hold several exchanges, where there are TXOPs.
 fn bursts(section: &Section<'_>, standard: Standard) -> Result<Bursts, InputError> {
-    let choices = [("none", Bursts::Never), ("categories", Bursts::ByCategory), ("all", Bursts::WithinLimit)];
-    let bursts = section.optional("txop-bursts", one_of(&choices))?;
+    let bursts = section.optional("txop-bursts", one_of(&BURSTS))?;
     if bursts.is_some() && standard.phy().aggregation.is_none() {
         return Err(section
             .error("txop-bursts", format!("{} sends one frame at each access", standard.name()))
@@ -205,12 +207,19 @@ fn bursts(section: &Section<'_>, standard: Standard) -> Result<Bursts, InputErro
     Ok(bursts.unwrap_or_default())
 }
 
+/// Choices as users write them.
+pub(in crate::scenario) const SLOTS: [(&str, SlotTime); 2] =
+    [("short", SlotTime::Short), ("long", SlotTime::Long)];
+pub(in crate::scenario) const PREAMBLES: [(&str, Preamble); 2] =
+    [("long", Preamble::Long), ("short", Preamble::Short)];
+pub(in crate::scenario) const BURSTS: [(&str, Bursts); 3] =
+    [("none", Bursts::Never), ("categories", Bursts::ByCategory), ("all", Bursts::WithinLimit)];
+
 /// What is chosen at 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
     let usual = Variant::of(standard);
-    let slot = section.optional("slot", one_of(&[("short", SlotTime::Short), ("long", SlotTime::Long)]))?;
-    let preamble =
-        section.optional("preamble", one_of(&[("long", Preamble::Long), ("short", Preamble::Short)]))?;
+    let slot = section.optional("slot", one_of(&SLOTS))?;
+    let preamble = section.optional("preamble", one_of(&PREAMBLES))?;
     if slot.is_some() && standard != Standard::G {
         return Err(section
             .error("slot", format!("{} has one slot time", standard.name()))
@@ -236,16 +245,23 @@ fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputEr
     Ok(Variant { slot: slot.unwrap_or(usual.slot), preamble: preamble.unwrap_or(usual.preamble), ..usual })
 }
 
+/// What users call what goes before data.
+pub(in crate::scenario) fn protection_name(protection: Protection) -> &'static str {
+    match protection {
+        Protection::None => "none",
+        Protection::CtsToSelf { .. } => "cts-to-self",
+        Protection::RtsCts { .. } => "rts-cts",
+    }
+}
+
 /// What goes before data: where nothing is said, what stations of 802.11b need.
 fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Result<Protection, InputError> {
     let mixed = standard == Standard::G && variant.basic_rates == BasicRates::Dsss;
     let above = section.optional("rts-threshold", or_none(within(Bytes(0)..=Bytes(1 << 20), byte_count)))?;
     let octets = above.flatten().map_or(0, |bytes| bytes.0 as u32);
-    let kinds = [
-        ("none", Protection::None),
-        ("cts-to-self", Protection::CtsToSelf { above: octets }),
-        ("rts-cts", Protection::RtsCts { above: octets }),
-    ];
+    let kinds =
+        [Protection::None, Protection::CtsToSelf { above: octets }, Protection::RtsCts { above: octets }]
+            .map(|kind| (protection_name(kind), kind));
     let said = section.optional("protection", one_of(&kinds))?;
     if above.flatten().is_some() && said == Some(Protection::None) {
         return Err(section

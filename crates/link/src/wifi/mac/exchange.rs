@@ -13,6 +13,7 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
+use crate::wifi::config::LinkAcks;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, subframe_len};
 
@@ -339,6 +340,10 @@ impl<P: Payload> Bss<P> {
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
             }
             if !errored {
+                if self.config.link_acks == LinkAcks::None {
+                    from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
+                    from.counters.delivered_bytes += mpdu.msdus.octets();
+                }
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
             }
         }
@@ -363,7 +368,7 @@ impl<P: Payload> Bss<P> {
         if self.may_go_on {
             self.go_on_after_response(exchange, lost);
         } else {
-            self.go_idle(exchange.response_end, exchange.response_end + self.phy.aifs());
+            self.go_idle(exchange.response_end, exchange.response_end);
         }
     }
 
@@ -469,7 +474,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// By how much what is appended lengthens the response on the air.
-    fn appended_duration(&self, exchange: &Exchange) -> Duration {
+    pub(super) fn appended_duration(&self, exchange: &Exchange) -> Duration {
         let peer = &self.stations[exchange.from.index()].peers[exchange.outgoing.peer()];
         let plain = peer.originator.control_mode.ppdu_duration(exchange.response_len);
         exchange.response_end - exchange.response_at - plain
@@ -528,7 +533,7 @@ impl<P: Payload> Bss<P> {
             Some(exchange) => self.transmission_ended(&exchange),
             None => {
                 let wait = if self.config.eifs { self.phy.eifs() } else { self.phy.aifs() };
-                self.go_idle(until, until + wait);
+                self.go_idle_for(until, until, until + wait);
             }
         }
     }

@@ -56,6 +56,17 @@ struct Due {
     exchange: Exchange,
 }
 
+impl Due {
+    /// Part of RTS and CTS, CTS-to-self or CF-End, or the data that waits for them.
+    fn is_protected(&self) -> bool {
+        match self.part {
+            Part::Protection(_) | Part::CfEnd => true,
+            Part::Data => matches!(self.exchange.handshake, Handshake::Rts | Handshake::CtsToSelf),
+            Part::Response { .. } | Part::Beacon => false,
+        }
+    }
+}
+
 /// What one station hears.
 #[derive(Clone, Debug)]
 struct Ear {
@@ -116,6 +127,7 @@ impl Hearing {
             idle_since: Instant::ZERO,
             idle: IdlePeriod {
                 number: 0,
+                reserved_until: Instant::ZERO,
                 countdown_from: start,
                 exempt_countdown_from: start,
                 resumed: false,
@@ -243,7 +255,7 @@ impl<P: Payload> Bss<P> {
         let ear = &hearing.ears[self.station(id).index()];
         let station = &mut self.stations[id.index()];
         let counting = std::mem::replace(&mut station.active, true);
-        if ear.busy {
+        if ear.busy || now < ear.reserved_until {
             if !counting {
                 station.contention.draw();
             }
@@ -310,9 +322,7 @@ impl<P: Payload> Bss<P> {
         let (phy, lifetime, protection) = (self.phy, self.config.lifetime, self.config.protection);
         let station = &mut self.stations[id.index()];
         let outgoing = station.next_outgoing(at, lifetime);
-        if let Some(Outgoing::Data { peer, .. }) = outgoing {
-            self.drained.push((id, station.peers[peer].id));
-        }
+        station.report_drained(&mut self.drained);
         station.active = outgoing.is_some();
         station.transmitting = outgoing.is_some();
         let outgoing = outgoing?;
@@ -524,6 +534,7 @@ impl<P: Payload> Bss<P> {
                 ear.idle_since = at;
                 ear.idle = IdlePeriod {
                     number: ear.idle.number + 1,
+                    reserved_until: ear.reserved_until,
                     countdown_from: since + wait,
                     exempt_countdown_from: since + phy.aifs(),
                     resumed: false,
@@ -559,10 +570,23 @@ impl<P: Payload> Bss<P> {
             self.book_idle(what, until);
             return;
         }
+        if let [OnAir { part: Part::Response { .. }, exchange: Some(exchange), until: end, .. }] =
+            hearing.frames.as_slice()
+        {
+            let plain_end = *end - self.appended_duration(exchange);
+            self.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, until.min(plain_end));
+            self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
+            return;
+        }
         let spent = self.ledger.book(what, until);
-        let shares = even_shares(spent, hearing.frames.len().max(1));
-        for (frame, share) in hearing.frames.iter().zip(shares) {
-            let (station, class) = match &frame.exchange {
+        let (frames, due) = (&hearing.frames, &hearing.due);
+        let on_air = frames.iter().map(|frame| frame.exchange.as_ref());
+        // Between the frames of an exchange it is that exchange's.
+        let between = due.iter().filter(|_| frames.is_empty()).map(|due| Some(&due.exchange));
+        let charged = if frames.is_empty() { due.len() } else { frames.len() };
+        let shares = even_shares(spent, charged.max(1));
+        for (exchange, share) in on_air.chain(between).zip(shares) {
+            let (station, class) = match exchange {
                 Some(exchange) => (exchange.from, exchange.outgoing.class()),
                 None => (StationId::AP, PayloadClass::Data),
             };
@@ -574,18 +598,18 @@ impl<P: Payload> Bss<P> {
     /// counts as the one it has most of.
     pub(crate) fn heard_use(&self, hearing: &Hearing, newcomer: Option<StationId>) -> AirtimeUse {
         match hearing.frames.as_slice() {
+            [] if hearing.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
             [] if !hearing.due.is_empty() => AirtimeUse::LinkAck,
             [] => {
                 let waits =
                     self.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
                 if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
             }
-            [frame] => match (frame.part, frame.exchange.map(|exchange| exchange.outgoing)) {
+            [frame] => match (frame.part, &frame.exchange) {
                 (Part::Beacon, _) => AirtimeUse::Beacon,
                 (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
-                (Part::Data, Some(Outgoing::Data { peer, .. })) => {
-                    let sender = &self.stations[frame.transmitter.index()];
-                    sender.peers[peer].originator.plan().main_use()
+                (Part::Data, Some(Exchange { from, outgoing: Outgoing::Data { peer, .. }, .. })) => {
+                    self.stations[from.index()].peers[*peer].originator.plan().main_use()
                 }
                 (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
             },

@@ -102,6 +102,8 @@ pub(crate) struct Settled {
     pub after_retry: u32,
     pub bytes: u64,
     pub dropped: u32,
+    /// MPDUs that were acknowledged now, where the others are packets.
+    pub mpdus: u32,
 }
 
 impl<P: Payload> Originator<P> {
@@ -365,7 +367,7 @@ impl<P: Payload> Originator<P> {
     pub fn report_rate(&mut self, settled: Settled) {
         let plan = &self.plan;
         if let Some(control) = &mut self.rate_control {
-            control.report(plan.mpdus, settled.first_try + settled.after_retry, plan.octets);
+            control.report(plan.mpdus, settled.mpdus, plan.octets);
         }
     }
 
@@ -466,6 +468,7 @@ impl<P: Payload> Originator<P> {
             }
             let msdus = mpdu.msdus.count();
             mpdu.state = if acked(mpdu.sequence) {
+                settled.mpdus += 1;
                 if mpdu.retries == 0 {
                     settled.first_try += msdus;
                 } else {

@@ -141,7 +141,7 @@ impl<P: Payload> Bss<P> {
                         + mode.rx_start_delay()
                         + self.phy.slot * 2;
                     self.fail_protection(exchange, at);
-                    self.go_idle(at, at + reset + self.phy.aifs());
+                    self.go_idle(at, at + reset);
                 }
             }
             Step::Cts => {
@@ -158,7 +158,7 @@ impl<P: Payload> Bss<P> {
                     if exchange.grants() {
                         self.reservation = Reservation::left_by(exchange);
                     }
-                    self.go_idle(at, exchange.response_end + self.phy.aifs());
+                    self.go_idle(at, exchange.response_end);
                 }
             }
         }

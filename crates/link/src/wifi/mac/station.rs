@@ -74,6 +74,8 @@ pub(crate) struct Station<P> {
     pub peers: Vec<Peer<P>>,
     /// Peers that have something to be sent, in the order of their turn.
     turns: VecDeque<usize>,
+    /// Peers from whose queues packets were taken, be it only to drop them.
+    drained: Vec<usize>,
     pub hook: AckHook,
     pub counters: StationCounters,
     pub airtime: StationAirtime,
@@ -114,6 +116,7 @@ impl<P: Payload> Station<P> {
             burst_limit: None,
             burst_until: Instant::ZERO,
             turns: VecDeque::with_capacity(peers.len()),
+            drained: Vec::with_capacity(peers.len()),
             peers,
             hook: AckHook::default(),
             counters: StationCounters::default(),
@@ -278,7 +281,16 @@ impl<P: Payload> Station<P> {
         let plan = self.peers[peer].originator.plan();
         self.counters.dropped_mpdus += u64::from(plan.expired);
         self.counters.discarded_by_queue += u64::from(plan.discarded);
+        if plan.mpdus > 0 || plan.expired > 0 || plan.discarded > 0 {
+            self.drained.push(peer);
+        }
         (plan.mpdus > 0).then(|| Outgoing::Data { peer, class: plan.class() })
+    }
+
+    /// Moves the peers whose queues have more room now to `drained`.
+    #[inline]
+    pub fn report_drained(&mut self, drained: &mut Vec<(StationId, StationId)>) {
+        drained.extend(self.drained.drain(..).map(|peer| (self.id, self.peers[peer].id)));
     }
 
     /// What goes before `outgoing` under `protection`.

@@ -140,11 +140,10 @@ impl<P: Payload> Bss<P> {
         };
         let [_, to] = ends(&mut self.stations, exchange);
         let peer = to.peer_index(exchange.from);
-        let outgoing = to.outgoing_within(now, lifetime, peer, room)?;
+        let outgoing = to.outgoing_within(now, lifetime, peer, room);
+        to.report_drained(&mut self.drained);
+        let outgoing = outgoing?;
         to.count_granted(&outgoing);
-        if let Outgoing::Data { .. } = &outgoing {
-            self.drained.push((exchange.to, exchange.from));
-        }
         if let Some(response) = self.air.as_mut().and_then(|air| air.back_mut()) {
             response.more_ppdu = Some(true);
         }
@@ -170,7 +169,7 @@ impl<P: Payload> Bss<P> {
         if exchange.grants() {
             self.reservation = Reservation::left_by(exchange);
         }
-        self.go_idle(exchange.end, exchange.response_end + self.phy.aifs());
+        self.go_idle(exchange.end, exchange.response_end);
     }
 
     /// What the holder of the TXOP of `exchange` sends a SIFS after its response, if there is something and it fits.
@@ -190,12 +189,11 @@ impl<P: Payload> Bss<P> {
             ReverseDirection::Granted { .. } => left - left / GRANTED_PART,
         };
         let room = Room { time: own.saturating_sub(response_after), queued_by: now };
-        let outgoing = station.next_outgoing_within(now, lifetime, room)?;
+        let outgoing = station.next_outgoing_within(now, lifetime, room);
+        station.report_drained(&mut self.drained);
+        let outgoing = outgoing?;
         station.count_continued(&outgoing);
         station.transmitting = true;
-        if let Outgoing::Data { peer, .. } = &outgoing {
-            self.drained.push((holder, station.peers[*peer].id));
-        }
         let mut next = self.exchange_behind(Some(Handshake::Continued), start, holder, outgoing);
         if next.grants() {
             next.reserves = until.max(next.response_end) - next.end;
@@ -223,7 +221,7 @@ impl<P: Payload> Bss<P> {
                 if exchange.reserved_until() > at {
                     self.reservation = Reservation::left_by(exchange);
                 }
-                self.go_idle(at, at + self.phy.aifs());
+                self.go_idle(at, at);
             }
         }
     }
@@ -233,6 +231,7 @@ impl<P: Payload> Bss<P> {
     #[inline(never)]
     pub(in crate::wifi) fn keep_reservation(&mut self) {
         let Reservation { until, ends } = self.reservation;
+        self.idle.reserved_until = self.idle.reserved_until.max(until);
         self.idle.countdown_from = self.idle.countdown_from.max(until + self.phy.aifs());
         for end in ends {
             self.stations[end.index()].contention.exempt(self.idle.number);
