@@ -74,6 +74,7 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
             io::ErrorKind::NotFound => NOT_FOUND,
             _ => NOT_EXECUTABLE,
         },
+        Failure::Live(LiveError::Argument { .. } | LiveError::Unsupported { .. }) => BAD_INPUT,
         Failure::Live(_) => NO_HOP,
         Failure::Output(_) | Failure::Machine(_) => BAD_INPUT,
     })

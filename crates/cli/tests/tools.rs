@@ -41,7 +41,7 @@ fn explain_names_value_unit_meaning_and_origin() {
 fn a_live_hop_says_at_once_what_only_simulations_can_do() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["shell", "wlan-11n-150", "--scheme", "fastack", "--", "true"];
-    let assert = tacit(directory.path(), &arguments).assert().failure();
+    let assert = tacit(directory.path(), &arguments).assert().code(2);
     let error = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
     assert!(
         error.contains("wifi.ap-acks") && error.contains("allowed: \"none\", or a simulation"),

@@ -1,11 +1,11 @@
 //! A scenario of which two hosts are real.
 
-use tacit_proto::units::HostId;
+use tacit_proto::units::{Duration, HostId};
 use tacit_sim::Setup;
 
-use crate::error::LabError;
-use crate::scenario::Scenario;
-use crate::single::{Options, prepare};
+use crate::error::{InputError, LabError};
+use crate::scenario::{MAX_CLIENTS, Scenario};
+use crate::single::{Options, load, prepare_scenario};
 
 /// Hosts, links and background flows of a live hop.
 #[derive(Clone, Debug)]
@@ -22,13 +22,21 @@ pub struct Bound {
     pub scheme: String,
 }
 
-/// Reads a scenario for a live hop with `background` simulated clients beside the real one.
+/// Reads a scenario for a live hop with `background` simulated clients beside the real one, which start
+/// with it: what runs in a live hop has no length that they could come late in.
 ///
 /// # Errors
 /// On input that is not allowed.
 pub fn bind(options: &Options, background: u32) -> Result<Bound, LabError> {
-    let clients = background.saturating_add(1);
-    let prepared = prepare(&Options { clients: Some(clients), ..options.clone() })?;
+    if background >= MAX_CLIENTS {
+        let what = format!("{background} is out of range");
+        return Err(InputError::new("--background", what)
+            .allowed(format!("0 to {}", MAX_CLIENTS - 1))
+            .into());
+    }
+    let mut scenario = load(options)?;
+    scenario.stagger = Duration::ZERO;
+    let prepared = prepare_scenario(scenario, &Options { clients: Some(background + 1), ..options.clone() })?;
     let (scenario, mut setup) = prepared.into_parts();
     let near = Scenario::first_client(&setup);
     setup.retain_flows(|flow| flow.source != near && flow.sink != near);
@@ -38,6 +46,8 @@ pub fn bind(options: &Options, background: u32) -> Result<Bound, LabError> {
 
 #[cfg(test)]
 mod tests {
+    use tacit_proto::units::Instant;
+
     use super::*;
 
     fn options(scenario: &str) -> Options {
@@ -52,6 +62,15 @@ mod tests {
         let sinks: Vec<_> = bound.setup.flows.iter().map(|flow| flow.sink.0).collect();
         assert_eq!(sinks, [bound.near.0 + 1, bound.near.0 + 2]);
         assert!(bind(&options("wlan-11n-150"), 0).unwrap().setup.flows.is_empty());
+    }
+
+    #[test]
+    fn background_clients_start_with_the_hop_however_many() {
+        let bound = bind(&options("wlan-11n-150"), 200).unwrap();
+        assert_eq!(bound.setup.flows.len(), 200);
+        assert!(bound.setup.flows.iter().all(|flow| flow.start == Instant::ZERO));
+        let error = bind(&options("wlan-11n-150"), u32::MAX).unwrap_err().to_string();
+        assert_eq!(error, "--background: 4294967295 is out of range; allowed: 0 to 999");
     }
 
     #[test]

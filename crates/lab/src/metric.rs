@@ -172,13 +172,10 @@ pub const ALL: &[Metric] = &[
         view.share(|air| air.delivered_first_try, |air| air.delivered_first_try + air.delivered_after_retry)
     }),
     metric("ampdu_mean", "MPDUs per PPDU of data, PPDUs of TCP ACKs apart", |view| {
-        view.share(
-            |air| air.data_mpdus.saturating_sub(air.tcp_acks_on_air),
-            |air| air.data_ppdus.saturating_sub(air.tcp_ack_ppdus),
-        )
+        view.share(|air| air.data_mpdus - air.tcp_ack_ppdu_mpdus, |air| air.data_ppdus - air.tcp_ack_ppdus)
     }),
     metric("ack_ampdu_mean", "TCP ACKs per PPDU of TCP ACKs", |view| {
-        view.share(|air| air.tcp_acks_on_air, |air| air.tcp_ack_ppdus)
+        view.share(|air| air.tcp_ack_ppdu_acks, |air| air.tcp_ack_ppdus)
     }),
     metric("queue_delay_p50_us", "median wait in the queue of the busiest station", |view| {
         Some(view.busiest()?.queueing_delay_us.p50 as f64)

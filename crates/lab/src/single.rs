@@ -122,9 +122,13 @@ pub struct Prepared {
 /// # Errors
 /// On input that is not allowed.
 pub fn prepare(options: &Options) -> Result<Prepared, LabError> {
+    prepare_scenario(load(options)?, options)
+}
+
+/// Reads the scenario that the options name.
+pub(crate) fn load(options: &Options) -> Result<Scenario, LabError> {
     let load = if options.quick { Scenario::load_quick } else { Scenario::load };
-    let scenario = load(&options.scenario, &options.assignments)?;
-    prepare_scenario(scenario, options)
+    load(&options.scenario, &options.assignments)
 }
 
 /// Builds the run of `scenario` that the other options name.
@@ -420,6 +424,22 @@ mod tests {
         assert!(access_point.queue_peak_packets <= 126, "the limit of a queue");
         let mean = access_point.queue_mean_packets;
         assert!((1.0..3.0 * 126.0).contains(&mean), "{mean} in three queues");
+    }
+
+    /// With data and ACKs from every station neither mean is beyond what a PPDU can hold, which is 42 full packets.
+    #[test]
+    fn aggregates_of_data_and_of_acks_are_told_apart() {
+        let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: words.map(String::from).to_vec(),
+            seed: 1,
+            ..Options::default()
+        };
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let mean = |name: &str| single.metrics.0[metric::position(name).unwrap()].unwrap();
+        let (data, acks) = (mean("ampdu_mean"), mean("ack_ampdu_mean"));
+        assert!((35.0..=64.0).contains(&data) && (1.0..=64.0).contains(&acks), "{data} and {acks}");
     }
 
     #[test]

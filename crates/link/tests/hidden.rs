@@ -116,9 +116,11 @@ fn two_that_do_not_hear_each_other_overlap() {
     bss.check().unwrap();
 }
 
-/// The same two, at these SNRs at the access point, which captures; the second begins `after` the first.
-fn overlap(snr_db: [i32; 2], after: Duration) -> [Outcome; 2] {
-    let mut config = BssConfig { capture: true, ..config(2, &[(1, 2)], Protection::None) };
+/// As many as there are SNRs at the access point, which captures; all but the first begin `after` it.
+fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
+    let hidden = [(1, 2), (1, 3), (2, 3)].into_iter().filter(|(_, b)| usize::from(*b) <= N);
+    let hidden: Vec<_> = hidden.collect();
+    let mut config = BssConfig { capture: true, ..config(N, &hidden, Protection::None) };
     for (station, db) in config.stations.iter_mut().zip(snr_db) {
         station.snr = Some(Decibels::from_millis(db * 1_000));
     }
@@ -127,10 +129,35 @@ fn overlap(snr_db: [i32; 2], after: Duration) -> [Outcome; 2] {
     let start = Instant::ZERO + Duration::from_millis(1);
     assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
     bss.handle_timeout(start);
-    assert!(bss.enqueue(start + after, StationId(2), StationId::AP, Blob));
+    for id in 2..=N as u16 {
+        assert!(bss.enqueue(start + after, StationId(id), StationId::AP, Blob));
+    }
     let heard = frames(&mut bss);
     bss.check().unwrap();
-    [1, 2].map(|id| heard.iter().find(|frame| frame.transmitter == StationId(id)).unwrap().outcome)
+    let first_of = |id| heard.iter().find(|frame| frame.transmitter == StationId(id)).unwrap().outcome;
+    core::array::from_fn(|place| first_of(place as u16 + 1))
+}
+
+/// Powers add up: what stands out of each of two does not stand out of both.
+#[test]
+fn interference_is_that_of_all_together() {
+    let half_a_frame = Duration::from_millis(1);
+    assert_eq!(overlap([40, 36], half_a_frame)[0], Outcome::Received);
+    assert_eq!(overlap([40, 36, 36], half_a_frame), [Outcome::Collided; 3]);
+}
+
+/// Nobody hears while it sends, be there nothing else in the air.
+#[test]
+fn two_that_send_to_each_other_at_once_hear_nothing() {
+    let mut bss = channel(config(3, &[(2, 3)], Protection::None), 1, "hidden", SPAN);
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId::AP, StationId(1), Blob));
+    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    let heard = frames(&mut bss);
+    assert_eq!([heard[0].at, heard[1].at], [start; 2]);
+    assert_eq!([heard[0].outcome, heard[1].outcome], [Outcome::Collided; 2]);
+    bss.check().unwrap();
 }
 
 /// BPSK 1/2 needs 3 dB: 40 dB stand out of 30, and 32 do not. Nor does the later one, whatever its power: the receiver

@@ -381,15 +381,15 @@ proptest::proptest! {
     }
 }
 
-/// Two PPDUs at once: a long one from the access point to client 2, a short one from client 1.
-fn collide_long_with_short(capture: bool) -> Harness {
+/// Two PPDUs at once: a long one from the access point to client `to` of two, a short one from client 1.
+fn collide_long_with_short(capture: bool, to: StationId) -> Harness {
     let mut c = config(Standard::N, 150);
     c.capture = capture;
     c.stations.push(c.stations[0].clone());
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
     for number in 0..10 {
-        assert!(h.bss.enqueue(h.now, AP, StationId(2), Numbered(number)));
+        assert!(h.bss.enqueue(h.now, AP, to, Numbered(number)));
     }
     assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(100)));
     h.run();
@@ -398,13 +398,19 @@ fn collide_long_with_short(capture: bool) -> Harness {
 
 #[test]
 fn without_capture_a_collision_takes_everything() {
-    let h = collide_long_with_short(false);
+    let h = collide_long_with_short(false, StationId(2));
+    assert!(h.story().contains("R B D10 B"), "{}", h.story());
+}
+
+#[test]
+fn who_was_sending_captures_nothing_of_what_was_meant_for_it() {
+    let h = collide_long_with_short(true, CLIENT);
     assert!(h.story().contains("R B D10 B"), "{}", h.story());
 }
 
 #[test]
 fn with_capture_the_tail_of_the_longer_ppdu_survives() {
-    let h = collide_long_with_short(true);
+    let h = collide_long_with_short(true, StationId(2));
     // The short PPDU covers the first MPDUs; the addressee acknowledges the rest.
     assert!(h.story().starts_with("D11 B"), "{}", h.story());
     let retries = h.bss.counters(AP).retries;

@@ -220,10 +220,14 @@ fn a_bystander_waits_for_eifs_after_a_collision() {
 }
 
 /// An RTS to a client that is out of reach, and another client that gets something to send meanwhile: the frames of
-/// the channel with this seed.
-fn unanswered_rts(seed: u64, away: (Instant, Instant)) -> Vec<AirFrame<Numbered>> {
-    let mut c = config(Standard::A, 6, 2);
-    c.protection = Protection::RtsCts { above: 0 };
+/// the channel with this seed, and with `hidden` stations among those that have nothing to send.
+fn unanswered_rts(
+    seed: u64,
+    away: (Instant, Instant),
+    hidden: &[(StationId, StationId)],
+) -> Vec<AirFrame<Numbered>> {
+    let mut c = config(Standard::A, 6, 4);
+    (c.protection, c.hidden) = (Protection::RtsCts { above: 0 }, hidden.to_vec());
     c.stations[0].away = Some(away);
     let mut h = Harness::new(c, seed);
     h.send(at(1_000), AP, ONE, 1);
@@ -238,19 +242,21 @@ fn unanswered_rts(seed: u64, away: (Instant, Instant)) -> Vec<AirFrame<Numbered>
 #[test]
 fn an_unanswered_rts_keeps_others_off_no_longer_than_a_cts_would_take() {
     let reset = SIFS * 2 + CTS_AT_6 + us(20) + SLOT * 2;
-    let mut bystanders = 0;
-    for seed in 1..=200 {
-        let frames = unanswered_rts(seed, (at(0), at(100_000)));
-        let wait = frames[1].at - end(&frames[0]);
-        if frames[1].transmitter == TWO {
-            bystanders += 1;
-            let allowed = reset + DIFS..=reset + DIFS + LONGEST_BACKOFF;
-            assert!(allowed.contains(&wait), "{wait} with seed {seed}");
-        } else {
-            assert!(wait >= ACK_TIMEOUT, "{wait} with seed {seed}");
+    for hidden in [vec![], vec![(THREE, StationId(4))]] {
+        let mut bystanders = 0;
+        for seed in 1..=200 {
+            let frames = unanswered_rts(seed, (at(0), at(100_000)), &hidden);
+            let wait = frames[1].at - end(&frames[0]);
+            if frames[1].transmitter == TWO {
+                bystanders += 1;
+                let allowed = reset + DIFS..=reset + DIFS + LONGEST_BACKOFF;
+                assert!(allowed.contains(&wait), "{wait} with seed {seed}");
+            } else {
+                assert!(wait >= ACK_TIMEOUT, "{wait} with seed {seed}");
+            }
         }
+        assert!(bystanders > 20, "{bystanders} with {hidden:?} hidden");
     }
-    assert!(bystanders > 20, "{bystanders}");
 }
 
 /// The CTS is lost on the sender of the RTS alone: others have heard it, and keep off for all that it reserves.
@@ -258,7 +264,7 @@ fn an_unanswered_rts_keeps_others_off_no_longer_than_a_cts_would_take() {
 fn a_cts_reserves_even_if_no_data_follows() {
     let mut bystanders = 0;
     for seed in 1..=20 {
-        let frames = unanswered_rts(seed, (at(1_001), at(1_100)));
+        let frames = unanswered_rts(seed, (at(1_001), at(1_100)), &[]);
         let cts = &frames[1];
         assert!(matches!(cts.frame, Frame::Cts) && cts.outcome == Outcome::Errored);
         if let Some(bystander) = frames[2..].iter().find(|frame| frame.transmitter == TWO) {

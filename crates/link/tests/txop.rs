@@ -502,6 +502,25 @@ fn a_burst_ends_where_the_next_exchange_does_not_fit() {
     assert!(end(h.frames.last().unwrap()) - h.frames[0].at <= us(1_504));
 }
 
+/// The limit holds for the last acknowledgment too, whatever the lengths of frames leave of it. Room is kept for a Block
+/// Ack, which takes a symbol more than the ACK that comes: but for that another exchange would not have fitted.
+#[test]
+fn no_burst_is_longer_than_its_limit() {
+    for (first, others) in
+        (100..=1_500).step_by(100).flat_map(|a| (100..=1_500).step_by(70).map(move |b| (a, b)))
+    {
+        let mut h = Harness::new(bursting(AccessCategory::Voice));
+        h.send_in(AccessCategory::Voice, ONE, 1, first);
+        h.send_in(AccessCategory::Voice, ONE, 30, others);
+        h.run();
+        let frames = h.gaps_us().iter().position(|gap| *gap != 16).unwrap() + 1;
+        let lasted = end(&h.frames[frames - 1]) - h.frames[0].at;
+        let one_more = us(16 + 4) + (end(&h.frames[3]) - h.frames[2].at);
+        let whole = us(1_504);
+        assert!(lasted <= whole && lasted + one_more > whole, "{lasted} of {first} and {others} octets");
+    }
+}
+
 #[test]
 fn an_a_mpdu_is_cut_to_what_is_left() {
     let mut c = bursting(AccessCategory::Video);

@@ -16,6 +16,16 @@ pub enum LiveError {
         /// What would help.
         advice: &'static str,
     },
+    /// The user's argument cannot be used.
+    #[error("{argument}: {what}; allowed: {allowed}")]
+    Argument {
+        /// Which.
+        argument: &'static str,
+        /// What is wrong with it.
+        what: String,
+        /// What would have been right.
+        allowed: String,
+    },
     /// What the scenario wants is possible in simulations only.
     #[error("{what} is not possible in a live hop; allowed: {allowed}")]
     Unsupported {
@@ -54,9 +64,16 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// For `map_err`, with a file.
-    pub(crate) fn io_at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        move |source| Self::Io { what: path.display().to_string(), source }
+    /// For `map_err`, with a file that `argument` names.
+    pub(crate) fn not_writable<'p>(
+        argument: &'static str,
+        path: &'p Path,
+    ) -> impl FnOnce(io::Error) -> Self + 'p {
+        move |source| Self::Argument {
+            argument,
+            what: format!("{}: {source}", path.display()),
+            allowed: "a file that can be written".to_owned(),
+        }
     }
 
     /// For `map_err`.

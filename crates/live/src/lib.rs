@@ -9,6 +9,7 @@
 mod ack_mode;
 mod address;
 mod clock;
+mod congestion;
 mod datagram;
 pub mod doctor;
 mod error;

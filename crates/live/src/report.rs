@@ -20,7 +20,7 @@ const LATENESS_P99_MAX_US: f64 = 1_000.0;
 /// Of fewer events one in a hundred says little.
 const EVENTS_MIN: u64 = 1_000;
 /// The processor's share of a shorter run is mostly what it takes to start.
-const PROCESSOR_SECONDS_MIN: f64 = 1.0;
+const PROCESSOR_SECONDS_MIN: f64 = 0.5;
 
 /// A finished live run.
 #[derive(Clone, Debug, Serialize)]

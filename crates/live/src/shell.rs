@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -18,6 +18,7 @@ use tacit_sim::capture::AtomicFile;
 
 use crate::address::{Block, Claim, Routes, kernel_has_ipv6};
 use crate::clock::wall;
+use crate::congestion;
 use crate::error::LiveError;
 use crate::hop::{self, Ended, Plan, Shared, Snapshot};
 use crate::namespace::{Ending, Inside, Side, Streams, ip_batch, leave_the_hosts_network};
@@ -64,11 +65,12 @@ pub struct Options {
 /// When the machine does not allow it, a command cannot be started, or the hop broke.
 pub fn run(options: Options) -> Result<Report, LiveError> {
     options.plan.check()?;
+    options.congestion.as_deref().map_or(Ok(()), congestion::find)?;
     // First: opening a FIFO waits for its reader, and Ctrl-C has to end that.
-    let pcap = options.pcap.as_deref().map(|path| AtomicFile::create(path).map_err(LiveError::io_at(path)));
-    let pcap = pcap.transpose()?;
+    let pcap = written(options.pcap.as_deref(), "--pcap", AtomicFile::create)?;
+    let log = written(options.server_log.as_deref(), "--server-log", File::create)?;
     let signals = Signals::taken_over()?;
-    let Sides { mut near, mut far, tuns: [near_tun, far_tun] } = Sides::make(&options)?;
+    let Sides { mut near, mut far, tuns: [near_tun, far_tun] } = Sides::make(&options, log)?;
     let mut running = RunningHop::start(options.plan.clone(), near_tun, far_tun, pcap)?;
     if let (Some(far), Some(server)) = (&mut far, &options.server) {
         far.start(&name_of(server))?;
@@ -89,6 +91,15 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     Ok(Report::new(about, &ended))
 }
 
+/// Opens the file that `argument` names.
+fn written<'p, T>(
+    path: Option<&'p Path>,
+    argument: &'static str,
+    create: impl FnOnce(&'p Path) -> io::Result<T>,
+) -> Result<Option<T>, LiveError> {
+    path.map(|path| create(path).map_err(LiveError::not_writable(argument, path))).transpose()
+}
+
 /// Both sides, their networks set up and their commands not started.
 struct Sides {
     near: Side,
@@ -99,7 +110,7 @@ struct Sides {
 }
 
 impl Sides {
-    fn make(options: &Options) -> Result<Self, LiveError> {
+    fn make(options: &Options, log: Option<File>) -> Result<Self, LiveError> {
         let private = options.server.is_some();
         if private {
             leave_the_hosts_network()?;
@@ -131,8 +142,6 @@ impl Sides {
         let far_script = block.far_script(far_device, &routes);
         let mut far = None;
         if let Some(server) = &options.server {
-            let log = options.server_log.as_deref();
-            let log = log.map(|path| File::create(path).map_err(LiveError::io_at(path))).transpose()?;
             let streams = Streams::Detached(log);
             let inside = inside(server.clone(), far_script.clone(), block.far_environment(), streams);
             far = Some(Side::make(inside, &[&fds[..], &[near.as_fd()]].concat())?);

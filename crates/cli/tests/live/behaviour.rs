@@ -44,6 +44,11 @@ fn bad_input_is_one_line() {
         (&["--server-log", "x", "--", "true"], "there is no server"),
         (&["--congestion", "cubic\nlink", "--", "true"], "no congestion control"),
         (&["wired-10", "--pcap", "x", "--", "true"], "no Wi-Fi"),
+        (&["--congestion", "nope", "--", "true"], "--congestion: this kernel has no \"nope\"; allowed: "),
+        (&["--pcap", "/nonexistent/a", "--", "true"], "--pcap: /nonexistent/a: "),
+        (&["--server-log", "/nonexistent/a", "--server", "--", "true"], "--server-log: /nonexistent/a: "),
+        (&["--set", "wifi.ap-acks=fastack", "--", "true"], "wifi.ap-acks"),
+        (&["--background", "2000", "--", "true"], "--background: 2000 is out of range; allowed: 0 to 999"),
     ] {
         let output = shell(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));

@@ -15,6 +15,7 @@
 //! Parquet files are written and the journal goes.
 
 mod flat;
+mod guard;
 mod journal;
 mod sheet;
 mod tables;
@@ -268,5 +269,24 @@ mod tests {
         fs::write(directory.path().join(RUNS), "nonsense").unwrap();
         let error = Store::open(directory.path()).unwrap().read().unwrap_err();
         assert!(error.to_string().contains("runs.parquet"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_old_result_is_made_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let mut plan = Plan::default();
+        let short = ["run.duration=1s".to_owned(), "run.measure-from=500ms".to_owned()];
+        plan.push(&Scenario::load("wired-10", &short).unwrap(), &scheme::AS_WRITTEN, 1, None, 1).unwrap();
+        let records = sweep::run(&plan, None, Control::unattended()).unwrap();
+        store.write(&Provenance::default(), &records).unwrap();
+        assert_eq!(store.finished_runs().unwrap(), records);
+        // The type of the first page, from dictionary to one that is skipped: the library panics at that.
+        let mut octets = fs::read(directory.path().join(FLOWS)).unwrap();
+        assert_eq!(octets[4..6], [0x15, 4]);
+        octets[5] = 2;
+        fs::write(directory.path().join(FLOWS), octets).unwrap();
+        assert!(store.read().unwrap_err().to_string().contains("flows.parquet: "));
+        assert_eq!(store.finished_runs().unwrap(), []);
     }
 }

@@ -19,7 +19,7 @@ use parquet::schema::types::Type;
 
 use tacit_sim::capture::AtomicFile;
 
-use super::Provenance;
+use super::{Provenance, guard};
 use crate::error::LabError;
 
 /// The values of a column.
@@ -28,6 +28,17 @@ pub(super) enum Column {
     Text(Vec<String>),
     Integer(Vec<Option<i64>>),
     Number(Vec<Option<f64>>),
+}
+
+impl Column {
+    /// Its rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(values) => values.len(),
+            Self::Integer(values) => values.len(),
+            Self::Number(values) => values.len(),
+        }
+    }
 }
 
 /// Columns of equal length.
@@ -80,13 +91,18 @@ impl Sheet {
     }
 
     /// Reads a sheet that [`Sheet::write`] wrote.
+    ///
+    /// # Errors
+    /// Where there is no file, or a damaged one.
     pub fn read(path: &Path) -> Result<(Provenance, Self), LabError> {
         let file = File::open(path).map_err(LabError::io(path))?;
-        Self::read_from(file).map_err(LabError::store(path))
+        let octets = file.metadata().map_err(LabError::io(path))?.len();
+        guard::caught(|| Self::read_from(file, octets)).map_err(LabError::store(path))
     }
 
-    fn read_from(file: File) -> Result<(Provenance, Self), ParquetError> {
+    fn read_from(file: File, octets: u64) -> Result<(Provenance, Self), ParquetError> {
         let reader = SerializedFileReader::new(file)?;
+        let rows = guard::rows(&reader, octets)?;
         let metadata = reader.metadata().file_metadata();
         let pairs = metadata.key_value_metadata().cloned().unwrap_or_default();
         let provenance = Provenance::from_fields(|key| {
@@ -95,14 +111,17 @@ impl Sheet {
         });
         let names: Vec<String> =
             metadata.schema_descr().columns().iter().map(|column| column.name().to_owned()).collect();
-        if reader.num_row_groups() != 1 {
-            return Err(ParquetError::General(format!("{} row groups", reader.num_row_groups())));
-        }
         let group = reader.get_row_group(0)?;
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         let mut sheet = Self::default();
         for (index, name) in names.into_iter().enumerate() {
-            sheet.columns.push((name, read_column(group.get_column_reader(index)?, rows)?));
+            let column = read_column(group.get_column_reader(index)?, rows)?;
+            if column.len() != rows {
+                return Err(ParquetError::General(format!(
+                    "{} values of {name} in {rows} rows",
+                    column.len()
+                )));
+            }
+            sheet.columns.push((name, column));
         }
         Ok((provenance, sheet))
     }

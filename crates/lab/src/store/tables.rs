@@ -76,11 +76,7 @@ impl<'a> Cells<'a> {
     }
 
     pub fn len(&self) -> usize {
-        match self.0 {
-            Column::Text(values) => values.len(),
-            Column::Integer(values) => values.len(),
-            Column::Number(values) => values.len(),
-        }
+        self.0.len()
     }
 
     pub fn text(&self, row: usize) -> &'a str {

@@ -61,6 +61,10 @@ tacit_proto::counters! {
         tcp_acks_on_air: u64,
         /// PPDUs of nothing but pure TCP ACKs.
         tcp_ack_ppdus: u64,
+        /// MPDUs in those.
+        tcp_ack_ppdu_mpdus: u64,
+        /// Pure TCP ACKs in those; others go beside data.
+        tcp_ack_ppdu_acks: u64,
         /// Octets of pure TCP ACKs as IP packets, each packet counted on its first transmission.
         tcp_ack_octets: u64,
         /// What those octets take at the data rate alone, without preamble, MAC header and padding: the column

@@ -221,6 +221,22 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it() {
     );
 }
 
+/// A window of 131,070 is told in twos: rounded down after an odd octet, its edge would move back by one (RFC 7323
+/// section 2.4).
+#[test]
+fn the_right_edge_does_not_move_back_by_rounding() {
+    let config = Config { receive_buffer: Bytes(131_070), ..plain() };
+    Script::new(config).run(
+        "+0   connect
+         +0   > S 0:0(0)
+         +100 < S. 0:0(0) ack 1 win 60000 <mss 1000,sackOK,wscale 0>
+         +0   > . 1:1(0) ack 1 win 65535
+         +0   hold
+         +0   < . 1:1000(999) ack 1
+         +0   > . 1:1(0) ack 1000 win 65036",
+    );
+}
+
 #[test]
 fn the_right_edge_never_moves_back_nor_by_crumbs() {
     let config = Config { receive_buffer: Bytes(4_000), ..plain() };

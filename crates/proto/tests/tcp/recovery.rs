@@ -186,6 +186,21 @@ fn newreno_repairs_one_loss_per_partial_ack() {
 
 /// Go-back-N after a timeout makes the receiver send duplicates for what it had; they are not taken
 /// for a new loss (RFC 6582 section 3.2 step 1).
+/// A duplicate acknowledges nothing new and offers the same window (RFC 5681 section 2): a receiver that reads slowly
+/// sends others.
+#[test]
+fn window_updates_are_no_duplicates() {
+    let mut script = ten_in_flight(without_sack());
+    script.run(
+        "+100 < . 1:1(0) ack 1 win 50000
+         +0   < . 1:1(0) ack 1 win 40000
+         +0   < . 1:1(0) ack 1 win 50000
+         +0   < . 1:1(0) ack 1 win 60000
+         +100 silence",
+    );
+    assert_eq!(script.counters().fast_recoveries, 0);
+}
+
 #[test]
 fn newreno_is_not_fooled_by_its_own_echo() {
     let mut script = ten_in_flight(without_sack());
@@ -376,6 +391,40 @@ fn probes_that_nobody_answers_end_the_connection() {
         script.run("+60000 > . 0:0(0) ack 1");
     }
     script.run("+60000 = Closed\n+0 ! TimedOut");
+}
+
+/// "As long as the receiving TCP peer continues to send acknowledgments" the connection stays open (RFC 9293 section
+/// 3.8.6.1): here for half an hour.
+#[test]
+fn a_window_may_stay_closed_while_probes_are_answered() {
+    let mut script = Script::connected(reno());
+    script.run("+0 < . 1:1(0) ack 1 win 0\n+0 write 1000");
+    for backoff in [300, 600, 1_200, 2_400, 4_800, 9_600, 19_200, 38_400].into_iter().chain([60_000; 30]) {
+        script.run(&format!("+{backoff} > . 0:0(0) ack 1\n+0 < . 1:1(0) ack 1 win 0"));
+    }
+    script.run(
+        "+0 = Established
+         +0 < . 1:1(0) ack 1 win 1000
+         +0 > P. 1:1001(1000) ack 1",
+    );
+}
+
+/// Half of the largest window is worth a segment, where that is small (RFC 9293 section 3.8.6.2.1).
+#[test]
+fn half_the_largest_window_is_filled() {
+    let mut script = Script::new(reno());
+    script.run(
+        "+0   connect
+         +0   > S 0:0(0)
+         +100 < S. 0:0(0) ack 1 win 1500 <mss 1000,sackOK>
+         +0   > . 1:1(0) ack 1
+         +0   write 5000
+         +0   > . 1:1001(1000) ack 1
+         # 500 more is a third of it.
+         +100 < . 1:1(0) ack 1001 win 700
+         +100 < . 1:1(0) ack 1001 win 800
+         +0   > . 1001:1801(800) ack 1",
+    );
 }
 
 /// RFC 9293 section 3.8.6.2.1: a window that opens by crumbs is not filled by crumbs; but if nothing

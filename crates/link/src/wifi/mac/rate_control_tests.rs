@@ -86,6 +86,59 @@ fn it_follows_a_client_that_walks_away_and_comes_back() {
     }
 }
 
+/// A control that knows of some rates, by number, how many of a hundred MPDUs got through, and sends long PPDUs.
+fn knowing(shares: &[(usize, u64)]) -> Minstrel {
+    let mut control = Minstrel::new(rates(), OVERHEAD, Stream::new(1, "rates"));
+    control.mean_octets = 60_000;
+    for (rate, successes) in shares {
+        let known = &mut control.rates[*rate];
+        (known.attempts, known.successes) = (100, *successes);
+    }
+    control.update(Instant::ZERO);
+    control
+}
+
+/// At 90 Mb/s nearly all gets through, at 120 half of it, and at 45 all: the surest that is used last need not be the
+/// slowest. At 150 Mb/s less than a tenth does, which counts as nothing.
+#[test]
+fn the_chain_is_the_best_the_second_best_and_the_fastest_that_is_sure() {
+    assert_eq!(knowing(&[(2, 100), (4, 97), (5, 60), (7, 9)]).chain, [4, 5, 4]);
+    assert_eq!(knowing(&[(0, 80), (7, 9)]).chain[0], 0);
+}
+
+#[test]
+fn a_look_weighs_a_quarter_and_rates_not_used_stay_as_they_were() {
+    let mut control = knowing(&[(3, 100), (4, 50)]);
+    control.rates[3].attempts = 10;
+    control.update(Instant::ZERO);
+    let chances = [3, 4].map(|rate: usize| control.rates[rate].chance.unwrap());
+    assert_eq!(chances, [CERTAIN * 3 / 4, CERTAIN / 2]);
+}
+
+/// Of all that could carry more than 45 Mb/s only the next three are tried.
+#[test]
+fn tries_go_to_the_nearest_rates_above() {
+    let control = knowing(&[(2, 100)]);
+    assert_eq!(control.candidates().collect::<Vec<_>>(), [3, 4, 5]);
+}
+
+/// Two lost in a row would change the rate; lost tries of another do not.
+#[test]
+fn a_lost_try_says_nothing_about_the_rate_in_use() {
+    let mut control = knowing(&[(2, 100), (3, 50)]);
+    control.sample_at = Instant::ZERO;
+    let mut now = Instant::ZERO;
+    for _ in 0..4 {
+        let (_, number, sample) = control.choose(now);
+        assert!(sample && number > 2);
+        control.report(1, 0, MPDU);
+        assert_eq!(control.choose(now).1, 2);
+        control.report(42, 42, 42 * MPDU);
+        control.report(42, 0, 42 * MPDU);
+        now += SAMPLE_INTERVAL;
+    }
+}
+
 #[test]
 fn after_losses_it_goes_down_the_chain() {
     let mut link = Link::new(1);

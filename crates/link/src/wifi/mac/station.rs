@@ -369,6 +369,8 @@ impl<P: Payload> Station<P> {
                 self.counters.tcp_acks_on_air += u64::from(plan.tcp_acks);
                 if *class == PayloadClass::Ack {
                     self.counters.tcp_ack_ppdus += 1;
+                    self.counters.tcp_ack_ppdu_mpdus += u64::from(plan.mpdus);
+                    self.counters.tcp_ack_ppdu_acks += u64::from(plan.tcp_acks);
                     self.counters.tcp_ack_backoff += backoff(&self.contention);
                 }
                 let octets = Bytes(u64::from(plan.ack_packet_octets));

@@ -411,7 +411,7 @@ impl Connection {
     /// Seventh and eighth: the text and the FIN.
     fn take_text(&mut self, now: Instant, placed: &Placed<'_>) {
         if !self.can_receive() {
-            // Text after the peer's FIN was refused by the sequence check already.
+            // There is none after the peer's FIN: what lies there is answered and dropped (RFC 9293 section 3.10.7.4).
             self.ack_due = true;
             return;
         }

@@ -454,3 +454,7 @@ impl Bbr {
 fn scaled(rate: BitRate, gain: u64) -> BitRate {
     BitRate::from_bps(rate.as_bps().saturating_mul(gain) / UNIT)
 }
+
+#[cfg(test)]
+#[path = "v1_tests.rs"]
+mod tests;
