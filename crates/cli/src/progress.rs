@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -43,25 +45,33 @@ fn bar(len: Option<u64>, target: ProgressDrawTarget, template: &str) -> Progress
 /// How long a run may take before its bar appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes one run of the simulated `length` with a bar, on a terminal and unless it is short.
-pub fn simulated<T>(length: Duration, work: impl FnOnce(Option<Reached<'_>>) -> T) -> T {
+/// Makes one run of the simulated `length` with a bar, on a terminal and unless it is short. Without a length
+/// there is the time that it took so far.
+pub fn simulated<T>(length: Option<Duration>, work: impl FnOnce(Option<Reached<'_>>) -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work(None);
     }
-    let template = "{bar:32} {pos}/{len} s simulated, {eta} left";
-    let bar = bar(Some(length.as_secs()), ProgressDrawTarget::hidden(), template);
-    let mut shown = false;
-    let result = work(Some(&mut |reached| {
-        let reached = reached.as_secs();
-        if reached == bar.position() {
-            return;
+    let template = match length {
+        Some(_) => "{bar:32} {pos}/{len} s simulated, {eta} left",
+        None => "{spinner} simulating, {elapsed}",
+    };
+    let bar = bar(length.map(|length| length.as_secs()), ProgressDrawTarget::hidden(), template);
+    let (done, wait) = mpsc::channel::<()>();
+    let shown = bar.clone();
+    let patience = thread::spawn(move || {
+        if wait.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            shown.set_draw_target(ProgressDrawTarget::stderr());
+            shown.enable_steady_tick(PATIENCE / 4);
         }
-        bar.set_position(reached);
-        if !shown && bar.elapsed() >= PATIENCE {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            shown = true;
+    });
+    let result = work(Some(&mut |reached| {
+        if reached.as_secs() != bar.position() {
+            bar.set_position(reached.as_secs());
         }
     }));
+    drop(done);
+    // It has nothing that could fail.
+    let _ = patience.join();
     bar.finish_and_clear();
     result
 }

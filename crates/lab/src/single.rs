@@ -151,9 +151,10 @@ pub(crate) fn prepare_scenario(mut scenario: Scenario, options: &Options) -> Res
 }
 
 impl Prepared {
-    /// How long it lasts in its own time.
-    pub fn length(&self) -> Duration {
-        Duration::from_nanos(self.setup.duration.as_nanos())
+    /// How long it lasts in its own time, where [`Prepared::run_watched`] tells of that: where there is Wi-Fi.
+    pub fn watched_length(&self) -> Option<Duration> {
+        let length = Duration::from_nanos(self.setup.duration.as_nanos());
+        Some(length).filter(|_| !self.setup.bss.is_empty())
     }
 
     /// Name of the scenario, and the run.

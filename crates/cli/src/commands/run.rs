@@ -18,7 +18,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         wire: args.wire,
         quick: args.quick,
     })?;
-    let single = simulated(prepared.length(), |reached| match &args.pcap {
+    let single = simulated(prepared.watched_length(), |reached| match &args.pcap {
         Some(path) => prepared.run_captured(path, reached),
         None => quietly(cache(args.no_cache).as_ref(), |control| prepared.run_watched(control, reached)),
     })?;
