@@ -45,6 +45,8 @@ pub struct Bss<P> {
     pub(super) phase: Phase,
     pub(super) idle: IdlePeriod,
     pub(super) idle_since: Instant,
+    /// Until when the NAV of stations that had no part in the last exchange runs.
+    pub(super) reserved_until: Instant,
     /// Stations that contend or count down.
     pub(super) active: Vec<StationId>,
     /// The earliest transmission, while the channel is idle.
@@ -109,12 +111,12 @@ impl<P: Payload> Bss<P> {
             phase: Phase::Idle,
             idle: IdlePeriod {
                 number: 0,
-                reserved_until: Instant::ZERO,
                 countdown_from: Instant::ZERO + phy.aifs(),
                 exempt_countdown_from: Instant::ZERO + phy.aifs(),
                 resumed: false,
             },
             idle_since: Instant::ZERO,
+            reserved_until: Instant::ZERO,
             active: Vec::new(),
             next_access: None,
             next_beacon: config.beacon_interval.map(|interval| Instant::ZERO + interval),
@@ -385,7 +387,10 @@ impl<P: Payload> Bss<P> {
             station.active = true;
             self.active.push(id);
         }
-        if on_air || station.contention.is_reserved(&self.idle, now) {
+        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); who had part in
+        // the exchange has none.
+        let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
+        if on_air || reserved {
             if !counting {
                 station.contention.draw();
             }
@@ -477,9 +482,9 @@ impl<P: Payload> Bss<P> {
     pub(super) fn go_idle_for(&mut self, since: Instant, reserved_until: Instant, countdown_from: Instant) {
         self.phase = Phase::Idle;
         self.idle_since = since;
+        self.reserved_until = reserved_until;
         self.idle = IdlePeriod {
             number: self.idle.number + 1,
-            reserved_until,
             countdown_from,
             exempt_countdown_from: since + self.phy.aifs(),
             resumed: false,

@@ -32,9 +32,7 @@ pub(crate) struct Contention {
 pub(crate) struct IdlePeriod {
     /// Numbers the idle periods.
     pub number: u64,
-    /// Until when the NAV of stations that had no part in the last exchange runs.
-    pub reserved_until: Instant,
-    /// When those may start their countdown.
+    /// When stations that had no part in the last exchange may start their countdown.
     pub countdown_from: Instant,
     /// When the stations that had may.
     pub exempt_countdown_from: Instant,
@@ -80,12 +78,6 @@ impl Contention {
         };
         let own = if idle.resumed { shared } else { shared + self.aifs_longer - self.aifs_shorter };
         own.max(self.not_before)
-    }
-
-    /// Whether the NAV of this station runs at `now`: the medium is busy, though nothing is on it (802.11-2020 clauses
-    /// 10.3.2.1 and 10.3.4.2).
-    pub fn is_reserved(&self, idle: &IdlePeriod, now: Instant) -> bool {
-        now < idle.reserved_until && self.exempt_in != Some(idle.number)
     }
 
     /// Counts down the slots that passed until another station took the medium at `at`.
@@ -176,7 +168,6 @@ mod tests {
 
     const IDLE: IdlePeriod = IdlePeriod {
         number: 0,
-        reserved_until: Instant::ZERO,
         countdown_from: Instant::from_nanos(43_000),
         exempt_countdown_from: Instant::from_nanos(43_000),
         resumed: false,

@@ -13,7 +13,6 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bss::{Bss, Delivery, earliest, even_shares};
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::LinkAcks;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, subframe_len};
 
@@ -304,6 +303,7 @@ impl<P: Payload> Bss<P> {
     fn receive_data(&mut self, exchange: &Exchange, peer: usize) -> bool {
         self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
         let reference = self.ampdu_reference;
+        let unanswered = self.is_unanswered();
         let [from, to] = ends(&mut self.stations, exchange);
         let back = to.peer_index(exchange.from);
         let recipient = &mut to.peers[back].recipient;
@@ -340,7 +340,7 @@ impl<P: Payload> Bss<P> {
                 air.push_back(exchange.air_frame(sender.originator.mode, outcome, frame));
             }
             if !errored {
-                if self.config.link_acks == LinkAcks::None {
+                if unanswered {
                     from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
                     from.counters.delivered_bytes += mpdu.msdus.octets();
                 }

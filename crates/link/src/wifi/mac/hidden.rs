@@ -127,7 +127,6 @@ impl Hearing {
             idle_since: Instant::ZERO,
             idle: IdlePeriod {
                 number: 0,
-                reserved_until: Instant::ZERO,
                 countdown_from: start,
                 exempt_countdown_from: start,
                 resumed: false,
@@ -534,7 +533,6 @@ impl<P: Payload> Bss<P> {
                 ear.idle_since = at;
                 ear.idle = IdlePeriod {
                     number: ear.idle.number + 1,
-                    reserved_until: ear.reserved_until,
                     countdown_from: since + wait,
                     exempt_countdown_from: since + phy.aifs(),
                     resumed: false,

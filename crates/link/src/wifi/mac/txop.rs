@@ -231,7 +231,7 @@ impl<P: Payload> Bss<P> {
     #[inline(never)]
     pub(in crate::wifi) fn keep_reservation(&mut self) {
         let Reservation { until, ends } = self.reservation;
-        self.idle.reserved_until = self.idle.reserved_until.max(until);
+        self.reserved_until = self.reserved_until.max(until);
         self.idle.countdown_from = self.idle.countdown_from.max(until + self.phy.aifs());
         for end in ends {
             self.stations[end.index()].contention.exempt(self.idle.number);
