@@ -6,7 +6,7 @@ use tacit_proto::units::Duration;
 
 use crate::error::InputError;
 use crate::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, one_of, within};
-use crate::table::{TextTable, number, percent, signed_percent};
+use crate::table::{TextTable, count, number, percent, signed_percent};
 use crate::theory::{Capacity, Feedback, Hop, Traffic, capacity};
 
 /// The hop of `phy` (such as `802.11n`) at `rate` (such as `150Mbps`).
@@ -115,12 +115,11 @@ impl Bounds {
             ]);
         }
         format!(
-            "{} at {} Mb/s, link-layer ACKs at {} Mb/s, {} MPDU{} per PPDU; neither losses nor collisions\n\n{}",
+            "{} at {} Mb/s, link-layer ACKs at {} Mb/s, {} per PPDU; neither losses nor collisions\n\n{}",
             self.phy,
             number(self.rate_bps as f64 / 1e6, 1),
             number(self.control_rate_bps as f64 / 1e6, 0),
-            self.mpdus_per_ppdu,
-            if self.mpdus_per_ppdu == 1 { "" } else { "s" },
+            count(self.mpdus_per_ppdu.into(), "MPDU"),
             table.render()
         )
     }

@@ -136,20 +136,25 @@ fn dropping_ends_when_the_queue_does() {
     assert_eq!(h.dropped.len(), 2);
 }
 
-#[test]
-fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
+/// When packets are dropped of a queue that was there for 400 ms, is gone, and is back at `back_ms` for 300 ms.
+fn drops_after_coming_back(back_ms: u64) -> Vec<u64> {
     let mut h = Harness::new();
     h.arrive(0, 20, false);
     h.keep_up(0, 400, false);
     let before = h.dropped.len();
-    // Gone for 50 ms, then back: the first drop after an interval as ever, the second sooner than one.
     let mut ms = 400;
     while h.take(ms).is_some() {
         ms += 1;
     }
-    h.arrive(450, 20, false);
-    h.keep_up(450, 750, false);
-    let times: Vec<_> = h.dropped[before..].iter().map(|(ms, _)| *ms).collect();
+    h.arrive(back_ms, 20, false);
+    h.keep_up(back_ms, back_ms + 300, false);
+    h.dropped[before..].iter().map(|(ms, _)| *ms).collect()
+}
+
+#[test]
+fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
+    // Gone for 50 ms, then back: the first drop after an interval as ever, the second sooner than one.
+    let times = drops_after_coming_back(450);
     assert_eq!(times[0], 555);
     // Four of the five drops were made since dropping began the last time: 100 / sqrt(4).
     assert_eq!(times[1], 605, "{times:?}");
@@ -158,18 +163,7 @@ fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
 /// Sixteen intervals later what was learnt is out of date: from an interval on again (RFC 8289 section 4.2).
 #[test]
 fn a_queue_that_comes_back_late_begins_anew() {
-    let mut h = Harness::new();
-    h.arrive(0, 20, false);
-    h.keep_up(0, 400, false);
-    let before = h.dropped.len();
-    let mut ms = 400;
-    while h.take(ms).is_some() {
-        ms += 1;
-    }
-    h.arrive(2_450, 20, false);
-    h.keep_up(2_450, 2_750, false);
-    let times: Vec<_> = h.dropped[before..].iter().map(|(ms, _)| *ms).collect();
-    assert_eq!(times[..2], [2_555, 2_655]);
+    assert_eq!(drops_after_coming_back(2_450)[..2], [2_555, 2_655]);
 }
 
 /// One packet that did not wait ends the interval: delay must be above target for the whole of one.

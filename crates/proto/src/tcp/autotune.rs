@@ -117,14 +117,10 @@ impl Autotune {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SeqNumber;
+    use crate::tcp::position::at;
 
     const MSS: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;
-
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(0)) + octet
-    }
 
     #[test]
     fn the_buffer_follows_twice_what_a_round_trip_brings() {

@@ -86,6 +86,12 @@ impl Sub for Position {
     }
 }
 
+/// The octet numbered `octet` of a stream whose initial sequence number is 0.
+#[cfg(test)]
+pub(crate) fn at(octet: u64) -> Position {
+    Position::first(SeqNumber(0)) + octet
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

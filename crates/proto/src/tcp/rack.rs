@@ -188,13 +188,9 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SeqNumber;
+    use crate::tcp::position::at;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
-
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(0)) + octet
-    }
 
     /// A RACK that has measured 80 ms.
     fn rack() -> Rack {

@@ -126,12 +126,8 @@ impl RangeSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SeqNumber;
+    use crate::tcp::position::at;
     use proptest::prelude::*;
-
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(0)) + octet
-    }
 
     fn range(start: u64, end: u64) -> Range {
         Range { start: at(start), end: at(end) }

@@ -110,11 +110,7 @@ impl ReorderQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SeqNumber;
-
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(0)) + octet
-    }
+    use crate::tcp::position::at;
 
     fn range(start: u64, end: u64) -> Range {
         Range { start: at(start), end: at(end) }

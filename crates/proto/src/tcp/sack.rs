@@ -409,15 +409,11 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::position::at;
     use crate::tcp::rack::Rack;
-    use crate::units::SeqNumber;
     use proptest::prelude::*;
 
     const MSS: u32 = 100;
-
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(0)) + octet
-    }
 
     fn block(start: u64, end: u64) -> Range {
         Range { start: at(start), end: at(end) }

@@ -131,13 +131,9 @@ mod tests {
     use super::*;
     use crate::tcp::Config;
     use crate::tcp::congestion::Start;
-    use crate::units::SeqNumber;
+    use crate::tcp::position::at;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
-
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(0)) + octet
-    }
 
     fn episode() -> Episode {
         let before = Controller::new(&Config::default(), 1000, Start::default());

@@ -15,7 +15,8 @@ fn ten_in_flight() -> Script {
     ten_in_flight_of(config())
 }
 
-fn ten_in_flight_of(config: Config) -> Script {
+/// A connection that agreed on ECN.
+fn connected(config: Config) -> Script {
     let mut script = Script::new(config);
     script.run(
         "+0   connect
@@ -23,6 +24,11 @@ fn ten_in_flight_of(config: Config) -> Script {
          +100 < SE. 0:0(0) ack 1 win 60000 <mss 1000,sackOK>
          +0   > . 1:1(0) ack 1",
     );
+    script
+}
+
+fn ten_in_flight_of(config: Config) -> Script {
+    let mut script = connected(config);
     script.run_open("+0 write 1000000");
     for at in (1..10_001).step_by(1000) {
         script.run_open(&format!("+0 > . {at}:{}(1000) ack 1 ect0", at + 1000));
@@ -206,20 +212,7 @@ fn a_marking_bottleneck_is_filled_without_loss() {
 /// CWR says that it was done (RFC 3168 section 6.1.2, RFC 8985 section 7.4.2).
 #[test]
 fn a_loss_that_a_probe_repaired_counts_as_the_reduction_of_its_window() {
-    let config = Config {
-        ecn: true,
-        loss_detection: LossDetection::RackTlp,
-        congestion: Congestion::NewReno,
-        initial_window: 10,
-        ..plain()
-    };
-    let mut script = Script::new(config);
-    script.run(
-        "+0   connect
-         +0   > SEC 0:0(0)
-         +100 < SE. 0:0(0) ack 1 win 60000 <mss 1000,sackOK>
-         +0   > . 1:1(0) ack 1",
-    );
+    let mut script = connected(Config { loss_detection: LossDetection::RackTlp, ..config() });
     script.run_open("+0 write 10000");
     assert_eq!(script.replies().len(), 10);
     script.run_open("+100 < . 1:1(0) ack 9001");

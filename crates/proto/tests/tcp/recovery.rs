@@ -447,10 +447,7 @@ fn small_windows_are_not_filled_by_crumbs() {
 /// stops at that one, beyond what was sent when it began: duplicates of it are believed (RFC 6582 section 3.2 step 1).
 #[test]
 fn newreno_without_sack_recovers_again_from_a_loss_beyond_the_recovery_point() {
-    let config = Config { congestion: Congestion::NewReno, sack: false, initial_window: 10, ..plain() };
-    let mut script = Script::connected(config);
-    script.run_open("+0 write 1000000");
-    assert_eq!(script.replies().len(), 10);
+    let mut script = ten_in_flight(without_sack());
     script.run("+100 silence");
     let mut sent = Vec::new();
     for _ in 0..8 {

@@ -80,14 +80,10 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SeqNumber;
+    use crate::tcp::position::at;
 
     const MSS: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;
-
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(0)) + octet
-    }
 
     /// An ACK in round `round` at `millis`, with a window of `segments`; whether slow start shall end.
     fn ack(hystart: &mut HyStart, round: u64, millis: u64, rtt: Option<Duration>, segments: u64) -> bool {
