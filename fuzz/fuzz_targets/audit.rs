@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tacit_lab::audit::{Report, audit_reader};
-use tacit_lab::theory::Hop;
+use tacit_captures::audit::{Report, audit_reader};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_proto::units::{BitRate, Duration};
+use tacit_theory::Hop;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(audit) = audit_reader(bytes, "fuzz") else { return };

@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
     let count = 2 * trace.opportunities() - at_zero;
     let config = PipeConfig {
         service: Service::Trace(Arc::new(trace.clone())),
-        ..PipeConfig::new(BitRate::from_mbps(1), Duration::ZERO, QueueLimit::default())
+        ..PipeConfig::new(BitRate::from_mbps(1), Duration::ZERO, QueueLimit::default().into())
     };
     let mut pipe = Pipe::new(config, 1, "fuzz");
     (0..count).for_each(|_| assert!(pipe.enqueue(Instant::ZERO, Full)));

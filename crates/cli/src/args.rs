@@ -27,7 +27,7 @@ gives no numbers.";
 
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
-#[command(name = "tacit", version = tacit_lab::VERSION, after_help = AFTER_HELP)]
+#[command(name = "tacit", version = tacit_runs::VERSION, after_help = AFTER_HELP)]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
@@ -74,7 +74,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Names of scenarios that come with the program, or paths of TOML files
-    #[arg(value_name = "SCENARIO", default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
+    #[arg(value_name = "SCENARIO", default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
     pub scenarios: Vec<String>,
     /// Numbers of clients, with commas [default: as the scenario says, else 1,10]
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
@@ -194,7 +194,7 @@ pub struct ManArgs {
 #[derive(Debug, Args)]
 pub struct ShellArgs {
     /// Name of a scenario that comes with the program, or path of a TOML file; its first client is real
-    #[arg(default_value = tacit_lab::compare::DEFAULT_SCENARIO)]
+    #[arg(default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
     pub scenario: String,
     /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -205,6 +205,9 @@ pub struct ShellArgs {
     /// Simulated clients that compete with the real one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub background: u32,
+    /// Remember no ACKs to compare reconstituted ones with; for tests
+    #[arg(long, hide = true)]
+    pub no_oracle: bool,
     /// How many ACKs receivers send: kernel (as it likes), packet (one per packet), or one in N packets
     #[arg(long, value_name = "MODE", default_value_t = AckMode::Kernel)]
     pub acks: AckMode,
@@ -342,12 +345,19 @@ pub struct FigureArgs {
     /// Print JSON instead of text: an object for one ID, an array for several, --all and --list
     #[arg(long)]
     pub json: bool,
+    /// Run nothing: judge and draw again what is stored in DIR, where --report of an earlier call put it
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    pub from: Option<PathBuf>,
     /// Directory of the pictures, the page and the results; finished runs found in it are not run again
-    #[arg(long, value_name = "DIR", default_value = "tacit-report/figures")]
-    pub report: PathBuf,
+    /// [default: that of --from, else tacit-report/figures]
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
     /// Write no pictures and keep no results
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,
+    /// Write what became of every claim as a page of Markdown; takes full runs of all figures
+    #[arg(long, value_name = "FILE", requires = "all", conflicts_with = "quick")]
+    pub summary: Option<PathBuf>,
 }
 
 /// Arguments of `theory`.

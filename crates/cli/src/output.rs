@@ -4,9 +4,13 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use console::Term;
 use serde::Serialize;
-use tacit_lab::LabError;
+use tacit_captures::CaptureError;
+use tacit_captures::rohc::RohcError;
 use tacit_live::LiveError;
+use tacit_runs::{RunError, RunsError};
+use tacit_scenario::{InputError, ScenarioError};
 
 /// A claim failed or an invariant broke.
 pub const FAILED: u8 = 1;
@@ -24,9 +28,21 @@ pub const INTERRUPTED: u8 = 130;
 /// Why the program ends without its result.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The lab says so.
+    /// An argument cannot be used.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    Input(#[from] InputError),
+    /// A scenario cannot be used.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// There are no results.
+    #[error(transparent)]
+    Runs(#[from] RunsError),
+    /// A capture cannot be read.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// A capture cannot be compressed, or what is compressed made one.
+    #[error(transparent)]
+    Rohc(#[from] RohcError),
     /// The live hop says so.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -47,6 +63,11 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Characters per line of the terminal that standard output is; `None` where it is none.
+pub fn terminal_width() -> Option<usize> {
+    Term::stdout().size_checked().map(|(_, columns)| columns.into())
+}
+
 /// Prints `value` as JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
@@ -64,19 +85,22 @@ pub fn note(text: &str) {
 pub fn report_failure(failure: &Failure) -> ExitCode {
     note(&format!("tacit: {failure}"));
     ExitCode::from(match failure {
-        Failure::Lab(error) => match error {
-            LabError::Run { source: tacit_lab::RunError::Invariant { .. }, .. }
-            | LabError::RoundTrip { .. } => FAILED,
-            LabError::Interrupted { .. } => INTERRUPTED,
-            _ => BAD_INPUT,
-        },
+        Failure::Runs(RunsError::Run { source: RunError::Invariant { .. }, .. })
+        | Failure::Rohc(RohcError::RoundTrip { .. }) => FAILED,
+        Failure::Runs(RunsError::Interrupted { .. }) => INTERRUPTED,
+        Failure::Input(_)
+        | Failure::Scenario(_)
+        | Failure::Runs(_)
+        | Failure::Capture(_)
+        | Failure::Rohc(_)
+        | Failure::Output(_)
+        | Failure::Machine(_) => BAD_INPUT,
         Failure::Live(LiveError::Command { source, .. }) => match source.kind() {
             io::ErrorKind::NotFound => NOT_FOUND,
             _ => NOT_EXECUTABLE,
         },
         Failure::Live(LiveError::Argument { .. } | LiveError::Unsupported { .. }) => BAD_INPUT,
         Failure::Live(_) => NO_HOP,
-        Failure::Output(_) | Failure::Machine(_) => BAD_INPUT,
     })
 }
 

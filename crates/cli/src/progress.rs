@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tacit_lab::cache::Cache;
-use tacit_lab::single::Reached;
-use tacit_lab::sweep::{Control, Progress};
-use tacit_lab::table::count;
+use tacit_runs::cache::Cache;
+use tacit_runs::single::Reached;
+use tacit_runs::sweep::{Control, Progress};
+use tacit_scenario::table::count;
 
 use crate::output::{INTERRUPTED, note};
 

@@ -84,6 +84,7 @@ fn compare_has_the_promised_keys_and_files() {
             "flows.parquet",
             "hops.parquet",
             "index.html",
+            "runs.jsonl",
             "runs.parquet",
             "series.parquet",
             "stations.parquet"
@@ -103,6 +104,31 @@ fn a_report_is_redrawn_without_running() {
     let again = tacit(directory.path(), &["report", "out"]).assert().success().get_output().stdout.clone();
     assert_eq!(again, first);
     assert_eq!(fs::read(&page).unwrap(), drawn);
+}
+
+#[test]
+fn a_figure_is_judged_again_without_running() {
+    let directory = empty();
+    let figure = |options: &[&str]| {
+        let mut command = tacit(directory.path(), &["figure", "hack/fig6", "--quick"]);
+        command.args(options);
+        command
+    };
+    let nothing = figure(&["--from", "f"]).assert().code(2).get_output().stderr.clone();
+    let said = "tacit: f/hack-fig6: 1 of 1 runs are missing: ";
+    assert!(String::from_utf8(nothing).unwrap().starts_with(said));
+    let made = json(&mut figure(&["--json", "--report", "f"]));
+    // A cache without the run, and a page that is gone.
+    let page = directory.path().join("f/index.html");
+    let drawn = fs::read(&page).unwrap();
+    fs::remove_file(&page).unwrap();
+    let judged =
+        json(figure(&["--json", "--from", "f"]).env("TACIT_CACHE_DIR", directory.path().join("other")));
+    assert_eq!(judged, made);
+    assert_eq!(fs::read(&page).unwrap(), drawn);
+    assert!(!directory.path().join("other").exists() && !directory.path().join("tacit-report").exists());
+    let judged = json(&mut figure(&["--json", "--from", "f", "--no-report"]));
+    assert_eq!((&judged["claims"], judged["svg"].is_null()), (&made["claims"], true));
 }
 
 #[test]
@@ -130,7 +156,7 @@ fn equal_runs_have_equal_digests() {
 #[test]
 fn captures_of_runs_can_be_audited() {
     let directory = empty();
-    let mut arguments = vec!["run", "wlan-11n-150", "--pcap", "air.pcapng"];
+    let mut arguments = vec!["run", "hack-2014-11n-150", "--pcap", "air.pcapng"];
     arguments.extend(SHORT);
     tacit(directory.path(), &arguments).assert().success();
     let audit = json(&mut tacit(directory.path(), &["audit", "air.pcapng", "--json"]));
@@ -210,7 +236,7 @@ fn bad_input_is_one_line_and_exit_code_2() {
             &["figure", "hack/fig1c"],
             "tacit: figure: no figure \"hack/fig1c\", did you mean \"hack/fig1a\"?; ",
         ),
-        (&["report", "nowhere"], "tacit: nowhere/runs.parquet: "),
+        (&["report", "nowhere"], "tacit: nowhere/runs.jsonl: "),
         (&["run", "wired-10", "--pcap", "x"], "tacit: --pcap: wired-10 has no Wi-Fi to capture; allowed: "),
     ] {
         let (code, line) = failure(directory.path(), arguments);
@@ -302,8 +328,8 @@ fn an_interrupted_comparison_resumes() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let journal = directory.path().join("out/runs.jsonl");
-    while fs::read_to_string(&journal).map_or(0, |text| text.lines().count()) < 5 {
+    let record = directory.path().join("out/runs.jsonl");
+    while fs::read_to_string(&record).map_or(0, |text| text.lines().count()) < 5 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
         #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
         std::thread::sleep(Duration::from_millis(1));
@@ -316,14 +342,15 @@ fn an_interrupted_comparison_resumes() {
         said.ends_with("runs finished and kept in out; the same command again makes the others\n"),
         "{said}"
     );
-    let kept = fs::read_to_string(&journal).unwrap().lines().count();
+    let kept = fs::read_to_string(&record).unwrap().lines().count();
     assert!((5..600).contains(&kept), "{kept}");
     assert!(!directory.path().join("out/runs.parquet").exists());
 
     let mut again = tacit(directory.path(), &arguments);
     let rows = json(again.args(SHORT));
     assert_eq!(rows["rows"][0]["seeds"], 300);
-    assert!(!journal.exists());
+    // Stock and UDP with each seed, once, and the sweep.
+    assert_eq!(fs::read_to_string(&record).unwrap().lines().count(), 2 * 300 + 1);
 }
 
 /// tshark comes with `./ci.sh setup`; without it the test says so and is skipped.

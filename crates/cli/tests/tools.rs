@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Command as Program;
 
 use assert_cmd::Command;
+use nix::pty::{Winsize, openpty};
 use serde_json::Value;
 
 fn tacit(directory: &Path, arguments: &[&str]) -> Command {
@@ -35,6 +37,51 @@ fn explain_names_value_unit_meaning_and_origin() {
     let line = text.lines().find(|line| line.starts_with("tcp.ack-every")).unwrap();
     assert!(line.contains("scheme tcp-l8"), "{line}");
     tacit(directory.path(), &["explain", "wired-10", "tcp.sak"]).assert().code(2);
+}
+
+#[test]
+fn explain_fills_the_lines_of_a_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    for columns in [50, 90] {
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let terminal = openpty(Some(&size), None).unwrap();
+        let mut child = Program::new(env!("CARGO_BIN_EXE_tacit"))
+            .args(["explain", "wlan-11n-150", "wifi.ap-acks"])
+            .current_dir(directory.path())
+            .stdout(terminal.slave)
+            .spawn()
+            .unwrap();
+        let mut shown = String::new();
+        // A terminal that nobody writes to any more ends with an error, not an end of file.
+        let mut screen = BufReader::new(fs::File::from(terminal.master));
+        while screen.read_line(&mut shown).is_ok_and(|octets| octets > 0) {}
+        assert!(child.wait().unwrap().success());
+        assert!(shown.contains("fastack.md"), "{shown}");
+        let longest = shown.lines().map(|line| line.trim_end().chars().count()).max().unwrap();
+        let columns = usize::from(columns);
+        assert!((columns - 10..=columns).contains(&longest), "{columns}: {shown}");
+    }
+}
+
+#[test]
+fn a_run_says_what_it_was_asked_for_in_vain() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |set: &[&str]| {
+        let mut arguments =
+            vec!["run", "hack-2014-11n-150", "--json", "--scheme", "tcp-l8", "--clients", "3"];
+        arguments.extend(SHORT);
+        arguments.extend(set);
+        let output = tacit(directory.path(), &arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap()["warnings"].clone(), said)
+    };
+    let in_vain = "--set tcp.ack-every=4 changes nothing under tcp-l8: see tacit explain hack-2014-11n-150 tcp.ack-every";
+    let late = "1 of 3 flows start after measuring began at 100ms, the last at 200ms: run.measure-from and \
+                clients.stagger say when";
+    let (warnings, said) = run(&["--set", "tcp.ack-every=4"]);
+    assert_eq!(warnings, serde_json::json!([in_vain, late]));
+    assert_eq!(said, format!("tacit: warning: {in_vain}\ntacit: warning: {late}\n"));
+    assert_eq!(run(&["--set", "clients.stagger=10 ms"]), (serde_json::json!([]), String::new()));
 }
 
 #[test]

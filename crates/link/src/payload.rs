@@ -59,8 +59,7 @@ impl Payload for Packet {
 
     #[inline]
     fn flow_hash(&self) -> u64 {
-        // The ends of a flow send in one direction each.
-        u64::from(self.flow.0) << 32 | u64::from(self.source.0)
+        self.flow_key()
     }
 
     #[inline]

@@ -582,15 +582,55 @@ fn a_collision_on_the_first_frame_leaves_no_txop() {
 }
 
 #[test]
-fn stations_take_turns_within_a_burst() {
+fn a_burst_is_one_turn_and_others_get_what_is_left() {
     let mut c = bursting(AccessCategory::Voice);
     c.stations.push(c.stations[0].clone());
     let mut h = Harness::new(c);
     h.send_in(AccessCategory::Voice, ONE, 2, 1500);
     h.send_in(AccessCategory::Voice, TWO, 2, 1500);
     h.run();
-    assert_eq!(h.story(), "ap:D1 1:A ap:D1 2:A ap:D1 1:A ap:D1 2:A");
+    assert_eq!(h.story(), "ap:D1 1:A ap:D1 1:A ap:D1 2:A ap:D1 2:A");
     assert_eq!(h.bss.accesses(), 1);
+}
+
+/// What is left of a TXOP of 4 ms behind an A-MPDU of 42 is room for a few MPDUs. Whoever gets that has its turn
+/// still to come.
+#[test]
+fn clients_share_whatever_is_left_of_each_others_txops() {
+    for (clients, reverse_direction) in [1, 2, 3, 4, 10]
+        .into_iter()
+        .flat_map(|clients| [(clients, ReverseDirection::Off), (clients, GRANTED)])
+    {
+        let limit = Some(us(4_000));
+        let mut h = Harness::new(BssConfig {
+            txop_limit: limit,
+            bursts: Bursts::WithinLimit,
+            reverse_direction,
+            lifetime: us(10_000_000),
+            ..config(clients)
+        });
+        // Enough that nobody runs out before each has had 20 turns.
+        (1..=clients as u16).for_each(|client| h.send(AP, StationId(client), 1_500, 1500));
+        while h.bss.accesses() < 20 * clients as u64 && h.step() {}
+        let received: Vec<_> = (1..=clients as u16)
+            .map(|client| h.delivered.iter().filter(|(station, _)| station.0 == client).count())
+            .collect();
+        let (least, most) = (received.iter().min().unwrap(), received.iter().max().unwrap());
+        assert!(least * 100 >= most * 94, "{clients} clients, {reverse_direction:?}: {received:?} packets");
+    }
+}
+
+/// A request is what the sender does next, whoever else has something waiting; the turns of the others come then.
+#[test]
+fn a_block_ack_request_goes_before_other_destinations() {
+    let mut c = BssConfig { reverse_direction: ReverseDirection::Off, ..config(3) };
+    c.stations[0].link_ack_loss = scripted([0]);
+    let mut h = Harness::new(c);
+    for client in [ONE, TWO, StationId(3)] {
+        h.send(AP, client, 3, 1500);
+    }
+    h.run();
+    assert_eq!(h.story(), "ap:D3 1:Bx ap:R 1:B ap:D3 2:B ap:D3 3:B");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! nest: what is behind both is reached through both.
 
 use std::fs::{self, File};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -190,6 +191,22 @@ impl Block {
         script
     }
 
+    /// Whether `address` is one of the command's side: its own, or of the hops inside it that the far side knows of.
+    pub fn is_near(self, address: IpAddr) -> bool {
+        let (block, host) = match address {
+            IpAddr::V4(address) => match address.octets() {
+                [198, 18, block, host] => (u16::from(block), u16::from(host)),
+                _ => return false,
+            },
+            IpAddr::V6(address) => match address.segments() {
+                [0x2001, 2, 0, block, 0, 0, 0, host] => (block, host),
+                _ => return false,
+            },
+        };
+        let number = u16::from(self.number);
+        block == number && host == 2 || (number + 1..=number + INNER as u16).contains(&block)
+    }
+
     /// What the command is told.
     pub fn near_environment(self) -> Vec<(String, String)> {
         self.environment(self.near(), self.far(), self.far6())
@@ -242,6 +259,18 @@ mod tests {
         let environment = block.near_environment();
         assert!(environment.contains(&("TACIT_PEER".to_owned(), "198.18.3.1".to_owned())));
         assert!(environment.contains(&("TACIT_PEER6".to_owned(), "2001:2:0:3::1".to_owned())));
+    }
+
+    #[test]
+    fn addresses_of_the_commands_side_are_known_before_anything_was_sent_from_them() {
+        let block = Block { number: 3, depth: 4, ipv6: true };
+        let is_near = |address: String| block.is_near(address.parse().unwrap());
+        assert!(is_near(block.near()) && is_near(block.near6()));
+        assert!(!is_near(block.far()) && !is_near(block.far6()));
+        let inner = Block { number: 4, depth: 5, ipv6: true };
+        assert!([inner.near(), inner.far(), inner.near6()].into_iter().all(is_near));
+        let others = ["198.18.2.2", "198.18.8.2", "192.0.2.3", "2001:2:0:2::2", "fd00::2"];
+        assert!(!others.into_iter().any(|address| is_near(address.to_owned())));
     }
 
     #[test]

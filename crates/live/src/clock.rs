@@ -6,7 +6,7 @@
 //! medium too: that time never was, and a run with too much of it has no result.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tacit_proto::units::{Duration, Instant};
 
 /// How far behind the wall the medium may fall before it is stopped. A burst of 42 packets costs a
@@ -83,7 +83,7 @@ impl MediumClock {
 }
 
 /// How late the events of a medium were, against the moment they were scheduled for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Punctuality {
     /// How many there were.
     pub events: u64,

@@ -16,6 +16,8 @@ use tacit_proto::{Packet, wire};
 use tacit_sim::Carried;
 use tacit_sim::capture::FrameBytes;
 
+use crate::table::AddressTable;
+
 /// An IP packet of a real host.
 #[derive(Clone, Debug)]
 pub struct Datagram {
@@ -29,6 +31,14 @@ impl Datagram {
     /// what cannot be read is carried as it is.
     pub fn new(octets: &[u8], destination: HostId) -> Self {
         Self { octets: octets.into(), destination, summary: Summary::of(octets) }
+    }
+
+    /// The packet that came as `octets` on a link-layer ACK: its address says which host it is for. `None` for what
+    /// has no address.
+    fn addressed(octets: &[u8], addresses: &AddressTable) -> Option<Self> {
+        let summary = Summary::of(octets);
+        let [_, destination] = summary.addresses?;
+        Some(Self { octets: octets.into(), destination: addresses.host_at(destination)?, summary })
     }
 
     /// The IP packet.
@@ -56,6 +66,8 @@ pub struct Summary {
     pub reverse: u64,
     /// What it carries.
     pub content: Content,
+    /// Where it comes from and where it goes; `None` for what is not understood.
+    pub addresses: Option<[IpAddr; 2]>,
 }
 
 /// What a packet carries.
@@ -82,10 +94,8 @@ pub struct TcpSummary {
     pub ack: Option<u32>,
     /// Octets of payload.
     pub payload_len: u32,
-    /// SYN, FIN, RST or URG is set.
-    pub flagged: bool,
-    /// FIN is set.
-    pub fin: bool,
+    /// Its flags.
+    pub flags: Flags,
     /// It carries SACK blocks.
     pub sack: bool,
 }
@@ -94,7 +104,7 @@ impl TcpSummary {
     /// A segment that only acknowledges. Whether the codec can do something with it (ECN, unknown
     /// options, a wrong checksum) is the codec's business.
     pub fn is_pure_ack(&self) -> bool {
-        self.payload_len == 0 && self.ack.is_some() && !self.flagged
+        self.payload_len == 0 && self.flags.only_acknowledge()
     }
 }
 
@@ -116,8 +126,8 @@ impl Summary {
                     seq: tcp.sequence_number(),
                     ack: tcp.ack().then(|| tcp.acknowledgment_number()),
                     payload_len: tcp.payload().len() as u32,
-                    flagged: tcp.syn() || tcp.fin() || tcp.rst() || tcp.urg(),
-                    fin: tcp.fin(),
+                    // Octet 13 of the header (RFC 9293 section 3.1).
+                    flags: Flags(tcp.slice()[13]),
                     sack: tcp
                         .options_iterator()
                         .any(|option| matches!(option, Ok(TcpOptionElement::SelectiveAcknowledgement(..)))),
@@ -136,7 +146,12 @@ impl Summary {
             hasher.finish()
         };
         let (sender, receiver) = ((source, from), (destination, to));
-        Self { flow: number([sender, receiver]), reverse: number([receiver, sender]), content }
+        Self {
+            flow: number([sender, receiver]),
+            reverse: number([receiver, sender]),
+            content,
+            addresses: Some([source, destination]),
+        }
     }
 
     /// A TCP segment that only acknowledges.
@@ -282,12 +297,6 @@ impl AckPacket for Frame {
         }
     }
 
-    /// Bytes do not say which host they are for: the world passes on the equal packet that the sender's
-    /// driver was given.
-    fn read_from(bytes: &[u8]) -> Option<Self> {
-        Some(Self::Live(Datagram::new(bytes, HostId(u32::MAX))))
-    }
-
     fn rides(&self) -> Rides {
         match self {
             Self::Simulated(packet) => packet.rides(),
@@ -311,6 +320,15 @@ impl From<Packet> for Frame {
 }
 
 impl Carried for Frame {
+    type Addresses = AddressTable;
+
+    fn from_octets(octets: &[u8], addresses: &AddressTable) -> Option<Self> {
+        match addresses.simulated(octets) {
+            Some(packet) => Some(Self::Simulated(packet)),
+            None => Datagram::addressed(octets, addresses).map(Self::Live),
+        }
+    }
+
     fn destination(&self) -> HostId {
         match self {
             Self::Simulated(packet) => packet.destination,
@@ -369,6 +387,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::address::Block;
 
     #[test]
     fn the_access_category_follows_the_code_point() {
@@ -471,11 +490,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reconstituted_equals_what_was_given() {
+    fn what_is_reconstituted_equals_what_was_given_and_goes_where_its_address_says() {
         let ack = frame(|tcp| tcp.ack(9), b"");
         let mut octets = Vec::new();
         AckPacket::write_to(&ack, &mut octets);
-        assert_eq!(<Frame as AckPacket>::read_from(&octets), Some(ack));
+        let mut addresses = AddressTable::new([], [HostId(5), HostId(0)], Block::first());
+        let received = Frame::from_octets(&octets, &addresses).unwrap();
+        assert_eq!((&received, received.destination()), (&ack, HostId(0)), "everything else is far");
+        addresses.learn([198, 18, 0, 1].into(), HostId(5));
+        assert_eq!(Frame::from_octets(&octets, &addresses).unwrap().destination(), HostId(5));
+        assert_eq!(Frame::from_octets(b"whatever", &addresses), None);
     }
 
     proptest! {

@@ -13,13 +13,16 @@ use tacit_link::AirFrame;
 use tacit_link::queue::AckHold;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::capture::{AtomicFile, CaptureWriter};
+use tacit_sim::setup::ApDriver;
 use tacit_sim::{Carried, Observer, Outcome, Setup, World};
 
 use crate::ack_mode::AckMode;
+use crate::address::Block;
 use crate::clock::{MediumClock, Punctuality};
 use crate::datagram::{Datagram, Frame};
 use crate::error::LiveError;
 use crate::meter::{Direction, Meter};
+use crate::table::AddressTable;
 use crate::tun::Tun;
 
 /// Longest IP packet a device gives: more than any MTU of a TUN device.
@@ -47,6 +50,18 @@ pub struct Plan {
     pub far: HostId,
     /// How ACKs that enter the hop are thinned.
     pub ack_mode: AckMode,
+    /// Whether reconstituted ACKs are compared with those that were sent.
+    pub oracle: Oracle,
+}
+
+/// Whether somebody remembers the ACKs that ride, and ends a run in which another one is reconstituted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Oracle {
+    /// Somebody does.
+    #[default]
+    Watch,
+    /// Nobody does: an ACK is what its octets say.
+    Off,
 }
 
 impl Plan {
@@ -56,7 +71,7 @@ impl Plan {
     /// [`LiveError::Unsupported`], where it cannot.
     pub(crate) fn check(&self) -> Result<(), LiveError> {
         // The agent makes segments, and what a hop carries is somebody else's octets.
-        if self.setup.bss.iter().any(|set| set.fastack.is_some()) {
+        if self.setup.bss.iter().any(|set| matches!(set.access_point.driver, ApDriver::FastAck(_))) {
             return Err(LiveError::Unsupported {
                 what: "wifi.ap-acks = \"fastack\", to acknowledge what real programs receive,",
                 allowed: "\"none\", or a simulation",
@@ -104,8 +119,8 @@ pub struct Ended {
 /// When the world breaks, a device dies, or the capture cannot be written.
 pub fn run(
     plan: &Plan,
-    near: Tun,
-    far: Tun,
+    block: Block,
+    [near, far]: [Tun; 2],
     stop: &impl AsFd,
     capture: Option<AtomicFile>,
     snapshot: &Mutex<Snapshot>,
@@ -122,7 +137,12 @@ pub fn run(
     setup.duration = FOREVER;
     setup.measure_from = Instant::ZERO;
     let observer = listener.as_mut().map(|listener| listener as &mut dyn Observer<Frame>);
-    let world = World::new(&setup, observer)?;
+    let mut world = World::new(&setup, observer)?;
+    if plan.oracle == Oracle::Off {
+        world = world.without_oracle();
+    }
+    let flows = setup.flows.iter().map(|flow| [flow.source, flow.sink]);
+    *world.addresses_mut() = AddressTable::new(flows, [plan.near, plan.far], block);
     let mut hop = Hop {
         world,
         ports: [Port::new(near, plan.near, plan.far), Port::new(far, plan.far, plan.near)],
@@ -248,6 +268,9 @@ impl Hop<'_> {
                 let Some(len) = read else { break };
                 let (host, peer) = (port.host, port.peer);
                 let datagram = Datagram::new(&self.buffer[..len], peer);
+                if let Some([source, _]) = datagram.summary().addresses {
+                    self.world.addresses_mut().learn(source, host);
+                }
                 let (world, meter) = (&mut self.world, &mut self.meter);
                 let mut pass = |frame| let_in(world, meter, now, (host, direction), frame);
                 match &mut self.thinner {

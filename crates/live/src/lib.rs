@@ -8,6 +8,7 @@
 
 mod ack_mode;
 mod address;
+pub mod apart;
 mod clock;
 mod congestion;
 mod datagram;
@@ -18,13 +19,16 @@ mod meter;
 mod namespace;
 mod report;
 pub mod shell;
+mod table;
 #[cfg(test)]
 mod traffic_tests;
 mod tun;
+mod waits;
 
 pub use ack_mode::AckMode;
 pub use clock::Punctuality;
 pub use error::LiveError;
-pub use hop::{Plan, prefer_this_thread};
+pub use hop::{Oracle, Plan, prefer_this_thread};
 pub use report::Report;
 pub use tun::Tun;
+pub use waits::{Wait, Waits};

@@ -1,6 +1,7 @@
 //! What went through a live hop.
 
 use rustc_hash::FxHashMap;
+use tacit_proto::tcp::Flags;
 use tacit_proto::units::{Duration, Instant};
 
 use crate::datagram::{Content, Datagram, Summary};
@@ -144,7 +145,7 @@ impl Meter {
         totals.pure_acks_in += u64::from(tcp.is_pure_ack());
         if let Some(flow) = self.flow(summary.flow) {
             let end = tcp.seq.wrapping_add(payload_len);
-            if tcp.fin {
+            if tcp.flags.contains(Flags::FIN) {
                 flow.fin = Some(end);
             }
             let again = flow.sent_to.is_some_and(|sent_to| !is_after(end, sent_to));

@@ -1,8 +1,9 @@
 //! What a live run has to say.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tacit_link::wifi::AirtimeUse;
 use tacit_proto::hack;
 use tacit_proto::units::Duration;
@@ -10,6 +11,7 @@ use tacit_proto::units::Duration;
 use crate::clock::Punctuality;
 use crate::hop::Ended;
 use crate::meter::{Direction, Meter};
+use crate::waits::Waits;
 
 /// A run whose medium stood still for more than this share of it has no result: throughput would be off
 /// by as much.
@@ -23,7 +25,7 @@ const EVENTS_MIN: u64 = 1_000;
 const PROCESSOR_SECONDS_MIN: f64 = 0.5;
 
 /// A finished live run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// What the hop was: name of the scenario.
     pub scenario: String,
@@ -49,6 +51,8 @@ pub struct Report {
     pub hack: Vec<HackReport>,
     /// How late events were.
     pub lateness: Punctuality,
+    /// How long commands waited for a processor.
+    pub waits: Waits,
     /// Processor seconds of the hop's thread.
     pub cpu_s: f64,
     /// The same per gigabit received; null where nothing was.
@@ -56,7 +60,7 @@ pub struct Report {
 }
 
 /// Both directions.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transfer {
     /// To the command's side.
     pub down: Way,
@@ -65,7 +69,7 @@ pub struct Transfer {
 }
 
 /// One direction, in the words of iperf3's JSON where it has some.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
     /// Full seconds.
     pub intervals: Vec<IntervalSum>,
@@ -74,14 +78,14 @@ pub struct Way {
 }
 
 /// One second.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct IntervalSum {
     /// The sum of all connections.
     pub sum: Sum,
 }
 
 /// The sums at the end.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WayEnd {
     /// What was given to the hop, sent again segments included.
     pub sum_sent: Sum,
@@ -98,7 +102,7 @@ pub struct WayEnd {
 }
 
 /// Octets over a time.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Sum {
     /// Seconds since the start of the run.
     pub start: f64,
@@ -122,8 +126,16 @@ impl Serialize for Shares {
     }
 }
 
+impl<'de> Deserialize<'de> for Shares {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let shares = BTreeMap::<String, f64>::deserialize(deserializer)?;
+        let known = AirtimeUse::ALL.iter().map(|what| what.name());
+        Ok(Self(known.filter_map(|name| shares.get(name).map(|share| (name, *share))).collect()))
+    }
+}
+
 /// What a station's TCP/HACK driver did.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct HackReport {
     /// Number of the channel.
     pub channel: usize,
@@ -147,6 +159,8 @@ pub struct About {
     pub ack_mode: String,
     /// Exit status of the command.
     pub exit_status: u8,
+    /// How long commands waited for a processor.
+    pub waits: Waits,
 }
 
 impl Report {
@@ -173,6 +187,7 @@ impl Report {
             airtime: valid.then(|| shares(ended)),
             hack: hack_reports(ended),
             lateness: ended.punctuality,
+            waits: about.waits,
             cpu_s,
             cpu_s_per_gbit: (received > 0).then(|| cpu_s / gigabits),
         }
@@ -226,6 +241,12 @@ impl Report {
             late.slipped_s * 1e3,
             processor_share(self.cpu_s, self.seconds),
         );
+        let waits = [("command", self.waits.command), ("server", self.waits.server)];
+        let waits = waits.map(|(who, wait)| Some(format!("{who} {:.0} us", wait?.mean_us)));
+        let waits: Vec<_> = waits.into_iter().flatten().collect();
+        if !waits.is_empty() {
+            let _ = writeln!(text, "  waits    for a processor, on average: {}", waits.join(", "));
+        }
         if self.valid {
             text.push_str("  valid\n");
         } else {
@@ -355,7 +376,7 @@ fn hack_reports(ended: &Ended) -> Vec<HackReport> {
     let mut reports = Vec::new();
     for (channel, bss) in ended.outcome.bss.iter().enumerate() {
         for (station, outcome) in bss.stations.iter().enumerate() {
-            reports.extend(outcome.hack.map(|counters| HackReport { channel, station, counters }));
+            reports.extend(outcome.driver.hack().map(|counters| HackReport { channel, station, counters }));
         }
     }
     reports

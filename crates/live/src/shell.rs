@@ -24,13 +24,16 @@ use crate::hop::{self, Ended, Plan, Shared, Snapshot};
 use crate::namespace::{Ending, Inside, Side, Streams, ip_batch, leave_the_hosts_network};
 use crate::report::{About, Report};
 use crate::tun::Tun;
+use crate::waits::{Waits, Watcher};
 
 /// How long a server may take until it listens.
 const SERVER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 /// How often it is looked at.
 const SERVER_LOOK: u16 = 20;
 /// How often watchers are told, in milliseconds.
-const WATCH_EVERY: u16 = 1_000;
+const WATCH_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
+/// How often the commands are looked at, in milliseconds.
+const LOOK_EVERY: u16 = 200;
 
 /// What to run, and through what.
 #[derive(Debug)]
@@ -51,10 +54,22 @@ pub struct Options {
     pub congestion: Option<String>,
     /// Where to write what was on the air.
     pub pcap: Option<PathBuf>,
-    /// The command's standard output goes to standard error.
-    pub output_to_error: bool,
+    /// Where the command's standard output goes.
+    pub output: Output,
     /// Called about once per second while the command runs.
     pub watch: Option<fn(&Snapshot)>,
+}
+
+/// Where the standard output of a command goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// To ours; its input is ours too.
+    #[default]
+    Ours,
+    /// To our standard error; its input is ours.
+    ToError,
+    /// Nowhere, and it has no input.
+    Dropped,
 }
 
 /// Runs the command through the hop, to its end.
@@ -64,20 +79,20 @@ pub struct Options {
 /// # Errors
 /// When the machine does not allow it, a command cannot be started, or the hop broke.
 pub fn run(options: Options) -> Result<Report, LiveError> {
-    options.plan.check()?;
-    options.congestion.as_deref().map_or(Ok(()), congestion::find)?;
+    options.check()?;
     // First: opening a FIFO waits for its reader, and Ctrl-C has to end that.
     let pcap = written(options.pcap.as_deref(), "--pcap", AtomicFile::create)?;
     let log = written(options.server_log.as_deref(), "--server-log", File::create)?;
     let signals = Signals::taken_over()?;
-    let Sides { mut near, mut far, tuns: [near_tun, far_tun] } = Sides::make(&options, log)?;
-    let mut running = RunningHop::start(options.plan.clone(), near_tun, far_tun, pcap)?;
+    let Sides { mut near, mut far, tuns, block } = Sides::make(&options, log)?;
+    let running = RunningHop::start(options.plan.clone(), block, tuns, pcap)?;
     if let (Some(far), Some(server)) = (&mut far, &options.server) {
         far.start(&name_of(server))?;
         wait_for_server(far);
     }
     near.start(&name_of(&options.command_or_shell()))?;
-    let status = watch_command(&mut near, &signals, &mut running, options.watch);
+    let mut watched = Watched { near, far, waits: Default::default() };
+    let status = watched.until_the_end(&signals, &running, options.watch);
     take_the_terminal_back();
     // A hop that broke says why; the command can only have noticed that nothing moves.
     let ended = running.stop()?;
@@ -87,6 +102,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
         seed: options.plan.setup.seed,
         ack_mode: options.plan.ack_mode.to_string(),
         exit_status: status?,
+        waits: watched.waits(),
     };
     Ok(Report::new(about, &ended))
 }
@@ -107,6 +123,8 @@ struct Sides {
     far: Option<Side>,
     /// The near one, then the far one.
     tuns: [Tun; 2],
+    /// Their addresses.
+    block: Block,
 }
 
 impl Sides {
@@ -135,7 +153,11 @@ impl Sides {
                 options.command_or_shell(),
                 block.near_script(near_device, &routes),
                 block.near_environment(),
-                if options.output_to_error { Streams::OutputToError } else { Streams::Inherited },
+                match options.output {
+                    Output::Ours => Streams::Inherited,
+                    Output::ToError => Streams::OutputToError,
+                    Output::Dropped => Streams::Detached(None),
+                },
             ),
             &fds,
         )?;
@@ -151,7 +173,7 @@ impl Sides {
             Some(far) => far.configure(far_device)?,
             None => ip_batch(&far_script)?,
         }
-        Ok(Self { near, far, tuns })
+        Ok(Self { near, far, tuns, block })
     }
 }
 
@@ -168,6 +190,15 @@ fn make_device() -> Result<Tun, LiveError> {
 }
 
 impl Options {
+    /// Whether a hop can do what is asked for.
+    ///
+    /// # Errors
+    /// Where the plan wants what only simulations can, or this kernel has no such congestion control.
+    pub(crate) fn check(&self) -> Result<(), LiveError> {
+        self.plan.check()?;
+        self.congestion.as_deref().map_or(Ok(()), congestion::find)
+    }
+
     fn command_or_shell(&self) -> Vec<OsString> {
         command_or_shell(self.command.clone())
     }
@@ -202,13 +233,13 @@ struct RunningHop {
 }
 
 impl RunningHop {
-    fn start(plan: Plan, near: Tun, far: Tun, pcap: Option<AtomicFile>) -> Result<Self, LiveError> {
+    fn start(plan: Plan, block: Block, tuns: [Tun; 2], pcap: Option<AtomicFile>) -> Result<Self, LiveError> {
         let (stop, told) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
         let shared: Shared = Arc::new(Mutex::new(Snapshot::default()));
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("hop".to_owned())
-            .spawn(move || hop::run(&plan, near, far, &told, pcap, &theirs))
+            .spawn(move || hop::run(&plan, block, tuns, &told, pcap, &theirs))
             .map_err(LiveError::io("a thread for the hop"))?;
         Ok(Self { thread, stop, shared })
     }
@@ -246,49 +277,76 @@ fn listens(side: &Side) -> bool {
 /// Stands for the exit status of a command whose hop broke; the hop's error is what counts.
 const HOP_BROKE: u8 = 125;
 
-/// Passes signals on and tells watchers, until the command or the hop ends; returns the exit status.
-fn watch_command(
-    near: &mut Side,
-    signals: &Signals,
-    running: &mut RunningHop,
-    watch: Option<fn(&Snapshot)>,
-) -> Result<u8, LiveError> {
-    let (mut next_watch, mut watched_octets) = (wall(), 0);
-    loop {
-        let mut fds =
-            [PollFd::new(near.as_fd(), PollFlags::POLLIN), PollFd::new(signals.0.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::from(WATCH_EVERY)) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(error) => return Err(LiveError::Io { what: "poll".to_owned(), source: error.into() }),
-        }
-        let [ended, signalled] = fds.map(|fd| fd.any().unwrap_or(true));
-        if ended {
-            return match near.ending() {
-                Ending::Exited(status) => Ok(status),
-                Ending::Gone => Err(LiveError::Setup {
-                    what: "the command's side".to_owned(),
-                    said: "was killed".to_owned(),
-                }),
-            };
-        }
-        if running.thread.is_finished() {
-            return Ok(HOP_BROKE);
-        }
-        if signalled && let Some(signal) = signals.to_pass_on() {
-            near.signal(signal);
-        }
-        if let Some(watch) = watch
-            && wall() >= next_watch
-        {
-            next_watch = wall() + std::time::Duration::from_millis(u64::from(WATCH_EVERY));
-            let snapshot = running.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            // An interactive shell takes the terminal for itself, and an idle hop has nothing to say.
-            let octets = snapshot.received.iter().sum::<u64>();
-            if octets > watched_octets && !somebody_else_has_the_terminal() {
-                watched_octets = octets;
-                watch(&snapshot);
+/// Both sides while the command runs.
+struct Watched {
+    near: Side,
+    far: Option<Side>,
+    /// The near side's, then the far one's.
+    waits: [Watcher; 2],
+}
+
+impl Watched {
+    /// Looks at the commands, passes signals on and tells watchers, until the command or the hop ends; returns
+    /// the exit status.
+    fn until_the_end(
+        &mut self,
+        signals: &Signals,
+        running: &RunningHop,
+        watch: Option<fn(&Snapshot)>,
+    ) -> Result<u8, LiveError> {
+        let (mut next_watch, mut watched_octets) = (wall(), 0);
+        loop {
+            let mut fds = [
+                PollFd::new(self.near.as_fd(), PollFlags::POLLIN),
+                PollFd::new(signals.0.as_fd(), PollFlags::POLLIN),
+            ];
+            match poll(&mut fds, PollTimeout::from(LOOK_EVERY)) {
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(error) => return Err(LiveError::Io { what: "poll".to_owned(), source: error.into() }),
+            }
+            let [ended, signalled] = fds.map(|fd| fd.any().unwrap_or(true));
+            if ended {
+                return match self.near.ending() {
+                    Ending::Exited(status) => Ok(status),
+                    Ending::Gone => Err(LiveError::Setup {
+                        what: "the command's side".to_owned(),
+                        said: "was killed".to_owned(),
+                    }),
+                };
+            }
+            if running.thread.is_finished() {
+                return Ok(HOP_BROKE);
+            }
+            self.look();
+            if signalled && let Some(signal) = signals.to_pass_on() {
+                self.near.signal(signal);
+            }
+            if let Some(watch) = watch
+                && wall() >= next_watch
+            {
+                next_watch = wall() + WATCH_EVERY;
+                let snapshot = running.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // An interactive shell takes the terminal for itself, and an idle hop has nothing to say.
+                let octets = snapshot.received.iter().sum::<u64>();
+                if octets > watched_octets && !somebody_else_has_the_terminal() {
+                    watched_octets = octets;
+                    watch(&snapshot);
+                }
             }
         }
+    }
+
+    fn look(&mut self) {
+        for (side, watcher) in [Some(&self.near), self.far.as_ref()].into_iter().zip(&mut self.waits) {
+            if let Some(process) = side.and_then(|side| u32::try_from(side.process().as_raw()).ok()) {
+                watcher.look(process);
+            }
+        }
+    }
+
+    fn waits(&self) -> Waits {
+        let [command, server] = &self.waits;
+        Waits { command: command.wait(), server: server.wait() }
     }
 }
 

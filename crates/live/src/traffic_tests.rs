@@ -1,12 +1,15 @@
 //! What kernels really send, through a world with HACK: every packet comes out once, octet by octet.
 
 use etherparse::{IpNumber, PacketBuilder, TcpHeader, TcpOptionElement};
-use tacit_lab::bound::{Bound, bind};
-use tacit_lab::single::Options;
 use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_runs::bound::{Bound, bind};
+use tacit_runs::single::Options;
 use tacit_sim::World;
 
+use crate::address::Block;
 use crate::datagram::{Datagram, Frame};
+use crate::hop::Oracle;
+use crate::table::AddressTable;
 
 const SERVER: [u8; 4] = [198, 18, 0, 1];
 const CLIENT: [u8; 4] = [198, 18, 0, 2];
@@ -45,6 +48,11 @@ struct Hop {
 
 impl Hop {
     fn new(scheme: &str) -> Self {
+        Self::beside(0, scheme, Oracle::Watch)
+    }
+
+    /// With so many simulated clients beside it.
+    fn beside(background: u32, scheme: &str, oracle: Oracle) -> Self {
         let options = Options {
             scenario: "wlan-11n-150".into(),
             scheme: Some(scheme.into()),
@@ -53,11 +61,16 @@ impl Hop {
             assignments: vec!["wifi.ap-queue=5000 packets".into()],
             ..Options::default()
         };
-        let bound = bind(&options, 0).unwrap();
+        let bound = bind(&options, background).unwrap();
         let mut setup = bound.setup.clone();
         setup.duration = Duration::from_secs(1_000);
         setup.measure_from = Instant::ZERO;
-        let world = World::new(&setup, None).unwrap();
+        let mut world = World::new(&setup, None).unwrap();
+        if oracle == Oracle::Off {
+            world = world.without_oracle();
+        }
+        let flows = setup.flows.iter().map(|flow| [flow.source, flow.sink]);
+        *world.addresses_mut() = AddressTable::new(flows, [bound.near, bound.far], Block::first());
         Self { world, bound, now: Instant::ZERO, sent: Default::default(), arrived: Default::default() }
     }
 
@@ -109,7 +122,7 @@ fn compressed(outcome: &tacit_sim::Outcome) -> u64 {
     outcome.bss[0]
         .stations
         .iter()
-        .filter_map(|station| station.hack.as_ref())
+        .filter_map(|station| station.driver.hack())
         .map(|hack| hack.compressed_acks)
         .sum()
 }
@@ -119,12 +132,31 @@ const SCHEMES: [&str; 5] = ["stock", "hack-more-data", "hack-batch", "hack-oppor
 #[test]
 fn plain_acks_ride_and_come_out_as_they_were() {
     for scheme in SCHEMES {
-        let mut hop = Hop::new(scheme);
+        let [watched, alone] = [Oracle::Watch, Oracle::Off].map(|oracle| {
+            let mut hop = Hop::beside(0, scheme, oracle);
+            let words: Vec<_> = (0..200).map(|number| ack(5_000 + number * 10_000)).collect();
+            hop.download(&words);
+            hop.check()
+        });
+        assert_eq!(compressed(&alone) > 20, scheme != "stock", "{scheme}: {}", compressed(&alone));
+        assert_eq!(watched.digest, alone.digest, "{scheme}: octets alone say where an ACK goes");
+    }
+}
+
+/// Octets tell ACKs of simulated stations from those of real ones, and whose they are.
+#[test]
+fn acks_of_simulated_stations_ride_beside_those_of_real_ones() {
+    let [watched, alone] = [Oracle::Watch, Oracle::Off].map(|oracle| {
+        let mut hop = Hop::beside(2, "hack-more-data", oracle);
         let words: Vec<_> = (0..200).map(|number| ack(5_000 + number * 10_000)).collect();
         hop.download(&words);
-        let outcome = hop.check();
-        assert_eq!(compressed(&outcome) > 20, scheme != "stock", "{scheme}: {}", compressed(&outcome));
-    }
+        hop.check()
+    });
+    let rode = alone.bss[0].stations.iter().map(|station| station.driver.hack().unwrap().compressed_acks);
+    let [_, real, simulated @ ..] = &rode.collect::<Vec<_>>()[..] else { panic!("stations") };
+    assert!(*real > 20 && simulated.len() == 2 && simulated.iter().all(|acks| *acks > 100), "{simulated:?}");
+    assert!(alone.flows.iter().all(|flow| flow.delivered_total.0 > 1_000_000), "{:?}", alone.flows);
+    assert_eq!(watched.digest, alone.digest);
 }
 
 #[test]

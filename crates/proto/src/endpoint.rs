@@ -1,6 +1,6 @@
-//! The one contract between a protocol core and whatever drives it.
+//! The one contract between a protocol core and whatever drives it, and the words that all of them use.
 
-use crate::units::Instant;
+use crate::units::{FlowId, HostId, Instant};
 
 /// A sans-IO protocol endpoint.
 ///
@@ -35,4 +35,33 @@ pub trait Endpoint {
 
     /// When `handle_timeout` wants to be called next; may change after any `&mut` call.
     fn poll_timeout(&self) -> Option<Instant>;
+}
+
+/// Who talks to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The connection, the same at both ends.
+    pub flow: FlowId,
+    /// This end.
+    pub local: HostId,
+    /// The other end.
+    pub remote: HostId,
+}
+
+/// What a connection tells its user. How much was delivered is read off it, not told packet by packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is done.
+    Connected,
+    /// Everything written so far is acknowledged.
+    SendDone,
+    /// The peer closed its direction; all it sent has arrived.
+    PeerClosed,
+    /// The connection ended in order, or because its own user aborted it. Where the end that closed first
+    /// stays a while for what is late, as TCP's does in TIME-WAIT, this comes after.
+    Closed,
+    /// The peer reset or refused the connection.
+    Reset,
+    /// The peer stopped answering.
+    TimedOut,
 }

@@ -4,13 +4,16 @@
 //! argument, packets go in and out as plain structs, and the same code runs inside the simulator
 //! and on a live machine. The contract every protocol keeps is [`endpoint::Endpoint`].
 
+pub mod congestion;
 mod counters;
 pub mod endpoint;
 pub mod fastack;
 pub mod hack;
 pub mod packet;
+mod stats;
 pub mod tcp;
 pub mod timer;
+pub mod transport;
 pub mod udp;
 pub mod units;
 pub mod wire;

@@ -92,10 +92,23 @@ impl Packet {
         false
     }
 
-    /// True for a TCP segment that only acknowledges: no payload, and no flag but ACK.
+    /// True for a TCP segment that only acknowledges ([`Segment::is_pure_ack`]).
     #[inline]
     pub fn is_pure_ack(&self) -> bool {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
+    }
+
+    /// A number for what `source` sends in `flow`, and for nothing else: packets that may not overtake each other.
+    #[inline]
+    pub fn key(flow: FlowId, source: HostId) -> u64 {
+        // The ends of a flow send in one direction each.
+        u64::from(flow.0) << 32 | u64::from(source.0)
+    }
+
+    /// The [key](Self::key) of this packet's flow and direction.
+    #[inline]
+    pub fn flow_key(&self) -> u64 {
+        Self::key(self.flow, self.source)
     }
 
     /// True for what only tells a sender what arrived: a pure TCP ACK, or a [report](crate::udp::Reporter).

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Ends};
 use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
-use crate::tcp::Ends;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// A UDP datagram: a number and a payload length.

@@ -335,3 +335,34 @@ fn only_pure_acks_wait() {
     assert_eq!(client.queued.len(), 4);
     assert_eq!(client.driver.counters().native_acks, 1, "the one that made the context");
 }
+
+fn flagged(number: u32, flags: Flags) -> Packet {
+    let mut packet = ack(number);
+    let Transport::Tcp(segment) = &mut packet.transport else { unreachable!("a segment") };
+    segment.flags = flags;
+    packet
+}
+
+/// A receiver that has seen congestion says so on every ACK until it is answered (RFC 3168 section 6.1.3): those ride too.
+#[test]
+fn acks_that_echo_congestion_ride_as_any_other() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    for number in [1, 2] {
+        client.sends(at(1_000), flagged(number, Flags::ACK | Flags::ECE));
+    }
+    client.waits(at(1_100));
+    assert_eq!(client.queued, []);
+    assert!(client.hears(false) > 0);
+    assert_eq!(client.driver.counters().compressed_acks, 2);
+}
+
+/// The codec has no code for it.
+#[test]
+fn an_ack_with_cwr_goes_as_a_packet() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    let odd = flagged(1, Flags::ACK | Flags::CWR);
+    client.sends(at(1_000), odd);
+    assert_eq!(client.queued, [odd]);
+}

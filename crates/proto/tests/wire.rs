@@ -5,7 +5,9 @@ use tacit_proto::packet::{Ecn, IpHeader, IpVersion};
 use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_proto::udp::Datagram;
 use tacit_proto::units::{FlowId, HostId, SeqNumber};
-use tacit_proto::wire::{DecodeError, EncodeError, decode, decode_foreign, encode, encode_headers};
+use tacit_proto::wire::{
+    DecodeError, EncodeError, decode, decode_foreign, encode, encode_foreign, encode_headers,
+};
 use tacit_proto::{Packet, Transport};
 
 fn packet(transport: Transport) -> Packet {
@@ -50,6 +52,19 @@ fn a_syn_looks_like_one_from_linux() {
 fn a_datagram_starts_with_its_number() {
     let bytes = encode(&packet(Transport::Udp(Datagram { number: 258, payload_len: 12 }))).unwrap();
     insta::assert_snapshot!(hex(&bytes), @"45000028 12344000 4011128d 0a000001 0a010203 3cb71389 0014ac2c 00000000 00000102 d98012d2");
+}
+
+#[test]
+fn a_payload_of_somebody_elses_goes_there_and_back() {
+    let segment = Segment { flags: Flags::ACK, payload_len: 5, ..Segment::default() };
+    for transport in [Transport::Tcp(segment), Transport::Udp(Datagram { number: 0, payload_len: 9 })] {
+        let content: &[u8] = if matches!(transport, Transport::Tcp(_)) { b"hello" } else { &[0; 9] };
+        let mut bytes = b"before".to_vec();
+        encode_foreign(&packet(transport), content, &mut bytes).unwrap();
+        assert_eq!(decode_foreign(&bytes[6..]), Ok((packet(transport), content)));
+        let short = encode_foreign(&packet(transport), &content[1..], &mut bytes);
+        assert!(matches!(short, Err(EncodeError::Content(..))), "{short:?}");
+    }
 }
 
 #[test]

@@ -33,6 +33,14 @@ pub mod flags {
     pub const ECE: u8 = 0x40;
     /// Congestion window reduced (RFC 3168).
     pub const CWR: u8 = 0x80;
+
+    /// True for the flags of a segment that, without payload, only acknowledges: a pure ACK. It has ACK and none that
+    /// begins, ends or breaks a connection or makes data urgent. PSH says nothing where there is no payload, and what
+    /// ECN has to say (RFC 3168) rides along.
+    #[inline]
+    pub const fn only_acknowledge(flags: u8) -> bool {
+        flags & (ACK | SYN | FIN | RST | URG) == ACK
+    }
 }
 
 /// Why bytes are not a header this crate compresses.
@@ -275,10 +283,11 @@ impl Header {
         self.flags & mask == mask
     }
 
-    /// True for a segment that only acknowledges: no payload, of the flags only ACK, perhaps with PSH or ECE.
+    /// True for a segment that only acknowledges: no payload, and flags that
+    /// [say nothing more](flags::only_acknowledge).
     #[inline]
     pub const fn is_pure_ack(&self) -> bool {
-        self.payload_len == 0 && self.flags & !(flags::PSH | flags::ECE) == flags::ACK
+        self.payload_len == 0 && flags::only_acknowledge(self.flags)
     }
 
     /// The IPv4 identification; 0 for IPv6.

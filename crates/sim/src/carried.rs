@@ -7,9 +7,16 @@ use tacit_link::wifi::AccessCategory;
 use tacit_proto::hack::AckPacket;
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::units::{FlowId, HostId};
+use tacit_proto::wire;
 
 /// What the links of a world carry: simulated packets, or those and the bytes of a live hop.
 pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
+    /// What names hosts by their addresses, beside what addresses say themselves.
+    type Addresses: Debug + Default;
+
+    /// The packet that `octets` are, when they reach a host; `None` when they are none that it could pass on.
+    fn from_octets(octets: &[u8], addresses: &Self::Addresses) -> Option<Self>;
+
     /// Where it goes.
     fn destination(&self) -> HostId;
 
@@ -32,6 +39,13 @@ pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
 }
 
 impl Carried for Packet {
+    /// Addresses and ports are numbers of hosts and flows: see [`wire::address`].
+    type Addresses = ();
+
+    fn from_octets(octets: &[u8], (): &()) -> Option<Self> {
+        wire::decode(octets).ok()
+    }
+
     #[inline]
     fn destination(&self) -> HostId {
         self.destination

@@ -2,15 +2,16 @@
 
 use tacit_link::random::Stream;
 use tacit_proto::Endpoint;
+use tacit_proto::endpoint::Ends;
 use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::tcp::{self, Connection, Ends};
+use tacit_proto::transport::{Connection, Stats};
 use tacit_proto::udp::{self, Datagram};
-use tacit_proto::units::{Bytes, Duration, FlowId, Instant, SeqNumber};
+use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
 use crate::record::{Reports, SeriesPoint};
 use crate::setup::{FlowSetup, Traffic};
 
-/// Octets a bulk source keeps written ahead of what TCP has sent.
+/// Octets a bulk source keeps written ahead of what its connection has sent.
 const BULK_AHEAD: u64 = 1 << 20;
 
 /// Which end of a flow.
@@ -53,12 +54,13 @@ pub(crate) struct Flow {
 /// The two endpoints.
 #[derive(Debug)]
 pub(crate) enum Protocol {
-    Tcp(Box<TcpFlow>),
-    Udp(Box<UdpFlow>),
+    Connection(Box<Connected>),
+    Datagrams(Box<Datagrams>),
 }
 
+/// Both ends of a connection.
 #[derive(Debug)]
-pub(crate) struct TcpFlow {
+pub(crate) struct Connected {
     pub source: Connection,
     pub sink: Connection,
     /// Octets written at the source and at the sink.
@@ -68,7 +70,7 @@ pub(crate) struct TcpFlow {
 
 /// Datagrams one way; the receiver counts, and reports where it is told to.
 #[derive(Debug)]
-pub(crate) struct UdpFlow {
+pub(crate) struct Datagrams {
     sender: udp::Sender,
     receiver: udp::Receiver,
     reporter: Option<Box<udp::Reporter>>,
@@ -80,9 +82,9 @@ pub(crate) struct UdpFlow {
 impl Flow {
     pub fn new(id: FlowId, setup: FlowSetup, feeder: Feeder, seed: u64, name: &str) -> Self {
         let transport = match &setup.traffic {
-            Traffic::Tcp { config, size } => {
+            Traffic::Connection { config, size } => {
                 let mut stream = Stream::new(seed, &format!("initial sequence numbers {name}"));
-                let mut isn = || SeqNumber(stream.draw());
+                let mut seed = || stream.draw();
                 let source = Ends { flow: id, local: setup.source, remote: setup.sink };
                 let sink = Ends { flow: id, local: setup.sink, remote: setup.source };
                 let opener = match feeder {
@@ -90,10 +92,10 @@ impl Flow {
                     Feeder::Program { opener, .. } => opener,
                 };
                 let mut end = |this, ends| match opener == this {
-                    true => Connection::connect(*config, ends, isn(), setup.start),
-                    false => Connection::listen(*config, ends, isn()),
+                    true => Connection::connect(config, ends, seed(), setup.start),
+                    false => Connection::listen(config, ends, seed()),
                 };
-                Protocol::Tcp(Box::new(TcpFlow {
+                Protocol::Connection(Box::new(Connected {
                     source: end(End::Source, source),
                     sink: end(End::Sink, sink),
                     written: [0; 2],
@@ -114,7 +116,7 @@ impl Flow {
                 let packet_len = Bytes(u64::from(headers + payload_len.max(Datagram::MIN_PAYLOAD)));
                 let back = Ends { flow: id, local: setup.sink, remote: setup.source };
                 let reporter = report_after.map(|after| Box::new(udp::Reporter::new(back, *ip, after)));
-                Protocol::Udp(Box::new(UdpFlow {
+                Protocol::Datagrams(Box::new(Datagrams {
                     sender,
                     receiver: udp::Receiver::new(),
                     reporter,
@@ -129,48 +131,48 @@ impl Flow {
     /// The application starts.
     pub fn start(&mut self) {
         // A source of datagrams knows its start.
-        if let (Protocol::Tcp(tcp), Feeder::Own) = (&mut self.transport, self.feeder) {
-            tcp.feed();
+        if let (Protocol::Connection(connection), Feeder::Own) = (&mut self.transport, self.feeder) {
+            connection.feed();
         }
     }
 
     /// A program writes at `end`. The datagrams this makes must be sent before it writes again.
     pub fn write(&mut self, end: End, octets: u64) {
         match &mut self.transport {
-            Protocol::Tcp(tcp) => {
-                tcp.end(end).write(octets);
-                tcp.written[end as usize] += octets;
+            Protocol::Connection(connection) => {
+                connection.end(end).write(octets);
+                connection.written[end as usize] += octets;
             }
-            Protocol::Udp(udp) => udp.sender.supply(octets),
+            Protocol::Datagrams(udp) => udp.sender.supply(octets),
         }
     }
 
     /// The application stops.
     pub fn stop(&mut self) {
         self.stopped = true;
-        if let Protocol::Tcp(tcp) = &mut self.transport {
-            tcp.source.close();
+        if let Protocol::Connection(connection) = &mut self.transport {
+            connection.source.close();
         }
     }
 
     /// A packet of this flow arrived at `end`.
     pub fn handle_packet(&mut self, now: Instant, end: End, packet: Packet) {
         match &mut self.transport {
-            Protocol::Tcp(tcp) => {
-                tcp.end(end).handle_packet(now, packet);
+            Protocol::Connection(connection) => {
+                connection.end(end).handle_packet(now, packet);
                 match end {
-                    End::Source if !self.stopped && self.feeder == Feeder::Own => tcp.feed(),
+                    End::Source if !self.stopped && self.feeder == Feeder::Own => connection.feed(),
                     End::Source => {}
                     End::Sink => {
-                        let delivered = tcp.sink.delivered_bytes();
-                        if self.completed_at.is_none() && tcp.size == Some(delivered) {
+                        let delivered = connection.sink.delivered_bytes();
+                        if self.completed_at.is_none() && connection.size == Some(delivered) {
                             self.completed_at = Some(now);
                         }
                     }
                 }
             }
-            Protocol::Udp(udp) if end == End::Source => udp.sender.handle_packet(now, packet),
-            Protocol::Udp(udp) => {
+            Protocol::Datagrams(udp) if end == End::Source => udp.sender.handle_packet(now, packet),
+            Protocol::Datagrams(udp) => {
                 if let Transport::Udp(datagram) = packet.transport {
                     let known = |counts: udp::Received| counts.duplicates + counts.too_late;
                     let before = known(udp.receiver.counts());
@@ -187,11 +189,11 @@ impl Flow {
 
     /// A timer of `end` is due.
     pub fn handle_timeout(&mut self, now: Instant, end: End) {
-        if let Protocol::Tcp(tcp) = &mut self.transport {
-            tcp.end(end).handle_timeout(now);
+        if let Protocol::Connection(connection) = &mut self.transport {
+            connection.end(end).handle_timeout(now);
             // A paced sender may send more between two ACKs than the source keeps ahead.
             if end == End::Source && !self.stopped && self.feeder == Feeder::Own {
-                tcp.feed();
+                connection.feed();
             }
         }
     }
@@ -201,13 +203,13 @@ impl Flow {
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Instant, end: End) -> Option<Packet> {
         match &mut self.transport {
-            Protocol::Tcp(tcp) => {
-                let connection = tcp.end(end);
-                let packet = connection.poll_transmit(now);
-                while connection.poll_event().is_some() {}
+            Protocol::Connection(connection) => {
+                let end = connection.end(end);
+                let packet = end.poll_transmit(now);
+                while end.poll_event().is_some() {}
                 packet
             }
-            Protocol::Udp(udp) => match end {
+            Protocol::Datagrams(udp) => match end {
                 End::Source if self.stopped => None,
                 End::Source => udp.sender.poll_transmit(now),
                 End::Sink => udp.reporter.as_mut()?.poll_transmit(now),
@@ -218,11 +220,11 @@ impl Flow {
     /// When `end` wants [`Flow::handle_timeout`] next.
     pub fn poll_timeout(&self, end: End) -> Option<Instant> {
         match (&self.transport, end) {
-            (Protocol::Tcp(tcp), End::Source) => tcp.source.poll_timeout(),
-            (Protocol::Tcp(tcp), End::Sink) => tcp.sink.poll_timeout(),
-            (Protocol::Udp(_), End::Source) if self.stopped => None,
-            (Protocol::Udp(udp), End::Source) => udp.sender.poll_timeout(),
-            (Protocol::Udp(udp), End::Sink) => udp.reporter.as_ref()?.poll_timeout(),
+            (Protocol::Connection(connection), End::Source) => connection.source.poll_timeout(),
+            (Protocol::Connection(connection), End::Sink) => connection.sink.poll_timeout(),
+            (Protocol::Datagrams(_), End::Source) if self.stopped => None,
+            (Protocol::Datagrams(udp), End::Source) => udp.sender.poll_timeout(),
+            (Protocol::Datagrams(udp), End::Sink) => udp.reporter.as_ref()?.poll_timeout(),
         }
     }
 
@@ -235,7 +237,7 @@ impl Flow {
     pub fn next_saturating(&mut self) -> Option<Packet> {
         let saturates = self.saturates();
         match &mut self.transport {
-            Protocol::Udp(udp) if saturates && !self.stopped => udp.sender.next_packet(),
+            Protocol::Datagrams(udp) if saturates && !self.stopped => udp.sender.next_packet(),
             _ => None,
         }
     }
@@ -243,57 +245,57 @@ impl Flow {
     /// Length of the packets [`Flow::next_saturating`] gives.
     pub fn saturating_packet_len(&self) -> Bytes {
         match &self.transport {
-            Protocol::Udp(udp) => udp.packet_len,
-            Protocol::Tcp(_) => Bytes(0),
+            Protocol::Datagrams(udp) => udp.packet_len,
+            Protocol::Connection(_) => Bytes(0),
         }
     }
 
     /// Octets passed to the receiving application in order.
     pub fn delivered(&self) -> u64 {
         match &self.transport {
-            Protocol::Tcp(tcp) => tcp.sink.delivered_bytes(),
-            Protocol::Udp(udp) => udp.receiver.counts().bytes,
+            Protocol::Connection(connection) => connection.sink.delivered_bytes(),
+            Protocol::Datagrams(udp) => udp.receiver.counts().bytes,
         }
     }
 
     /// Octets passed to the application at `end` in order.
     pub fn delivered_at(&self, end: End) -> u64 {
         match (&self.transport, end) {
-            (Protocol::Tcp(tcp), End::Source) => tcp.source.delivered_bytes(),
-            (Protocol::Udp(_), End::Source) => 0,
+            (Protocol::Connection(connection), End::Source) => connection.source.delivered_bytes(),
+            (Protocol::Datagrams(_), End::Source) => 0,
             (_, End::Sink) => self.delivered(),
         }
     }
 
-    /// Octets that the source has written and TCP not sent.
+    /// Octets that the source has written and its connection not sent; none of datagrams, which do not wait.
     pub fn unsent(&self) -> u64 {
         match &self.transport {
-            Protocol::Tcp(tcp) => tcp.source.unsent(),
-            Protocol::Udp(_) => 0,
+            Protocol::Connection(connection) => connection.source.unsent(),
+            Protocol::Datagrams(_) => 0,
         }
     }
 
-    /// Octets a datagram carries at most; `None` for TCP.
+    /// Octets a datagram carries at most; `None` for a connection.
     pub fn datagram_payload(&self) -> Option<u64> {
         match &self.transport {
-            Protocol::Tcp(_) => None,
-            Protocol::Udp(udp) => Some(u64::from(udp.sender.payload_len())),
+            Protocol::Connection(_) => None,
+            Protocol::Datagrams(udp) => Some(u64::from(udp.sender.payload_len())),
         }
     }
 
     /// The number of the datagram that arrived last, where none with that number had.
     pub fn new_datagram(&self) -> Option<u64> {
         match &self.transport {
-            Protocol::Tcp(_) => None,
-            Protocol::Udp(udp) => udp.new_datagram,
+            Protocol::Connection(_) => None,
+            Protocol::Datagrams(udp) => udp.new_datagram,
         }
     }
 
     /// What must hold at any time, or what broke.
     pub fn check(&self) -> Result<(), String> {
         match &self.transport {
-            Protocol::Tcp(tcp) => {
-                let written = |end| tcp.written[end as usize];
+            Protocol::Connection(connection) => {
+                let written = |end| connection.written[end as usize];
                 for (to, from) in [(End::Sink, End::Source), (End::Source, End::Sink)] {
                     let delivered = self.delivered_at(to);
                     if delivered > written(from) {
@@ -305,21 +307,23 @@ impl Flow {
                     }
                 }
                 let awake = |end: &Connection| end.check().map_err(|what| format!("{} {what}", self.id));
-                awake(&tcp.source).and_then(|()| awake(&tcp.sink))
+                awake(&connection.source).and_then(|()| awake(&connection.sink))
             }
-            Protocol::Udp(udp) if udp.sender.reported() > udp.receiver.counts().datagrams => Err(format!(
-                "{} was told of {} datagrams, but {} arrived",
-                self.id,
-                udp.sender.reported(),
-                udp.receiver.counts().datagrams
-            )),
+            Protocol::Datagrams(udp) if udp.sender.reported() > udp.receiver.counts().datagrams => {
+                Err(format!(
+                    "{} was told of {} datagrams, but {} arrived",
+                    self.id,
+                    udp.sender.reported(),
+                    udp.receiver.counts().datagrams
+                ))
+            }
             _ => Ok(()),
         }
     }
 
     /// What the sink told the source, for datagrams with reports.
     pub fn reports(&self) -> Option<Reports> {
-        let Protocol::Udp(udp) = &self.transport else { return None };
+        let Protocol::Datagrams(udp) = &self.transport else { return None };
         let reporter = udp.reporter.as_ref()?;
         Some(Reports {
             sent: reporter.sent(),
@@ -328,34 +332,31 @@ impl Flow {
         })
     }
 
-    /// Counters of both ends, for TCP.
-    pub fn counters(&self) -> Option<(tcp::Counters, tcp::Counters)> {
+    /// What both ends counted; `None` for datagrams, which nobody acknowledges.
+    pub fn stats(&self) -> Option<(Stats, Stats)> {
         match &self.transport {
-            Protocol::Tcp(tcp) => Some((tcp.source.counters(), tcp.sink.counters())),
-            Protocol::Udp(_) => None,
+            Protocol::Connection(connection) => Some((connection.source.stats(), connection.sink.stats())),
+            Protocol::Datagrams(_) => None,
         }
     }
 
     /// How things stand at `at`.
     pub fn sample(&self, at: Instant) -> SeriesPoint {
-        let sender = match &self.transport {
-            Protocol::Tcp(tcp) => tcp.source.counters(),
-            Protocol::Udp(_) => tcp::Counters::default(),
-        };
+        let sender = self.stats().map_or_else(Stats::default, |(source, _)| source);
         SeriesPoint {
             at,
             flow: self.id,
             delivered_total: Bytes(self.delivered()),
-            congestion_window: Bytes(sender.cwnd),
+            congestion_window: Bytes(sender.cwnd.unwrap_or(0)),
             smoothed_rtt: sender.srtt.unwrap_or(Duration::ZERO),
             acknowledged_total: Bytes(sender.bytes_acked),
-            segments_retransmitted: sender.segments_retransmitted + sender.syn_retransmissions,
-            retransmission_timeout: sender.rto,
+            packets_retransmitted: sender.packets_retransmitted,
+            retransmission_timeout: sender.rto.unwrap_or(Duration::ZERO),
         }
     }
 }
 
-impl TcpFlow {
+impl Connected {
     fn end(&mut self, end: End) -> &mut Connection {
         match end {
             End::Source => &mut self.source,

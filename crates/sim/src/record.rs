@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::{Airtime, StationAirtime};
 use tacit_link::wired::PipeCounters;
-use tacit_proto::tcp;
+use tacit_proto::transport::Stats;
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
 use tacit_proto::{fastack, hack};
 
@@ -51,10 +51,10 @@ pub struct FlowOutcome {
     pub completed_at: Option<Instant>,
     /// From its start until the sink had everything, or to the end of the run.
     pub lasted: Duration,
-    /// TCP's own counters over the whole run: the source's end.
-    pub sender: Option<tcp::Counters>,
-    /// TCP's own counters over the whole run: the sink's end.
-    pub receiver: Option<tcp::Counters>,
+    /// What the source's end of the connection counted over the whole run; `None` for datagrams.
+    pub sender: Option<Stats>,
+    /// What the sink's end of the connection counted over the whole run; `None` for datagrams.
+    pub receiver: Option<Stats>,
     /// What the sink told the source over the whole run, for datagrams with reports.
     pub reports: Option<Reports>,
     /// What became of its ACKs at TCP/HACK drivers over the whole run; `None` where there are none.
@@ -194,14 +194,10 @@ pub struct StationOutcome {
     pub host: HostId,
     /// What it sent.
     pub counters: tacit_link::wifi::StationCounters,
-    /// Pure ACKs that its driver held until later ones took their place.
-    pub held_and_dropped_acks: u64,
+    /// What its driver did.
+    pub driver: DriverCounters,
     /// Its part of the channel's time.
     pub airtime: StationAirtime,
-    /// What its TCP/HACK driver did; `None` for a stock one.
-    pub hack: Option<hack::Counters>,
-    /// What its FastACK agent did; `None` where it has none.
-    pub fastack: Option<fastack::Counters>,
     /// Time from queueing to first transmission of the packets it sent, in microseconds.
     pub queueing_delay_us: Percentiles,
     /// Sum of those times; over the measured window it is the mean number of packets queued (Little's law).
@@ -212,6 +208,52 @@ pub struct StationOutcome {
     pub queue_marks: u64,
     /// PPDUs of data it sent, by the number of their MPDUs: entry 0 counts those of one.
     pub ppdu_sizes: Vec<u64>,
+}
+
+/// What stands between a station's MAC and its host, and what that counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DriverCounters {
+    /// Nothing.
+    #[default]
+    Stock,
+    /// TCP/HACK.
+    Hack(hack::Counters),
+    /// A driver that holds pure ACKs until later ones take their place.
+    AckHold {
+        /// How often one did.
+        dropped: u64,
+    },
+    /// FastACK's agent.
+    FastAck(fastack::Counters),
+}
+
+impl DriverCounters {
+    /// What TCP/HACK counted; `None` for a station that does not speak it.
+    pub fn hack(&self) -> Option<hack::Counters> {
+        if let Self::Hack(counters) = self { Some(*counters) } else { None }
+    }
+
+    /// What FastACK's agent counted; `None` where there is none.
+    pub fn fastack(&self) -> Option<fastack::Counters> {
+        if let Self::FastAck(counters) = self { Some(*counters) } else { None }
+    }
+
+    /// Pure ACKs that were held until later ones took their place.
+    pub fn held_and_dropped_acks(&self) -> u64 {
+        if let Self::AckHold { dropped } = self { *dropped } else { 0 }
+    }
+
+    /// Both together, of two drivers of a station, which are of one kind.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Hack(one), Self::Hack(other)) => Self::Hack(one.plus(other)),
+            (Self::AckHold { dropped: one }, Self::AckHold { dropped: other }) => {
+                Self::AckHold { dropped: one + other }
+            }
+            (one, _) => *one,
+        }
+    }
 }
 
 /// Percentiles of a distribution; zero when it is empty.
@@ -251,14 +293,14 @@ pub struct SeriesPoint {
     pub flow: FlowId,
     /// Payload octets delivered since the start of the run.
     pub delivered_total: Bytes,
-    /// The TCP sender's congestion window; zero for UDP.
+    /// The sender's congestion window; zero where it has none.
     pub congestion_window: Bytes,
-    /// The TCP sender's smoothed round-trip time; zero for UDP or before the first sample.
+    /// The sender's smoothed round-trip time; zero for datagrams or before the first sample.
     pub smoothed_rtt: Duration,
-    /// Payload octets that the TCP sender knows to have arrived; zero for UDP.
+    /// Payload octets that the sender knows to have arrived; zero for datagrams.
     pub acknowledged_total: Bytes,
-    /// Segments that the TCP sender sent again, SYNs included; zero for UDP.
-    pub segments_retransmitted: u64,
-    /// The TCP sender's retransmission timeout, backed off as it is; zero for UDP.
+    /// Packets that the sender sent again, those of the handshake included; zero for datagrams.
+    pub packets_retransmitted: u64,
+    /// The sender's retransmission timeout, backed off as it is; zero where it has none.
     pub retransmission_timeout: Duration,
 }

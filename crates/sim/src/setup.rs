@@ -12,7 +12,7 @@ use tacit_link::wired::PipeConfig;
 use tacit_proto::fastack;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
-use tacit_proto::tcp;
+use tacit_proto::transport;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
@@ -103,22 +103,50 @@ impl Setup {
 }
 
 impl BssSetup {
-    /// The same for the one numbered `index`.
+    /// Hosts, the access point's first.
+    pub fn hosts(&self) -> impl Iterator<Item = HostId> {
+        std::iter::once(self.access_point.host).chain(self.clients.iter().map(|client| client.host))
+    }
+
+    /// Gives all stations these drivers.
+    pub fn set_drivers(&mut self, access_point: ApDriver, clients: ClientDriver) {
+        self.access_point.driver = access_point;
+        self.clients.iter_mut().for_each(|client| client.driver = clients);
+    }
+
+    /// True where nothing stands between any station's MAC and its host.
+    pub fn is_stock(&self) -> bool {
+        self.access_point.driver == ApDriver::Stock
+            && self.clients.iter().all(|client| client.driver == ClientDriver::Stock)
+    }
+
+    /// How `station` speaks TCP/HACK; `None` where it does not.
+    pub fn hack_config(&self, station: StationId) -> Option<hack::Config> {
+        if station == StationId::AP {
+            return if let ApDriver::Hack(config) = self.access_point.driver { Some(config) } else { None };
+        }
+        match self.clients.get(station.index() - 1)?.driver {
+            ClientDriver::Hack(config) => Some(config),
+            ClientDriver::Stock | ClientDriver::AckHold(_) => None,
+        }
+    }
+
+    /// True where a station speaks TCP/HACK.
+    fn has_hack(&self) -> bool {
+        (0..=self.clients.len() as u16).any(|station| self.hack_config(StationId(station)).is_some())
+    }
+
+    /// Refuses the one numbered `index` where it contradicts itself.
     fn check(&self, index: usize) -> Result<(), RunError> {
         let refuse = |what: String| Err(RunError::Setup(what));
-        if !self.hack.is_empty() && self.hack.len() != self.clients.len() + 1 {
-            return refuse(format!(
-                "basic service set {index} needs a TCP/HACK setting for each station, or none"
-            ));
-        }
         let categories = &self.config.categories;
         let has_edca = self.config.standard.phy().aggregation.is_some();
         if !has_edca && self.config.reverse_direction != ReverseDirection::Off {
             return refuse(format!("{} has no reverse direction grants", self.config.standard.name()));
         }
         let config = &self.config;
-        let needs_link_acks = !self.hack.is_empty()
-            || self.fastack.is_some()
+        let needs_link_acks = self.has_hack()
+            || matches!(self.access_point.driver, ApDriver::FastAck(_))
             || config.reverse_direction != ReverseDirection::Off
             || config.rate_control == RateControl::Minstrel;
         if config.link_acks == LinkAcks::None && (needs_link_acks || !has_edca) {
@@ -142,15 +170,8 @@ impl BssSetup {
             ));
         }
         let filters = [self.config.ap_ack_filter, self.config.station_ack_filter];
-        let filtered = self.ack_hold.is_some() || filters != [AckFilter::Off; 2];
-        if !self.hack.is_empty() && filtered {
+        if self.has_hack() && filters != [AckFilter::Off; 2] {
             return refuse(format!("basic service set {index} filters the ACKs that TCP/HACK is to carry"));
-        }
-        if self.fastack.is_some() && self.hack.iter().any(Option::is_some) {
-            return refuse(format!(
-                "basic service set {index} lets ACKs ride that its access point has already given: FastACK and \
-                 TCP/HACK exclude each other"
-            ));
         }
         let (clients, settings) = (self.clients.len(), self.config.stations.len());
         if clients != settings || clients == 0 {
@@ -179,17 +200,52 @@ pub struct WiredSetup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssSetup {
     /// The access point.
-    pub access_point: HostId,
+    pub access_point: StationSetup<ApDriver>,
     /// The clients, one per entry of `config.stations`.
-    pub clients: Vec<HostId>,
+    pub clients: Vec<StationSetup<ClientDriver>>,
     /// The radio.
     pub config: BssConfig,
-    /// How the drivers of the clients hold pure ACKs back; `None` for not at all.
-    pub ack_hold: Option<AckHoldConfig>,
-    /// TCP/HACK at each station, the access point first; `None` for stock ones, empty for none at all.
-    pub hack: Vec<Option<hack::Config>>,
-    /// The access point acknowledges TCP data in its clients' stead; `None` leaves that to them.
-    pub fastack: Option<fastack::Config>,
+}
+
+/// A station: a host, and what stands between it and the MAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationSetup<D> {
+    /// Which host.
+    pub host: HostId,
+    /// What stands between.
+    pub driver: D,
+}
+
+/// A stock station.
+impl<D: Default> From<HostId> for StationSetup<D> {
+    fn from(host: HostId) -> Self {
+        Self { host, driver: D::default() }
+    }
+}
+
+/// What stands between an access point's MAC and its host. One thing at most: ACKs that ride cannot have been given
+/// before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApDriver {
+    /// Nothing.
+    #[default]
+    Stock,
+    /// TCP/HACK, with the clients that speak it too.
+    Hack(hack::Config),
+    /// FastACK: it acknowledges TCP data in its clients' stead.
+    FastAck(fastack::Config),
+}
+
+/// What stands between a client's MAC and its host. One thing at most: ACKs ride, or are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientDriver {
+    /// Nothing.
+    #[default]
+    Stock,
+    /// TCP/HACK, where the access point speaks it too.
+    Hack(hack::Config),
+    /// It holds pure ACKs back until later ones take their place.
+    AckHold(AckHoldConfig),
 }
 
 /// One flow: data from `source` to `sink`.
@@ -213,10 +269,10 @@ pub struct FlowSetup {
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// A TCP connection opened by the source.
-    Tcp {
-        /// Configuration of both ends.
-        config: tcp::Config,
+    /// A connection opened by the source.
+    Connection {
+        /// Its transport, and the configuration of both ends.
+        config: transport::Config,
         /// Octets to send before closing; `None` is bulk: as much as the connection takes.
         size: Option<Bytes>,
     },

@@ -57,8 +57,9 @@ impl Topology {
         for (bss, number) in setup.bss.iter().zip(0_u32..) {
             for (client, station) in bss.clients.iter().zip(1..) {
                 let (ap, sta) = (StationId::AP, StationId(station));
-                connect(bss.access_point, *client, Port::Wifi { bss: number, from: ap, to: sta })?;
-                connect(*client, bss.access_point, Port::Wifi { bss: number, from: sta, to: ap })?;
+                let (access_point, client) = (bss.access_point.host, client.host);
+                connect(access_point, client, Port::Wifi { bss: number, from: ap, to: sta })?;
+                connect(client, access_point, Port::Wifi { bss: number, from: sta, to: ap })?;
             }
         }
         let mut next = vec![None; hosts * hosts];

@@ -12,6 +12,7 @@ use tacit_proto::fastack;
 use tacit_proto::tcp;
 use tacit_proto::units::Duration;
 use tacit_sim::Setup;
+use tacit_sim::setup::ApDriver;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -38,5 +39,7 @@ fn assert_no_more_in_a_longer_run(change: impl Fn(&mut Setup)) {
 #[test]
 fn a_longer_run_allocates_no_more() {
     assert_no_more_in_a_longer_run(|_| {});
-    assert_no_more_in_a_longer_run(|setup| setup.bss[0].fastack = Some(fastack::Config::USUAL));
+    assert_no_more_in_a_longer_run(|setup| {
+        setup.bss[0].access_point.driver = ApDriver::FastAck(fastack::Config::USUAL);
+    });
 }

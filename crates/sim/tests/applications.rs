@@ -131,7 +131,7 @@ fn movie(buffer: Duration) -> Streaming {
 fn watch(rate: BitRate, traffic: &Traffic, loss: Loss) -> VideoPlayed {
     let mut setup = over_wire(rate, Application::Streaming(movie(ms(1_000))), traffic, 1);
     setup.wired[0].forward.loss = loss;
-    setup.wired[0].forward.queue = packets(50);
+    setup.wired[0].forward.queue = packets(50).into();
     setup.duration = Duration::from_secs(120);
     video(&run(&setup).unwrap())
 }
@@ -288,7 +288,7 @@ fn contradictions_are_refused() {
     let setup = over_wire(
         BitRate::from_mbps(1),
         application(),
-        &Traffic::Tcp { config: tcp::Config::default(), size: Some(Bytes(1)) },
+        &Traffic::Connection { config: tcp::Config::default().into(), size: Some(Bytes(1)) },
         1,
     );
     assert!(refused(setup).contains("size of its own"));

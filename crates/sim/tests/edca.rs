@@ -36,7 +36,7 @@ fn hack_works_in_every_category() {
             std::mem::swap(&mut flow.source, &mut flow.sink);
         }
         let stock = run(&setup).unwrap();
-        setup.bss[0].hack = vec![Some(hack::Config::default()); 3];
+        speak_hack(&mut setup, hack::Config::default());
         let outcome = run(&setup).unwrap();
         let acks = [0, 1].map(|flow| outcome.flows[flow].hack.unwrap());
         assert!(acks[0].compressed_acks > 4 * acks[0].native_acks, "{category:?}: {acks:?}");

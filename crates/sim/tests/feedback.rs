@@ -32,7 +32,7 @@ fn reporting() -> Traffic {
 
 fn hack_wlan(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {
     let mut setup = wlan(standard, mbps, 1, traffic);
-    setup.bss[0].hack = vec![Some(hack::Config::default()); 2];
+    speak_hack(&mut setup, hack::Config::default());
     setup.duration = Duration::from_secs(1);
     setup.measure_from = Instant::ZERO;
     setup
@@ -71,7 +71,7 @@ fn watch(setup: &Setup) -> (FromClient, Reports, tacit_sim::Outcome) {
 
 /// What the drivers of access point and client counted.
 fn drivers(outcome: &tacit_sim::Outcome) -> [hack::Counters; 2] {
-    [0, 1].map(|station| outcome.bss[0].stations[station].hack.unwrap())
+    [0, 1].map(|station| outcome.bss[0].stations[station].driver.hack().unwrap())
 }
 
 #[test]
@@ -105,7 +105,11 @@ fn a_report_on_a_lost_block_ack_rides_again_and_counts_once() {
     assert!(heard.appended[number + 1].0.starts_with(lost));
     assert_eq!(heard.packets, 0);
     assert!(reports.reported_datagrams > 0);
-    assert_eq!(outcome.bss[0].stations[0].hack.unwrap().duplicate_frames, 0, "the first copy never arrived");
+    assert_eq!(
+        outcome.bss[0].stations[0].driver.hack().unwrap().duplicate_frames,
+        0,
+        "the first copy never arrived"
+    );
 }
 
 /// Figure 6: a request proves nothing, so reports that did arrive come again, and are dropped by number.
@@ -149,7 +153,7 @@ fn reports_and_tcp_acks_share_link_layer_acks() {
 fn stock_stations_send_reports_as_packets() {
     let setup = Setup { wire: true, ..hack_wlan(Standard::N, 150, &reporting()) };
     let mut stock = setup;
-    stock.bss[0].hack.clear();
+    be_stock(&mut stock);
     let (heard, reports, _) = watch(&stock);
     assert!(u64::from(heard.packets) >= reports.sent - 1);
     assert!(reports.reported_datagrams > 0);

@@ -11,7 +11,7 @@ use tacit_link::wired::Service;
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
-use tacit_sim::setup::Traffic;
+use tacit_sim::setup::{ApDriver, ClientDriver, Traffic};
 use tacit_sim::{Outcome, Setup, run};
 
 /// A downlink of 8 Mb/s whose ACKs come back at 50 kb/s, with a window of twice what fills it.
@@ -51,7 +51,7 @@ fn crowd(change: impl Fn(&mut Setup)) -> (Outcome, u64) {
     let filtered = outcome.bss[0]
         .stations
         .iter()
-        .map(|station| station.counters.filtered_acks + station.held_and_dropped_acks);
+        .map(|station| station.counters.filtered_acks + station.driver.held_and_dropped_acks());
     let filtered = filtered.sum();
     (outcome, filtered)
 }
@@ -86,7 +86,9 @@ fn filters_in_queues_thin_acks_and_gain_a_little() {
 #[test]
 fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
     let (stock, _) = crowd(|_| {});
-    let (held, filtered) = crowd(|setup| setup.bss[0].ack_hold = Some(AckHoldConfig::USUAL));
+    let (held, filtered) = crowd(|setup| {
+        setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(AckHoldConfig::USUAL));
+    });
     let [acks, ppdus] = [0, 1].map(|which| acks_and_ppdus(&held)[which] / acks_and_ppdus(&stock)[which]);
     let gain = held.goodput_bps() / stock.goodput_bps();
     println!("{acks:.3} of the ACKs in {ppdus:.3} of the PPDUs, {gain:.3} of the goodput");
@@ -96,7 +98,7 @@ fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
 
 #[test]
 fn files_arrive_whole_behind_every_filter_and_loss() {
-    let file = Traffic::Tcp { config: tcp::Config::default(), size: Some(Bytes(2_000_000)) };
+    let file = Traffic::Connection { config: tcp::Config::default().into(), size: Some(Bytes(2_000_000)) };
     for filter in [AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace] {
         let mut setup = wlan(Standard::N, 150, 3, &file);
         let config = &mut setup.bss[0].config;
@@ -114,8 +116,8 @@ fn files_arrive_whole_behind_every_filter_and_loss() {
 #[test]
 fn acks_do_not_ride_and_get_filtered_too() {
     let mut setup = wlan(Standard::N, 150, 1, &bulk(tcp::Config::default()));
-    setup.bss[0].hack = vec![Some(hack::Config::default()); 2];
+    speak_hack(&mut setup, hack::Config::default());
     assert!(run(&setup).is_ok());
-    setup.bss[0].ack_hold = Some(AckHoldConfig::USUAL);
+    setup.bss[0].config.station_ack_filter = AckFilter::Replace;
     assert!(run(&setup).unwrap_err().to_string().contains("filters the ACKs"));
 }

@@ -11,10 +11,12 @@ use tacit_link::wifi::StationId;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::Packet;
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::hack;
-use tacit_proto::tcp::{self, SlowStart};
+use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration};
-use tacit_sim::setup::Traffic;
+use tacit_sim::setup::{ClientDriver, Traffic};
 use tacit_sim::{Observer, Setup, run_observed};
 
 /// What is on the air, in short.
@@ -69,13 +71,13 @@ impl Observer for Story {
 fn hack_download(standard: Standard, mbps: u64) -> Setup {
     // Slow start to the window's end and a long queue: More Data soon, and no loss but the scripted.
     let config = tcp::Config {
-        slow_start: SlowStart::Standard,
+        congestion: Algorithm::Cubic(cubic::Config { slow_start: SlowStart::Standard }).into(),
         receive_buffer: Bytes(1 << 20),
         ..tcp::Config::default()
     };
     let mut setup = wlan(standard, mbps, 1, &bulk(config));
     setup.bss[0].config.stations[0].downlink_queue = packets(1000).into();
-    setup.bss[0].hack = vec![Some(hack::Config::default()); 2];
+    speak_hack(&mut setup, hack::Config::default());
     setup.duration = Duration::from_secs(1);
     setup.measure_from = tacit_proto::units::Instant::ZERO;
     setup
@@ -86,8 +88,8 @@ fn watch(setup: &Setup) -> (Vec<Seen>, tacit_sim::Outcome) {
     let mut story = Story::default();
     let outcome = run_observed(setup, &mut story).unwrap();
     let sender = outcome.flows[0].sender.unwrap();
-    assert_eq!(sender.timeouts, 0, "no held ACK ends in a retransmission timeout");
-    let ap = outcome.bss[0].stations[0].hack.unwrap();
+    assert_eq!(sender.timeouts, Some(0), "no held ACK ends in a retransmission timeout");
+    let ap = outcome.bss[0].stations[0].driver.hack().unwrap();
     assert_eq!(ap.failed_frames, 0);
     (story.0, outcome)
 }
@@ -153,7 +155,7 @@ fn figure_6_a_request_after_a_lost_retransmission_brings_duplicates_that_are_dro
     let at = 1 + story.windows(2).position(all_lost).unwrap();
     assert_eq!(story[at + 1], Seen::Request);
     assert!(appended(&story[at + 2]).starts_with(appended(&story[at - 1])), "nothing proved that it arrived");
-    assert!(outcome.bss[0].stations[0].hack.unwrap().duplicate_frames > 0);
+    assert!(outcome.bss[0].stations[0].driver.hack().unwrap().duplicate_frames > 0);
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn figure_7_without_more_data_the_next_ack_goes_natively() {
     let mut setup = hack_download(Standard::N, 150);
     // The last batch of a file has no More Data bit; its Block Ack carries the ACKs of the one before.
     let size = Bytes(5_000_000);
-    let Traffic::Tcp { size: bulk, .. } = &mut setup.flows[0].traffic else { panic!("a TCP flow") };
+    let Traffic::Connection { size: bulk, .. } = &mut setup.flows[0].traffic else { panic!("a TCP flow") };
     *bulk = Some(size);
     let (quiet, outcome) = watch(&setup);
     let finished = outcome.flows[0].completed_at.unwrap();
@@ -200,13 +202,14 @@ fn figure_8_sync_makes_the_client_keep_what_it_retained() {
 fn stock_and_hack_stations_share_a_channel() {
     let mut setup = wlan(Standard::N, 150, 2, &bulk(tcp::Config::default()));
     setup.duration = Duration::from_secs(3);
-    setup.bss[0].hack = vec![Some(hack::Config::default()), Some(hack::Config::default()), None];
+    speak_hack(&mut setup, hack::Config::default());
+    setup.bss[0].clients[1].driver = ClientDriver::Stock;
     let mut story = Story::default();
     let outcome = run_observed(&setup, &mut story).unwrap();
     let [_, speaks, stock] = &outcome.bss[0].stations[..] else { panic!("three stations") };
     assert!(speaks.counters.augmented_link_acks > 100);
     assert_eq!(stock.counters.augmented_link_acks, 0);
-    assert_eq!(stock.hack, None);
+    assert_eq!(stock.driver.hack(), None);
     assert!(outcome.flows.iter().all(|flow| flow.goodput_bps(outcome.measured) > 40e6));
 }
 
@@ -215,7 +218,7 @@ fn uploads_gain_as_downloads_do() {
     let goodput = |hack: bool, upload: bool| {
         let mut setup = wlan(Standard::N, 150, 1, &bulk(tcp::Config::default()));
         if hack {
-            setup.bss[0].hack = vec![Some(hack::Config::default()); 2];
+            speak_hack(&mut setup, hack::Config::default());
         }
         if upload {
             let flow = &mut setup.flows[0];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::*;
 use tacit_link::cellular::{OPPORTUNITY, Trace};
 use tacit_link::loss::Loss;
-use tacit_link::queue::QueueLimit;
+use tacit_link::queue::QueueConfig;
 use tacit_link::wifi::AccessCategory;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
@@ -56,7 +56,7 @@ fn chain(pipes: &[PipeConfig], traffic: Traffic) -> Setup {
 }
 
 fn wire(mbps: u64, delay_ms: u64) -> PipeConfig {
-    PipeConfig::new(BitRate::from_mbps(mbps), Duration::from_millis(delay_ms), packets(1_000))
+    PipeConfig::new(BitRate::from_mbps(mbps), Duration::from_millis(delay_ms), packets(1_000).into())
 }
 
 fn cellular(trace: Trace) -> PipeConfig {
@@ -165,7 +165,7 @@ fn a_flow_follows_a_rate_that_changes() {
 }
 
 fn retransmitted(outcome: &Outcome) -> u64 {
-    outcome.flows[0].sender.unwrap().segments_retransmitted
+    outcome.flows[0].sender.unwrap().packets_retransmitted
 }
 
 fn ratio(fraction: f64) -> Ratio {
@@ -174,9 +174,11 @@ fn ratio(fraction: f64) -> Ratio {
 
 /// A file over a link with `impairments` and room for all of it.
 fn file_through(impairments: Impairments) -> Outcome {
-    let pipe = PipeConfig { impairments, queue: QueueLimit::default(), ..wire(50, 10) };
+    let pipe = PipeConfig { impairments, queue: QueueConfig::default(), ..wire(50, 10) };
     let config = tcp::Config { receive_buffer: Bytes(65_535), ..tcp::Config::default() };
-    let outcome = run(&chain(&[pipe], Traffic::Tcp { config, size: Some(Bytes(5_000_000)) })).unwrap();
+    let outcome =
+        run(&chain(&[pipe], Traffic::Connection { config: config.into(), size: Some(Bytes(5_000_000)) }))
+            .unwrap();
     assert_eq!(outcome.flows[0].delivered_total, Bytes(5_000_000));
     assert!(outcome.flows[0].completed_at.is_some());
     outcome
@@ -207,7 +209,7 @@ fn packets_overtaken_by_two_look_late_and_by_many_look_lost() {
 #[test]
 fn copies_cost_nothing_but_their_packets() {
     let outcome = file_through(Impairments { duplication: ratio(0.05), ..Impairments::NONE });
-    assert!(outcome.flows[0].receiver.unwrap().data_segments_received > 3_454 + 100);
+    assert!(outcome.flows[0].receiver.unwrap().data_packets_received > 3_454 + 100);
     assert!(retransmitted(&outcome) < 5, "{}", retransmitted(&outcome));
 }
 

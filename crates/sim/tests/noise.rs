@@ -17,7 +17,7 @@ fn noisy(standard: Standard, mbps: u64, snr: Decibels, speaks_hack: bool) -> Set
     setup.duration = Duration::from_secs(4);
     setup.sample_interval = Some(Duration::from_millis(100));
     if speaks_hack {
-        setup.bss[0].hack = vec![Some(hack::Config::default()); 2];
+        speak_hack(&mut setup, hack::Config::default());
     }
     setup
 }
@@ -63,7 +63,8 @@ fn hack_stands_every_snr() {
         for snr in snrs.step_by(500).map(Decibels::from_millis) {
             let setup = Setup { wire: true, ..noisy(standard, mbps, snr, true) };
             let outcome = run(&setup).unwrap_or_else(|error| panic!("{mbps} Mb/s, {snr}: {error}"));
-            let failed = outcome.bss[0].stations.iter().map(|station| station.hack.unwrap().failed_frames);
+            let failed =
+                outcome.bss[0].stations.iter().map(|station| station.driver.hack().unwrap().failed_frames);
             assert_eq!(failed.sum::<u64>(), 0, "{mbps} Mb/s, {snr}");
         }
     }
@@ -76,7 +77,9 @@ fn a_file_arrives_whole_through_noise() {
         let mut setup = noisy(Standard::N, mbps, Decibels::from_db(snr_db), true);
         setup.duration = Duration::from_secs(60);
         setup.measure_from = Instant::ZERO;
-        let Traffic::Tcp { size: bulk, .. } = &mut setup.flows[0].traffic else { panic!("a TCP flow") };
+        let Traffic::Connection { size: bulk, .. } = &mut setup.flows[0].traffic else {
+            panic!("a TCP flow")
+        };
         *bulk = Some(size);
         let outcome = run(&setup).unwrap();
         let flow = &outcome.flows[0];

@@ -52,7 +52,7 @@ fn goodput_is_the_smaller_of_window_per_round_trip_and_bottleneck() {
 #[test]
 fn a_file_arrives_whole_and_the_connection_ends() {
     let size = Bytes(25_000_000);
-    let traffic = Traffic::Tcp { config: tcp::Config::default(), size: Some(size) };
+    let traffic = Traffic::Connection { config: tcp::Config::default().into(), size: Some(size) };
     let setup = wlan(Standard::N, 150, 1, &traffic);
     let outcome = run(&setup).unwrap();
     assert_eq!(outcome.flows[0].delivered_total, size);

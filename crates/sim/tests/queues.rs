@@ -65,7 +65,7 @@ fn who_understands_ecn_loses_nothing_where_others_lose() {
         run(&setup).unwrap()
     };
     let (plain, capable) = (through_codel(false), through_codel(true));
-    let retransmitted = |outcome: &Outcome| outcome.flows[0].sender.unwrap().segments_retransmitted;
+    let retransmitted = |outcome: &Outcome| outcome.flows[0].sender.unwrap().packets_retransmitted;
     assert_eq!(access_point(&plain).queue_marks, 0);
     assert!(retransmitted(&plain) > 0);
     assert!(access_point(&capable).queue_marks > 0);

@@ -7,7 +7,8 @@ use common::*;
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::tcp::{self, Congestion};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::record::{Outcome, SeriesPoint};
 use tacit_sim::setup::FlowSetup;
@@ -26,10 +27,11 @@ fn secs(secs: u64) -> Duration {
 
 /// One bulk flow per control, the first at time zero and the others a second apart, into a buffer of
 /// `buffer` octets.
-fn bottleneck(controls: &[Congestion], buffer: u64, duration: Duration, measure_from: Duration) -> Setup {
-    let config = |congestion| tcp::Config { congestion, ..tcp::Config::default() };
+fn bottleneck(controls: &[Algorithm], buffer: u64, duration: Duration, measure_from: Duration) -> Setup {
+    let config =
+        |congestion: Algorithm| tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };
     let mut setup = wired(RATE, RTT / 2, 0, Loss::None, bulk(config(controls[0])));
-    setup.wired[0].forward.queue = QueueLimit { packets: None, bytes: Some(Bytes(buffer)) };
+    setup.wired[0].forward.queue = QueueLimit { packets: None, bytes: Some(Bytes(buffer)) }.into();
     setup.flows = (0..)
         .zip(controls)
         .map(|(number, control)| FlowSetup {
@@ -68,7 +70,7 @@ fn jain(rates: &[f64]) -> f64 {
 /// a bandwidth-delay product.
 #[test]
 fn bbr_fills_a_link_with_half_a_product_of_buffer() {
-    let outcome = run(&bottleneck(&[Congestion::Bbr], BDP / 2, secs(20), Duration::ZERO)).unwrap();
+    let outcome = run(&bottleneck(&[Algorithm::BBR], BDP / 2, secs(20), Duration::ZERO)).unwrap();
     println!("utilisation {:.3}, dropped {:.4}", utilisation(&outcome), drop_share(&outcome));
     assert!(utilisation(&outcome) >= 0.9);
     // All of it at the end of startup, which sends up to three products at once.
@@ -77,7 +79,7 @@ fn bbr_fills_a_link_with_half_a_product_of_buffer() {
 
 #[test]
 fn bbr_flows_share_alike() {
-    let setup = bottleneck(&[Congestion::Bbr; 2], 2 * BDP, secs(40), secs(10));
+    let setup = bottleneck(&[Algorithm::BBR; 2], 2 * BDP, secs(40), secs(10));
     let outcome = run(&setup).unwrap();
     println!("{:?} Mb/s, Jain {:.3}", rates(&outcome), jain(&rates(&outcome)));
     assert!(jain(&rates(&outcome)) > 0.9);
@@ -91,7 +93,7 @@ fn bbr_flows_share_alike() {
 fn beside_cubic_bbr_wins_in_shallow_buffers_and_loses_in_deep_ones() {
     let mut shares = Vec::new();
     for products in [1, 2, 3, 5, 8, 10] {
-        let controls = [Congestion::Bbr, Congestion::Cubic];
+        let controls = [Algorithm::BBR, Algorithm::CUBIC];
         let outcome = run(&bottleneck(&controls, products * BDP, secs(60), secs(10))).unwrap();
         let rates = rates(&outcome);
         println!("{products} BDP: BBR {:.1}, CUBIC {:.1} Mb/s", rates[0], rates[1]);
@@ -107,11 +109,11 @@ fn beside_cubic_bbr_wins_in_shallow_buffers_and_loses_in_deep_ones() {
 /// air idle.
 #[test]
 fn bbr_fills_a_wlan_as_cubic_does() {
-    let goodput = |congestion| {
-        let config = tcp::Config { congestion, ..tcp::Config::default() };
+    let goodput = |congestion: Algorithm| {
+        let config = tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };
         run(&wlan(Standard::N, 150, 1, &bulk(config))).unwrap().goodput_bps() / 1e6
     };
-    let (bbr, cubic) = (goodput(Congestion::Bbr), goodput(Congestion::Cubic));
+    let (bbr, cubic) = (goodput(Algorithm::BBR), goodput(Algorithm::CUBIC));
     println!("BBR {bbr:.1}, CUBIC {cubic:.1} Mb/s");
     assert!(bbr > 0.9 * cubic, "{bbr} {cubic}");
 }
@@ -126,7 +128,7 @@ fn mean_rtt_ms(outcome: &Outcome, measure_from: Duration) -> f64 {
 }
 
 /// Utilisation, mean round-trip time in milliseconds and packets dropped.
-fn alone(control: Congestion) -> (f64, f64, u64) {
+fn alone(control: Algorithm) -> (f64, f64, u64) {
     let mut setup = bottleneck(&[control], BDP, secs(30), secs(5));
     setup.sample_interval = Some(Duration::from_millis(50));
     let outcome = run(&setup).unwrap();
@@ -139,7 +141,7 @@ fn alone(control: Congestion) -> (f64, f64, u64) {
 /// Two to four segments of 0.6 ms wait, and the one that is sent.
 #[test]
 fn vegas_keeps_the_pipe_full_and_the_queue_short() {
-    let (used, rtt, dropped) = alone(Congestion::Vegas);
+    let (used, rtt, dropped) = alone(Algorithm::Vegas);
     assert!(used > 0.97);
     assert!((41.2..43.6).contains(&rtt), "{rtt}");
     assert_eq!(dropped, 0);
@@ -148,7 +150,7 @@ fn vegas_keeps_the_pipe_full_and_the_queue_short() {
 /// Section 2.3 of the paper: between none and 2.5/delta segments, five, wait; half of that on average.
 #[test]
 fn copa_keeps_the_pipe_full_and_the_queue_short() {
-    let (used, rtt, dropped) = alone(Congestion::Copa);
+    let (used, rtt, dropped) = alone(Algorithm::Copa);
     assert!(used > 0.95);
     assert!((40.6..44.0).contains(&rtt), "{rtt}");
     assert_eq!(dropped, 0);
@@ -156,7 +158,7 @@ fn copa_keeps_the_pipe_full_and_the_queue_short() {
 
 #[test]
 fn copa_flows_share_alike() {
-    let setup = bottleneck(&[Congestion::Copa; 2], BDP, secs(40), secs(10));
+    let setup = bottleneck(&[Algorithm::Copa; 2], BDP, secs(40), secs(10));
     let outcome = run(&setup).unwrap();
     println!("{:?} Mb/s, Jain {:.3}", rates(&outcome), jain(&rates(&outcome)));
     assert!(jain(&rates(&outcome)) > 0.9);
@@ -166,12 +168,12 @@ fn copa_flows_share_alike() {
 #[test]
 fn copa_competes_where_vegas_gives_way() {
     let share = |control| {
-        let outcome = run(&bottleneck(&[control, Congestion::Cubic], 2 * BDP, secs(60), secs(10))).unwrap();
+        let outcome = run(&bottleneck(&[control, Algorithm::CUBIC], 2 * BDP, secs(60), secs(10))).unwrap();
         let rates = rates(&outcome);
         println!("{control:?} {:.1}, CUBIC {:.1} Mb/s", rates[0], rates[1]);
         rates[0] / (rates[0] + rates[1])
     };
-    let (copa, vegas) = (share(Congestion::Copa), share(Congestion::Vegas));
+    let (copa, vegas) = (share(Algorithm::Copa), share(Algorithm::Vegas));
     assert!((0.25..0.75).contains(&copa), "{copa}");
     assert!(vegas < 0.2, "{vegas}");
 }

@@ -28,7 +28,8 @@ fn downloads(
     let mut setup = wlan(standard, mbps, clients, traffic);
     let wire = &mut setup.wired[0];
     for pipe in [&mut wire.forward, &mut wire.backward] {
-        *pipe = tacit_link::wired::PipeConfig::new(BitRate::from_mbps(2_000), pipe.delay, packets(1_000));
+        *pipe =
+            tacit_link::wired::PipeConfig::new(BitRate::from_mbps(2_000), pipe.delay, packets(1_000).into());
     }
     for station in &mut setup.bss[0].config.stations {
         station.downlink_queue = packets(1_000).into();
@@ -99,7 +100,7 @@ fn acks_that_come_too_late_for_a_grant_contend() {
 fn hack_leaves_grants_to_what_does_not_ride() {
     let hack = |reverse| {
         let mut setup = downloads(Standard::N, 150, 2, &bulk(tcp::Config::default()), reverse);
-        setup.bss[0].hack = vec![Some(hack::Config::default()); 3];
+        speak_hack(&mut setup, hack::Config::default());
         run(&setup).unwrap()
     };
     let (alone, both) = (hack(ReverseDirection::Off), hack(GRANTED));

@@ -10,7 +10,7 @@ mod swarm_programs;
 
 use common::*;
 use tacit_link::loss::{GilbertElliott, Loss};
-use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
+use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
 use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
@@ -19,14 +19,16 @@ use tacit_link::wifi::{
     StationCounters, StationId,
 };
 use tacit_link::wired::Service;
+use tacit_proto::congestion::Algorithm;
 use tacit_proto::fastack;
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::IpVersion;
-use tacit_proto::tcp::{self, AckPolicy, Congestion};
+use tacit_proto::tcp::{self, AckPolicy};
+use tacit_proto::transport;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
 use tacit_sim::record::{FlowOutcome, StationOutcome};
-use tacit_sim::setup::{FlowSetup, Setup, Traffic};
+use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic};
 use tacit_sim::{Outcome, run};
 
 fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
@@ -50,7 +52,8 @@ fn tcp_config(draw: &mut Stream) -> tcp::Config {
     tcp::Config {
         ip: pick(draw, &[IpVersion::V4, IpVersion::V6]),
         mtu: Bytes(pick(draw, &[576, 1280, 1500, 1512])),
-        congestion: pick(draw, &[Congestion::NewReno, Congestion::Cubic, Congestion::Cubic, Congestion::Bbr]),
+        congestion: pick(draw, &[Algorithm::NewReno, Algorithm::CUBIC, Algorithm::CUBIC, Algorithm::BBR])
+            .into(),
         ack_policy: ack_policy(draw),
         timestamps: draw.up_to(3) > 0,
         sack: draw.up_to(3) > 0,
@@ -110,7 +113,7 @@ fn random_setup(seed: u64) -> Setup {
     for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
         pipe.service = Service::Rate(BitRate::from_mbps(u64::from(pick(draw, &[2_u32, 20, 100, 300]))));
         pipe.delay = Duration::from_millis(u64::from(draw.up_to(60)));
-        pipe.queue = packets(pick(draw, &[20, 100, 1000]));
+        pipe.queue = packets(pick(draw, &[20, 100, 1000])).into();
         pipe.loss = percent(draw, 1);
     }
     let config = &mut setup.bss[0].config;
@@ -129,10 +132,13 @@ fn random_setup(seed: u64) -> Setup {
         station.uplink_queue = packets(pick(draw, &[10, 126, 1000])).into();
     }
     if draw.up_to(1) == 0 {
-        let stations = setup.bss[0].clients.len() + 1;
         // The access point speaks it, and most of the clients.
-        setup.bss[0].hack =
-            (0..stations).map(|n| (n == 0 || draw.up_to(3) > 0).then(|| hack_config(draw))).collect();
+        setup.bss[0].access_point.driver = ApDriver::Hack(hack_config(draw));
+        for client in &mut setup.bss[0].clients {
+            if draw.up_to(3) > 0 {
+                client.driver = ClientDriver::Hack(hack_config(draw));
+            }
+        }
     }
     add_noise(&mut setup, seed);
     add_leaves(&mut setup, seed);
@@ -150,7 +156,7 @@ fn random_setup(seed: u64) -> Setup {
                 rate: Some(BitRate::from_mbps(1)),
                 report_after: Some(ReportAfter::Time(Duration::from_millis(20))),
             },
-            _ => Traffic::Tcp { config: tcp_config(draw), size },
+            _ => Traffic::Connection { config: tcp_config(draw).into(), size },
         };
         if draw.up_to(2) == 0 {
             std::mem::swap(&mut flow.source, &mut flow.sink);
@@ -170,8 +176,8 @@ fn random_setup(seed: u64) -> Setup {
 fn add_ap_acks(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm access point's acks");
     let set = &mut setup.bss[0];
-    if set.hack.is_empty() && draw.up_to(1) == 0 {
-        set.fastack = Some(fastack::Config {
+    if set.is_stock() && draw.up_to(1) == 0 {
+        set.access_point.driver = ApDriver::FastAck(fastack::Config {
             flows: pick(draw, &[1, 3, 256]),
             cache: Bytes(pick(draw, &[3_000, 100_000, 8 << 20])),
             ack_every: pick(draw, &[1, 2, 2, 64]),
@@ -229,8 +235,10 @@ fn add_joins(setup: &mut Setup, seed: u64) {
             let mut another = setup.flows[index].clone();
             another.start = Instant::ZERO + Duration::from_millis(u64::from(draw.up_to(4_000)));
             another.stop = None;
-            another.traffic =
-                Traffic::Tcp { config: tcp_config(draw), size: pick(draw, &[None, Some(Bytes(50_000))]) };
+            another.traffic = Traffic::Connection {
+                config: tcp_config(draw).into(),
+                size: pick(draw, &[None, Some(Bytes(50_000))]),
+            };
             if draw.up_to(1) == 0 {
                 std::mem::swap(&mut another.source, &mut another.sink);
             }
@@ -310,8 +318,7 @@ fn add_grants(setup: &mut Setup, seed: u64) {
 fn add_no_ack(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm no ack");
     let set = &mut setup.bss[0];
-    let needed = !set.hack.is_empty()
-        || set.fastack.is_some()
+    let needed = !set.is_stock()
         || set.config.reverse_direction != ReverseDirection::Off
         || set.config.rate_control != RateControl::Fixed
         || set.config.standard.phy().aggregation.is_none();
@@ -367,7 +374,7 @@ fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
 }
 
 fn timeouts(outcome: &Outcome) -> u64 {
-    outcome.flows.iter().filter_map(|flow| flow.sender).map(|sender| sender.timeouts).sum()
+    outcome.flows.iter().filter_map(|flow| flow.sender?.timeouts).sum()
 }
 
 /// Gives some stations an SNR, from useless to perfect. Draws of its own: older seeds keep their worlds.
@@ -397,7 +404,7 @@ fn check(seed: u64) {
     let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     check_grants(&setup, &outcome, seed);
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
-        let Traffic::Tcp { size, .. } = &flow.traffic else { continue };
+        let Traffic::Connection { size, .. } = &flow.traffic else { continue };
         if let Some(size) = size {
             assert!(result.delivered_total <= *size, "seed {seed}: {} delivered too much", result.flow);
         }
@@ -429,8 +436,8 @@ fn check(seed: u64) {
 fn loses_many(flow: &FlowOutcome) -> bool {
     let (Some(sender), Some(receiver)) = (flow.sender, flow.receiver) else { return false };
     let few = |sent: u64, received: u64| sent - received.min(sent) <= sent / 20;
-    !few(sender.segments_sent, receiver.segments_received)
-        || !few(receiver.segments_sent, sender.segments_received)
+    !few(sender.packets_sent, receiver.packets_received)
+        || !few(receiver.packets_sent, sender.packets_received)
 }
 
 /// Whatever the network does: a sender that hears nothing new sends something again each timeout, backed off as it
@@ -439,7 +446,7 @@ fn loses_many(flow: &FlowOutcome) -> bool {
 fn check_patience(seed: u64, start: Instant, outcome: &Outcome, flow: FlowId) {
     let mut last = (start, (Bytes(0), 0));
     for point in outcome.series.iter().filter(|point| point.flow == flow && point.at >= start) {
-        let news = (point.acknowledged_total, point.segments_retransmitted);
+        let news = (point.acknowledged_total, point.packets_retransmitted);
         if news != last.1 {
             last = (point.at, news);
         }
@@ -470,7 +477,7 @@ fn check_with_programs(seed: u64) -> usize {
 fn lossless_setup(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
     for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
-        (pipe.loss, pipe.queue) = (Loss::None, QueueLimit::default());
+        (pipe.loss, pipe.queue) = (Loss::None, QueueConfig::default());
     }
     let set = &mut setup.bss[0];
     for station in &mut set.config.stations {
@@ -480,15 +487,17 @@ fn lossless_setup(seed: u64) -> Setup {
         (station.snr, station.away) = (None, None);
     }
     set.config.hidden.clear();
-    (set.fastack, set.config.link_acks) = (None, LinkAcks::Normal);
-    if set.hack.is_empty() {
-        set.hack = vec![Some(hack::Config::default()); set.clients.len() + 1];
+    set.config.link_acks = LinkAcks::Normal;
+    if !matches!(set.access_point.driver, ApDriver::Hack(_)) {
+        speak_hack(&mut setup, hack::Config::default());
     }
     for flow in &mut setup.flows {
         match &mut flow.traffic {
             Traffic::Udp { rate, .. } => *rate = Some(BitRate::from_mbps(1)),
             // Windows that no queue keeps for longer than packets live.
-            Traffic::Tcp { config, .. } => config.receive_buffer = config.receive_buffer.min(Bytes(65_535)),
+            Traffic::Connection { config: transport::Config::Tcp(config), .. } => {
+                config.receive_buffer = config.receive_buffer.min(Bytes(65_535));
+            }
         }
     }
     setup
@@ -506,7 +515,7 @@ fn no_held_ack_ends_in_a_timeout() {
         if timeouts(&outcome) > 0 {
             // A queue that grows faster than a timer learns does that; ACKs that were held must not.
             let mut stock = setup;
-            stock.bss[0].hack.clear();
+            be_stock(&mut stock);
             let without = timeouts(&run(&stock).unwrap());
             assert!(without > 0, "lossless seed {seed}: {} timeouts, none without HACK", timeouts(&outcome));
         }

@@ -11,19 +11,21 @@ use std::sync::Arc;
 use common::*;
 use tacit_link::cellular::Trace;
 use tacit_link::loss::Loss;
-use tacit_link::queue::{AckFilter, AckHoldConfig, QueueLimit};
+use tacit_link::queue::{
+    AckFilter, AckHoldConfig, CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit,
+};
 use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::{
-    Distribution, Impairments, Jitter, Order, Overflow, PipeConfig, RateScript, Reordering, Service,
+    Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
 use tacit_proto::fastack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy};
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
-use tacit_sim::setup::{FlowSetup, Setup, Traffic, WiredSetup};
+use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 use tacit_sim::{Outcome, run};
 
 /// Octets of each file.
@@ -86,11 +88,21 @@ fn random_pipe(draw: &mut Stream) -> PipeConfig {
     PipeConfig {
         service: random_service(draw),
         delay: millis(draw, 40),
-        queue: QueueLimit {
-            packets: pick(draw, &[Some(20), Some(200), None]),
-            bytes: pick(draw, &[Some(Bytes(30_000)), None]),
+        queue: QueueConfig {
+            limit: QueueLimit {
+                packets: pick(draw, &[Some(20), Some(200), None]),
+                bytes: pick(draw, &[Some(Bytes(30_000)), None]),
+            },
+            discipline: pick(
+                draw,
+                &[
+                    Discipline::DropTail,
+                    Discipline::DropHead,
+                    Discipline::CoDel(CoDelConfig::INTERNET),
+                    Discipline::FqCoDel(FqCoDelConfig { flows: 2, ..FqCoDelConfig::MAC80211 }),
+                ],
+            ),
         },
-        overflow: pick(draw, &[Overflow::DropTail, Overflow::DropHead]),
         ack_filter: pick(
             draw,
             &[AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace],
@@ -116,7 +128,7 @@ fn random_traffic(draw: &mut Stream) -> Traffic {
             rate: Some(BitRate::from_kbps(300)),
             report_after: pick(draw, &[None, Some(ReportAfter::Time(Duration::from_millis(20)))]),
         },
-        _ => Traffic::Tcp { config, size: Some(FILE) },
+        _ => Traffic::Connection { config: config.into(), size: Some(FILE) },
     }
 }
 
@@ -127,11 +139,12 @@ fn random_setup(seed: u64) -> Setup {
     let set = &mut setup.bss[0];
     let filters = [AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace];
     (set.config.ap_ack_filter, set.config.station_ack_filter) = (pick(draw, &filters), pick(draw, &filters));
-    set.ack_hold = pick(draw, &[None, Some(AckHoldConfig::USUAL)]);
+    let hold = pick(draw, &[ClientDriver::Stock, ClientDriver::AckHold(AckHoldConfig::USUAL)]);
     // A stream of its own: older seeds keep the rest of their worlds.
     let own = &mut Stream::new(seed, "swarm links access point's acks");
-    set.fastack = pick(own, &[None, Some(fastack::Config::USUAL)]);
-    let mut ends: Vec<HostId> = set.clients.clone();
+    let acks = pick(own, &[ApDriver::Stock, ApDriver::FastAck(fastack::Config::USUAL)]);
+    set.set_drivers(acks, hold);
+    let mut ends: Vec<HostId> = set.clients.iter().map(|client| client.host).collect();
     if draw.up_to(2) == 0 {
         setup.bss.clear();
         ends = vec![AP];
@@ -176,7 +189,7 @@ fn check(seed: u64) -> Outcome {
     let outcome = outcome_of(seed);
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         match &flow.traffic {
-            Traffic::Tcp { .. } => {
+            Traffic::Connection { .. } => {
                 assert_eq!(result.delivered_total, FILE, "seed {seed}: {} is not whole", result.flow);
             }
             Traffic::Udp { .. } => assert!(result.delivered_total > Bytes(0), "seed {seed}: {}", result.flow),

@@ -2,17 +2,16 @@
 
 use std::process::ExitCode;
 
-use tacit_lab::LabError;
-use tacit_lab::audit::{Report, audit_file};
-use tacit_lab::hop::{parse, parse_rtt};
+use tacit_captures::audit::{Report, audit_file};
+use tacit_theory::hop::{parse, parse_rtt};
 
 use crate::args::AuditArgs;
 use crate::output::{Failure, print, print_json};
 
 pub fn run(args: &AuditArgs) -> Result<ExitCode, Failure> {
-    let hop = parse(&args.hop.phy, &args.hop.rate).map_err(LabError::from)?;
-    let rtt = parse_rtt(&args.rtt).map_err(LabError::from)?;
-    let audit = audit_file(&args.capture).map_err(LabError::from)?;
+    let hop = parse(&args.hop.phy, &args.hop.rate)?;
+    let rtt = parse_rtt(&args.rtt)?;
+    let audit = audit_file(&args.capture)?;
     let prediction = Some(audit.predict(&hop, rtt));
     let report = Report { audit, prediction };
     if args.json {

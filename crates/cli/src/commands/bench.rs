@@ -4,8 +4,9 @@ use std::process::{Command, ExitCode};
 
 use cpu_time::ProcessTime;
 use serde::{Deserialize, Serialize};
-use tacit_lab::bench::{ROWS, prepare};
-use tacit_lab::table::{TextTable, number, number_or_dash};
+use tacit_runs::aggregate::median;
+use tacit_runs::bench::{ROWS, prepare};
+use tacit_scenario::table::{TextTable, number, number_or_dash};
 
 use crate::args::BenchArgs;
 use crate::output::{Failure, print, print_json};
@@ -49,7 +50,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
 fn measure(name: &str) -> Result<Row, Failure> {
     let (prepared, seconds) = prepare(name)?;
     let before = ProcessTime::now();
-    prepared.run(tacit_lab::sweep::Control::unattended())?;
+    prepared.simulate()?;
     let spent = before.elapsed();
     Ok(Row {
         name: name.to_owned(),
@@ -63,7 +64,11 @@ fn median_of(name: &str, repeats: u32) -> Result<Row, Failure> {
     let measured = (0..repeats).map(|_| in_child(name)).collect::<Result<Vec<_>, _>>()?;
     let cpu = measured.iter().map(|row| row.cpu_ms_per_sim_s).collect();
     let memory: Option<Vec<f64>> = measured.iter().map(|row| row.peak_rss_mb).collect();
-    Ok(Row { name: name.to_owned(), cpu_ms_per_sim_s: median(cpu), peak_rss_mb: memory.map(median) })
+    Ok(Row {
+        name: name.to_owned(),
+        cpu_ms_per_sim_s: median(cpu).unwrap_or(f64::NAN),
+        peak_rss_mb: memory.and_then(median),
+    })
 }
 
 fn in_child(name: &str) -> Result<Row, Failure> {
@@ -77,17 +82,6 @@ fn in_child(name: &str) -> Result<Row, Failure> {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
-}
-
-/// The middle value; of an even number the mean of the two in the middle.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 0 => f64::midpoint(values[middle - 1], values[middle]),
-        _ => values[middle],
-    }
 }
 
 /// `VmHWM` of this process, where /proc tells it (proc_pid_status(5); it counts in 1024 octets).

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tacit_lab::compare::{Options, compare};
-use tacit_lab::report::{self, Report};
-use tacit_lab::scenario::Scenario;
+use tacit_papers::compare::{Options, compare};
+use tacit_papers::report::{self, Report};
+use tacit_scenario::Scenario;
 
 use crate::args::CompareArgs;
 use crate::output::{Failure, note, print, print_json};

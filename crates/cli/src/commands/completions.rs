@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap_mangen::Man;
-use tacit_lab::store::write_whole;
+use tacit_runs::store::write_whole;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::output::{Failure, print, print_json};

@@ -3,11 +3,17 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_lab::figure::{Figure, Options, Outcome, all, find};
+use tacit_papers::figure::{Figure, LiveRuns, Options, Outcome, Tally, all, find};
+use tacit_runs::RunsError;
+use tacit_runs::store::write_whole;
 
+use super::live;
 use crate::args::FigureArgs;
 use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, watched};
+
+/// Where figures go when nobody says.
+const DEFAULT_DIRECTORY: &str = "tacit-report/figures";
 
 #[derive(Serialize)]
 struct Entry<'a> {
@@ -22,24 +28,39 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     }
     let figures =
         if args.all { all()? } else { args.ids.iter().map(|id| find(id)).collect::<Result<_, _>>()? };
+    let report = args.report.or_else(|| args.from.clone()).unwrap_or_else(|| DEFAULT_DIRECTORY.into());
+    // Before anything starts a thread.
+    let live = if args.from.is_none() { live::measured(&figures, args.quick)? } else { LiveRuns::default() };
     let options = Options {
         quick: args.quick,
-        directory: (!args.no_report).then_some(args.report),
-        program: std::env::current_exe().ok(),
+        directory: (!args.no_report).then_some(report),
+        from: args.from,
+        all: args.all,
+        live,
     };
     let outcomes = watched(cache(args.no_cache).as_ref(), |control| {
-        tacit_lab::figure::run(&figures, &options, control)
+        tacit_papers::figure::run(&figures, &options, control)
     })?;
     match outcomes.as_slice() {
         [one] if args.json && !args.all => print_json(one)?,
         several if args.json => print_json(&several)?,
-        several => print(&several.iter().map(Outcome::to_text).collect::<Vec<_>>().join("\n"))?,
+        several => {
+            print(&several.iter().map(Outcome::to_text).collect::<Vec<_>>().join("\n"))?;
+            if several.len() > 1 {
+                print(&format!("\n{}\n", Tally::of(several)))?;
+            }
+        }
+    }
+    if let Some(file) = &args.summary {
+        let page = tacit_papers::figure::summary(&outcomes).map_err(RunsError::from)?;
+        write_whole(file, page.as_bytes())?;
+        note(&format!("summary: {}", file.display()));
     }
     if let Some(directory) = &options.directory {
         note(&format!("figures: {}", directory.join("index.html").display()));
     }
     // Who asks for everything knows that not every machine can do it.
-    let skipped = !args.all && outcomes.iter().any(|outcome| outcome.skipped.is_some());
+    let skipped = !args.all && outcomes.iter().any(Outcome::is_skipped);
     let failed = skipped || outcomes.iter().any(Outcome::fails);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

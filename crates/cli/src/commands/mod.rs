@@ -7,6 +7,7 @@ mod completions;
 mod doctor;
 mod explain;
 mod figure;
+mod live;
 mod replay;
 mod report;
 mod rohc;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tacit_lab::replay::replay;
+use tacit_runs::replay::replay;
 
 use crate::args::ReplayArgs;
 use crate::output::{FAILED, Failure, print, print_json};

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tacit_lab::LabError;
-use tacit_lab::rohc::{Channel, Codec, Converted, compress, decompress, stats};
+use tacit_captures::rohc::{Channel, Codec, Converted, compress, decompress, stats};
 
 use crate::args::{RohcArgs, RohcCommand};
 use crate::output::{FAILED, Failure, note, print, print_json};
@@ -12,7 +11,7 @@ use crate::output::{FAILED, Failure, note, print, print_json};
 pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
     match args.command {
         RohcCommand::Stats { capture, codec, json } => {
-            let codec = Codec::parse(&codec).map_err(LabError::from)?;
+            let codec = Codec::parse(&codec)?;
             let start = now();
             let stats = stats(&capture, codec, &|| now().duration_since(start))?;
             if json {
@@ -27,12 +26,12 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         RohcCommand::Compress { capture, out, repeat, cid, json } => {
-            let channel = Channel::parse(&cid, repeat).map_err(LabError::from)?;
+            let channel = Channel::parse(&cid, repeat)?;
             converted(&compress(&capture, &out, channel)?, json)
         }
         RohcCommand::Decompress { rohc, out, cid, json } => {
             // How often changes were said is not for the decompressor to know.
-            let channel = Channel::parse(&cid, 1).map_err(LabError::from)?;
+            let channel = Channel::parse(&cid, 1)?;
             converted(&decompress(&rohc, &out, channel)?, json)
         }
     }

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use tacit_lab::single::{Options, prepare};
+use tacit_runs::single::{Options, prepare};
 
 use crate::args::RunArgs;
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, note, print, print_json};
 use crate::progress::{cache, quietly, simulated};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
@@ -18,6 +18,9 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         wire: args.wire,
         quick: args.quick,
     })?;
+    for warning in &prepared.warnings {
+        note(&format!("tacit: warning: {warning}"));
+    }
     let single = simulated(prepared.watched_length(), |reached| match &args.pcap {
         Some(path) => prepared.run_captured(path, reached),
         None => quietly(cache(args.no_cache).as_ref(), |control| prepared.run_watched(control, reached)),

@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_lab::scenario::{Scenario, library};
-use tacit_lab::scheme;
-use tacit_lab::table::TextTable;
+use tacit_scenario::table::TextTable;
+use tacit_scenario::{Scenario, library, scheme};
 
 use crate::args::ScenariosArgs;
 use crate::output::{Failure, print, print_json};

@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use tacit_lab::InputError;
-use tacit_lab::LabError;
-use tacit_lab::bound::bind;
-use tacit_lab::single;
 use tacit_live::hop::Snapshot;
-use tacit_live::{Plan, shell};
+use tacit_live::{Oracle, Plan, shell};
+use tacit_runs::bound::bind;
+use tacit_runs::single;
+use tacit_scenario::InputError;
 
 use crate::args::ShellArgs;
 use crate::output::{Failure, note, print_json};
@@ -51,7 +50,13 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     // A shell has the terminal to itself; so have programs that are only told to be quiet.
     let watched = !args.quiet && !args.json && !command.is_empty() && io::stderr().is_terminal();
     let report = shell::run(shell::Options {
-        plan: Plan { setup: bound.setup, near: bound.near, far: bound.far, ack_mode: args.acks },
+        plan: Plan {
+            setup: bound.setup,
+            near: bound.near,
+            far: bound.far,
+            ack_mode: args.acks,
+            oracle: if args.no_oracle { Oracle::Off } else { Oracle::Watch },
+        },
         scenario: bound.scenario,
         scheme: bound.scheme,
         command,
@@ -59,7 +64,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         server_log: args.server_log,
         congestion: args.congestion,
         pcap: args.pcap,
-        output_to_error: args.json,
+        output: if args.json { shell::Output::ToError } else { shell::Output::Ours },
         watch: watched.then_some(show),
     })?;
     if args.json {
@@ -80,7 +85,7 @@ fn is_congestion_control(name: &str) -> bool {
 fn split(
     server_first: bool,
     mut words: Vec<OsString>,
-) -> Result<(Vec<OsString>, Option<Vec<OsString>>), LabError> {
+) -> Result<(Vec<OsString>, Option<Vec<OsString>>), InputError> {
     let separator = |word: &OsString| word == SEPARATOR;
     let (command, server) = if server_first {
         let at = words.iter().position(separator);
@@ -100,8 +105,8 @@ fn split(
     Ok((command, Some(server)))
 }
 
-fn bad(place: &str, what: &str, allowed: &str) -> LabError {
-    InputError::new(place, what).allowed(allowed).into()
+fn bad(place: &str, what: &str, allowed: &str) -> InputError {
+    InputError::new(place, what).allowed(allowed)
 }
 
 /// One line about now.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::helper::words;
-use super::support::{machine, report, said, shell, tacit, tacit_for_all};
+use super::support::{machine, report, said, shared_machine, shell, skip, tacit, tacit_for_all};
 
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
@@ -103,7 +103,7 @@ fn signals_go_to_the_command() {
 
 #[test]
 fn hops_nest() {
-    let Some(_machine) = machine(&["ip"]) else { return };
+    let Some(_machine) = shared_machine(&["ip"]) else { return };
     let inner = env!("CARGO_BIN_EXE_tacit");
     let helper = words("helper", "udp_ask").join(" ");
     // From inside two hops, the server at the far end of the outer one.
@@ -157,7 +157,7 @@ fn root_is_not_needed_where_the_other_side_is_private() {
     assert_eq!(said(&refused).lines().count(), 1, "{}", said(&refused));
     assert!(said(&refused).contains("--server"), "{}", said(&refused));
     if diagnosis["live"] != true {
-        super::support::say(&format!("no unprivileged namespaces here: {}", diagnosis["checks"]));
+        skip(&format!("no unprivileged namespaces here: {}", diagnosis["checks"]));
         return;
     }
     let output = as_nobody(&["shell", "-q", "--", "sh", "-c", "exit 9", "--server", "--", "sleep", "9"]);
@@ -186,7 +186,7 @@ fn a_run_that_fell_behind_gives_no_numbers() {
 
 #[test]
 fn datagrams_of_all_sizes_come_back() {
-    let Some(_machine) = machine(&[]) else { return };
+    let Some(_machine) = shared_machine(&[]) else { return };
     let mut all: Vec<String> = ["--json", "--scheme", "hack-more-data", "--"].map(str::to_owned).to_vec();
     all.extend(words("helper", "udp_ask"));
     all.extend(["--server", "--"].map(str::to_owned));
@@ -197,7 +197,7 @@ fn datagrams_of_all_sizes_come_back() {
 
 #[test]
 fn json_has_the_promised_keys() {
-    let Some(_machine) = machine(&["iperf3"]) else { return };
+    let Some(_machine) = shared_machine(&["iperf3"]) else { return };
     let report = report(&[
         "--json",
         "--scheme",
@@ -228,12 +228,14 @@ fn json_has_the_promised_keys() {
         "airtime",
         "hack",
         "lateness",
+        "waits",
         "cpu_s",
         "cpu_s_per_gbit",
     ] {
         assert!(report.get(key).is_some(), "{key}");
     }
     if report["valid"] != true {
+        skip(&format!("its numbers were not looked at: {}", report["reasons"]));
         return;
     }
     let down = &report["transfer"]["down"];
@@ -250,6 +252,9 @@ fn json_has_the_promised_keys() {
     let client = &report["hack"][1];
     assert!(client["compressed_acks"].as_u64().unwrap() > 100, "{client}");
     assert_eq!(client["failed_frames"], 0);
+    for side in ["command", "server"] {
+        assert!(report["waits"][side]["turns"].as_u64().unwrap() > 10, "{}", report["waits"]);
+    }
 }
 
 /// How many frames of a capture tshark finds for `filter`.
@@ -265,7 +270,7 @@ fn frames(capture: &Path, filter: &str) -> usize {
 
 #[test]
 fn packets_go_in_the_access_category_of_their_code_point() {
-    let Some(_machine) = machine(&["iperf3", "tshark"]) else { return };
+    let Some(_machine) = shared_machine(&["iperf3", "tshark"]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("air.pcapng");
     // 184 is EF in the octet that holds the code point.
@@ -283,7 +288,7 @@ fn packets_go_in_the_access_category_of_their_code_point() {
 
 #[test]
 fn the_air_can_be_read_by_others() {
-    let Some(_machine) = machine(&["iperf3", "tshark"]) else { return };
+    let Some(_machine) = shared_machine(&["iperf3", "tshark"]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("air.pcapng");
     report(&[

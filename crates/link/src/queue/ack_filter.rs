@@ -1,6 +1,7 @@
 //! Filters that drop pure TCP ACKs of which a later one says it all: over any queue.
 
 use tacit_proto::tcp::AckInfo;
+use tacit_proto::units::Instant;
 
 use super::Queue;
 use crate::payload::Payload;
@@ -21,40 +22,32 @@ pub enum AckFilter {
     Replace,
 }
 
-/// A queue that a filter may look into.
-pub(crate) trait Filterable<P> {
-    /// Shows each waiting packet, those of a flow in the order they were queued. `see` may exchange it for one
-    /// of the same length.
-    fn each(&mut self, see: &mut impl FnMut(&mut P));
-
-    /// Drops the packets that `unwanted` says.
-    fn drop_packets(&mut self, unwanted: &mut impl FnMut(&P) -> bool);
-}
-
-impl<P: Payload> Filterable<P> for Queue<P> {
-    fn each(&mut self, see: &mut impl FnMut(&mut P)) {
-        match self {
-            Self::DropTail(queue) => queue.each(see),
-            Self::CoDel(queue) => queue.each(see),
-            Self::FqCoDel(queue) => queue.each(see),
-        }
-    }
-
-    fn drop_packets(&mut self, unwanted: &mut impl FnMut(&P) -> bool) {
-        self.retract(unwanted);
-    }
-}
-
 impl AckFilter {
+    /// Queues `payload` at `now` and drops what it makes redundant, or has it take the place of what it replaces;
+    /// returns whether the queue took it, and how many ACKs are gone. `dropped` is as in [`Queue::push`].
+    #[inline(never)]
+    pub(crate) fn push<P: Payload>(
+        self,
+        queue: &mut Queue<P>,
+        now: Instant,
+        payload: P,
+        dropped: &mut impl FnMut(P),
+    ) -> (bool, u64) {
+        let Some(payload) = self.replace(queue, payload) else { return (true, 1) };
+        let ack = self.ack_of(&payload);
+        let taken = queue.push(now, payload, dropped);
+        // What the queue refused makes nothing redundant.
+        let filtered = ack.filter(|_| taken).map_or(0, |ack| self.thin(queue, ack));
+        (taken, filtered)
+    }
+
     /// Before `newest` is queued: gives it back unless it took the place of another.
-    #[inline]
-    pub(crate) fn replace<P: Payload>(self, queue: &mut impl Filterable<P>, newest: P) -> Option<P> {
+    fn replace<P: Payload>(self, queue: &mut Queue<P>, newest: P) -> Option<P> {
         if self == Self::Replace { replace(queue, newest) } else { Some(newest) }
     }
 
     /// What a packet that is about to be queued says, for [`AckFilter::thin`]; `None` where that will do nothing.
-    #[inline]
-    pub(crate) fn ack_of<P: Payload>(self, packet: &P) -> Option<(u64, AckInfo)> {
+    fn ack_of<P: Payload>(self, packet: &P) -> Option<(u64, AckInfo)> {
         match self {
             Self::Off | Self::Replace => None,
             Self::Cake | Self::CakeAggressive => Some((packet.flow_hash(), packet.ack_info()?)),
@@ -63,11 +56,7 @@ impl AckFilter {
 
     /// After the ACK of `flow` that says `newest` was queued: drops what it makes redundant; returns how many
     /// packets.
-    pub(crate) fn thin<P: Payload>(
-        self,
-        queue: &mut impl Filterable<P>,
-        (flow, newest): (u64, AckInfo),
-    ) -> u64 {
+    fn thin<P: Payload>(self, queue: &mut Queue<P>, (flow, newest): (u64, AckInfo)) -> u64 {
         let kept_besides = if self == Self::Cake { 1 } else { 0 };
         // The ACK itself is not among them: nothing covers itself.
         let redundant = |packet: &P| {
@@ -79,7 +68,7 @@ impl AckFilter {
             return 0;
         }
         let mut dropped = 0;
-        queue.drop_packets(&mut |packet| {
+        queue.retract(|packet| {
             let oldest = dropped == 0 && redundant(packet);
             dropped += u64::from(oldest);
             oldest
@@ -88,7 +77,7 @@ impl AckFilter {
     }
 }
 
-fn replace<P: Payload>(queue: &mut impl Filterable<P>, newest: P) -> Option<P> {
+fn replace<P: Payload>(queue: &mut Queue<P>, newest: P) -> Option<P> {
     let Some(new) = newest.ack_info().filter(AckInfo::is_plain) else { return Some(newest) };
     let flow = newest.flow_hash();
     let (mut place, mut last) = (0_usize, None);
@@ -118,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
     use tacit_proto::packet::{IpHeader, Packet, Transport};
     use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
-    use tacit_proto::units::{FlowId, HostId, Instant, SeqNumber};
+    use tacit_proto::units::{FlowId, HostId, SeqNumber};
 
     use super::*;
     use crate::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
@@ -153,12 +142,7 @@ mod tests {
     fn through(filter: AckFilter, discipline: Discipline, packets: &[Packet]) -> Vec<Packet> {
         let mut queue = Queue::new(QueueConfig { limit: QueueLimit::default(), discipline });
         for packet in packets {
-            let Some(packet) = filter.replace(&mut queue, *packet) else { continue };
-            let ack = filter.ack_of(&packet);
-            queue.push(Instant::ZERO, packet, &mut |_| panic!("there is room"));
-            if let Some(ack) = ack {
-                filter.thin(&mut queue, ack);
-            }
+            filter.push(&mut queue, Instant::ZERO, *packet, &mut |_| panic!("there is room"));
         }
         let mut left = Vec::new();
         while queue.front(Instant::ZERO, &mut |_| panic!("nothing is late")).is_some() {

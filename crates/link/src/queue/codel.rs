@@ -20,14 +20,18 @@ impl<P: Payload> Fifo<P> {
     }
 
     pub(super) fn push(&mut self, queued: Queued<P>) {
-        self.bytes += queued.payload.len();
+        self.bytes += queued.len;
         self.packets.push_back(queued);
     }
 
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         let queued = self.packets.pop_front()?;
-        self.bytes -= queued.payload.len();
+        self.bytes -= queued.len;
         Some(queued)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.packets.iter()
     }
 
     /// Shows each packet, to be exchanged for one of the same length.
@@ -41,8 +45,8 @@ impl<P: Payload> Fifo<P> {
         self.packets.retain(|queued| {
             let stays = !unwanted(&queued.payload);
             if !stays {
-                *bytes -= queued.payload.len();
-                gone(queued.payload.len());
+                *bytes -= queued.len;
+                gone(queued.len);
             }
             stays
         });
@@ -221,18 +225,19 @@ impl<P: Payload> CoDel<P> {
 
     #[inline(never)]
     pub(super) fn push(&mut self, now: Instant, payload: P) -> bool {
-        if !self.has_room(payload.len()) {
+        let len = payload.len();
+        if !self.has_room(len) {
             return false;
         }
-        self.largest = self.largest.max(payload.len());
-        self.fifo.push(Queued { payload, at: now });
+        self.largest = self.largest.max(len);
+        self.fifo.push(Queued { payload, at: now, len });
         self.peak = self.peak.max(self.len());
         true
     }
 
     #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
-        let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.payload.len());
+        let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len);
         self.limit.admits(self.len(), self.fifo.bytes() + next, len)
     }
 
@@ -247,6 +252,14 @@ impl<P: Payload> CoDel<P> {
     #[inline(never)]
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         self.next.take()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.next.iter().chain(self.fifo.iter())
+    }
+
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        self.iter().next().map(|queued| queued.at)
     }
 
     pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {

@@ -74,7 +74,7 @@ impl<P: Payload> FqCoDel<P> {
             flow.credit = i64::from(self.config.quantum);
             self.new.push_back(index);
         }
-        flow.fifo.push(Queued { payload, at: now });
+        flow.fifo.push(Queued { payload, at: now, len });
         self.packets += 1;
         self.bytes += len;
         self.largest = self.largest.max(len);
@@ -116,7 +116,7 @@ impl<P: Payload> FqCoDel<P> {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes());
         let Some(queued) = longest.and_then(|flow| flow.fifo.pop()) else { return false };
         self.packets -= 1;
-        self.bytes -= queued.payload.len();
+        self.bytes -= queued.len;
         dropped(queued.payload);
         true
     }
@@ -150,7 +150,7 @@ impl<P: Payload> FqCoDel<P> {
             };
             let codel = &self.config.codel;
             if let Some(queued) = flow.control.dequeue(codel, self.largest, &mut flow.fifo, now, &mut gone) {
-                flow.credit -= queued.payload.len().0 as i64;
+                flow.credit -= queued.len.0 as i64;
                 return Some(queued);
             }
             list.pop_front();
@@ -167,8 +167,25 @@ impl<P: Payload> FqCoDel<P> {
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         let queued = self.next.take()?;
         self.packets -= 1;
-        self.bytes -= queued.payload.len();
+        self.bytes -= queued.len;
         Some(queued)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.next.iter().chain(self.flows.iter().flat_map(|flow| flow.fifo.iter()))
+    }
+
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        match &self.next {
+            Some(queued) => Some(queued.at),
+            // Whose turn it is shows when it is asked for.
+            None => (self.packets > 0).then_some(Instant::ZERO),
+        }
+    }
+
+    pub(super) fn oldest_at(&self) -> Option<Instant> {
+        let heads = self.flows.iter().filter_map(|flow| flow.fifo.iter().next());
+        self.next.iter().chain(heads).map(|queued| queued.at).min()
     }
 
     pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {

@@ -2,17 +2,17 @@
 
 mod ack_filter;
 mod ack_hold;
+mod bounded;
 mod codel;
-mod drop_tail;
 mod fq_codel;
 
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 pub use self::ack_filter::AckFilter;
-pub(crate) use self::ack_filter::Filterable;
 pub use self::ack_hold::{AckHold, AckHoldConfig};
+pub use self::bounded::Bounded;
+use self::bounded::Overflow;
 pub use self::codel::CoDel;
-pub use self::drop_tail::DropTail;
 pub use self::fq_codel::FqCoDel;
 use crate::payload::Payload;
 
@@ -41,6 +41,8 @@ pub struct Queued<P> {
     pub payload: P,
     /// When it was queued.
     pub at: Instant,
+    /// Its octets: to ask the packet costs more than to keep them.
+    pub len: Bytes,
 }
 
 /// The settings of CoDel (RFC 8289 section 4).
@@ -77,6 +79,9 @@ pub struct FqCoDelConfig {
 }
 
 impl FqCoDelConfig {
+    /// RFC 8290 sections 5.2.1 to 5.2.4: a quantum of one Ethernet frame.
+    pub const INTERNET: Self = Self { codel: CoDelConfig::INTERNET, quantum: 1_514, flows: 1_024 };
+
     /// What Linux's mac80211 takes (`fq_init`): a quantum of 300 octets, so that flows of small packets,
     /// TCP ACKs among them, are served before a full packet of another; the number of queues is that of
     /// RFC 8290 section 5.2.3, each station having its own here.
@@ -89,6 +94,8 @@ pub enum Discipline {
     /// First in, first out; only what does not fit is dropped.
     #[default]
     DropTail,
+    /// First in, first out; for what does not fit those are dropped that have waited longest.
+    DropHead,
     /// First in, first out, and drops while delay stays above a target.
     CoDel(CoDelConfig),
     /// Deficit round robin between flows, new ones first, each under CoDel.
@@ -110,15 +117,15 @@ impl From<QueueLimit> for QueueConfig {
     }
 }
 
-/// A queue at work. The disciplines besides drop-tail stay out of line, so that drop-tail costs what it did
-/// when there was no other.
+/// A queue at work. CoDel and FQ-CoDel stay out of line, so that the others cost what they did when there was nothing
+/// else.
 ///
 /// Every packet it took leaves it once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
 /// of [`Queue::push`] and [`Queue::front`].
 #[derive(Clone, Debug)]
 pub enum Queue<P> {
-    /// See [`Discipline::DropTail`].
-    DropTail(DropTail<P>),
+    /// See [`Discipline::DropTail`] and [`Discipline::DropHead`].
+    Bounded(Bounded<P>),
     /// See [`Discipline::CoDel`].
     CoDel(Box<CoDel<P>>),
     /// See [`Discipline::FqCoDel`].
@@ -129,7 +136,8 @@ impl<P: Payload> Queue<P> {
     /// An empty queue.
     pub fn new(config: QueueConfig) -> Self {
         match config.discipline {
-            Discipline::DropTail => Self::DropTail(DropTail::new(config.limit)),
+            Discipline::DropTail => Self::Bounded(Bounded::new(config.limit, Overflow::DropTail)),
+            Discipline::DropHead => Self::Bounded(Bounded::new(config.limit, Overflow::DropHead)),
             Discipline::CoDel(codel) => Self::CoDel(Box::new(CoDel::new(config.limit, codel))),
             Discipline::FqCoDel(fq) => Self::FqCoDel(Box::new(FqCoDel::new(config.limit, fq))),
         }
@@ -141,7 +149,7 @@ impl<P: Payload> Queue<P> {
     #[inline(always)]
     pub fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         match self {
-            Self::DropTail(queue) => queue.push(now, payload),
+            Self::Bounded(queue) => queue.push(now, payload, dropped),
             Self::CoDel(queue) => queue.push(now, payload),
             Self::FqCoDel(queue) => queue.push(now, payload, dropped),
         }
@@ -151,18 +159,18 @@ impl<P: Payload> Queue<P> {
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         match self {
-            Self::DropTail(queue) => queue.has_room(len),
+            Self::Bounded(queue) => queue.has_room(len),
             Self::CoDel(queue) => queue.has_room(len),
             Self::FqCoDel(queue) => queue.has_room(len),
         }
     }
 
-    /// The packet that leaves next, decided at `now` and not changed by later arrivals; `dropped` gets
-    /// those that did not live to see it.
+    /// The packet that leaves next, decided at `now` and changed by later arrivals only where those drop the head;
+    /// `dropped` gets those that did not live to see it.
     #[inline]
     pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
         match self {
-            Self::DropTail(queue) => queue.front(),
+            Self::Bounded(queue) => queue.front(),
             Self::CoDel(queue) => queue.front(now, dropped),
             Self::FqCoDel(queue) => queue.front(now, dropped),
         }
@@ -173,16 +181,57 @@ impl<P: Payload> Queue<P> {
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Queued<P>> {
         match self {
-            Self::DropTail(queue) => queue.pop(),
+            Self::Bounded(queue) => queue.pop(),
             Self::CoDel(queue) => queue.pop(),
             Self::FqCoDel(queue) => queue.pop(),
         }
     }
 
+    /// Since when the packet that leaves next has waited, or a time before that where it is not decided on and flows
+    /// take turns; `None` when nothing waits.
+    #[inline]
+    pub fn waiting_since(&self) -> Option<Instant> {
+        match self {
+            Self::Bounded(queue) => queue.front().map(|queued| queued.at),
+            Self::CoDel(queue) => queue.waiting_since(),
+            Self::FqCoDel(queue) => queue.waiting_since(),
+        }
+    }
+
+    /// Since when the packet has waited that has waited longest.
+    pub fn oldest_at(&self) -> Option<Instant> {
+        match self {
+            Self::Bounded(queue) => queue.front().map(|queued| queued.at),
+            Self::CoDel(queue) => queue.waiting_since(),
+            // One per flow.
+            Self::FqCoDel(queue) => queue.oldest_at(),
+        }
+    }
+
+    /// Shows each waiting packet, those of a flow in the order they were queued. `see` may exchange it for one of the
+    /// same length.
+    fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        match self {
+            Self::Bounded(queue) => queue.each(see),
+            Self::CoDel(queue) => queue.each(see),
+            Self::FqCoDel(queue) => queue.each(see),
+        }
+    }
+
+    /// What waits: in the order it leaves if nothing is dropped and flows do not take turns.
+    pub fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        let (bounded, codel, fq) = match self {
+            Self::Bounded(queue) => (Some(queue.iter()), None, None),
+            Self::CoDel(queue) => (None, Some(queue.iter()), None),
+            Self::FqCoDel(queue) => (None, None, Some(queue.iter())),
+        };
+        bounded.into_iter().flatten().chain(codel.into_iter().flatten()).chain(fq.into_iter().flatten())
+    }
+
     /// Drops the packets that `unwanted` says; returns how many.
     pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
         match self {
-            Self::DropTail(queue) => queue.retract(unwanted),
+            Self::Bounded(queue) => queue.retract(unwanted),
             Self::CoDel(queue) => queue.retract(unwanted),
             Self::FqCoDel(queue) => queue.retract(unwanted),
         }
@@ -192,7 +241,7 @@ impl<P: Payload> Queue<P> {
     #[inline]
     pub fn len(&self) -> usize {
         match self {
-            Self::DropTail(queue) => queue.len(),
+            Self::Bounded(queue) => queue.len(),
             Self::CoDel(queue) => queue.len(),
             Self::FqCoDel(queue) => queue.len(),
         }
@@ -207,7 +256,7 @@ impl<P: Payload> Queue<P> {
     /// Most packets that waited at once, since [`Queue::reset_peak`].
     pub fn peak(&self) -> usize {
         match self {
-            Self::DropTail(queue) => queue.peak(),
+            Self::Bounded(queue) => queue.peak(),
             Self::CoDel(queue) => queue.peak(),
             Self::FqCoDel(queue) => queue.peak(),
         }
@@ -216,7 +265,7 @@ impl<P: Payload> Queue<P> {
     /// Forgets what was before.
     pub fn reset_peak(&mut self) {
         match self {
-            Self::DropTail(queue) => queue.reset_peak(),
+            Self::Bounded(queue) => queue.reset_peak(),
             Self::CoDel(queue) => queue.reset_peak(),
             Self::FqCoDel(queue) => queue.reset_peak(),
         }
@@ -225,7 +274,7 @@ impl<P: Payload> Queue<P> {
     /// Packets that were marked instead of dropped, since the start.
     pub fn marks(&self) -> u64 {
         match self {
-            Self::DropTail(_) => 0,
+            Self::Bounded(_) => 0,
             Self::CoDel(queue) => queue.marks(),
             Self::FqCoDel(queue) => queue.marks(),
         }

@@ -18,7 +18,35 @@ pub enum AccessCategory {
     Voice,
 }
 
-/// How an access category contends (802.11-2020 table 9-155, 802.11-2016 table 9-137).
+/// Which edition of the standard the TXOP limits are those of. The rest of the parameters is the same in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TxopLimits {
+    /// 802.11-2012 table 8-105: 3.008 and 1.504 ms for video and voice, none for the others. So it was from 802.11e on, and
+    /// so do access points set it still: hostapd's defaults are the same.
+    #[default]
+    Ieee2012,
+    /// 802.11-2020 table 9-155, as 802.11-2016 table 9-137: 4.096 and 2.080 ms for video and voice, 2.528 ms for best
+    /// effort and background.
+    Ieee2020,
+}
+
+impl TxopLimits {
+    /// Of `category` with OFDM PHYs; `None` for one PPDU of any length, which the standard writes as zero.
+    pub const fn limit(self, category: AccessCategory) -> Option<Duration> {
+        use AccessCategory::{Background, BestEffort, Video, Voice};
+        let micros = match (self, category) {
+            (Self::Ieee2012, Background | BestEffort) => return None,
+            (Self::Ieee2012, Video) => 3_008,
+            (Self::Ieee2012, Voice) => 1_504,
+            (Self::Ieee2020, Background | BestEffort) => 2_528,
+            (Self::Ieee2020, Video) => 4_096,
+            (Self::Ieee2020, Voice) => 2_080,
+        };
+        Some(Duration::from_micros(micros))
+    }
+}
+
+/// How an access category contends (802.11-2012 table 8-105, 802.11-2016 table 9-137, 802.11-2020 table 9-155).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdcaParameters {
     /// AIFSN: slots after SIFS before backoff.
@@ -27,8 +55,6 @@ pub struct EdcaParameters {
     pub cw_min: u32,
     /// Largest contention window.
     pub cw_max: u32,
-    /// Longest exchange; `None` for one PPDU of any length, which the standard writes as zero.
-    pub txop_limit: Option<Duration>,
 }
 
 impl AccessCategory {
@@ -69,27 +95,16 @@ impl AccessCategory {
         }
     }
 
-    /// The default parameters over `phy`, TXOP limits those of OFDM; best effort contends as `phy` says,
-    /// which is DCF where there is no EDCA.
+    /// The default parameters over `phy`; best effort contends as `phy` says, which is DCF where there is no EDCA.
     pub const fn parameters(self, phy: &Phy) -> EdcaParameters {
         let (cw_min, cw_max) = (phy.cw_min, phy.cw_max);
         match self {
-            Self::Background => EdcaParameters { aifs_slots: 7, cw_min, cw_max, txop_limit: None },
-            Self::BestEffort => {
-                EdcaParameters { aifs_slots: phy.aifs_slots, cw_min, cw_max, txop_limit: None }
+            Self::Background => EdcaParameters { aifs_slots: 7, cw_min, cw_max },
+            Self::BestEffort => EdcaParameters { aifs_slots: phy.aifs_slots, cw_min, cw_max },
+            Self::Video => EdcaParameters { aifs_slots: 2, cw_min: cw_min.div_ceil(2) - 1, cw_max: cw_min },
+            Self::Voice => {
+                EdcaParameters { aifs_slots: 2, cw_min: (cw_min + 1) / 4 - 1, cw_max: cw_min.div_ceil(2) - 1 }
             }
-            Self::Video => EdcaParameters {
-                aifs_slots: 2,
-                cw_min: cw_min.div_ceil(2) - 1,
-                cw_max: cw_min,
-                txop_limit: Some(Duration::from_micros(3_008)),
-            },
-            Self::Voice => EdcaParameters {
-                aifs_slots: 2,
-                cw_min: (cw_min + 1) / 4 - 1,
-                cw_max: cw_min.div_ceil(2) - 1,
-                txop_limit: Some(Duration::from_micros(1_504)),
-            },
         }
     }
 }
@@ -119,10 +134,19 @@ mod tests {
     fn the_defaults_are_the_standards_table() {
         let phy = Standard::N.phy();
         let row = |category: AccessCategory| {
-            let EdcaParameters { aifs_slots, cw_min, cw_max, txop_limit } = category.parameters(phy);
-            (aifs_slots, cw_min, cw_max, txop_limit.map_or(0, Duration::as_micros))
+            let EdcaParameters { aifs_slots, cw_min, cw_max } = category.parameters(phy);
+            let limit = |edition: TxopLimits| edition.limit(category).map_or(0, Duration::as_micros);
+            (aifs_slots, cw_min, cw_max, limit(TxopLimits::Ieee2012), limit(TxopLimits::Ieee2020))
         };
         let table = AccessCategory::ALL.map(row);
-        assert_eq!(table, [(7, 15, 1023, 0), (3, 15, 1023, 0), (2, 7, 15, 3_008), (2, 3, 7, 1_504)]);
+        assert_eq!(
+            table,
+            [
+                (7, 15, 1023, 0, 2_528),
+                (3, 15, 1023, 0, 2_528),
+                (2, 7, 15, 3_008, 4_096),
+                (2, 3, 7, 1_504, 2_080)
+            ]
+        );
     }
 }

@@ -3,7 +3,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::air::StationId;
-use super::category::AccessCategory;
+use super::category::{AccessCategory, TxopLimits};
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -100,7 +100,7 @@ pub enum ReverseDirection {
 }
 
 impl ReverseDirection {
-    /// The limit of video (802.11-2020 table 9-155): a TXOP without a limit is one of best effort or background, to
+    /// The limit of video in 802.11-2012 table 8-105: a TXOP without a limit is one of best effort or background, to
     /// which the standard allows their own PPDU and no more.
     pub const USUAL_LIMIT: Duration = Duration::from_micros(3_008);
 }
@@ -111,7 +111,8 @@ impl ReverseDirection {
 pub enum Bursts {
     /// Nowhere: a limit only bounds the one exchange.
     Never,
-    /// In the categories that have a limit of their own: video and voice. [`BssConfig::txop_limit`] bounds exchanges.
+    /// In the categories that have a limit of their own by [`BssConfig::txop_limits`]. [`BssConfig::txop_limit`] bounds
+    /// exchanges.
     #[default]
     ByCategory,
     /// Within [`BssConfig::txop_limit`] too, in every category.
@@ -148,6 +149,17 @@ impl AmsduLimit {
     }
 }
 
+/// Which destination the access point serves next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApScheduler {
+    /// Each that it has something for in turn, one TXOP at a time.
+    #[default]
+    RoundRobin,
+    /// The one whose oldest packet has waited longest, be it to be sent again: one queue, but that an A-MPDU takes the
+    /// packets of one destination out of it.
+    FirstComeFirstServed,
+}
+
 /// A basic service set: an access point, its clients and the rules they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssConfig {
@@ -166,10 +178,15 @@ pub struct BssConfig {
     pub hidden: Vec<(StationId, StationId)>,
     /// Longest exchange, or longest TXOP where there are bursts; `None` leaves the limits of the standard.
     pub txop_limit: Option<Duration>,
+    /// The limits that access categories have of their own, where there is EDCA.
+    pub txop_limits: TxopLimits,
     /// Where TXOPs hold several exchanges.
     pub bursts: Bursts,
     /// Most MPDUs in an A-MPDU; `None` leaves the limits of the standard, 1 switches aggregation off.
     pub ampdu_mpdus: Option<u32>,
+    /// Least time from the start of one MPDU to the next in an A-MPDU, which receivers ask for: Minimum MPDU Start
+    /// Spacing, zero or one of [`BssConfig::MPDU_START_SPACINGS`].
+    pub mpdu_start_spacing: Duration,
     /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
@@ -199,6 +216,8 @@ pub struct BssConfig {
     /// Where some clients are hidden from each other, and the SNR of all is known, the access point gets the first of
     /// frames that overlap if it is stronger than noise and all others by what its mode needs.
     pub capture: bool,
+    /// Whom the access point serves next.
+    pub ap_scheduler: ApScheduler,
     /// What becomes of pure TCP ACKs in the access point's queues.
     pub ap_ack_filter: AckFilter,
     /// What becomes of pure TCP ACKs in the stations' queues.
@@ -208,6 +227,17 @@ pub struct BssConfig {
 }
 
 impl BssConfig {
+    /// What a receiver may ask for between the starts of MPDUs, besides nothing (802.11-2020 clause 9.4.2.55.3).
+    pub const MPDU_START_SPACINGS: [Duration; 7] = [
+        Duration::from_nanos(250),
+        Duration::from_nanos(500),
+        Duration::from_micros(1),
+        Duration::from_micros(2),
+        Duration::from_micros(4),
+        Duration::from_micros(8),
+        Duration::from_micros(16),
+    ];
+
     /// A set of `stations` with the usual values: 102.4 ms beacons, 7 retries, 500 ms lifetime.
     pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
         Self {
@@ -218,8 +248,10 @@ impl BssConfig {
             rate_control: RateControl::Fixed,
             hidden: Vec::new(),
             txop_limit: None,
+            txop_limits: TxopLimits::default(),
             bursts: Bursts::default(),
             ampdu_mpdus: None,
+            mpdu_start_spacing: Duration::ZERO,
             amsdu: None,
             link_acks: LinkAcks::Normal,
             reverse_direction: ReverseDirection::Off,
@@ -232,6 +264,7 @@ impl BssConfig {
             reorder_timeout: Duration::from_millis(100),
             link_ack_delay: Duration::ZERO,
             capture: false,
+            ap_scheduler: ApScheduler::default(),
             ap_ack_filter: AckFilter::Off,
             station_ack_filter: AckFilter::Off,
             eifs: true,

@@ -55,3 +55,15 @@ pub enum Interrupt<P> {
         last: bool,
     },
 }
+
+impl<P> Interrupt<P> {
+    /// Whose driver it is for.
+    pub fn station(&self) -> StationId {
+        match self {
+            Self::Received { station, .. }
+            | Self::Appended { station, .. }
+            | Self::Settled { station, .. }
+            | Self::Fate { station, .. } => *station,
+        }
+    }
+}

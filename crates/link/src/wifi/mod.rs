@@ -3,24 +3,25 @@
 pub mod air;
 mod airtime;
 mod bss;
-mod build;
 mod category;
+mod cell;
 mod config;
 mod counters;
 pub mod error_rate;
 mod interrupt;
 mod mac;
+mod medium;
 pub mod phy;
 pub mod propagation;
-mod queries;
-mod verify;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
-pub use bss::{Bss, Delivery};
-pub use category::{AccessCategory, EdcaParameters};
+pub use bss::Bss;
+pub use category::{AccessCategory, EdcaParameters, TxopLimits};
+pub use cell::Delivery;
 pub use config::{
-    AmsduLimit, BssConfig, Bursts, LinkAcks, Protection, RateControl, ReverseDirection, StationConfig,
+    AmsduLimit, ApScheduler, BssConfig, Bursts, LinkAcks, Protection, RateControl, ReverseDirection,
+    StationConfig,
 };
 pub use counters::StationCounters;
 pub use interrupt::Interrupt;

@@ -16,7 +16,7 @@ pub use self::service::{RateScript, Service};
 use self::waits::Waits;
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
-use crate::queue::{AckFilter, Filterable, QueueLimit};
+use crate::queue::{AckFilter, Queue, QueueConfig, Queued};
 use crate::random::Stream;
 
 /// One direction of a wired or cellular link.
@@ -27,9 +27,7 @@ pub struct PipeConfig {
     /// Propagation delay.
     pub delay: Duration,
     /// What waits for the transmitter.
-    pub queue: QueueLimit,
-    /// Which packet goes when the queue is full.
-    pub overflow: Overflow,
+    pub queue: QueueConfig,
     /// What becomes of pure TCP ACKs that wait.
     pub ack_filter: AckFilter,
     /// What is lost after transmission.
@@ -39,28 +37,17 @@ pub struct PipeConfig {
 }
 
 impl PipeConfig {
-    /// A drop-tail queue of `queue` before a transmitter of `rate`, then `delay`; nothing is lost after it.
-    pub const fn new(rate: BitRate, delay: Duration, queue: QueueLimit) -> Self {
+    /// A queue of `queue` before a transmitter of `rate`, then `delay`; nothing is lost after it.
+    pub const fn new(rate: BitRate, delay: Duration, queue: QueueConfig) -> Self {
         Self {
             service: Service::Rate(rate),
             delay,
             queue,
-            overflow: Overflow::DropTail,
             ack_filter: AckFilter::Off,
             loss: Loss::None,
             impairments: Impairments::NONE,
         }
     }
-}
-
-/// Which packet a full queue drops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overflow {
-    /// The one that comes.
-    #[default]
-    DropTail,
-    /// The ones that have waited longest.
-    DropHead,
 }
 
 tacit_proto::counters! {
@@ -73,7 +60,7 @@ tacit_proto::counters! {
         delivered: u64,
         /// Octets of those.
         delivered_bytes: Bytes,
-        /// Packets the queue refused.
+        /// Packets the queue refused, or dropped after it took them.
         dropped: u64,
         /// Pure ACKs that the ACK filter dropped from the queue.
         filtered_acks: u64,
@@ -81,25 +68,6 @@ tacit_proto::counters! {
         lost: u64,
         /// Copies made on the way.
         duplicated: u64,
-    }
-}
-
-/// The packets that wait.
-impl<P: Payload> Filterable<P> for Pipe<P> {
-    fn each(&mut self, see: &mut impl FnMut(&mut P)) {
-        self.transit.range_mut(self.begun..).for_each(|packet| see(&mut packet.payload));
-    }
-
-    fn drop_packets(&mut self, unwanted: &mut impl FnMut(&P) -> bool) {
-        let (mut in_flight, waiting_bytes) = (self.begun, &mut self.waiting_bytes);
-        self.transit.retain(|packet| {
-            let stays = in_flight > 0 || !unwanted(&packet.payload);
-            in_flight = in_flight.saturating_sub(1);
-            if !stays {
-                *waiting_bytes -= packet.len;
-            }
-            stays
-        });
     }
 }
 
@@ -115,14 +83,12 @@ pub struct Pipe<P> {
     config: PipeConfig,
     loss: LossProcess,
     progress: Progress,
-    /// In flight, in order of arrival, then those that wait, in order of transmission.
-    transit: VecDeque<InTransit<P>>,
-    /// How many of `transit` are in flight; none of them where `impaired` has those.
-    begun: usize,
-    /// Octets of those that wait.
-    waiting_bytes: Bytes,
-    /// When the first of those begins to be transmitted; [`NEVER`] where none waits.
+    /// What waits for the transmitter.
+    queue: Queue<P>,
+    /// When the first of it begins to be transmitted, or is decided on; [`NEVER`] where none waits.
     next_start: Instant,
+    /// In flight, in order of arrival; nothing where `impaired` has what is.
+    transit: VecDeque<InTransit<P>>,
     impaired: Option<Box<Impaired<P>>>,
     counters: PipeCounters,
     waits: Waits,
@@ -130,7 +96,7 @@ pub struct Pipe<P> {
 
 #[derive(Clone, Debug)]
 struct InTransit<P> {
-    /// Since when it has waited; from the start of transmission on, when it arrives.
+    /// When it arrives.
     at: Instant,
     len: Bytes,
     lost: bool,
@@ -145,13 +111,12 @@ impl<P: Payload> Pipe<P> {
         let impaired = (config.impairments != Impairments::NONE)
             .then(|| Box::new(Impaired::new(config.impairments, seed, name)));
         Self {
+            queue: Queue::new(config.queue),
             config,
             loss,
             progress: Progress::default(),
-            transit: VecDeque::new(),
-            begun: 0,
-            waiting_bytes: Bytes(0),
             next_start: NEVER,
+            transit: VecDeque::new(),
             impaired,
             counters: PipeCounters::default(),
             waits: Waits::new(),
@@ -161,66 +126,36 @@ impl<P: Payload> Pipe<P> {
     /// Offers `payload` at `now`; returns false when the queue dropped it.
     pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
         self.counters.offered += 1;
-        let len = payload.len();
-        if !self.has_room(now, len) && !self.make_room(len) {
-            self.counters.dropped += 1;
-            return false;
-        }
-        if self.config.ack_filter != AckFilter::Off && self.next_start != NEVER {
-            self.enqueue_filtered(now, len, payload);
-            return true;
-        }
-        self.waiting_bytes += len;
-        self.transit.push_back(InTransit { at: now, len, lost: false, payload });
-        if self.next_start == NEVER {
-            self.next_start = self.progress.next_start(&self.config.service, now);
+        self.advance(now);
+        let waited = self.next_start != NEVER;
+        let mut dropped = 0;
+        let mut drop = |_| dropped += 1;
+        let filter = self.config.ack_filter;
+        let (taken, filtered) = if filter == AckFilter::Off || !waited {
+            (self.queue.push(now, payload, &mut drop), 0)
+        } else {
+            filter.push(&mut self.queue, now, payload, &mut drop)
+        };
+        self.counters.dropped += dropped + u64::from(!taken);
+        self.counters.filtered_acks += filtered;
+        if dropped + filtered > 0 || !waited {
+            self.first_changed();
             self.advance(now);
         }
-        true
-    }
-
-    /// Queues what fits behind others that wait, as the ACK filter would have it.
-    #[inline(never)]
-    fn enqueue_filtered(&mut self, now: Instant, len: Bytes, payload: P) {
-        let filter = self.config.ack_filter;
-        let Some(payload) = filter.replace(self, payload) else {
-            self.counters.filtered_acks += 1;
-            return;
-        };
-        let ack = filter.ack_of(&payload);
-        self.waiting_bytes += len;
-        self.transit.push_back(InTransit { at: now, len, lost: false, payload });
-        if let Some(ack) = ack {
-            self.counters.filtered_acks += filter.thin(self, ack);
-            self.first_changed();
-        }
+        taken
     }
 
     /// True when a packet of `len` octets would be taken at `now`, without another being dropped for it.
     pub fn has_room(&mut self, now: Instant, len: Bytes) -> bool {
         self.advance(now);
-        self.config.queue.admits(self.waiting(), self.waiting_bytes, len)
-    }
-
-    /// Drops what waited longest until `len` octets fit, if the pipe is one that does so.
-    fn make_room(&mut self, len: Bytes) -> bool {
-        if self.config.overflow == Overflow::DropTail {
-            return false;
-        }
-        while !self.config.queue.admits(self.waiting(), self.waiting_bytes, len) {
-            let Some(oldest) = self.transit.remove(self.begun) else { return false };
-            self.waiting_bytes -= oldest.len;
-            self.counters.dropped += 1;
-        }
-        self.first_changed();
-        true
+        self.queue.has_room(len)
     }
 
     /// Another packet is the first that waits, or none does.
+    #[inline]
     fn first_changed(&mut self) {
-        let first = self.transit.get(self.begun);
-        self.next_start =
-            first.map_or(NEVER, |first| self.progress.next_start(&self.config.service, first.at));
+        let since = self.queue.waiting_since();
+        self.next_start = since.map_or(NEVER, |since| self.progress.next_start(&self.config.service, since));
     }
 
     /// Transmits what has begun to be transmitted by `now`.
@@ -232,30 +167,38 @@ impl<P: Payload> Pipe<P> {
     }
 
     fn begin(&mut self, now: Instant) {
-        while let Some(first) = self.transit.get_mut(self.begun) {
-            let since = first.at;
-            self.next_start = self.progress.next_start(&self.config.service, since);
-            if self.next_start > now {
-                return;
-            }
-            let len = first.len;
+        // What leaves in the order it came has nothing to be decided.
+        let is_decided = matches!(self.queue, Queue::Bounded(_));
+        while self.next_start <= now && (is_decided || self.decide(now)) {
+            let Queued { payload, at: since, len } = self.queue.pop().expect("it has a front");
             let (start, end) = self.progress.transmit(&self.config.service, since, len);
             self.waits.record(start.saturating_since(since));
-            self.waiting_bytes -= len;
-            first.lost = self.loss.takes();
+            let packet = InTransit { at: end + self.config.delay, len, lost: self.loss.takes(), payload };
             match &mut self.impaired {
-                None => {
-                    first.at = end + self.config.delay;
-                    self.begun += 1;
-                }
-                Some(impaired) => {
-                    let packet = self.transit.pop_front().expect("the first that waits was looked at");
-                    let copies = impaired.launch(end, self.config.delay, packet);
-                    self.counters.duplicated += copies;
-                }
+                None => self.transit.push_back(packet),
+                Some(impaired) => self.counters.duplicated += impaired.launch(end, self.config.delay, packet),
             }
+            self.first_changed();
         }
-        self.next_start = NEVER;
+    }
+
+    /// Whether a packet begins to be transmitted by `now`: which, and when, may be decided only then.
+    #[inline(never)]
+    fn decide(&mut self, now: Instant) -> bool {
+        while self.next_start <= now {
+            let dropped = &mut self.counters.dropped;
+            let Some(first) = self.queue.front(self.next_start, &mut |_| *dropped += 1) else {
+                self.next_start = NEVER;
+                return false;
+            };
+            let start = self.progress.next_start(&self.config.service, first.at);
+            if start <= self.next_start {
+                return true;
+            }
+            // It came too late for the opportunity at which it was decided on.
+            self.next_start = start;
+        }
+        false
     }
 
     /// The next packet that has arrived by `now`; lost ones are skipped. Drain it to `None`.
@@ -263,11 +206,8 @@ impl<P: Payload> Pipe<P> {
         self.advance(now);
         loop {
             let InTransit { len, lost, payload, .. } = match &mut self.impaired {
-                None if self.begun == 0 || self.transit.front()?.at > now => return None,
-                None => {
-                    self.begun -= 1;
-                    self.transit.pop_front()?
-                }
+                None if self.transit.front()?.at > now => return None,
+                None => self.transit.pop_front()?,
                 Some(impaired) => impaired.pop(now)?,
             };
             if lost {
@@ -284,8 +224,7 @@ impl<P: Payload> Pipe<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.impaired {
-            None if self.begun > 0 => self.transit.front().map(|next| next.at),
-            None => self.next_start(),
+            None => self.transit.front().map(|next| next.at).or_else(|| self.next_start()),
             Some(impaired) => impaired.next_arrival().into_iter().chain(self.next_start()).min(),
         }
     }
@@ -299,17 +238,18 @@ impl<P: Payload> Pipe<P> {
     /// Packets waiting for the transmitter, as of the last call that was told the time.
     #[inline]
     pub fn waiting(&self) -> usize {
-        self.transit.len() - self.begun
+        self.queue.len()
     }
 
-    /// When half of what waits will have gone to the transmitter; `None` when nothing waits.
+    /// When half of what waits will have gone to the transmitter, if nothing of it is dropped and its order is kept;
+    /// `None` when nothing waits.
     pub fn half_begun_at(&self) -> Option<Instant> {
         let mut progress = self.progress;
-        let half = self.begun + self.waiting() / 2;
-        for packet in self.transit.range(self.begun..half) {
-            progress.transmit(&self.config.service, packet.at, packet.len);
+        let half = self.waiting() / 2;
+        for queued in self.queue.iter().take(half) {
+            progress.transmit(&self.config.service, queued.at, queued.len);
         }
-        self.transit.get(half).map(|packet| progress.next_start(&self.config.service, packet.at))
+        self.queue.iter().nth(half).map(|queued| progress.next_start(&self.config.service, queued.at))
     }
 
     /// Counters since the start.
@@ -319,7 +259,7 @@ impl<P: Payload> Pipe<P> {
 
     /// Packets accepted that have not come out yet.
     pub fn in_transit(&self) -> usize {
-        self.transit.len() + self.impaired.as_ref().map_or(0, |impaired| impaired.len())
+        self.queue.len() + self.transit.len() + self.impaired.as_ref().map_or(0, |impaired| impaired.len())
     }
 
     /// Time from queueing to the start of transmission in microseconds, within 3 %, of what began to be
@@ -344,6 +284,7 @@ mod tests {
 
     use super::*;
     use crate::cellular::Trace;
+    use crate::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueLimit};
 
     fn packet(number: u64) -> Packet {
         Packet {
@@ -365,7 +306,7 @@ mod tests {
     /// 12 Mb/s: 1500 octets last 1 ms.
     fn config(queue_packets: u32) -> PipeConfig {
         let queue = QueueLimit { packets: Some(queue_packets), bytes: None };
-        PipeConfig::new(BitRate::from_mbps(12), Duration::from_millis(5), queue)
+        PipeConfig::new(BitRate::from_mbps(12), Duration::from_millis(5), queue.into())
     }
 
     fn pipe(queue_packets: u32, loss: Loss) -> Pipe<Packet> {
@@ -441,13 +382,95 @@ mod tests {
 
     #[test]
     fn a_full_queue_that_drops_its_head_keeps_the_newest() {
-        let config = PipeConfig { overflow: Overflow::DropHead, ..config(2) };
+        let mut config = config(2);
+        config.queue.discipline = Discipline::DropHead;
         let mut pipe = Pipe::new(config, 1, "pipe");
         assert!((0..6).all(|n| pipe.enqueue(Instant::ZERO, packet(n))));
         let end = Instant::ZERO + Duration::from_secs(1);
         let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(end)).map(number).collect();
         assert_eq!(delivered, [0, 4, 5]);
         assert_eq!(pipe.counters().dropped, 3);
+    }
+
+    /// Twice as much as goes through, for `ms`; what comes out when the pipe is looked at every `every` packets.
+    fn overloaded(discipline: Discipline, service: Service, ms: u64, every: u64) -> Vec<(u64, PipeCounters)> {
+        let limit = QueueLimit { packets: Some(1_000), bytes: None };
+        let config = PipeConfig { queue: QueueConfig { limit, discipline }, service, ..config(0) };
+        let mut pipe = Pipe::new(config, 1, "pipe");
+        let mut out = Vec::new();
+        for n in 0..2 * ms {
+            let now = Instant::ZERO + Duration::from_micros(500) * n;
+            pipe.enqueue(now, Packet { flow: FlowId((n % 3) as u32), ..packet(n) });
+            if n % every == 0 {
+                while let Some(packet) = pipe.poll_deliver(now) {
+                    out.push(number(packet));
+                }
+            }
+        }
+        while let Some(at) = pipe.poll_timeout() {
+            out.extend(std::iter::from_fn(|| pipe.poll_deliver(at)).map(number));
+        }
+        assert_eq!(pipe.in_transit(), 0);
+        out.into_iter().map(|n| (n, pipe.counters())).collect()
+    }
+
+    /// What is decided follows from when it is decided on, not from when somebody looks.
+    #[test]
+    fn looking_at_a_pipe_changes_nothing() {
+        let services = [
+            Service::Rate(BitRate::from_mbps(12)),
+            Service::Trace(Arc::new(Trace::parse("1\n2\n2\n4\n").unwrap())),
+        ];
+        let disciplines = [
+            Discipline::DropTail,
+            Discipline::DropHead,
+            Discipline::CoDel(CoDelConfig::INTERNET),
+            Discipline::FqCoDel(FqCoDelConfig::MAC80211),
+        ];
+        for service in services {
+            for discipline in disciplines {
+                let often = overloaded(discipline, service.clone(), 2_000, 1);
+                let seldom = overloaded(discipline, service.clone(), 2_000, 700);
+                assert_eq!(often, seldom, "{discipline:?}");
+            }
+        }
+    }
+
+    /// A standing queue of a thousand packets is a second of delay at 12 Mb/s; CoDel drops, ever more often, until little
+    /// of it is left. Packets that nobody slows down for keep coming, so it takes a while.
+    #[test]
+    fn codel_keeps_the_delay_down() {
+        let (_, tail) = overloaded(Discipline::DropTail, Service::Rate(BitRate::from_mbps(12)), 4_000, 1)[0];
+        let codel = overloaded(
+            Discipline::CoDel(CoDelConfig { ecn: false, ..CoDelConfig::INTERNET }),
+            Service::Rate(BitRate::from_mbps(12)),
+            4_000,
+            1,
+        );
+        let (_, counters) = codel[0];
+        assert!(tail.dropped > 0 && counters.dropped > 0);
+        assert_eq!(counters.delivered + counters.dropped, counters.offered);
+        let first_gap = codel.windows(2).position(|pair| pair[1].0 != pair[0].0 + 1).unwrap();
+        // Delay is above 5 ms after 10 ms; one interval later the first packet goes, long before a queue is full.
+        assert!((100..130).contains(&first_gap), "after {first_gap} packets");
+    }
+
+    #[test]
+    fn flows_take_turns_on_a_wire_too() {
+        let discipline = Discipline::FqCoDel(FqCoDelConfig::MAC80211);
+        let config = PipeConfig { queue: QueueConfig { discipline, ..config(0).queue }, ..config(0) };
+        let config =
+            PipeConfig { queue: QueueConfig { limit: QueueLimit::default(), ..config.queue }, ..config };
+        let mut pipe = Pipe::new(config, 1, "pipe");
+        let of_flow = |flow, n| Packet { flow: FlowId(flow), ..packet(n) };
+        (0..6).for_each(|n| assert!(pipe.enqueue(Instant::ZERO, of_flow(0, n))));
+        (10..12).for_each(|n| assert!(pipe.enqueue(Instant::ZERO, of_flow(1, n))));
+        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(at(100))).map(number).collect();
+        assert_eq!(
+            delivered,
+            [0, 10, 1, 11, 2, 3, 4, 5],
+            "the flow that comes later is new, and gets its turn"
+        );
     }
 
     #[test]

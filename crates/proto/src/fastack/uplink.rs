@@ -25,8 +25,7 @@ impl Flow {
         if !segment.flags.contains(Flags::ACK) || segment.flags.contains(Flags::SYN) || strange {
             return Verdict::Pass;
         }
-        let pure =
-            segment.is_pure_ack() || segment.flags == Flags::ACK | Flags::ECE && segment.payload_len == 0;
+        let pure = segment.is_pure_ack();
         let advances = segment.ack.after(self.client_acked);
         let is_old = segment.ack.before(self.client_acked);
         if !is_old {

@@ -24,7 +24,7 @@ crate::counters! {
         reconstituted_acks: u64,
         /// Frames dropped as duplicates.
         duplicate_frames: u64,
-        /// Frames that could not be decoded: wrong CRC, no context, gaps.
+        /// Frames that could not be decoded (wrong CRC, no context, gaps), and packets in them that are none.
         failed_frames: u64,
     }
 }

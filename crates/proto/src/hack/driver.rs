@@ -27,10 +27,8 @@ pub enum Rides {
 /// A packet a driver can look into: a struct in the simulator, bytes on a live machine.
 pub trait AckPacket: Clone + PartialEq {
     /// Appends the packet to `bytes`: the whole IP packet where it [rides](AckPacket::rides) compressed,
-    /// anything that [`AckPacket::read_from`] knows again where it rides as it is.
+    /// anything that the other end knows again where it rides as it is.
     fn write_to(&self, bytes: &mut Vec<u8>);
-    /// The packet that `bytes` are; `None` when they are none.
-    fn read_from(bytes: &[u8]) -> Option<Self>;
     /// Whether a link-layer ACK may carry it, and how.
     fn rides(&self) -> Rides;
     /// The same for all packets of one direction of a connection, different for others.
@@ -230,17 +228,18 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// An acknowledgment from `peer` carried `octets`.
-    pub fn handle_appended(&mut self, peer: usize, octets: &[u8]) {
+    /// An acknowledgment from `peer` carried `octets`. `read` says which packet the octets of one are, as for any that
+    /// the host receives; there is nothing else to know it by.
+    pub fn handle_appended(&mut self, peer: usize, octets: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
         let actions = &mut self.actions;
-        let report = self.peers[peer].decoder.receive(octets, &mut |bytes| {
-            if let Some(packet) = P::read_from(bytes) {
-                actions.push_back(Action::Deliver(peer, packet));
-            }
+        let mut unreadable = 0;
+        let report = self.peers[peer].decoder.receive(octets, &mut |bytes| match read(bytes) {
+            Some(packet) => actions.push_back(Action::Deliver(peer, packet)),
+            None => unreadable += 1,
         });
-        self.counters.reconstituted_acks += report.delivered as u64;
+        self.counters.reconstituted_acks += report.delivered as u64 - unreadable;
         self.counters.duplicate_frames += report.duplicates as u64;
-        self.counters.failed_frames += report.failures as u64;
+        self.counters.failed_frames += report.failures as u64 + unreadable;
     }
 
     /// `packet` arrived from `peer` as it is.

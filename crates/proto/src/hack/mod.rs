@@ -13,5 +13,4 @@ mod peer;
 pub use counters::{Counters, FlowCounters};
 pub use driver::{AckPacket, Action, Config, Driver, Rides, Variant};
 pub use nic::{Heard, Nic, Response};
-pub use packet::flow_key;
 pub use tacit_rohc::hack::Coding;

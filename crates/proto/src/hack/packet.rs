@@ -2,22 +2,12 @@
 
 use super::driver::{AckPacket, Rides};
 use crate::packet::{Packet, Transport};
-use crate::units::{FlowId, HostId};
 use crate::wire;
-
-/// The [key](AckPacket::flow_key) of what `source` sends in `flow`.
-pub fn flow_key(flow: FlowId, source: HostId) -> u64 {
-    u64::from(flow.0) << 32 | u64::from(source.0)
-}
 
 impl AckPacket for Packet {
     fn write_to(&self, bytes: &mut Vec<u8>) {
         // Neither a pure ACK, with few options and no payload, nor a report is ever too long.
         wire::encode_into(self, bytes).expect("feedback has a wire form");
-    }
-
-    fn read_from(bytes: &[u8]) -> Option<Self> {
-        wire::decode(bytes).ok()
     }
 
     fn rides(&self) -> Rides {
@@ -29,6 +19,6 @@ impl AckPacket for Packet {
     }
 
     fn flow_key(&self) -> u64 {
-        flow_key(self.flow, self.source)
+        Packet::flow_key(self)
     }
 }

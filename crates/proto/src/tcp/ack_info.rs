@@ -18,13 +18,11 @@ pub struct AckInfo {
 }
 
 impl AckInfo {
-    /// Flags that mean more than an acknowledgment.
-    const OTHER: Flags = Flags(!(Flags::ACK.0 | Flags::ECE.0 | Flags::CWR.0));
-
     /// What `segment` says; `None` where it does more than acknowledge.
     pub fn of(segment: &Segment) -> Option<Self> {
         let Segment { ack, flags, timestamps, sack, .. } = *segment;
-        let pure = segment.payload_len == 0 && flags.contains(Flags::ACK) && !flags.intersects(Self::OTHER);
+        // Filters stand back where PSH asks for haste, whatever for.
+        let pure = segment.is_pure_ack() && !flags.contains(Flags::PSH);
         pure.then_some(Self { ack, flags, timestamps, sack })
     }
 

@@ -1,7 +1,7 @@
 //! A receive buffer that grows with what the application takes: dynamic right-sizing (Fisk and Feng,
 //! "Dynamic right-sizing in TCP", 2001), with the rule and the limits of Linux.
 
-use super::position::Position;
+use crate::congestion::position::Position;
 use crate::units::{Bytes, Duration, Instant};
 
 /// Whether the receive buffer grows.
@@ -117,7 +117,7 @@ impl Autotune {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::position::at;
+    use crate::congestion::position::at;
 
     const MSS: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;

@@ -1,7 +1,7 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1): what each half of a connection remembers.
 
-use super::position::Position;
 use super::segment::Flags;
+use crate::congestion::position::Position;
 use crate::packet::Ecn;
 
 /// Flags of a SYN that offers ECN, and of the SYN-ACK that accepts (RFC 3168 section 6.1.1).

@@ -2,7 +2,8 @@
 //!
 //! A [`Connection`] is one end. Inside, `sender` and `receiver` are its two halves, each with the
 //! variables RFC 9293 section 3.3.1 gives it; `sack` keeps the books of what was sent, `reorder` of
-//! what arrived early, `congestion` says how much may be on its way, `ack_policy` when to answer.
+//! what arrived early, `ack_policy` says when to answer, and [`congestion`](crate::congestion), which TCP shares
+//! with other transports, how much may be on its way.
 //! The stream is a count of octets: nothing is stored, and what a payload octet is follows from its
 //! place (see [`wire`](crate::wire)).
 
@@ -10,21 +11,16 @@ mod ack_info;
 mod ack_policy;
 mod autotune;
 mod config;
-mod congestion;
 mod connection;
 mod counters;
 mod dsack;
 mod ecn;
-mod pacing;
-mod position;
 mod profile;
 mod prr;
 mod rack;
 mod ranges;
-mod rate;
 mod receiver;
 mod reorder;
-mod rtt;
 mod sack;
 mod segment;
 mod sender;
@@ -33,10 +29,9 @@ mod undo;
 pub use ack_info::AckInfo;
 pub use ack_policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
 pub use autotune::ReceiveAutotuning;
-pub use config::{Config, Congestion, PolicerDetection, SlowStart};
-pub use connection::{Connection, Ends, Event, State};
+pub use config::Config;
+pub use connection::{Connection, State};
 pub use counters::Counters;
-pub use pacing::Pacing;
 pub use profile::Profile;
 pub use prr::Recovery;
 pub use rack::LossDetection;

@@ -2,10 +2,11 @@
 
 use super::ack_policy::AckPolicy;
 use super::autotune::ReceiveAutotuning;
-use super::config::{Config, Congestion, SlowStart};
+use super::config::Config;
 use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
+use crate::congestion::{self, Algorithm};
 use crate::units::Duration;
 
 /// A set of choices to start from.
@@ -24,10 +25,13 @@ impl Profile {
         match self {
             Self::Classic => Config::default(),
             Self::Linux => Config {
-                congestion: Congestion::Cubic,
-                slow_start: SlowStart::HyStart,
-                // tcp_slow_start() counts what was acknowledged, without a limit.
-                byte_counting_limit: u32::MAX,
+                congestion: congestion::Config {
+                    // Slow start with HyStart.
+                    algorithm: Algorithm::CUBIC,
+                    // tcp_slow_start() counts what was acknowledged, without a limit.
+                    byte_counting_limit: u32::MAX,
+                    ..congestion::Config::default()
+                },
                 ack_policy: AckPolicy::linux(),
                 // tcp_recovery = 1.
                 loss_detection: LossDetection::RackTlp,

@@ -4,8 +4,8 @@
 //! segments is the scoreboard's (`sack/timed.rs`), timers and probes are the sender's
 //! (`sender/rack_tlp.rs`).
 
-use super::position::Position;
 use super::segment::TIMESTAMP_TICK;
+use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
 /// How a sender finds out that a segment is lost.
@@ -188,7 +188,7 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::position::at;
+    use crate::congestion::position::at;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 

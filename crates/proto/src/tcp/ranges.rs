@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::position::Position;
+use crate::congestion::position::Position;
 
 /// The octets `start .. end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl RangeSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::position::at;
+    use crate::congestion::position::at;
     use proptest::prelude::*;
 
     fn range(start: u64, end: u64) -> Range {

@@ -1,8 +1,8 @@
 //! Reassembly: which octets beyond RCV.NXT have arrived, and which of them to report first.
 
-use super::position::Position;
 use super::ranges::{Range, RangeSet};
 use super::segment::{SackBlocks, SackRange};
+use crate::congestion::position::Position;
 
 /// Most separate ranges held. A peer that sends every other octet would otherwise make the list as
 /// long as the window; data that would need one more range is dropped, as if the network had.
@@ -110,7 +110,7 @@ impl ReorderQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::position::at;
+    use crate::congestion::position::at;
 
     fn range(start: u64, end: u64) -> Range {
         Range { start: at(start), end: at(end) }

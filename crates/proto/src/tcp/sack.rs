@@ -7,9 +7,9 @@ mod timed;
 
 use std::collections::VecDeque;
 
-use super::position::Position;
 use super::ranges::{Range, RangeSet};
-use super::rate::RateSampler;
+use crate::congestion::position::Position;
+use crate::congestion::rate::RateSampler;
 use crate::units::{Duration, Instant};
 use timed::Timed;
 
@@ -409,7 +409,7 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::position::at;
+    use crate::congestion::position::at;
     use crate::tcp::rack::Rack;
     use proptest::prelude::*;
 

@@ -37,6 +37,13 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// True for the flags of a segment that only acknowledges. The rule is the codec's that compresses such segments
+    /// ([`tacit_rohc::header::flags::only_acknowledge`]): whoever asks, asks it.
+    #[inline]
+    pub const fn only_acknowledge(self) -> bool {
+        tacit_rohc::header::flags::only_acknowledge(self.0)
+    }
+
     /// True when any flag of `other` is set.
     #[inline]
     pub const fn intersects(self, other: Self) -> bool {
@@ -165,10 +172,11 @@ impl Segment {
         len
     }
 
-    /// True when the segment only acknowledges: no payload, and no flag but ACK.
+    /// True when the segment only acknowledges: no payload, and flags that
+    /// [say nothing more](Flags::only_acknowledge).
     #[inline]
     pub fn is_pure_ack(&self) -> bool {
-        self.payload_len == 0 && self.flags == Flags::ACK
+        self.payload_len == 0 && self.flags.only_acknowledge()
     }
 
     /// Octets of sequence space it takes: payload, plus one each for SYN and FIN.
@@ -177,5 +185,22 @@ impl Segment {
         self.payload_len
             + u32::from(self.flags.contains(Flags::SYN))
             + u32::from(self.flags.contains(Flags::FIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pure_ack_says_nothing_else_but_what_ecn_has_to_say() {
+        let pure = |flags, payload_len| Segment { flags, payload_len, ..Segment::default() }.is_pure_ack();
+        assert!(!pure(Flags::NONE, 0) && pure(Flags::ACK, 0) && !pure(Flags::ACK, 1));
+        for silent in [Flags::PSH, Flags::ECE, Flags::CWR] {
+            assert!(pure(Flags::ACK | silent, 0));
+        }
+        for telling in [Flags::SYN, Flags::FIN, Flags::RST, Flags::URG] {
+            assert!(!pure(Flags::ACK | telling, 0));
+        }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! [`Episode`] keeps what is needed to tell and to undo; `sender/undo.rs` asks it.
 
-use super::congestion::Controller;
-use super::position::Position;
 use super::segment::TIMESTAMP_TICK;
+use crate::congestion::Controller;
+use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
 /// How a sender finds out that it retransmitted for nothing, in which case the congestion window is
@@ -129,14 +129,13 @@ pub(crate) enum Frto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::Config;
-    use crate::tcp::congestion::Start;
-    use crate::tcp::position::at;
+    use crate::congestion::position::at;
+    use crate::congestion::{self, Start};
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn episode() -> Episode {
-        let before = Controller::new(&Config::default(), 1000, Start::default());
+        let before = Controller::new(&congestion::Config::default(), 1000, Start::default());
         Episode::new(Cause::FastRecovery, before, at(1000))
     }
 

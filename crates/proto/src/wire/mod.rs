@@ -39,6 +39,9 @@ pub enum EncodeError {
     /// TCP options need more than 40 octets.
     #[error("{0} octets of TCP options, where 40 fit")]
     Options(u32),
+    /// The payload is not as long as the packet says.
+    #[error("{0} octets of payload in a packet with {1}")]
+    Content(usize, u32),
     /// No room for the datagram's number.
     #[error("{0} octets of UDP payload cannot hold the datagram's number")]
     ShortDatagram(u32),
@@ -102,28 +105,46 @@ pub fn encode_headers(packet: &Packet, snap_len: usize) -> Result<Vec<u8>, Encod
 
 /// Appends the bytes of `packet` to `bytes`, which stays as it was on error.
 pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let ports = address::ports(packet)?;
     let stream = Stream::of(packet);
+    let content = match &packet.transport {
+        Transport::Tcp(segment) => stream.tcp(segment),
+        Transport::Udp(datagram) => stream.udp(*datagram)?,
+    };
+    encode_foreign(packet, &content, bytes)
+}
+
+/// Appends the bytes of `packet` with a payload of somebody's own to `bytes`, which stays as it was on error: what
+/// [`decode_foreign`] reads.
+///
+/// # Errors
+///
+/// As [`encode`], and where `content` is not as long as the packet says.
+pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let payload_len = match &packet.transport {
+        Transport::Tcp(segment) => segment.payload_len,
+        Transport::Udp(datagram) => datagram.payload_len,
+    };
+    if payload_len as usize != content.len() {
+        return Err(EncodeError::Content(content.len(), payload_len));
+    }
+    let ports = address::ports(packet)?;
     let ip = Ip::encode(packet)?;
     // All that can fail comes before the first byte is written.
     match &packet.transport {
         Transport::Tcp(segment) => {
             let mut header = tcp_header(segment, ports)?;
-            let content = stream.tcp(segment);
-            header.checksum = ip.tcp_checksum(&header, &content);
+            header.checksum = ip.tcp_checksum(&header, content);
             ip.write(bytes);
             bytes.extend_from_slice(&header.to_bytes());
-            bytes.extend_from_slice(&content);
         }
         Transport::Udp(datagram) => {
-            let content = stream.udp(*datagram)?;
             let mut header = udp_header(datagram, ports);
-            header.checksum = ip.udp_checksum(&header, &content);
+            header.checksum = ip.udp_checksum(&header, content);
             ip.write(bytes);
             bytes.extend_from_slice(&header.to_bytes());
-            bytes.extend_from_slice(&content);
         }
     }
+    bytes.extend_from_slice(content);
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! Receive windows that grow with the path (dynamic right-sizing).
 
-use tacit_proto::tcp::{Config, Congestion, ReadPolicy, ReceiveAutotuning, SlowStart};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::cubic::{self, SlowStart};
+use tacit_proto::tcp::{Config, ReadPolicy, ReceiveAutotuning};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::pipe::{Link, Pipe};
@@ -10,7 +12,7 @@ fn growing(timestamps: bool) -> Config {
         receive_buffer: ReceiveAutotuning::LINUX_START,
         receive_autotuning: ReceiveAutotuning::LINUX,
         send_buffer: Bytes(16 << 20),
-        slow_start: SlowStart::Standard,
+        congestion: Algorithm::Cubic(cubic::Config { slow_start: SlowStart::Standard }).into(),
         timestamps,
         ..Config::default()
     }
@@ -54,7 +56,7 @@ fn a_buffer_that_does_not_grow_holds_the_same_path_down() {
 /// A slow path is given what its round trips bring, a twentieth of the limit, however long it runs.
 #[test]
 fn a_slow_path_takes_little_memory() {
-    let config = Config { congestion: Congestion::NewReno, ..growing(true) };
+    let config = Config { congestion: Algorithm::NewReno.into(), ..growing(true) };
     let mut pipe = pipe(config, 1, 200);
     pipe.up.queue = Duration::from_millis(100);
     pipe.client.write(u64::MAX);

@@ -1,13 +1,14 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1).
 
-use tacit_proto::tcp::{Config, Congestion, LossDetection, Undo};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp::{Config, LossDetection, Undo};
 use tacit_proto::units::{BitRate, Duration};
 
 use crate::pipe::{Link, Pipe};
 use crate::script::{Script, plain};
 
 fn config() -> Config {
-    Config { ecn: true, congestion: Congestion::NewReno, ..plain() }
+    Config { ecn: true, congestion: Algorithm::NewReno.into(), ..plain() }
 }
 
 /// A connection that agreed on ECN, with ten segments on their way.
@@ -189,8 +190,8 @@ fn a_flood_of_echoes_slows_down_and_stops_nothing() {
 /// segment is sent again.
 #[test]
 fn a_marking_bottleneck_is_filled_without_loss() {
-    for congestion in [Congestion::NewReno, Congestion::Cubic] {
-        let config = Config { ecn: true, congestion, ..Config::default() };
+    for congestion in [Algorithm::NewReno, Algorithm::CUBIC] {
+        let config = Config { ecn: true, congestion: congestion.into(), ..Config::default() };
         let link = || Link::new(Some(BitRate::from_mbps(50)), Duration::from_millis(10));
         let mut pipe = Pipe::new(config, config, link(), link());
         pipe.up.mark_above = Some(Duration::from_millis(5));

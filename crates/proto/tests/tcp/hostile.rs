@@ -1,10 +1,11 @@
 //! Segments no honest peer would send.
 
 use proptest::prelude::*;
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::endpoint::Ends;
 use tacit_proto::packet::IpHeader;
 use tacit_proto::tcp::{
-    Config, Congestion, Connection, Ends, Flags, ReadPolicy, SackBlocks, SackRange, Segment, State,
-    Timestamps,
+    Config, Connection, Flags, ReadPolicy, SackBlocks, SackRange, Segment, State, Timestamps,
 };
 use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport};
@@ -220,8 +221,8 @@ proptest! {
         recovery in recovery_choices(),
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        let congestion = if cubic { Congestion::Cubic } else { Congestion::NewReno };
-        let config = Config { timestamps, sack, congestion, ..recovery };
+        let congestion = if cubic { Algorithm::CUBIC } else { Algorithm::NewReno };
+        let config = Config { timestamps, sack, congestion: congestion.into(), ..recovery };
         let mut now = Instant::ZERO + Duration::from_millis(5);
         let mut connection = match opening {
             0 => Connection::listen(config, ENDS, ISS),

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use tacit_proto::endpoint::{Ends, Event};
 use tacit_proto::packet::Ecn;
-use tacit_proto::tcp::{Config, Connection, Ends, Event, State};
+use tacit_proto::tcp::{Config, Connection, State};
 use tacit_proto::units::{BitRate, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport, wire};
 

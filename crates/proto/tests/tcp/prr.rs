@@ -1,11 +1,13 @@
 //! What is sent during fast recovery, ACK by ACK (RFC 6675, RFC 6937).
 
-use tacit_proto::tcp::{Config, Congestion, LossDetection, Recovery};
+use tacit_proto::congestion::{self, Algorithm};
+use tacit_proto::tcp::{Config, LossDetection, Recovery};
 
 use crate::script::{Script, plain};
 
 fn config(recovery: Recovery, loss_detection: LossDetection) -> Config {
-    Config { congestion: Congestion::NewReno, initial_window: 20, recovery, loss_detection, ..plain() }
+    let congestion = congestion::Config { initial_window: 20, ..Algorithm::NewReno.into() };
+    Config { congestion, recovery, loss_detection, ..plain() }
 }
 
 /// Twenty segments in flight, of which the first `lost` are lost: how many segments each ACK for one

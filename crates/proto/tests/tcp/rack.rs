@@ -1,12 +1,13 @@
 //! RACK-TLP (RFC 8985), from the sender's side. The handshake measured 100 ms, so that 2 SRTT is
 //! 200 ms, the RTO 300 ms and the reordering window 25 ms.
 
-use tacit_proto::tcp::{Config, Congestion, LossDetection};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp::{Config, LossDetection};
 
 use crate::script::{Script, plain};
 
 fn rack() -> Config {
-    Config { congestion: Congestion::NewReno, loss_detection: LossDetection::RackTlp, ..plain() }
+    Config { congestion: Algorithm::NewReno.into(), loss_detection: LossDetection::RackTlp, ..plain() }
 }
 
 /// A sender with `segments` on their way and nothing else to send.

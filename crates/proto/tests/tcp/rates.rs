@@ -1,6 +1,7 @@
 //! Pacing and congestion control by rate.
 
-use tacit_proto::tcp::{Config, Congestion, Counters, Pacing};
+use tacit_proto::congestion::{self, Algorithm, Pacing};
+use tacit_proto::tcp::{Config, Counters};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::pipe::{Link, Pipe};
@@ -10,11 +11,15 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+fn paced() -> congestion::Config {
+    congestion::Config { pacing: Pacing::On, ..congestion::Config::default() }
+}
+
 /// Twice the window a round trip while in slow start: ten segments of 1000 octets at 200 octets a
 /// millisecond, two at a time. Half of the first burst is forgiven, for nothing was sent before it.
 #[test]
 fn a_paced_window_leaves_two_by_two() {
-    Script::connected(Config { pacing: Pacing::On, ..plain() }).run(
+    Script::connected(Config { congestion: paced(), ..plain() }).run(
         "+0  write 20000
          +0  > . 1:1001(1000) ack 1
          +0  > . 1001:2001(1000) ack 1
@@ -40,7 +45,7 @@ fn a_paced_window_leaves_two_by_two() {
 
 #[test]
 fn acknowledgments_and_handshakes_are_not_paced() {
-    Script::connected(Config { pacing: Pacing::On, ..plain() }).run(
+    Script::connected(Config { congestion: paced(), ..plain() }).run(
         "+0 write 4000
          +0 > . 1:1001(1000) ack 1
          +0 > . 1001:2001(1000) ack 1
@@ -57,7 +62,7 @@ fn acknowledgments_and_handshakes_are_not_paced() {
 /// carried, and the window grows by it.
 #[test]
 fn bbr_starts_at_nearly_three_windows_a_round_trip() {
-    let mut script = Script::connected(Config { congestion: Congestion::Bbr, ..plain() });
+    let mut script = Script::connected(Config { congestion: Algorithm::BBR.into(), ..plain() });
     script.run(
         "+0 write 100000
          +0 > . 1:1001(1000) ack 1
@@ -81,8 +86,8 @@ fn bbr_starts_at_nearly_three_windows_a_round_trip() {
 }
 
 /// A download of `span` over `mbps` and 40 ms, into a queue of 40 ms.
-fn download(congestion: Congestion, mbps: u64) -> Pipe {
-    let config = Config { congestion, ..Config::default() };
+fn download(algorithm: Algorithm, mbps: u64) -> Pipe {
+    let config = Config { congestion: algorithm.into(), ..Config::default() };
     let mut up = Link::new(Some(BitRate::from_mbps(mbps)), ms(20));
     up.queue = ms(40);
     let mut pipe = Pipe::new(config, config, up, Link::new(None, ms(20)));
@@ -100,7 +105,7 @@ fn share(pipe: &mut Pipe, mbps: u64, span: Duration) -> (f64, Counters) {
 
 #[test]
 fn bbr_follows_a_link_that_halves_and_doubles() {
-    let mut pipe = download(Congestion::Bbr, 40);
+    let mut pipe = download(Algorithm::BBR, 40);
     pipe.run_for(ms(10_000));
     pipe.up.rate = Some(BitRate::from_mbps(20));
     // Ten rounds, each of up to 80 ms while the queue is full, until the old maximum is forgotten. Half
@@ -123,7 +128,7 @@ fn bbr_follows_a_link_that_halves_and_doubles() {
 /// the filter remembers, but what is held back on purpose is no sample.
 #[test]
 fn bbr_remembers_the_rate_while_it_probes_the_round_trip() {
-    let config = Config { congestion: Congestion::Bbr, ..Config::default() };
+    let config = Config { congestion: Algorithm::BBR.into(), ..Config::default() };
     let mut up = Link::new(Some(BitRate::from_mbps(40)), ms(2));
     up.queue = ms(20);
     let mut pipe = Pipe::new(config, config, up, Link::new(None, ms(2)));
@@ -144,7 +149,7 @@ fn bbr_remembers_the_rate_while_it_probes_the_round_trip() {
 /// Samples that the application held back do not make the pipe look small.
 #[test]
 fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
-    let mut pipe = download(Congestion::Bbr, 40);
+    let mut pipe = download(Algorithm::BBR, 40);
     let config = *pipe.client.config();
     pipe = Pipe::new(config, config, pipe.up, pipe.down);
     pipe.client.write(8_000_000);
@@ -163,7 +168,7 @@ fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
 /// After a pause neither a burst of the whole window nor slow start: the rate that was measured.
 #[test]
 fn bbr_goes_on_at_its_rate_after_a_pause() {
-    let mut pipe = download(Congestion::Bbr, 40);
+    let mut pipe = download(Algorithm::BBR, 40);
     let config = *pipe.client.config();
     pipe = Pipe::new(config, config, pipe.up, pipe.down);
     pipe.client.write(8_000_000);
@@ -182,8 +187,9 @@ fn bbr_goes_on_at_its_rate_after_a_pause() {
 #[test]
 fn pacing_leaves_cubic_its_share() {
     for pacing in [Pacing::Auto, Pacing::On] {
-        let config = Config { pacing, ..Config::default() };
-        let mut pipe = download(Congestion::Cubic, 40);
+        let congestion = congestion::Config { pacing, ..congestion::Config::default() };
+        let config = Config { congestion, ..Config::default() };
+        let mut pipe = download(Algorithm::CUBIC, 40);
         pipe = Pipe::new(config, config, pipe.up, pipe.down);
         pipe.client.write(u64::MAX);
         pipe.run_for(ms(5_000));
@@ -196,7 +202,7 @@ fn pacing_leaves_cubic_its_share() {
 #[test]
 fn bbr_survives_losses_in_both_directions() {
     for (data, acks) in [(20, 0), (0, 5), (50, 10), (7, 3)] {
-        let mut pipe = download(Congestion::Bbr, 40);
+        let mut pipe = download(Algorithm::BBR, 40);
         let config = Config { receive_buffer: Bytes(1 << 20), ..*pipe.client.config() };
         pipe = Pipe::new(config, config, pipe.up, pipe.down);
         pipe.up.lose_one_in = data;

@@ -1,11 +1,12 @@
 //! Loss, from the sender's side (RFC 5681, 6298, 6582, 6675).
 
-use tacit_proto::tcp::{Config, Congestion};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp::Config;
 
 use crate::script::{Script, plain};
 
 fn reno() -> Config {
-    Config { congestion: Congestion::NewReno, initial_window: 10, ..plain() }
+    Config { congestion: Algorithm::NewReno.into(), ..plain() }
 }
 
 fn without_sack() -> Config {

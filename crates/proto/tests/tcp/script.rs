@@ -19,10 +19,10 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
+use tacit_proto::endpoint::{Ends, Event};
 use tacit_proto::packet::{Ecn, IpHeader};
 use tacit_proto::tcp::{
-    Config, Connection, Counters, DelayedAcks, Ends, Event, Flags, ReadPolicy, SackBlocks, SackRange,
-    Segment, Timestamps,
+    Config, Connection, Counters, DelayedAcks, Flags, ReadPolicy, SackBlocks, SackRange, Segment, Timestamps,
 };
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport};

@@ -2,10 +2,13 @@
 //! arithmetic says.
 
 use proptest::prelude::*;
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::cubic::{self, SlowStart};
+use tacit_proto::endpoint::Event;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{
-    AckPolicy, Config, Congestion, Counters, DelayedAcks, Event, LossDetection, ReadPolicy,
-    ReceiveAutotuning, Recovery, SlowStart, State, Undo,
+    AckPolicy, Config, Counters, DelayedAcks, LossDetection, ReadPolicy, ReceiveAutotuning, Recovery, State,
+    Undo,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -96,8 +99,8 @@ fn goodput_is_the_window_over_the_round_trip() {
 
 #[test]
 fn goodput_is_the_bottleneck_rate() {
-    for congestion in [Congestion::NewReno, Congestion::Cubic] {
-        let config = Config { congestion, ..Config::default() };
+    for congestion in [Algorithm::NewReno, Algorithm::CUBIC] {
+        let config = Config { congestion: congestion.into(), ..Config::default() };
         let mut pipe = pipe(config, BitRate::from_mbps(50), ms(10));
         pipe.up.queue = ms(60);
         let rate = goodput(&mut pipe, secs(10), secs(5));
@@ -130,7 +133,7 @@ fn reno_follows_the_square_root_formula() {
     for every in [1, 2] {
         for n in [500, 2_000] {
             let ack_policy = DelayedAcks { every, quick_ack_segments: 0, ..DelayedAcks::default() }.into();
-            let config = Config { congestion: Congestion::NewReno, ack_policy, ..Config::default() };
+            let config = Config { congestion: Algorithm::NewReno.into(), ack_policy, ..Config::default() };
             let window = average_window(config, n, ms(100), secs(100), secs(400));
             assert_within(window, (1.5 * n as f64).sqrt(), 0.10);
         }
@@ -143,7 +146,7 @@ fn reno_follows_the_square_root_formula() {
 #[test]
 fn independent_losses_average_a_little_more() {
     let ack_policy = AckPolicy::every(1);
-    let config = Config { congestion: Congestion::NewReno, ack_policy, ..Config::default() };
+    let config = Config { congestion: Algorithm::NewReno.into(), ack_policy, ..Config::default() };
     let half = Link::new(None, ms(50));
     let mut pipe = Pipe::new(config, config, half.clone(), half);
     pipe.up.lose_one_in = 1_000;
@@ -176,7 +179,8 @@ fn cubic_on_short_paths_is_friendly_to_reno() {
 #[test]
 fn hystart_leaves_slow_start_without_loss() {
     let run = |slow_start| {
-        let config = Config { slow_start, ..Config::default() };
+        let congestion = Algorithm::Cubic(cubic::Config { slow_start }).into();
+        let config = Config { congestion, ..Config::default() };
         let mut pipe = pipe(config, BitRate::from_mbps(50), ms(25));
         pipe.up.queue = ms(50);
         pipe.client.write(u64::MAX);
@@ -197,7 +201,7 @@ fn hystart_leaves_slow_start_without_loss() {
 #[test]
 fn a_queue_overflow_is_repaired_without_a_timeout() {
     let config =
-        Config { congestion: Congestion::NewReno, send_buffer: Bytes(600 * 1448), ..Config::default() };
+        Config { congestion: Algorithm::NewReno.into(), send_buffer: Bytes(600 * 1448), ..Config::default() };
     let mut pipe = pipe(config, BitRate::from_mbps(50), ms(25));
     pipe.up.queue = ms(40);
     pipe.client.write(30_000_000);
@@ -271,7 +275,7 @@ pub fn recovery_choices() -> impl Strategy<Value = Config> {
 }
 
 fn weather() -> impl Strategy<Value = Weather> {
-    let congestion = prop_oneof![Just(Congestion::NewReno), Just(Congestion::Cubic), Just(Congestion::Bbr)];
+    let congestion = prop_oneof![Just(Algorithm::NewReno), Just(Algorithm::CUBIC), Just(Algorithm::BBR)];
     let config = (
         congestion,
         any::<bool>(),
@@ -281,7 +285,7 @@ fn weather() -> impl Strategy<Value = Weather> {
         recovery_choices(),
     )
         .prop_map(|(congestion, timestamps, sack, ack_policy, buffer, recovery)| Config {
-            congestion,
+            congestion: congestion.into(),
             timestamps,
             sack,
             receive_buffer: Bytes(buffer),

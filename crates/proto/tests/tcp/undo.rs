@@ -1,11 +1,12 @@
 //! Retransmissions that were needless: noticed, reported and undone (RFC 2883, 3522, 4015, 5682).
 
-use tacit_proto::tcp::{Config, Congestion, LossDetection, Undo};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp::{Config, LossDetection, Undo};
 
 use crate::script::{Script, plain};
 
 fn config(undo: Undo) -> Config {
-    Config { congestion: Congestion::NewReno, undo, ..plain() }
+    Config { congestion: Algorithm::NewReno.into(), undo, ..plain() }
 }
 
 /// Ten segments on their way and plenty to follow. With timestamps segments carry 988 octets, so that

@@ -1,7 +1,9 @@
 //! What the recovery choices promise, over whole transfers drawn at random.
 
 use proptest::prelude::*;
-use tacit_proto::tcp::{Config, LossDetection, Profile, Recovery, SlowStart, State, Undo};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::cubic::{self, SlowStart};
+use tacit_proto::tcp::{Config, LossDetection, Profile, Recovery, State, Undo};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::pipe::{Link, Pipe};
@@ -105,7 +107,8 @@ proptest! {
 #[test]
 fn retransmissions_lost_again_cost_no_timeout_with_rack() {
     let run = |loss_detection| {
-        let config = Config { loss_detection, slow_start: SlowStart::Standard, ..Config::default() };
+        let congestion = Algorithm::Cubic(cubic::Config { slow_start: SlowStart::Standard }).into();
+        let config = Config { loss_detection, congestion, ..Config::default() };
         let mut pipe = pipe(config, 50, ms(25));
         pipe.up.queue = ms(40);
         pipe.client.write(30_000_000);

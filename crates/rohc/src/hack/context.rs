@@ -5,6 +5,7 @@
 //! ends run these very lines.
 
 use super::area::{Area, Block, Sack, Timestamps};
+use super::is_carried;
 use crate::header::{Header, Ip, Options};
 
 /// First guess of the step between acknowledgment numbers: the segment size over Ethernet with timestamps
@@ -363,7 +364,7 @@ impl Context {
             *id = self.id_rule.expect(*id).wrapping_add(delta.ip_id);
         }
         delta.rare.apply(header);
-        if !header.is_pure_ack() {
+        if !is_carried(header) {
             return None;
         }
         header.checksum = header.tcp_checksum(&[]);

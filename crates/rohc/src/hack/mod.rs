@@ -105,7 +105,7 @@ use core::fmt;
 pub use compressor::Compressor;
 pub use decompressor::{Decompressor, Report};
 
-use crate::header::{Header, MAX_HEADER_LEN, Options, ParseError};
+use crate::header::{Header, MAX_HEADER_LEN, Options, ParseError, flags};
 
 /// Most ACKs one frame holds, whatever the [`Limits`].
 pub const MAX_FRAME_ACKS: usize = 64;
@@ -190,11 +190,17 @@ pub fn frame_kinds(octets: &[u8]) -> impl Iterator<Item = &'static str> {
     })
 }
 
+/// True for a pure ACK that the codec carries. CWR has no code: it goes with new data (RFC 3168 section 6.1.2).
+#[inline(always)]
+const fn is_carried(header: &Header) -> bool {
+    header.is_pure_ack() && !header.has(flags::CWR)
+}
+
 /// The pure ACK that is all of `packet`.
 #[inline(always)]
 fn pure_ack(packet: &[u8]) -> Result<Header, Refusal> {
     let (mut header, options) = Header::parse_apart(packet).map_err(Refusal::Header)?;
-    if !header.is_pure_ack() {
+    if !is_carried(&header) {
         return Err(Refusal::NotPureAck);
     }
     if header.len() + options.len() != packet.len() {

@@ -125,14 +125,14 @@ impl ApplicationSetup {
             if place(setup) != place(first) {
                 return refuse("its flows differ in hosts or times");
             }
-            if matches!(setup.traffic, Traffic::Tcp { size: Some(_), .. }) {
+            if matches!(setup.traffic, Traffic::Connection { size: Some(_), .. }) {
                 return refuse("one of its flows has a size of its own");
             }
             if std::mem::replace(&mut taken[flow.0 as usize], true) {
                 return refuse("another one feeds the same flow");
             }
         }
-        let tcp = matches!(first.traffic, Traffic::Tcp { .. });
+        let is_connection = matches!(first.traffic, Traffic::Connection { .. });
         match &self.application {
             Application::RequestResponse(pages) => {
                 let empty = match &pages.objects {
@@ -150,7 +150,7 @@ impl ApplicationSetup {
             }
             _ if self.flows.len() > 1 => return refuse("it feeds one flow"),
             Application::OnOff(on_off) => {
-                if on_off.rate.is_none() && !tcp {
+                if on_off.rate.is_none() && !is_connection {
                     return refuse("over UDP it needs a rate");
                 }
                 if on_off.rate.is_some_and(|rate| rate.as_bps() == 0) || on_off.chunk == Bytes(0) {

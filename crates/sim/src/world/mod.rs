@@ -12,8 +12,8 @@ use tacit_proto::units::{FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
+use crate::drivers::Drivers;
 use crate::flow::{End, Feeder, Flow};
-use crate::hack::HackStations;
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
 use crate::setup::{BssSetup, Setup};
@@ -61,7 +61,7 @@ struct Before {
 /// Either [`World::run`] moves time to the end, or a driver does, with the contract of
 /// [`Endpoint`](tacit_proto::Endpoint): after any call drain [`World::poll_arrived`], then read
 /// [`World::poll_timeout`].
-pub struct World<'o, P = Packet> {
+pub struct World<'o, P: Carried = Packet> {
     setup: Setup,
     now: Instant,
     end: Instant,
@@ -78,7 +78,7 @@ pub struct World<'o, P = Packet> {
     bss_component: u32,
     /// A channel has several access categories.
     has_categories: bool,
-    hack: Vec<HackStations<P>>,
+    drivers: Vec<Drivers<P>>,
     /// First component of the drivers of each channel.
     driver_components: Vec<u32>,
     flows: Vec<Flow>,
@@ -96,6 +96,7 @@ pub struct World<'o, P = Packet> {
     broken: Option<String>,
     /// Packets that are no flow's of this world.
     arrived: VecDeque<(HostId, P)>,
+    addresses: P::Addresses,
     observer: Option<&'o mut dyn Observer<P>>,
 }
 
@@ -125,17 +126,16 @@ impl<'o, P: Carried> World<'o, P> {
         }
         let mut bss = Vec::new();
         let mut bss_hosts = Vec::new();
-        let mut hack = Vec::new();
+        let mut drivers = Vec::new();
         for set in &setup.bss {
-            let hosts: Vec<_> =
-                std::iter::once(set.access_point).chain(set.clients.iter().copied()).collect();
+            let hosts: Vec<_> = set.hosts().collect();
             let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
             let window = (setup.measure_from, end);
             let mut channel = Bss::new(set.config.clone(), setup.seed, names[0], &names, window);
             if observer.is_some() {
                 channel.record_air();
             }
-            hack.push(HackStations::new(set, &mut channel));
+            drivers.push(Drivers::new(set, &mut channel));
             bss_hosts.push(hosts.repeat(channel.categories().len()));
             bss.push(channel);
         }
@@ -154,7 +154,7 @@ impl<'o, P: Carried> World<'o, P> {
             pipe_ends,
             bss,
             bss_hosts,
-            hack,
+            drivers,
             driver_components: Vec::new(),
             flows,
             apps,
@@ -168,10 +168,24 @@ impl<'o, P: Carried> World<'o, P> {
             wire: setup.wire.then(WireCheck::default),
             broken: None,
             arrived: VecDeque::new(),
+            addresses: P::Addresses::default(),
             observer,
         };
         world.schedule_components()?;
         Ok(world)
+    }
+
+    /// The same world, in which nobody compares reconstituted ACKs with those that were sent. That changes nothing
+    /// unless one is wrong, and spares remembering them.
+    #[must_use]
+    pub fn without_oracle(mut self) -> Self {
+        self.drivers.iter_mut().for_each(Drivers::dismiss_oracle);
+        self
+    }
+
+    /// What names the hosts of packets that come as octets; whoever injects packets says what is to be known.
+    pub fn addresses_mut(&mut self) -> &mut P::Addresses {
+        &mut self.addresses
     }
 
     /// Numbers the components and schedules the first event of each.
@@ -186,13 +200,10 @@ impl<'o, P: Carried> World<'o, P> {
             number
         };
         let components = &mut self.components;
-        for (index, set) in self.setup.bss.iter().enumerate() {
+        for (index, drivers) in self.drivers.iter().enumerate() {
             self.driver_components.push(components.len() as u32);
-            let others = set.ack_hold.is_some() || set.fastack.is_some();
-            let drivers = if others { set.clients.len() + 1 } else { set.hack.len() };
-            let drivers = drivers * set.config.categories.len();
-            for station in (0..drivers as u16).map(StationId) {
-                add(components, Component::Driver(index, station), None);
+            for function in drivers.functions() {
+                add(components, Component::Driver(index, function), None);
             }
         }
         add(components, Component::Measure, Some(self.setup.measure_from));
@@ -316,7 +327,7 @@ impl<'o, P: Carried> World<'o, P> {
             }
             Component::Bss(index) => self.handle_bss(index),
             Component::Driver(index, station) => {
-                self.hack[index].handle_timeout(self.now, station);
+                self.drivers[index].handle_timeout(self.now, station);
                 self.act(index, station);
             }
             Component::Timer(index, end) => {
@@ -363,19 +374,19 @@ impl<'o, P: Carried> World<'o, P> {
     fn handle_bss(&mut self, index: usize) {
         self.bss[index].handle_timeout(self.now);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
-            let station = self.hack[index].interrupt(self.now, &interrupt);
+            let station = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
             self.act(index, station);
         }
         while let Some(Delivery { station, from, payload }) = self.bss[index].poll_deliver() {
-            if self.hack[index].all_stock() {
+            if self.drivers[index].all_stock() {
                 self.deliver(self.bss_hosts[index][station.index()], payload);
             } else {
                 self.deliver_through_driver(index, station, from, payload);
             }
         }
         while let Some((from, to)) = self.bss[index].poll_drained() {
-            if !self.hack[index].all_stock() {
-                self.hack[index].drained(from, to);
+            if !self.drivers[index].all_stock() {
+                self.drivers[index].drained(from, to);
                 self.act(index, from);
             }
             self.refill_from(Port::Wifi { bss: index as u32, from, to });
@@ -468,7 +479,7 @@ impl<'o, P: Carried> World<'o, P> {
                 pipe.enqueue(self.now, packet);
                 self.scheduler.wake(index, pipe.poll_timeout());
             }
-            Port::Wifi { bss, from, to } if self.hack[bss as usize].all_stock() => {
+            Port::Wifi { bss, from, to } if self.drivers[bss as usize].all_stock() => {
                 self.queue_on_air(bss, from, to, packet);
             }
             Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
@@ -528,7 +539,7 @@ impl<'o, P: Carried> World<'o, P> {
         self.apps.iter_mut().for_each(|app| app.start_measuring(self.now));
         self.pipes.iter_mut().for_each(Pipe::start_measuring);
         self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();
-        self.hack.iter_mut().for_each(HackStations::start_measuring);
+        self.drivers.iter_mut().for_each(Drivers::start_measuring);
         self.before.bss = self
             .bss
             .iter_mut()
@@ -556,14 +567,8 @@ impl<'o, P: Carried> World<'o, P> {
         for (index, channel) in self.bss.iter().enumerate() {
             channel.check().map_err(|what| format!("channel {index}: {what}"))?;
         }
-        for (index, hack) in self.hack.iter().enumerate() {
-            hack.check_deadlines(self.now).map_err(|what| format!("channel {index}: {what}"))?;
-            if hack.failed_frames() > 0 {
-                return Err(format!(
-                    "channel {index}: {} frames of ACKs could not be decoded",
-                    hack.failed_frames()
-                ));
-            }
+        for (index, drivers) in self.drivers.iter().enumerate() {
+            drivers.check(self.now).map_err(|what| format!("channel {index}: {what}"))?;
         }
         Ok(())
     }

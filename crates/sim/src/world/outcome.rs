@@ -15,7 +15,7 @@ impl<P: Carried> World<'_, P> {
             digest.mix(flow.delivered());
         }
         let flows = self.flows.iter().map(|flow| {
-            let counters = flow.counters();
+            let stats = flow.stats();
             FlowOutcome {
                 flow: flow.id,
                 source: flow.setup.source,
@@ -24,13 +24,15 @@ impl<P: Carried> World<'_, P> {
                 delivered_total: Bytes(flow.delivered()),
                 completed_at: flow.completed_at,
                 lasted: flow.completed_at.unwrap_or(self.now).saturating_since(flow.setup.start),
-                sender: counters.map(|(source, _)| source),
-                receiver: counters.map(|(_, sink)| sink),
+                sender: stats.map(|(source, _)| source),
+                receiver: stats.map(|(_, sink)| sink),
                 reports: flow.reports(),
                 hack: self
-                    .hack
+                    .drivers
                     .iter()
-                    .filter_map(|hack| hack.flow_counters(flow.id, [flow.setup.source, flow.setup.sink]))
+                    .filter_map(|drivers| {
+                        drivers.flow_counters(flow.id, [flow.setup.source, flow.setup.sink])
+                    })
                     .reduce(|sum, more| sum.plus(&more)),
             }
         });
@@ -42,17 +44,20 @@ impl<P: Carried> World<'_, P> {
             counters: pipe.counters().since(before),
             queueing_delay_us: percentiles(&pipe.queueing_delay_us()),
         });
-        let channels =
-            self.bss.iter().zip(&self.hack).zip(&self.bss_hosts).zip(&self.setup.bss).zip(&self.before.bss);
-        let bss = channels.map(|((((channel, hack), hosts), set), before)| {
+        let channels = self
+            .bss
+            .iter()
+            .zip(&self.drivers)
+            .zip(&self.bss_hosts)
+            .zip(&self.setup.bss)
+            .zip(&self.before.bss);
+        let bss = channels.map(|((((channel, drivers), hosts), set), before)| {
             let stations =
                 stations(set).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
                     host: *host,
                     counters: channel.counters(station).since(before),
-                    held_and_dropped_acks: hack.held_and_dropped(station),
+                    driver: drivers.counters(station),
                     airtime: channel.station_airtime(station),
-                    hack: hack.counters(station),
-                    fastack: hack.fastack_counters(station),
                     queueing_delay_us: percentiles(&channel.queueing_delay_us(station)),
                     queueing_time: channel.queueing_time(station),
                     queue_peak_packets: channel.queue_peak(station) as u64,

@@ -8,9 +8,9 @@ use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::packet::IpVersion;
-use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant};
-use tacit_sim::setup::{BssSetup, FlowSetup, Setup, Traffic, WiredSetup};
+use tacit_proto::{hack, tcp};
+use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 
 pub const SERVER: HostId = HostId(0);
 pub const AP: HostId = HostId(1);
@@ -20,7 +20,7 @@ pub fn packets(limit: u32) -> QueueLimit {
 }
 
 pub fn pipe(rate: BitRate, delay: Duration, queue: QueueLimit, loss: Loss) -> PipeConfig {
-    PipeConfig { loss, ..PipeConfig::new(rate, delay, queue) }
+    PipeConfig { loss, ..PipeConfig::new(rate, delay, queue.into()) }
 }
 
 /// The client numbered from 0.
@@ -30,7 +30,17 @@ pub fn client(index: u32) -> HostId {
 
 /// TCP bulk data.
 pub fn bulk(config: tcp::Config) -> Traffic {
-    Traffic::Tcp { config, size: None }
+    Traffic::Connection { config: config.into(), size: None }
+}
+
+/// All stations speak TCP/HACK.
+pub fn speak_hack(setup: &mut Setup, config: hack::Config) {
+    setup.bss[0].set_drivers(ApDriver::Hack(config), ClientDriver::Hack(config));
+}
+
+/// No station has a driver of any kind.
+pub fn be_stock(setup: &mut Setup) {
+    setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::Stock);
 }
 
 /// UDP as fast as it goes, in packets of `ip_len` octets.
@@ -64,12 +74,9 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
         hosts,
         wired: vec![WiredSetup { a: SERVER, b: AP, forward: wire.clone(), backward: wire }],
         bss: vec![BssSetup {
-            access_point: AP,
-            clients: (0..clients).map(client).collect(),
+            access_point: AP.into(),
+            clients: (0..clients).map(|n| client(n).into()).collect(),
             config: BssConfig::new(standard, vec![station; clients as usize]),
-            ack_hold: None,
-            hack: Vec::new(),
-            fastack: None,
         }],
         flows: (0..clients)
             .map(|n| FlowSetup {

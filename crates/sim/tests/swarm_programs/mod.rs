@@ -54,11 +54,11 @@ fn program(draw: &mut Stream, over_tcp: bool) -> Application {
 pub fn add_programs(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm programs");
     for index in 0..setup.flows.len() {
-        let over_tcp = matches!(setup.flows[index].traffic, Traffic::Tcp { .. });
+        let over_tcp = matches!(setup.flows[index].traffic, Traffic::Connection { .. });
         if draw.up_to(2) == 0 {
             continue;
         }
-        if let Traffic::Tcp { size, .. } = &mut setup.flows[index].traffic {
+        if let Traffic::Connection { size, .. } = &mut setup.flows[index].traffic {
             *size = None;
         }
         let application = program(draw, over_tcp);

@@ -40,6 +40,14 @@ pub(crate) struct IdlePeriod {
     pub resumed: bool,
 }
 
+impl IdlePeriod {
+    /// The one that a channel of `phy` begins with.
+    pub fn first(phy: &Phy) -> Self {
+        let countdown_from = Instant::ZERO + phy.aifs();
+        Self { number: 0, countdown_from, exempt_countdown_from: countdown_from, resumed: false }
+    }
+}
+
 impl Contention {
     /// Contends with `edca`, in a basic service set whose idle periods count from AIFS of `phy`.
     pub fn new(phy: &Phy, edca: &EdcaParameters, stream: Stream) -> Self {

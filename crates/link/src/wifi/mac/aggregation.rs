@@ -24,6 +24,8 @@ pub(crate) struct AggregationLimits {
     single_overhead: u32,
     /// Octets of the longest A-MSDU; `None` for one packet per MPDU.
     max_amsdu: Option<u32>,
+    /// Least octets from one MPDU to the next.
+    min_subframe: u32,
 }
 
 impl AggregationLimits {
@@ -59,7 +61,22 @@ impl AggregationLimits {
                 if alone { amsdu.octets() } else { amsdu.octets().min(within_ampdu) }
             }),
             single_overhead: phy.aggregation.map_or(0, |limits| limits.single.overhead()),
+            min_subframe: 0,
         }
+    }
+
+    /// With MPDUs in mode `mode` that start no less than `spacing` apart: behind shorter ones go delimiters of nothing,
+    /// 4 octets each, until there are `spacing` times the rate (802.11-2020 clause 10.12.3).
+    pub fn spaced(self, mode: &Mode, spacing: Duration) -> Self {
+        let nanobits = u128::from(spacing.as_nanos()) * u128::from(mode.rate().as_bps());
+        let octets = nanobits.div_ceil(8_000_000_000) as u32;
+        Self { min_subframe: octets.next_multiple_of(MPDU_DELIMITER_LEN), ..self }
+    }
+
+    /// Octets from the delimiter of an MPDU of `len` octets to the next MPDU's.
+    #[inline]
+    pub fn subframe_len(&self, len: u32) -> u32 {
+        subframe_len(len).max(self.min_subframe)
     }
 
     /// Most octets in a PPDU of several MPDUs; no more than 2^20, which no standard here passes.
@@ -107,7 +124,7 @@ impl AggregationLimits {
         let subframe = |payload: &P| amsdu_subframe_len(payload.len().0 as u32);
         let amsdu = msdus.map(|payload| subframe(payload).next_multiple_of(4)).sum::<u32>() + subframe(next);
         let longer = self.mac_header_len + amsdu + FCS_LEN;
-        let before = plan.padded_octets - subframe_len(*len);
+        let before = plan.padded_octets - self.subframe_len(*len);
         let octets = match plan.mpdus {
             1 => self.single_overhead + longer,
             _ => before + MPDU_DELIMITER_LEN + longer,
@@ -116,7 +133,7 @@ impl AggregationLimits {
             return false;
         }
         plan.octets = octets;
-        plan.padded_octets = before + subframe_len(longer);
+        plan.padded_octets = before + self.subframe_len(longer);
         *len = longer;
         true
     }
@@ -140,7 +157,7 @@ impl AggregationLimits {
             plan.octets = octets;
         }
         plan.mpdus += 1;
-        plan.padded_octets += subframe_len(len);
+        plan.padded_octets += self.subframe_len(len);
         true
     }
 }
@@ -192,6 +209,29 @@ mod tests {
         assert_eq!(plan.mpdus, 6);
         assert!(mode.ppdu_duration(plan.octets) <= longest);
         assert!(mode.ppdu_duration(plan.octets + 1544) > longest);
+    }
+
+    /// 8 us at 150 Mb/s are 150 octets, which delimiters make 152; at 65 Mb/s they are 65, less than a TCP ACK takes.
+    #[test]
+    fn short_mpdus_keep_their_distance() {
+        let octets_of = |mbps: u64, packet: u64, micros: u64| {
+            let phy = Standard::N.phy();
+            let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
+            let control = phy.control_mode(&mode);
+            let limits =
+                AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], None, None, None)
+                    .spaced(&mode, Duration::from_micros(micros));
+            let mut plan = PpduPlan::default();
+            (0..3).for_each(|_| assert!(limits.admit(&mut plan, limits.mpdu_len(Bytes(packet)))));
+            plan.octets
+        };
+        // MAC header, LLC/SNAP and FCS are 38 octets, a delimiter 4.
+        let (ack, subframe) = (52 + 38 + 4, 96);
+        assert_eq!(octets_of(150, 52, 0), 2 * subframe + ack);
+        assert_eq!(octets_of(150, 52, 4), 2 * subframe + ack, "76 octets");
+        assert_eq!(octets_of(150, 52, 8), 2 * 152 + ack, "the last one keeps no distance to anything");
+        assert_eq!(octets_of(65, 52, 8), 2 * subframe + ack);
+        assert_eq!(octets_of(150, 1_500, 8), 2 * 1_544 + 1_542, "full packets are longer anyway");
     }
 
     #[test]

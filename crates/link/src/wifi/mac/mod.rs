@@ -5,19 +5,12 @@ pub(crate) mod ack_hook;
 pub(crate) mod aggregation;
 pub(crate) mod amsdu;
 pub(crate) mod block_ack;
-mod capture;
-pub(crate) mod exchange;
 pub(crate) mod fates;
-pub(crate) mod heard;
-pub(crate) mod hidden;
-mod no_ack;
 pub(crate) mod noise;
 pub(crate) mod originator;
 pub(crate) mod plan;
-pub(crate) mod protection;
 pub(crate) mod rate_control;
 pub(crate) mod station;
-pub(crate) mod txop;
 
 /// Sequence numbers count modulo 4096 (802.11-2020 clause 9.2.4.4.2).
 pub(crate) const SEQUENCE_MODULUS: u16 = 4096;

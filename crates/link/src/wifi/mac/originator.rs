@@ -13,7 +13,7 @@ use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
-use crate::queue::{Queue, QueueConfig};
+use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::wifi::air::{AmpduPosition, Frame};
 use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
 
@@ -159,12 +159,18 @@ impl<P: Payload> Originator<P> {
         (taken, losses.count)
     }
 
-    pub fn queue(&self) -> &Queue<P> {
-        &self.queue
+    /// Queues `payload` behind `filter`; returns what [`Originator::enqueue`] does, and how many ACKs the filter
+    /// dropped.
+    #[inline(never)]
+    pub fn enqueue_filtered(&mut self, now: Instant, filter: AckFilter, payload: P) -> (bool, u32, u64) {
+        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+        let (taken, filtered) =
+            filter.push(&mut self.queue, now, payload, &mut |payload| losses.take(payload));
+        (taken, losses.count, filtered)
     }
 
-    pub fn queue_mut(&mut self) -> &mut Queue<P> {
-        &mut self.queue
+    pub fn queue(&self) -> &Queue<P> {
+        &self.queue
     }
 
     /// Forgets how long the queue was.
@@ -183,6 +189,15 @@ impl<P: Payload> Originator<P> {
         }
     }
 
+    /// Since when what goes next has waited; earlier than anything for a Block Ack Request.
+    pub fn oldest_at(&self) -> Option<Instant> {
+        if self.request_due {
+            return Some(Instant::ZERO);
+        }
+        let again = self.window.iter().find(|mpdu| mpdu.state == MpduState::Waiting);
+        again.map(|mpdu| mpdu.queued_at).or_else(|| self.queue.oldest_at())
+    }
+
     /// The PPDU built last.
     pub fn plan(&self) -> &PpduPlan {
         &self.plan
@@ -191,6 +206,12 @@ impl<P: Payload> Originator<P> {
     /// Whether each MPDU of it stands behind a delimiter: in an A-MPDU, of one even for VHT.
     pub fn is_delimited(&self) -> bool {
         self.plan.mpdus > 1 || self.limits.delimits_single()
+    }
+
+    /// Octets that an MPDU of `len` takes in it, with its delimiter and the padding behind it.
+    #[inline]
+    pub fn subframe_len(&self, len: u32) -> u32 {
+        self.limits.subframe_len(len)
     }
 
     /// How long a Block Ack Request and the answer to it last, the SIFS between them apart.
@@ -302,7 +323,7 @@ impl<P: Payload> Originator<P> {
             plan.discarded += losses.count;
             let Some(queued) = front.filter(|queued| queued.at <= queued_by) else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
-            let len = self.limits.mpdu_len(queued.payload.len());
+            let len = self.limits.mpdu_len(queued.len);
             if !too_old && !self.limits.admit(plan, len) {
                 break;
             }

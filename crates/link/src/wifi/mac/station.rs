@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 use hdrhistogram::Histogram;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
-use super::access::Contention;
+use super::access::{Contention, IdlePeriod};
 use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
 use super::originator::{Need, Originator, Room, Settled};
-use super::protection::Handshake;
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::AckFilter;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::StationAirtime;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::Protection;
+use crate::wifi::cell::{Handshake, HoldLimits, Rules, Step};
+use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::phy::Phy;
 
@@ -64,16 +64,18 @@ pub(crate) struct Station<P> {
     access_point: StationId,
     pub category: AccessCategory,
     pub contention: Contention,
-    /// How long it may hold the channel; `None` for one exchange of any length.
-    pub txop_limit: Option<Duration>,
-    /// The same where it sends one exchange after another.
-    pub burst_limit: Option<Duration>,
+    /// How long it may hold the channel.
+    pub hold_limits: HoldLimits,
     /// When its present TXOP must be over, where it does.
     pub burst_until: Instant,
     /// The clients, for the access point; the access point, for a client.
     pub peers: Vec<Peer<P>>,
     /// Peers that have something to be sent, in the order of their turn.
     turns: VecDeque<usize>,
+    /// Whose turn the present TXOP is.
+    turn_of: usize,
+    /// Which of them is next.
+    pub scheduler: ApScheduler,
     /// Peers from whose queues packets were taken, be it only to drop them.
     drained: Vec<usize>,
     pub hook: AckHook,
@@ -99,6 +101,24 @@ pub(crate) enum Outgoing {
     Data { peer: usize, class: PayloadClass },
 }
 
+impl Outgoing {
+    /// Whom it is for.
+    #[inline]
+    pub fn peer(&self) -> usize {
+        match self {
+            Self::Request { peer, .. } | Self::Data { peer, .. } => *peer,
+        }
+    }
+
+    /// Whether it is on account of pure TCP ACKs alone.
+    #[inline]
+    pub fn class(&self) -> PayloadClass {
+        match self {
+            Self::Request { class, .. } | Self::Data { class, .. } => *class,
+        }
+    }
+}
+
 impl<P: Payload> Station<P> {
     pub fn new(
         id: StationId,
@@ -112,10 +132,11 @@ impl<P: Payload> Station<P> {
             access_point,
             category,
             contention,
-            txop_limit: None,
-            burst_limit: None,
+            hold_limits: HoldLimits::default(),
             burst_until: Instant::ZERO,
             turns: VecDeque::with_capacity(peers.len()),
+            turn_of: 0,
+            scheduler: ApScheduler::RoundRobin,
             drained: Vec::with_capacity(peers.len()),
             peers,
             hook: AckHook::default(),
@@ -158,33 +179,14 @@ impl<P: Payload> Station<P> {
     // Always: a call here moves each packet once more.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
-        if filter == AckFilter::Off {
-            self.enqueue_as_it_is(now, peer, payload)
+        let originator = &mut self.peers[peer].originator;
+        let (taken, discarded) = if filter == AckFilter::Off {
+            originator.enqueue(now, payload)
         } else {
-            self.enqueue_filtered(now, peer, filter, payload)
-        }
-    }
-
-    #[inline(never)]
-    fn enqueue_filtered(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
-        let Some(payload) = filter.replace(self.peers[peer].originator.queue_mut(), payload) else {
-            self.counters.accepted += 1;
-            self.counters.filtered_acks += 1;
-            return true;
+            let (taken, discarded, filtered) = originator.enqueue_filtered(now, filter, payload);
+            self.counters.filtered_acks += filtered;
+            (taken, discarded)
         };
-        let ack = filter.ack_of(&payload);
-        let taken = self.enqueue_as_it_is(now, peer, payload);
-        // What the queue refused makes nothing redundant.
-        if let Some(ack) = ack.filter(|_| taken) {
-            self.counters.filtered_acks += filter.thin(self.peers[peer].originator.queue_mut(), ack);
-        }
-        taken
-    }
-
-    // Always: a call here moves each packet once more.
-    #[inline(always)]
-    fn enqueue_as_it_is(&mut self, now: Instant, peer: usize, payload: P) -> bool {
-        let (taken, discarded) = self.peers[peer].originator.enqueue(now, payload);
         self.counters.discarded_by_queue += u64::from(discarded);
         if !taken {
             self.counters.dropped_by_queue += 1;
@@ -195,20 +197,36 @@ impl<P: Payload> Station<P> {
         true
     }
 
-    /// Puts a peer in the round-robin if it needs anything and is not in it.
+    /// Puts a peer in the round-robin if it needs anything and is not in it: behind the others, or before them if what
+    /// it needs is to ask for a Block Ack.
     #[inline]
-    pub fn take_turn(&mut self, peer: usize) {
+    fn take_turn(&mut self, peer: usize) {
+        let entry = &mut self.peers[peer];
+        if entry.ready {
+            return;
+        }
+        match entry.originator.need() {
+            Need::Nothing => return,
+            Need::Data => self.turns.push_back(peer),
+            Need::BlockAckRequest => self.turns.push_front(peer),
+        }
+        entry.ready = true;
+    }
+
+    /// Puts a peer that was served out of its turn before the others, if it still needs anything.
+    fn keep_turn(&mut self, peer: usize) {
         let entry = &mut self.peers[peer];
         if !entry.ready && entry.originator.need() != Need::Nothing {
             entry.ready = true;
-            self.turns.push_back(peer);
+            self.turns.push_front(peer);
         }
     }
 
     /// Puts together what the peer whose turn it is needs; `None` when nothing is left after all
     /// (what waited was too old).
     pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
-        while let Some(peer) = self.turns.pop_front() {
+        while let Some(peer) = self.next_turn() {
+            self.turn_of = peer;
             let entry = &mut self.peers[peer];
             entry.ready = false;
             match entry.originator.need() {
@@ -228,9 +246,39 @@ impl<P: Payload> Station<P> {
         None
     }
 
-    /// Puts together what the peer whose turn it is needs, if it fits in `room`.
+    /// Takes the peer that is next out of the round-robin.
+    #[inline]
+    fn next_turn(&mut self) -> Option<usize> {
+        match self.scheduler {
+            ApScheduler::RoundRobin => self.turns.pop_front(),
+            ApScheduler::FirstComeFirstServed => {
+                let peer = self.oldest()?;
+                self.turns.retain(|turn| *turn != peer);
+                Some(peer)
+            }
+        }
+    }
+
+    /// The peer whose oldest packet has waited longest.
+    fn oldest(&self) -> Option<usize> {
+        let oldest_at = |peer: &usize| self.peers[*peer].originator.oldest_at();
+        self.turns.iter().copied().min_by_key(oldest_at)
+    }
+
+    /// The peer that goes on in the present TXOP.
+    fn next_within(&self) -> Option<usize> {
+        match self.scheduler {
+            ApScheduler::RoundRobin if self.peers[self.turn_of].ready => Some(self.turn_of),
+            ApScheduler::RoundRobin => self.turns.front().copied(),
+            ApScheduler::FirstComeFirstServed => self.oldest(),
+        }
+    }
+
+    /// Puts together what goes on in a TXOP, if it fits in `room`. A turn is a TXOP, not a PPDU: the peer whose turn it
+    /// is goes on while it has something, and what others get of the rest takes nothing from their own turns. Were the
+    /// rest of one peer's TXOP the turn of the next, every other of an even number would have nothing else.
     pub fn next_outgoing_within(&mut self, now: Instant, lifetime: Duration, room: Room) -> Option<Outgoing> {
-        while let Some(peer) = self.turns.front().copied() {
+        while let Some(peer) = self.next_within() {
             let outgoing = self.outgoing_within(now, lifetime, peer, room);
             // What is left of its turn does not fit.
             if outgoing.is_some() || self.peers[peer].ready {
@@ -293,25 +341,89 @@ impl<P: Payload> Station<P> {
         drained.extend(self.drained.drain(..).map(|peer| (self.id, self.peers[peer].id)));
     }
 
-    /// What goes before `outgoing` under `protection`.
+    /// Another station took the medium at `at`: counts down what passed of `idle`, and stays on the list of active
+    /// stations while it has something to send or slots are left.
     #[inline]
-    pub fn handshake(&self, protection: Protection, outgoing: &Outgoing) -> Handshake {
-        match protection {
-            Protection::None => Handshake::None,
-            _ => protection.handshake(outgoing, &self.peers[outgoing.peer()].originator),
+    pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
+        self.contention.freeze(idle, at, phy);
+        self.active = self.has_traffic() || !self.contention.is_over();
+    }
+
+    /// A more urgent category of the same station took the access.
+    pub fn yield_access(&mut self) {
+        self.counters.internal_collisions += 1;
+        self.contention.yielded();
+    }
+
+    /// Wins an access at `at`; returns what goes out, `None` when all that waited was too old.
+    #[inline]
+    pub fn begin_access(&mut self, at: Instant, rules: &Rules) -> Option<Outgoing> {
+        let outgoing = self.next_outgoing(at, rules.config.lifetime);
+        self.active = outgoing.is_some();
+        let outgoing = outgoing?;
+        self.transmitting = true;
+        let originator = &self.peers[outgoing.peer()].originator;
+        // Behind an RTS it is not on the air yet.
+        if rules.config.protection.handshake(&outgoing, originator) != Handshake::Rts {
+            self.count_access(&outgoing, rules.phy);
+        }
+        Some(outgoing)
+    }
+
+    /// Books the first frame of a handshake.
+    pub fn count_handshake(&mut self, step: Step) {
+        match step {
+            Step::Rts => self.counters.rts += 1,
+            Step::CtsToSelf | Step::Cts => self.counters.cts_to_self += 1,
         }
     }
 
-    /// Its part in an exchange with `peer` is over.
-    pub fn finish(&mut self, peer: usize) {
+    /// Its part in an exchange with `peer`, which began with `handshake`, is over.
+    #[inline]
+    pub fn finish(&mut self, peer: usize, handshake: Handshake) {
         self.transmitting = false;
-        self.take_turn(peer);
+        if handshake == Handshake::Continued && peer != self.turn_of {
+            self.keep_turn(peer);
+        } else {
+            self.take_turn(peer);
+        }
     }
 
-    /// A peer that packets are held for and that has no turn.
-    pub fn idle_peer_with_packets(&self) -> Option<StationId> {
+    /// Verifies that it accounts for each packet it took.
+    pub fn check_books(&self) -> Result<(), String> {
+        let counters = &self.counters;
+        let settled = counters.delivered_first_try
+            + counters.delivered_after_retry
+            + counters.unacknowledged
+            + counters.dropped_mpdus
+            + counters.discarded_by_queue
+            + counters.retracted
+            + counters.filtered_acks;
+        let held = self.backlog() as u64;
+        if counters.accepted == settled + held {
+            return Ok(());
+        }
+        Err(format!(
+            "station {} took {} packets, settled {settled} and holds {held}",
+            self.id.0, counters.accepted
+        ))
+    }
+
+    /// Verifies that it contends for each destination that it holds packets for, unless it is `sending`: nothing it
+    /// could have slept through will wake it.
+    pub fn check_turn(&self, sending: bool) -> Result<(), String> {
+        if sending {
+            return Ok(());
+        }
+        let id = self.id.0;
         let idle = |peer: &&Peer<P>| !peer.ready && peer.originator.backlog() > 0;
-        self.peers.iter().find(idle).map(|peer| peer.id)
+        if let Some(peer) = self.peers.iter().find(idle) {
+            return Err(format!("station {id} holds packets for {} and does not send them", peer.id.0));
+        }
+        if self.has_traffic() && !self.active {
+            return Err(format!("station {id} has something to send and does not contend"));
+        }
+        Ok(())
     }
 
     /// Packets accepted and not yet acknowledged or given up.

@@ -6,7 +6,7 @@
 use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reordering};
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
-use crate::tcp::position::Position;
+use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
 #[derive(Clone, Debug)]

@@ -1,11 +1,12 @@
 //! SEGMENT ARRIVES (RFC 9293 section 3.10.7), step by step in the RFC's order.
 
 use super::output::{Reset, TIMESTAMPS_LEN};
-use super::{Connection, Event, Negotiated, State, timestamp_ticks};
+use super::{Connection, Negotiated, State, timestamp_ticks};
+use crate::congestion::position::Position;
+use crate::endpoint::Event;
 use crate::packet::{Ecn, IpVersion};
 use crate::tcp::ack_policy::AckDecision;
 use crate::tcp::ecn;
-use crate::tcp::position::Position;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use crate::tcp::sender::{ArrivedAck, Timer};

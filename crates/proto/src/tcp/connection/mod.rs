@@ -1,6 +1,8 @@
 //! One end of a TCP connection (RFC 9293 section 3.3.2 for its states).
 
 mod arrival;
+#[cfg(test)]
+mod deadline_tests;
 mod output;
 mod verify;
 
@@ -9,25 +11,15 @@ use std::collections::VecDeque;
 use super::config::Config;
 use super::counters::Counters;
 use super::ecn::Echo;
-use super::position::Position;
 use super::receiver::{ReadPolicy, Receiver};
 use super::segment::TIMESTAMP_TICK;
 use super::sender::{MAX_RETRIES, Sender, Timer, Timers};
-use crate::endpoint::Endpoint;
+use crate::congestion::position::Position;
+use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Packet, Transport};
-use crate::units::{FlowId, HostId, Instant, SeqNumber};
+use crate::stats::Stats;
+use crate::units::{Instant, SeqNumber};
 use output::Reset;
-
-/// Who talks to whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
-    /// The connection, the same at both ends.
-    pub flow: FlowId,
-    /// This end.
-    pub local: HostId,
-    /// The other end.
-    pub remote: HostId,
-}
 
 /// State of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,25 +46,6 @@ pub enum State {
     LastAck,
     /// Both closed; late segments are still answered for [`Config::time_wait`].
     TimeWait,
-}
-
-/// What a connection tells its user. How much was delivered is read off
-/// [`Connection::counters`], not told segment by segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The handshake is done.
-    Connected,
-    /// Everything written so far is acknowledged.
-    SendDone,
-    /// The peer closed its direction; all it sent has arrived.
-    PeerClosed,
-    /// The connection ended in order, or by our own [`abort`](Connection::abort). At the end that
-    /// closed first this comes after TIME-WAIT.
-    Closed,
-    /// The peer reset or refused the connection.
-    Reset,
-    /// The peer stopped answering.
-    TimedOut,
 }
 
 /// What both SYNs agreed on.
@@ -283,6 +256,33 @@ impl Connection {
         counters
     }
 
+    /// What of it every transport counts.
+    pub fn stats(&self) -> Stats {
+        let counters = self.counters();
+        Stats {
+            packets_sent: counters.segments_sent,
+            packets_received: counters.segments_received,
+            data_packets_sent: counters.data_segments_sent,
+            data_packets_received: counters.data_segments_received,
+            packets_retransmitted: counters.segments_retransmitted,
+            acks_sent: counters.acks_sent,
+            acks_received: counters.acks_received,
+            bytes_sent: counters.bytes_sent,
+            bytes_retransmitted: counters.bytes_retransmitted,
+            bytes_acked: counters.bytes_acked,
+            bytes_received: counters.bytes_received,
+            delivered_bytes: counters.delivered_bytes,
+            duplicate_bytes: counters.duplicate_bytes,
+            dropped_bytes: counters.dropped_bytes,
+            bytes_in_flight: counters.bytes_in_flight,
+            srtt: counters.srtt,
+            cwnd: Some(counters.cwnd),
+            rto: Some(counters.rto),
+            timeouts: Some(counters.timeouts),
+            fast_recoveries: Some(counters.fast_recoveries),
+        }
+    }
+
     /// True when the peer may still send text.
     fn can_receive(&self) -> bool {
         matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
@@ -302,6 +302,15 @@ impl Connection {
         self.timers.clear(Timer::Retransmit);
         self.timers.clear(Timer::Persist);
         self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
+
+    /// When congestion control acts of itself; never before data can flow, nor after.
+    #[inline]
+    fn congestion_deadline(&self) -> Option<Instant> {
+        match self.state {
+            State::Closed | State::Listen | State::SynSent | State::SynReceived | State::TimeWait => None,
+            _ => self.sender.congestion_deadline(),
+        }
     }
 
     fn on_retransmit_timer(&mut self, now: Instant) {
@@ -349,6 +358,9 @@ impl Endpoint for Connection {
         }
         // Nothing to do: what it held back goes out on the next poll_transmit.
         self.timers.take_expired(Timer::Pacing, now);
+        if self.congestion_deadline().is_some_and(|at| at <= now) {
+            self.sender.congestion.handle_timeout(now);
+        }
     }
 
     #[inline]
@@ -361,10 +373,14 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
-    /// The earliest of five deadlines. Changes with almost every ACK: drivers should let an event
-    /// already scheduled fire early rather than move it each time.
+    /// The earliest of five timers and of what congestion control wants. Changes with almost every ACK:
+    /// drivers should let an event already scheduled fire early rather than move it each time.
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        let timer = self.timers.next();
+        match self.congestion_deadline() {
+            Some(at) => Some(timer.map_or(at, |timer| timer.min(at))),
+            None => timer,
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Building segments.
 
 use super::{Connection, State, timestamp_ticks};
+use crate::congestion::position::Position;
 use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
 use crate::tcp::ecn;
-use crate::tcp::position::Position;
 use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 use crate::tcp::sender::{Outgoing, Timer};
 use crate::units::{Instant, SeqNumber};

@@ -2,8 +2,8 @@
 
 use super::extended::Seen;
 use super::{Phase, Sender, Timer, Timers};
-use crate::tcp::congestion::{Delivery, Repair};
-use crate::tcp::pacing::{Pacer, Pacing};
+use crate::congestion::pacing::Pacer;
+use crate::congestion::{Delivery, Pacing, Repair, Stamps};
 use crate::units::Instant;
 
 impl Sender {
@@ -50,7 +50,10 @@ impl Sender {
                 Phase::Timeout(_) => Repair::Timeout,
             },
             smoothed_rtt: self.rtt.smoothed(),
-            stamps: seen.segment.timestamps,
+            stamps: seen
+                .segment
+                .timestamps
+                .map(|stamps| Stamps { receiver: stamps.value, sender: stamps.echo_reply }),
         });
         if self.congestion.holds_back()
             && let Some(rate) = &mut self.board.rate

@@ -9,19 +9,19 @@ mod transmit;
 mod undo;
 
 use super::config::Config;
-use super::congestion::{AckSample, Controller, Start};
 use super::counters::Counters;
 use super::dsack::CopyLedger;
 use super::ecn::Reductions;
-use super::pacing::Pacer;
-use super::position::Position;
 use super::prr::{Prr, Recovery};
 use super::rack::{LossDetection, Rack};
 use super::ranges::Range;
-use super::rtt::RttEstimator;
 use super::sack::{DUP_THRESH, Scoreboard};
 use super::segment::{Flags, Segment, TIMESTAMP_TICK};
 use super::undo::{Episode, Frto, Undo};
+use crate::congestion::pacing::Pacer;
+use crate::congestion::position::Position;
+use crate::congestion::rtt::RttEstimator;
+use crate::congestion::{AckSample, Controller, Start};
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
 use extended::Seen;
@@ -198,7 +198,7 @@ impl Sender {
             use_sack: false,
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto_min),
-            congestion: Controller::new(config, u32::from(config.mss()), Start::default()),
+            congestion: Controller::new(&config.congestion, u32::from(config.mss()), Start::default()),
             pacer: None,
             phase: Phase::Open,
             extended: config.recovery != Recovery::Rfc6675 || config.undo != Undo::Never,
@@ -230,9 +230,9 @@ impl Sender {
         self.mss = mss;
         self.use_sack = use_sack;
         let start = Start { seed: self.snd_una.wire().0, rtt: self.rtt.smoothed() };
-        self.congestion = Controller::new(config, mss, start);
-        self.set_up_rate_control(config.pacing);
-        self.initial_window = u64::from(config.initial_window.max(1)) * u64::from(mss);
+        self.congestion = Controller::new(&config.congestion, mss, start);
+        self.set_up_rate_control(config.congestion.pacing);
+        self.initial_window = config.congestion.initial_window_bytes(mss);
         self.recover = self.snd_una - 1;
         self.window_limited_until = self.snd_una;
         self.retries = 0;
@@ -424,6 +424,14 @@ impl Sender {
             window_limited,
             after_timeout: matches!(self.phase, Phase::Timeout(_)),
         }
+    }
+
+    /// When the controller wants to be called though no ACK comes. One is due only while something is on its way or
+    /// wants to be.
+    #[inline]
+    pub fn congestion_deadline(&self) -> Option<Instant> {
+        let at = self.congestion.poll_timeout()?;
+        (!self.board.is_empty() || self.unsent() > 0).then_some(at)
     }
 
     /// Fills in the readings.

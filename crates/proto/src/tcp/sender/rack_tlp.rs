@@ -2,8 +2,8 @@
 
 use super::extended::Seen;
 use super::{Outgoing, Phase, Sender, Timer, Timers};
+use crate::congestion::position::Position;
 use crate::tcp::counters::Counters;
-use crate::tcp::position::Position;
 use crate::units::{Duration, Instant};
 
 /// PTO without a measured round trip (RFC 8985 section 7.2).

@@ -1,9 +1,9 @@
 //! Detecting loss and recovering from it (RFC 5681, 6298, 6582, 6675).
 
 use super::{MAX_RETRIES, Phase, Sender};
-use crate::tcp::congestion::AckSample;
+use crate::congestion::AckSample;
+use crate::congestion::position::Position;
 use crate::tcp::counters::Counters;
-use crate::tcp::position::Position;
 use crate::tcp::prr::{Prr, Recovery};
 use crate::tcp::sack::DUP_THRESH;
 use crate::tcp::undo::Cause;

@@ -1,8 +1,8 @@
 //! What to send next: NextSeg (RFC 6675 section 4), windows, probes (RFC 9293 section 3.8.6).
 
 use super::{MAX_RETRIES, Outgoing, Phase, Sender, Timer, Timers};
+use crate::congestion::position::Position;
 use crate::tcp::counters::Counters;
-use crate::tcp::position::Position;
 use crate::tcp::sack::Resend;
 use crate::units::Instant;
 
@@ -176,8 +176,8 @@ impl Sender {
         if !self.board.is_empty() {
             return;
         }
+        self.congestion.on_transmit_start(now, self.last_sent.and(self.board.rate.as_deref()));
         let Some(last_sent) = self.last_sent else { return };
-        self.congestion.on_transmit_start(now, self.board.rate.as_deref());
         let idle = now.saturating_since(last_sent);
         if idle > self.rtt.rto() && !self.congestion.sets_window_itself() {
             if self.congestion.cwnd() > self.initial_window {

@@ -1,0 +1,149 @@
+//! What a capture's acknowledgments would cost on a Wi-Fi hop, and what each scheme would make of them.
+
+use serde::Serialize;
+use tacit_proto::units::Duration;
+
+use super::Audit;
+use tacit_theory::{AckCoding, Feedback, Hop, Traffic, capacity};
+
+/// Where a prediction's ACK ratio comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RatioSource {
+    /// ACKs and segments were counted.
+    Counted,
+    /// Only ACKs were captured: full segments divided by the octets each ACK acknowledged.
+    AckStride,
+    /// Nothing to go by: one ACK per two segments.
+    Assumed,
+}
+
+/// Bounds for traffic like the capture's, saturating a lossless hop without contenders.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// The standard.
+    pub phy: &'static str,
+    /// Its PHY rate in Mb/s.
+    pub rate_mbps: f64,
+    /// LL ACKs' PHY rate in Mb/s.
+    pub control_rate_mbps: f64,
+    /// Minimum round-trip time that TACK's row assumes, in milliseconds.
+    pub rtt_ms: f64,
+    /// Mean octets of an IP packet with a segment.
+    pub packet_bytes: u32,
+    /// Mean octets of payload in it.
+    pub payload_bytes: u32,
+    /// Mean octets of a pure ACK.
+    pub ack_bytes: u32,
+    /// Pure ACKs per segment.
+    pub acks_per_segment: f64,
+    /// How that is known.
+    pub acks_per_segment_source: RatioSource,
+    /// Share of the airtime that the capture's ACKs take.
+    pub ack_airtime_share: f64,
+    /// Airtime of all ACKs of the capture, in seconds.
+    pub ack_airtime_s: f64,
+    /// Goodput of each scheme; the first is the capture's own behaviour.
+    pub schemes: Vec<Scheme>,
+}
+
+/// One scheme's row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scheme {
+    /// Its name.
+    pub scheme: String,
+    /// Goodput in Mb/s.
+    pub goodput_mbps: f64,
+    /// Over the capture's own behaviour, in percent.
+    pub gain_percent: f64,
+    /// ACKs per second.
+    pub acks_per_second: f64,
+    /// Share of the airtime that feedback takes.
+    pub feedback_airtime_share: f64,
+}
+
+impl Audit {
+    /// Bounds for this capture's packet sizes and ACK ratio on `hop`; `rtt_min` matters to TACK only.
+    pub fn predict(&self, hop: &Hop, rtt_min: Duration) -> Prediction {
+        let traffic = self.traffic();
+        let (ratio, source) = self.acks_per_segment(&traffic);
+        let own = Feedback::Packets { acks_per_segment: ratio };
+        // A receiver that already acknowledges less often would not start to acknowledge more.
+        let thinned =
+            |segments: u32| Feedback::Packets { acks_per_segment: ratio.min(1.0 / f64::from(segments)) };
+        let tack = Traffic { ack: Traffic::TACK.ack.max(traffic.ack), ..traffic };
+        let rows = [
+            ("as captured", traffic, own),
+            ("stock: 1 ACK per 2", traffic, Feedback::every(2)),
+            ("thinned to 1 ACK per 4", traffic, thinned(4)),
+            ("thinned to 1 ACK per 8", traffic, thinned(8)),
+            ("thinned to 1 ACK per 16", traffic, thinned(16)),
+            ("TACK", tack, Feedback::Tack { rtt_min }),
+            ("HACK", traffic, Feedback::OnLinkAcks { acks_per_segment: ratio, coding: AckCoding::CODEC }),
+            ("no ACKs (UDP bound)", traffic, Feedback::None),
+        ];
+        let stock = capacity(hop, &traffic, own);
+        let stock_mbps = stock.goodput.as_mbps_f64();
+        let scheme = |(name, traffic, feedback): (&str, Traffic, Feedback)| {
+            let result = capacity(hop, &traffic, feedback);
+            let goodput_mbps = result.goodput.as_mbps_f64();
+            Scheme {
+                scheme: name.to_owned(),
+                goodput_mbps,
+                gain_percent: (goodput_mbps / stock_mbps - 1.0) * 100.0,
+                acks_per_second: result.acks_per_second,
+                feedback_airtime_share: result.airtime.feedback_share(),
+            }
+        };
+        let ack_airtime = stock.airtime.ack_acquisition + stock.airtime.ack + stock.airtime.ack_link_ack;
+        let acks_per_cycle = stock.acks_per_second * stock.airtime.total().as_secs_f64();
+        let airtime_per_ack_s =
+            if acks_per_cycle > 0.0 { ack_airtime.as_secs_f64() / acks_per_cycle } else { 0.0 };
+        Prediction {
+            phy: hop.phy.standard.name(),
+            rate_mbps: hop.data.rate().as_mbps_f64(),
+            control_rate_mbps: hop.control.rate().as_mbps_f64(),
+            rtt_ms: rtt_min.as_secs_f64() * 1e3,
+            packet_bytes: traffic.packet,
+            payload_bytes: traffic.payload,
+            ack_bytes: traffic.ack,
+            acks_per_segment: ratio,
+            acks_per_segment_source: source,
+            ack_airtime_share: stock.airtime.feedback_share(),
+            ack_airtime_s: airtime_per_ack_s * self.total.ack_packets as f64,
+            schemes: rows.map(scheme).into(),
+        }
+    }
+
+    /// Mean sizes; where the capture lacks one, that of full segments. Sizes are held to what one MPDU
+    /// may carry (802.11-2020 clause 9.2.4.7.1), so that hostile ones cannot upset the arithmetic.
+    fn traffic(&self) -> Traffic {
+        const LONGEST_MSDU: u64 = 2_304;
+        let mean = |sum: u64, count: u64| {
+            let rounded = (sum + count / 2).checked_div(count)?;
+            Some(rounded.clamp(1, LONGEST_MSDU) as u32)
+        };
+        let total = &self.total;
+        let ack = mean(total.ack_bytes, total.ack_packets).unwrap_or(Traffic::TCP.ack);
+        // IPv6 has 20 octets more of header.
+        let is_v6 = self.flows.first().is_some_and(|flow| flow.ip_version == 6);
+        let full_payload = Traffic::TCP.payload - if is_v6 { 20 } else { 0 };
+        let full = Traffic { ack, payload: full_payload, ..Traffic::TCP };
+        let packet = mean(total.data_ip_bytes, total.data_segments);
+        let payload = mean(total.payload_bytes, total.data_segments);
+        match packet.zip(payload) {
+            Some((packet, payload)) => Traffic { packet, payload: payload.min(packet), ack },
+            None => full,
+        }
+    }
+
+    fn acks_per_segment(&self, traffic: &Traffic) -> (f64, RatioSource) {
+        if let Some(ratio) = self.total.ack_ratio_per_segment {
+            return (ratio, RatioSource::Counted);
+        }
+        match self.total.mean_ack_stride_bytes {
+            Some(stride) if stride > 0.0 => (f64::from(traffic.payload) / stride, RatioSource::AckStride),
+            _ => (0.5, RatioSource::Assumed),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What an audit reports, field by field.
+
+use serde::Serialize;
+
+use super::flow::Counters;
+
+/// Counts and shares of a connection, or of all of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// TCP packets.
+    pub packets: u64,
+    /// Octets of their IP packets.
+    pub ip_bytes: u64,
+    /// Packets with payload.
+    pub data_packets: u64,
+    /// The same counted in segments as sent: a captured super-segment (GRO, TSO) is several.
+    pub data_segments: u64,
+    /// Octets of payload, retransmissions included.
+    pub payload_bytes: u64,
+    /// Packets of both directions were captured; of a total, for at least one connection.
+    pub both_directions: bool,
+    /// Pure ACKs: no payload, and none of SYN, FIN, RST, URG.
+    pub ack_packets: u64,
+    /// Pure ACKs per data packet of the opposite direction; `None` where the capture holds only one
+    /// direction. A total counts only connections seen both ways.
+    pub ack_ratio: Option<f64>,
+    /// The same per segment.
+    pub ack_ratio_per_segment: Option<f64>,
+    /// Octets of the IP packets of pure ACKs.
+    pub ack_bytes: u64,
+    /// Mean octets that a pure ACK newly acknowledges.
+    pub mean_ack_stride_bytes: Option<f64>,
+    /// Share of pure ACKs with SACK blocks.
+    pub sack_share: Option<f64>,
+    /// Share of pure ACKs that repeat number and window, or carry SACK without advancing.
+    pub duplicate_ack_share: Option<f64>,
+    /// Share of pure ACKs that only change the window.
+    pub window_update_share: Option<f64>,
+    /// Share of pure ACKs with timestamps.
+    pub timestamps_share: Option<f64>,
+    /// First to last packet, in seconds.
+    pub duration_s: Option<f64>,
+    /// Octets of IP packets with data, every segment with its headers.
+    #[serde(skip)]
+    pub(super) data_ip_bytes: u64,
+}
+
+/// A connection.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Address and port of the end that sends more payload.
+    pub source: String,
+    /// The other end.
+    pub destination: String,
+    /// 4 or 6.
+    pub ip_version: u8,
+    /// From SYN to the ACK that completes the handshake, in milliseconds, where captured.
+    pub handshake_rtt_ms: Option<f64>,
+    /// Both directions together.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl Summary {
+    /// `all` is counted; ratios are of `paired`, what was seen in both directions.
+    pub(super) fn new(all: &Counters, paired: Option<&Counters>, nanos: Option<i128>) -> Self {
+        let ratio =
+            |data: fn(&Counters) -> u64| paired.and_then(|paired| share(paired.ack_packets, data(paired)));
+        Self {
+            packets: all.packets,
+            ip_bytes: all.ip_bytes,
+            data_packets: all.data_packets,
+            data_segments: all.data_segments,
+            payload_bytes: all.payload_bytes,
+            both_directions: paired.is_some(),
+            ack_packets: all.ack_packets,
+            ack_ratio: ratio(|counters| counters.data_packets),
+            ack_ratio_per_segment: ratio(|counters| counters.data_segments),
+            ack_bytes: all.ack_bytes,
+            mean_ack_stride_bytes: share(all.acked_bytes, all.ack_packets),
+            sack_share: share(all.sack_acks, all.ack_packets),
+            duplicate_ack_share: share(all.duplicate_acks, all.ack_packets),
+            window_update_share: share(all.window_updates, all.ack_packets),
+            timestamps_share: share(all.timestamp_acks, all.ack_packets),
+            duration_s: nanos.map(|nanos| nanos as f64 / 1e9),
+            data_ip_bytes: all.data_ip_bytes,
+        }
+    }
+}

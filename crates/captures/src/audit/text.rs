@@ -1,0 +1,141 @@
+//! An audit as text.
+
+use std::fmt::Write as _;
+
+use super::{Audit, Prediction, RatioSource, Summary};
+use tacit_scenario::table::{count, number};
+
+/// Connections shown; the JSON form has them all.
+const FLOWS_SHOWN: usize = 10;
+
+const LABELS: [&str; 13] = [
+    "data packets",
+    "data segments",
+    "payload",
+    "pure ACKs",
+    "ACK ratio",
+    "ACK ratio per segment",
+    "ACK bytes (IP)",
+    "octets per ACK",
+    "with SACK",
+    "duplicates",
+    "window updates",
+    "with timestamps",
+    "duration",
+];
+
+/// The audit and, if given, the prediction, laid out for a terminal.
+pub fn to_text(audit: &Audit, prediction: Option<&Prediction>) -> String {
+    let mut out = String::new();
+    head(&mut out, audit);
+    section(&mut out, "all connections", &audit.total);
+    for flow in audit.flows.iter().take(FLOWS_SHOWN) {
+        let rtt = flow.handshake_rtt_ms.map_or(String::new(), |ms| format!(", handshake {ms:.3} ms"));
+        let title = format!("{} -> {} (IPv{}{rtt})", flow.source, flow.destination, flow.ip_version);
+        section(&mut out, &title, &flow.summary);
+    }
+    let more = audit.flows.len().saturating_sub(FLOWS_SHOWN);
+    if more > 0 {
+        let _ = writeln!(out, "\n... and {}", count(more as u64, "more connection"));
+    }
+    if let Some(others) = &audit.untracked {
+        section(&mut out, "connections beyond the limit, together", others);
+    }
+    if let Some(prediction) = prediction {
+        predicted(&mut out, prediction);
+    }
+    out
+}
+
+fn head(out: &mut String, audit: &Audit) {
+    let _ = writeln!(
+        out,
+        "{}: {}, {}, {} of them TCP in {}",
+        audit.name,
+        audit.format,
+        count(audit.packets, "packet"),
+        number(audit.tcp_packets as f64, 0),
+        count(audit.flows.len() as u64, "connection")
+    );
+    for warning in &audit.warnings {
+        let _ = writeln!(out, "warning: {warning}");
+    }
+}
+
+fn section(out: &mut String, title: &str, summary: &Summary) {
+    let percent = |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
+    let no_ratio = if summary.both_directions { "- (no data)" } else { "- (one direction only)" };
+    let ratio = |ratio: Option<f64>| ratio.map_or(no_ratio.into(), |ratio| format!("{ratio:.3}"));
+    let values: [String; 13] = [
+        summary.data_packets.to_string(),
+        summary.data_segments.to_string(),
+        octets(summary.payload_bytes),
+        summary.ack_packets.to_string(),
+        ratio(summary.ack_ratio),
+        ratio(summary.ack_ratio_per_segment),
+        octets(summary.ack_bytes),
+        summary.mean_ack_stride_bytes.map_or("-".into(), |stride| format!("{stride:.0}")),
+        percent(summary.sack_share),
+        percent(summary.duplicate_ack_share),
+        percent(summary.window_update_share),
+        percent(summary.timestamps_share),
+        summary.duration_s.map_or("-".into(), |seconds| format!("{seconds:.3} s")),
+    ];
+    let _ = writeln!(out, "\n{title}");
+    for (label, value) in LABELS.iter().zip(values) {
+        let _ = writeln!(out, "  {label:<22} {value:>12}");
+    }
+}
+
+fn octets(count: u64) -> String {
+    match count {
+        0..10_000 => format!("{count} B"),
+        10_000..10_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
+fn predicted(out: &mut String, prediction: &Prediction) {
+    let source = match prediction.acks_per_segment_source {
+        RatioSource::Counted => "counted",
+        RatioSource::AckStride => "from the octets each ACK acknowledged",
+        RatioSource::Assumed => "assumed",
+    };
+    let _ = writeln!(
+        out,
+        "\non {} at {} Mb/s (link ACKs {} Mb/s), saturated, lossless, no contenders",
+        prediction.phy, prediction.rate_mbps, prediction.control_rate_mbps
+    );
+    let _ = writeln!(
+        out,
+        "  {} B packets with {} B payload, {} B ACKs, {:.3} ACKs per segment ({source}); TACK at {} ms RTT",
+        prediction.packet_bytes,
+        prediction.payload_bytes,
+        prediction.ack_bytes,
+        prediction.acks_per_segment,
+        prediction.rtt_ms
+    );
+    let _ = writeln!(
+        out,
+        "  the capture's ACKs take {:.1} % of the airtime, {:.3} s in all",
+        prediction.ack_airtime_share * 100.0,
+        prediction.ack_airtime_s
+    );
+    let _ = writeln!(
+        out,
+        "  {:<24} {:>12} {:>8} {:>10} {:>14}",
+        "scheme", "goodput Mb/s", "gain %", "ACKs/s", "ACK airtime %"
+    );
+    for row in &prediction.schemes {
+        let _ = writeln!(
+            out,
+            "  {:<24} {:>12.1} {:>+8.1} {:>10.0} {:>14.1}",
+            row.scheme,
+            row.goodput_mbps,
+            row.gain_percent,
+            row.acks_per_second,
+            row.feedback_airtime_share * 100.0
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The ROHC codec on captures: what it makes of them, and files of compressed packets.
+//!
+//! [`stats`] runs a capture through a compressor and its decompressor and checks every octet;
+//! [`compress`] and [`decompress`] go between captures and files of ROHC packets.
+
+mod convert;
+mod error;
+mod hack;
+mod packets;
+mod stats;
+mod strict;
+
+pub use convert::{Channel, Converted, compress, decompress};
+pub use error::RohcError;
+pub use packets::LeftOut;
+pub use stats::{Codec, Stats, stats};
+
+#[cfg(test)]
+mod tests;

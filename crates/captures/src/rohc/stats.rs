@@ -1,0 +1,343 @@
+//! What a codec makes of a capture: octets, formats, time, and whether all came back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use tacit_rohc::hack::Coding;
+
+use super::RohcError;
+use super::hack::HackPair;
+use super::packets::{Chunk, LeftOut, Packets, Wanted, flow_octets};
+use super::strict::StrictPair;
+use tacit_scenario::InputError;
+use tacit_scenario::table::{TextTable, number};
+
+/// Octets of packets held at a time. What is derived from them takes up to three times as much again.
+const CHUNK: usize = 16 * 1024 * 1024;
+/// Times that a capture which fits into one chunk is run through the codec.
+const PASSES: usize = 9;
+
+/// One of the codecs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// RFC 6846, every TCP packet by itself.
+    Strict,
+    /// The HACK variant, ACK by ACK.
+    Hack,
+    /// The HACK variant, the ACKs of a frame as one run.
+    HackBatch,
+}
+
+impl Codec {
+    const ALL: [Self; 3] = [Self::Strict, Self::Hack, Self::HackBatch];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Hack => "hack",
+            Self::HackBatch => "hack-batch",
+        }
+    }
+
+    /// The codec of this name.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn parse(text: &str) -> Result<Self, InputError> {
+        Self::ALL.into_iter().find(|codec| codec.name() == text).ok_or_else(|| {
+            InputError::new("--codec", format!("unknown codec {text:?}"))
+                .allowed(Self::ALL.map(Self::name).join(", "))
+        })
+    }
+
+    const fn wanted(self) -> Wanted {
+        match self {
+            Self::Strict => Wanted::Tcp,
+            Self::Hack | Self::HackBatch => Wanted::PureAcks,
+        }
+    }
+
+    fn pair(self) -> Box<dyn Pair> {
+        match self {
+            Self::Strict => Box::new(StrictPair::new()),
+            Self::Hack => Box::new(HackPair::new(Coding::PerAck)),
+            Self::HackBatch => Box::new(HackPair::new(Coding::Batch)),
+        }
+    }
+}
+
+/// A compressor and its decompressor, and what went between them of one chunk.
+pub(super) trait Pair {
+    /// Forgets all contexts, and keeps its memory.
+    fn renew(&mut self);
+    /// Makes room for a chunk, so that nothing has to grow while time is taken.
+    fn prepare(&mut self, chunk: &Chunk);
+    /// Compresses the packets of the chunk, one after the other.
+    fn compress(&mut self, chunk: &Chunk);
+    /// Decompresses what [`Pair::compress`] made.
+    fn decompress(&mut self);
+    /// Compares what came back and counts.
+    fn check(&self, chunk: &Chunk, counts: &mut Counts);
+}
+
+/// What is counted of a capture.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub packets: u64,
+    pub header_bytes: u64,
+    pub compressed_bytes: u64,
+    pub formats: BTreeMap<&'static str, u64>,
+    pub native: u64,
+    pub cid_taken: u64,
+    pub options: u64,
+    pub frames: u64,
+    pub failures: u64,
+    pub wrong: u64,
+}
+
+/// What a codec made of a capture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stats {
+    /// The file, as given.
+    pub name: String,
+    /// "strict", "hack" or "hack-batch".
+    pub codec: &'static str,
+    /// Packets that were compressed.
+    pub packets: u64,
+    /// Octets of their IP and TCP headers.
+    pub header_bytes: u64,
+    /// Octets of the compressed headers with all that frames them; payload, which goes as it is, not counted.
+    pub compressed_bytes: u64,
+    /// The latter by packet.
+    pub bytes_per_packet: f64,
+    /// Strict: packets by RFC 6846 format. HACK: frames by kind.
+    pub formats: BTreeMap<&'static str, u64>,
+    /// Packets that did not come back.
+    pub failures: u64,
+    /// Packets that came back other than they went, or that were never sent.
+    pub wrong: u64,
+    /// Compressor's time per packet, median of the passes, in nanoseconds.
+    pub compress_ns_per_packet: f64,
+    /// Decompressor's time per packet, likewise.
+    pub decompress_ns_per_packet: f64,
+    /// Flows among the packets, a direction each; 65,536 are told apart.
+    pub flows: u64,
+    /// HACK: packets that go uncompressed, above all the first of each flow.
+    pub native: u64,
+    /// HACK: of these, packets whose CID another live flow has.
+    pub cid_taken: u64,
+    /// HACK: frames, each what one link-layer ACK would carry.
+    pub frames: Option<u64>,
+    /// Packets whose TCP checksum was wrong and was set right first.
+    pub checksums_set_right: u64,
+    /// Packets whose payload was captured in part; zeros stand for the rest.
+    pub payloads_filled: u64,
+    /// Packets of the capture that the codec does not take.
+    pub left_out: LeftOut,
+    /// Measurements behind the medians.
+    pub passes: usize,
+}
+
+/// Runs the capture at `path` through `codec` and back; `clock` tells the time since any fixed instant.
+///
+/// # Errors
+/// Where the capture cannot be read to its end or holds nothing for this codec.
+pub fn stats(path: &Path, codec: Codec, clock: &dyn Fn() -> Duration) -> Result<Stats, RohcError> {
+    in_chunks(path, codec, clock, CHUNK)
+}
+
+/// The same, with at most so many octets of packets held at a time, and the packet that goes beyond.
+pub(super) fn in_chunks(
+    path: &Path,
+    codec: Codec,
+    clock: &dyn Fn() -> Duration,
+    limit: usize,
+) -> Result<Stats, RohcError> {
+    let mut run = Run { clock, counts: Counts::default(), times: Vec::new() };
+    let mut packets = Packets::open(path, codec.wanted())?;
+    let mut chunk = Chunk::default();
+    let mut flows = BTreeSet::new();
+    let mut pair = codec.pair();
+    let mut chunks = 0;
+    loop {
+        let is_more = packets.fill(&mut chunk, limit)?;
+        note_flows(&mut flows, &chunk);
+        run.once(pair.as_mut(), &chunk);
+        chunks += 1;
+        if !is_more {
+            break;
+        }
+    }
+    if chunks == 1 {
+        for _ in 1..PASSES {
+            pair.renew();
+            run.once(pair.as_mut(), &chunk);
+        }
+    }
+    let Run { counts, times, .. } = run;
+    // Every pass counts the same again.
+    let passes = if chunks == 1 { PASSES as u64 } else { 1 };
+    let of_one = |count: u64| count / passes;
+    let packets_compressed = of_one(counts.packets);
+    if packets_compressed == 0 {
+        return Err(nothing(path, codec, of_one(counts.native)).into());
+    }
+    let mut left_out = packets.tally.left_out;
+    left_out.options += of_one(counts.options);
+    let compressed_bytes = of_one(counts.compressed_bytes);
+    Ok(Stats {
+        name: path.display().to_string(),
+        codec: codec.name(),
+        packets: packets_compressed,
+        header_bytes: of_one(counts.header_bytes),
+        compressed_bytes,
+        bytes_per_packet: compressed_bytes as f64 / packets_compressed as f64,
+        formats: counts.formats.iter().map(|(&name, &count)| (name, of_one(count))).collect(),
+        failures: of_one(counts.failures),
+        wrong: counts.wrong.div_ceil(passes),
+        compress_ns_per_packet: median(times.iter().map(|time| time.0).collect()),
+        decompress_ns_per_packet: median(times.iter().map(|time| time.1).collect()),
+        flows: flows.len() as u64,
+        native: of_one(counts.native),
+        cid_taken: of_one(counts.cid_taken),
+        frames: (codec != Codec::Strict).then(|| of_one(counts.frames)),
+        checksums_set_right: packets.tally.checksums_set_right,
+        payloads_filled: packets.tally.payloads_filled,
+        left_out,
+        passes: times.len(),
+    })
+}
+
+struct Run<'a> {
+    clock: &'a dyn Fn() -> Duration,
+    counts: Counts,
+    /// Nanoseconds per packet of each pass: there and back.
+    times: Vec<(f64, f64)>,
+}
+
+impl Run<'_> {
+    fn once(&mut self, pair: &mut dyn Pair, chunk: &Chunk) {
+        pair.prepare(chunk);
+        let before = (self.clock)();
+        pair.compress(chunk);
+        let compressed = (self.clock)();
+        pair.decompress();
+        let back = (self.clock)();
+        pair.check(chunk, &mut self.counts);
+        if !chunk.places.is_empty() {
+            let per_packet = |time: Duration| time.as_secs_f64() * 1e9 / chunk.places.len() as f64;
+            let times = (compressed.saturating_sub(before), back.saturating_sub(compressed));
+            self.times.push((per_packet(times.0), per_packet(times.1)));
+        }
+    }
+}
+
+/// Flows beyond so many are not counted.
+const MOST_FLOWS: usize = 65_536;
+
+fn note_flows(flows: &mut BTreeSet<Vec<u8>>, chunk: &Chunk) {
+    let mut last: &[u8] = &[];
+    for place in &chunk.places {
+        let flow = flow_octets(chunk.packet(place));
+        if flow != last && flows.len() < MOST_FLOWS && !flows.contains(flow) {
+            flows.insert(flow.to_vec());
+        }
+        last = flow;
+    }
+}
+
+/// Why there are no figures.
+fn nothing(path: &Path, codec: Codec, native: u64) -> InputError {
+    let (what, allowed) = match codec {
+        Codec::Strict => ("no TCP packet that can be compressed", "a capture of TCP over plain IPv4 or IPv6"),
+        _ if native > 0 => ("no flow with two pure ACKs", "flows whose first pure ACK is followed by others"),
+        _ => ("no pure ACK", "a capture that holds pure TCP ACKs"),
+    };
+    InputError::new(path.display(), what).allowed(allowed)
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        count if count % 2 == 0 => f64::midpoint(values[middle - 1], values[middle]),
+        _ => values[middle],
+    }
+}
+
+impl Stats {
+    /// The figures laid out for a terminal.
+    pub fn to_text(&self) -> String {
+        let mut out = format!("{}: {} codec; flows: {}\n", self.name, self.codec, self.flows);
+        for note in self.notes() {
+            let _ = writeln!(out, "note: {note}");
+        }
+        let per_packet = |octets: u64| octets as f64 / self.packets as f64;
+        let rows = [
+            ("packets compressed", self.packets.to_string(), String::new()),
+            (
+                "headers before",
+                self.header_bytes.to_string(),
+                format!("{:.2} B each", per_packet(self.header_bytes)),
+            ),
+            (
+                "headers after",
+                self.compressed_bytes.to_string(),
+                format!("{:.2} B each", self.bytes_per_packet),
+            ),
+            ("not come back", self.failures.to_string(), String::new()),
+            ("wrong", self.wrong.to_string(), String::new()),
+            ("compress", number(self.compress_ns_per_packet, 0), "ns each".into()),
+            ("decompress", number(self.decompress_ns_per_packet, 0), "ns each".into()),
+        ];
+        for (label, value, each) in rows {
+            let _ = writeln!(out, "{}", format!("  {label:<20} {value:>12}  {each}").trim_end());
+        }
+        let heads =
+            if self.frames.is_some() { ["kind", "frames", "share"] } else { ["format", "packets", "share"] };
+        let mut table = TextTable::new(&heads.map(|head| [head]));
+        let total: u64 = self.formats.values().sum();
+        for (name, count) in &self.formats {
+            let share = *count as f64 / total as f64 * 100.0;
+            table.push(vec![(*name).to_owned(), count.to_string(), format!("{share:.1} %")]);
+        }
+        out.push('\n');
+        out.push_str(&table.render());
+        out
+    }
+
+    /// What a reader of the figures should know.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.checksums_set_right > 0 {
+            notes.push(format!(
+                "{} TCP checksums were wrong (left to an offloading interface when captured) and were set right first",
+                self.checksums_set_right
+            ));
+        }
+        if self.payloads_filled > 0 {
+            let count = self.payloads_filled;
+            notes.push(format!("{count} payloads were captured in part; zeros stand for the rest"));
+        }
+        if let Some(frames) = self.frames {
+            notes.push(format!(
+                "frames of at most 21 ACKs, cut where more than 1 ms passes: {}; ACKs that go natively: {}",
+                frames, self.native
+            ));
+        }
+        if self.cid_taken > 0 {
+            notes.push(format!("{} of the native ACKs share their CID with another flow", self.cid_taken));
+        }
+        let reasons = self.left_out.reasons();
+        if !reasons.is_empty() {
+            notes.push(format!("left out: {}", reasons.join(", ")));
+        }
+        notes
+    }
+}

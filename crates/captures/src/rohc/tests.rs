@@ -1,0 +1,252 @@
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tacit_rohc::header::{Header, Ip, Options, flags};
+
+use super::*;
+
+/// A pure ACK, the `number`th of the flow from this port.
+fn ack(port: u16, number: u32) -> Header {
+    let mut area = vec![1, 1, 8, 10];
+    area.extend((1_000 + number / 8).to_be_bytes());
+    area.extend((2_000 + number / 8).to_be_bytes());
+    let mut header = Header {
+        ip: Ip::V4 {
+            source: [10, 0, 0, 2],
+            destination: [10, 0, 0, 1],
+            id: number as u16,
+            dont_fragment: true,
+        },
+        dscp: 0,
+        ip_ecn: 0,
+        ttl: 64,
+        source_port: port,
+        destination_port: 80,
+        seq: 1,
+        ack: number * 2_896,
+        reserved: 0,
+        flags: flags::ACK,
+        window: 500,
+        checksum: 0,
+        urgent: 0,
+        options: Options::new(&area).unwrap(),
+        payload_len: 0,
+    };
+    header.checksum = header.tcp_checksum(&[]);
+    header
+}
+
+fn octets(header: &Header, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; header.len()];
+    header.emit(&mut packet).unwrap();
+    packet.extend_from_slice(payload);
+    packet
+}
+
+/// A data segment with 1,000 octets.
+fn data(number: u32) -> Vec<u8> {
+    let payload = [number as u8; 1_000];
+    let mut header = ack(443, 7);
+    header.seq = number * 1_000;
+    header.payload_len = 1_000;
+    header.checksum = header.tcp_checksum(&payload);
+    octets(&header, &payload)
+}
+
+/// A raw-IP capture, each packet with its time in microseconds and the octets that were not captured.
+fn capture(directory: &Path, packets: &[(u32, Vec<u8>, usize)]) -> PathBuf {
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    file.extend([0; 8]);
+    file.extend([0, 0, 4, 0, 101, 0, 0, 0]);
+    for (micros, packet, cut) in packets {
+        file.extend([0; 4]);
+        file.extend(micros.to_le_bytes());
+        file.extend((packet.len() as u32 - *cut as u32).to_le_bytes());
+        file.extend((packet.len() as u32).to_le_bytes());
+        file.extend_from_slice(&packet[..packet.len() - cut]);
+    }
+    let path = directory.join("in.pcap");
+    fs::write(&path, file).unwrap();
+    path
+}
+
+/// Stats under a clock that goes on by a microsecond whenever it is asked.
+fn measured(path: &Path, codec: Codec) -> Result<Stats, RohcError> {
+    let clock = Cell::new(Duration::ZERO);
+    stats(path, codec, &|| {
+        clock.set(clock.get() + Duration::from_micros(1));
+        clock.get()
+    })
+}
+
+#[test]
+fn frames_end_at_gaps_and_after_21_acks() {
+    let directory = tempfile::tempdir().unwrap();
+    // One native ACK, 21 in a frame, 4 in the next; a gap; 5; a gap of just 1 ms, which is none; 3 more.
+    let mut packets: Vec<_> = (0..26).map(|i| (i * 10, octets(&ack(4_000, i), &[]), 0)).collect();
+    packets.extend((26..31).map(|i| (1_251 + i - 26, octets(&ack(4_000, i), &[]), 0)));
+    packets.extend((31..34).map(|i| (2_255, octets(&ack(4_000, i), &[]), 0)));
+    let path = capture(directory.path(), &packets);
+    for (codec, kinds) in [(Codec::Hack, ["long-init", "short"]), (Codec::HackBatch, ["batch", "batch-init"])]
+    {
+        let stats = measured(&path, codec).unwrap();
+        assert_eq!((stats.packets, stats.native, stats.frames), (33, 1, Some(3)), "{codec:?}");
+        assert_eq!((stats.failures, stats.wrong, stats.flows), (0, 0, 1));
+        assert_eq!(stats.formats.keys().copied().collect::<Vec<_>>(), kinds);
+        assert_eq!(stats.formats.values().sum::<u64>(), 3);
+        // A microsecond for 34 packets.
+        assert!((stats.compress_ns_per_packet - 1_000.0 / 34.0).abs() < 1e-9);
+        assert!((stats.decompress_ns_per_packet - 1_000.0 / 34.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_capture_in_parts_gives_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    // Every ACK a frame of its own, so that the ends of parts are ends of frames, too.
+    let packets: Vec<_> =
+        (0..100).map(|i| (i * 2_000, octets(&ack(4_000 + i as u16 % 2, i / 2), &[]), 0)).collect();
+    let path = capture(directory.path(), &packets);
+    for codec in [Codec::Strict, Codec::Hack, Codec::HackBatch] {
+        let whole = stats(&path, codec, &|| Duration::ZERO).unwrap();
+        for limit in [1, 1_000, 5_199, 5_200, 5_201] {
+            let parts = stats::in_chunks(&path, codec, &|| Duration::ZERO, limit).unwrap();
+            assert_eq!(Stats { passes: whole.passes, ..parts }, whole, "{codec:?} {limit}");
+        }
+    }
+}
+
+#[test]
+fn flows_share_frames() {
+    let directory = tempfile::tempdir().unwrap();
+    let ports = [4_000, 4_001, 4_002];
+    let packets: Vec<_> = (0..60).map(|i| (0, octets(&ack(ports[i as usize % 3], i / 3), &[]), 0)).collect();
+    let stats = measured(&capture(directory.path(), &packets), Codec::Hack).unwrap();
+    assert_eq!((stats.packets, stats.native, stats.flows, stats.frames), (57, 3, 3, Some(3)));
+    assert_eq!((stats.failures, stats.wrong), (0, 0));
+    assert_eq!(stats.formats.values().sum::<u64>(), 9, "a frame of each flow in each");
+}
+
+#[test]
+fn what_is_not_as_on_the_link_is_set_right_and_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut offloaded = ack(4_000, 3);
+    offloaded.checksum = 0xbeef;
+    let mut udp = octets(&ack(4_000, 4), &[]);
+    udp[9] = 17;
+    udp[11] = udp[11].wrapping_sub(11);
+    let packets = [
+        (0, octets(&ack(4_000, 1), &[]), 0),
+        (0, octets(&offloaded, &[]), 0),
+        (0, data(1), 900),
+        (0, data(2), 0),
+        (0, data(3), 1_010),
+        (0, octets(&ack(4_000, 5), &[]), 0),
+        (0, udp, 0),
+        (0, vec![0x10; 40], 0),
+    ];
+    let path = capture(directory.path(), &packets);
+    let strict = measured(&path, Codec::Strict).unwrap();
+    assert_eq!((strict.packets, strict.flows, strict.native, strict.frames), (5, 2, 0, None));
+    assert_eq!((strict.checksums_set_right, strict.payloads_filled), (1, 1));
+    assert_eq!((strict.failures, strict.wrong, strict.header_bytes), (0, 0, 5 * 52));
+    assert!(strict.compressed_bytes < strict.header_bytes + 20, "payload is not counted");
+    let left_out = LeftOut { not_ip: 1, not_plain_tcp: 1, cut: 1, ..LeftOut::default() };
+    assert_eq!(strict.left_out, left_out);
+    let text = strict.to_text();
+    assert!(text.contains("1 TCP checksums were wrong") && text.contains("1 without IP"), "{text}");
+    let hack = measured(&path, Codec::Hack).unwrap();
+    assert_eq!((hack.packets, hack.native, hack.checksums_set_right, hack.wrong), (2, 1, 1, 0));
+    assert_eq!(hack.left_out, LeftOut { not_pure_acks: 2, ..left_out });
+}
+
+#[test]
+fn files_of_both_cid_spaces_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    // Twenty flows: more than there are small CIDs.
+    let mut packets: Vec<_> =
+        (0..200).map(|i| (i, octets(&ack(4_000 + i as u16 % 20, i / 20), &[]), 0)).collect();
+    packets.extend((0..20).map(|i| (300 + i, data(i), 0)));
+    let path = capture(directory.path(), &packets);
+    let (rohc, back) = (directory.path().join("a.rohc"), directory.path().join("b.pcap"));
+    for (cids, repeat) in [("small", 2), ("large", 1), ("small", 8)] {
+        let channel = Channel::parse(cids, repeat).unwrap();
+        let made = compress(&path, &rohc, channel).unwrap();
+        assert_eq!((made.packets, made.left_out), (220, LeftOut::default()));
+        assert!(made.rohc_bytes < made.ip_bytes);
+        let done = decompress(&rohc, &back, channel).unwrap();
+        assert_eq!((done.packets, done.ip_bytes), (made.packets, made.ip_bytes));
+        let file = fs::read(&back).unwrap();
+        let mut rest = &file[24..];
+        for (_, packet, _) in &packets {
+            assert_eq!(rest[8..12], (packet.len() as u32).to_le_bytes());
+            assert_eq!(rest[16..16 + packet.len()], packet[..]);
+            rest = &rest[16 + packet.len()..];
+        }
+        assert!(rest.is_empty());
+    }
+    assert!(Channel::parse("tiny", 2).is_err() && Channel::parse("small", 0).is_err());
+    assert!(Channel::parse("small", 9).is_err());
+}
+
+/// A file of the shared data; `None`, said loudly, where there is none.
+fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("SKIPPED: no {}", path.display());
+    None
+}
+
+#[test]
+fn files_of_another_compressor_give_the_captures() {
+    for name in ["tun_11a_25MB_v4", "tun_11n_aggr_v4", "veth_clean_v4", "veth_clean_v6", "veth_loss1_v4"] {
+        let Some(golden) = shared(&format!("rohc-golden/{name}.U.oa4.smallcid.rohc")) else { continue };
+        let Some(path) = shared(&format!("captures/{name}.acks.pcap")) else { continue };
+        let directory = tempfile::tempdir().unwrap();
+        let back = directory.path().join("back.pcap");
+        let done = decompress(&golden, &back, Channel::default()).unwrap();
+        let read = |path: &Path| {
+            let mut packets = packets::Packets::open(path, packets::Wanted::Exact).unwrap();
+            let mut chunk = packets::Chunk::default();
+            assert!(!packets.fill(&mut chunk, usize::MAX).unwrap());
+            chunk
+        };
+        let (back, sent) = (read(&back), read(&path));
+        assert_eq!(done.packets, sent.places.len() as u64);
+        assert!(back.octets == sent.octets, "{name} comes back changed");
+    }
+}
+
+#[test]
+fn real_captures_stay_within_the_published_octets() {
+    // Octets per packet: strict, hack, hack-batch.
+    for (name, goals) in [
+        ("tun_11a_25MB_v4", [8.55, 4.49, 4.49]),
+        ("tun_11n_aggr_v4", [12.38, 4.49, 2.24]),
+        ("veth_clean_v4", [10.08, 2.25, 1.12]),
+        ("veth_clean_v6", [10.09, 2.25, 1.12]),
+        ("veth_loss1_v4", [10.86, 3.15, 1.57]),
+    ] {
+        let Some(path) = shared(&format!("captures/{name}.acks.pcap")) else { continue };
+        for (codec, goal) in [Codec::Strict, Codec::Hack, Codec::HackBatch].into_iter().zip(goals) {
+            let stats = measured(&path, codec).unwrap();
+            assert_eq!((stats.failures, stats.wrong), (0, 0), "{name} {codec:?}");
+            assert!(stats.bytes_per_packet <= goal, "{name} {codec:?}: {}", stats.bytes_per_packet);
+        }
+    }
+}
+
+#[test]
+fn a_busy_flow_is_not_kept_native_by_a_silent_one_with_its_cid() {
+    // iperf3's control connection and its data connection share a CID; of 555 ACKs the data's are 545.
+    let Some(path) = shared("captures/bidir_l2_v4.pcap") else { return };
+    for codec in [Codec::Hack, Codec::HackBatch] {
+        let stats = measured(&path, codec).unwrap();
+        assert_eq!((stats.failures, stats.wrong), (0, 0), "{codec:?}");
+        assert!(stats.native <= 22 && stats.cid_taken <= 19, "{} of {}", stats.cid_taken, stats.native);
+    }
+}

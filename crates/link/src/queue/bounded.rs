@@ -1,0 +1,173 @@
+//! First in, first out, within a limit.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::{Bytes, Instant};
+
+use super::{QueueLimit, Queued};
+use crate::payload::Payload;
+
+/// Which packet a full queue drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overflow {
+    /// The one that comes.
+    DropTail,
+    /// Those that have waited longest.
+    DropHead,
+}
+
+/// First in, first out under a limit, and nothing is dropped within it.
+#[derive(Clone, Debug)]
+pub struct Bounded<P> {
+    limit: QueueLimit,
+    overflow: Overflow,
+    packets: VecDeque<Queued<P>>,
+    bytes: Bytes,
+    /// Most packets since it was last asked to forget.
+    peak: usize,
+}
+
+impl<P: Payload> Bounded<P> {
+    /// An empty queue.
+    pub(super) fn new(limit: QueueLimit, overflow: Overflow) -> Self {
+        Self { limit, overflow, packets: VecDeque::new(), bytes: Bytes(0), peak: 0 }
+    }
+
+    /// Queues `payload` at `now`; returns false when it was refused. `dropped` gets those that had to go for it.
+    #[inline]
+    pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
+        let len = payload.len();
+        if !self.limit.admits(self.packets.len(), self.bytes, len) && !self.make_room(len, dropped) {
+            return false;
+        }
+        self.bytes += len;
+        self.packets.push_back(Queued { payload, at: now, len });
+        self.peak = self.peak.max(self.packets.len());
+        true
+    }
+
+    /// Drops what has waited longest until `len` octets fit, if this is a queue that does so.
+    #[inline(never)]
+    fn make_room(&mut self, len: Bytes, dropped: &mut impl FnMut(P)) -> bool {
+        if self.overflow == Overflow::DropTail {
+            return false;
+        }
+        while !self.has_room(len) {
+            let Some(oldest) = self.pop() else { return false };
+            dropped(oldest.payload);
+        }
+        true
+    }
+
+    /// True when a packet of `len` octets would be taken without loss.
+    #[inline]
+    pub fn has_room(&self, len: Bytes) -> bool {
+        self.limit.admits(self.packets.len(), self.bytes, len)
+    }
+
+    /// The packet that leaves next.
+    #[inline]
+    pub fn front(&self) -> Option<&Queued<P>> {
+        self.packets.front()
+    }
+
+    /// Takes the packet that leaves next.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Queued<P>> {
+        let queued = self.packets.pop_front()?;
+        self.bytes -= queued.len;
+        Some(queued)
+    }
+
+    /// What waits, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.packets.iter()
+    }
+
+    /// Shows each packet, to be exchanged for one of the same length.
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
+    }
+
+    /// Drops the packets that `unwanted` says; returns how many.
+    pub fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
+        let before = self.packets.len();
+        let bytes = &mut self.bytes;
+        self.packets.retain(|queued| {
+            let stays = !unwanted(&queued.payload);
+            if !stays {
+                *bytes -= queued.len;
+            }
+            stays
+        });
+        before - self.packets.len()
+    }
+
+    /// Most packets that waited at once, since [`Bounded::reset_peak`].
+    pub fn peak(&self) -> usize {
+        self.peak
+    }
+
+    /// Forgets what was before.
+    pub fn reset_peak(&mut self) {
+        self.peak = self.packets.len();
+    }
+
+    /// Packets waiting.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// True when nothing waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::PayloadClass;
+
+    #[derive(Clone, Debug)]
+    struct Blob(u64);
+
+    impl Payload for Blob {
+        fn len(&self) -> Bytes {
+            Bytes(self.0)
+        }
+        fn class(&self) -> PayloadClass {
+            PayloadClass::Data
+        }
+    }
+
+    const LIMIT: QueueLimit = QueueLimit { packets: Some(2), bytes: Some(Bytes(2_000)) };
+
+    #[test]
+    fn either_limit_drops() {
+        let mut queue = Bounded::new(LIMIT, Overflow::DropTail);
+        let push = |queue: &mut Bounded<_>, len| {
+            queue.push(Instant::ZERO, Blob(len), &mut |_| unreachable!("it waits"))
+        };
+        assert!(push(&mut queue, 1_500));
+        assert!(!push(&mut queue, 600), "2100 octets would pass 2000");
+        assert!(push(&mut queue, 500));
+        assert!(!push(&mut queue, 1), "a third packet");
+        assert_eq!(queue.pop().unwrap().payload.0, 1_500);
+        assert!(queue.has_room(Bytes(1_500)));
+        assert!(!queue.has_room(Bytes(1_501)));
+    }
+
+    #[test]
+    fn what_drops_its_head_keeps_the_newest_that_fit() {
+        let mut queue = Bounded::new(LIMIT, Overflow::DropHead);
+        let mut dropped = Vec::new();
+        let mut push = |len| queue.push(Instant::ZERO, Blob(len), &mut |packet: Blob| dropped.push(packet.0));
+        assert!([100, 200, 300, 1_900].into_iter().all(&mut push));
+        assert!(!push(2_001), "more than there is room for at all");
+        assert_eq!(dropped, [100, 200, 300, 1_900]);
+        assert!(queue.is_empty());
+    }
+}

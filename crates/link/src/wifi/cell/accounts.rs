@@ -1,0 +1,83 @@
+//! Who used the channel, for what and how often.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::stations::Stations;
+use crate::payload::PayloadClass;
+use crate::wifi::air::StationId;
+use crate::wifi::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
+use crate::wifi::mac::station::Outgoing;
+
+/// The channel's books. What a station spent stands with the station.
+#[derive(Clone, Debug)]
+pub(crate) struct Accounts {
+    ledger: AirtimeLedger,
+    /// Acquisition booked since the last access: the next winner is charged for it.
+    waited: Duration,
+    /// Channel accesses, collided ones counted once.
+    pub accesses: u64,
+    /// Accesses of two stations or more at once.
+    pub collisions: u64,
+}
+
+impl Accounts {
+    /// Results count in `window`, from the first instant to the second.
+    pub fn new((from, to): (Instant, Instant)) -> Self {
+        Self { ledger: AirtimeLedger::new(from, to), waited: Duration::ZERO, accesses: 0, collisions: 0 }
+    }
+
+    /// Where the time went until `now`, if the channel is used for `present`.
+    pub fn airtime(&self, present: AirtimeUse, now: Instant) -> Airtime {
+        let mut ledger = self.ledger.clone();
+        ledger.book(present, now);
+        ledger.airtime()
+    }
+
+    pub fn booked_until(&self) -> Instant {
+        self.ledger.booked_until()
+    }
+
+    /// Books the time up to `until` as `what`; returns how much of it counts.
+    #[inline]
+    pub fn book(&mut self, what: AirtimeUse, until: Instant) -> Duration {
+        self.ledger.book(what, until)
+    }
+
+    /// Books the time up to `until` as `what`, on `account` and its PPDUs of `class`.
+    #[inline]
+    pub fn charge(
+        &mut self,
+        account: &mut StationAirtime,
+        class: PayloadClass,
+        what: AirtimeUse,
+        until: Instant,
+    ) {
+        account.spend(class, what, self.ledger.book(what, until));
+    }
+
+    /// Books idle time as `what`, and keeps in mind what somebody waited of it.
+    pub fn book_idle(&mut self, what: AirtimeUse, until: Instant) {
+        let spent = self.ledger.book(what, until);
+        if what == AirtimeUse::Acquisition {
+            self.waited += spent;
+        }
+    }
+
+    /// The wait is over: those who have the channel now are charged for it.
+    pub fn charge_wait<P>(&mut self, stations: &mut Stations<P>, winners: &[(StationId, Outgoing)]) {
+        if winners.is_empty() {
+            return;
+        }
+        for ((id, outgoing), share) in winners.iter().zip(even_shares(self.waited, winners.len())) {
+            stations[*id].airtime.spend(outgoing.class(), AirtimeUse::Acquisition, share);
+        }
+        self.waited = Duration::ZERO;
+    }
+}
+
+/// `time` in `parts` equal parts; what does not divide goes to the first.
+pub(crate) fn even_shares(time: Duration, parts: usize) -> impl Iterator<Item = Duration> {
+    let share = time / parts as u64;
+    let rest = time - share * parts as u64;
+    (0..parts).map(move |part| if part == 0 { share + rest } else { share })
+}

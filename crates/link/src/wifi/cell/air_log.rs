@@ -1,0 +1,222 @@
+//! What an observer hears: every frame on the air.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::exchange::Exchange;
+use super::protection::{Handshake, Step};
+use super::rules::Rules;
+use crate::payload::Payload;
+use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
+use crate::wifi::category::AccessCategory;
+use crate::wifi::mac::originator::{Mpdu, Originator};
+use crate::wifi::mac::station::Outgoing;
+use crate::wifi::phy::Mode;
+
+/// The frames heard and not yet polled, once somebody asked for them.
+#[derive(Clone, Debug)]
+pub(crate) struct AirLog<P> {
+    frames: Option<VecDeque<AirFrame<P>>>,
+    /// Of the last PPDU of data.
+    ampdu_reference: u32,
+}
+
+impl<P> Default for AirLog<P> {
+    fn default() -> Self {
+        Self { frames: None, ampdu_reference: 0 }
+    }
+}
+
+impl<P: Payload> AirLog<P> {
+    /// Keeps every frame from now on.
+    pub fn start(&mut self) {
+        self.frames.get_or_insert_with(VecDeque::new);
+    }
+
+    /// The next frame. Function and category of who sent it are for the caller to tell apart.
+    pub fn poll(&mut self) -> Option<AirFrame<P>> {
+        self.frames.as_mut()?.pop_front()
+    }
+
+    /// The next PPDU of data begins.
+    pub fn begin_ppdu(&mut self) {
+        self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
+    }
+
+    /// What `exchange` began with, but for data.
+    pub fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
+        if let Some(frames) = &mut self.frames {
+            frames.push_back(sent(exchange, mode, outcome, frame));
+        }
+    }
+
+    /// An MPDU of the present PPDU, which is the `last` or not.
+    #[inline]
+    pub fn record_mpdu(
+        &mut self,
+        exchange: &Exchange,
+        originator: &Originator<P>,
+        mpdu: &Mpdu<P>,
+        last: bool,
+        outcome: Outcome,
+    ) {
+        let Some(frames) = &mut self.frames else { return };
+        let plan = originator.plan();
+        let position = AmpduPosition { reference: self.ampdu_reference, last, single: plan.mpdus == 1 };
+        let frame = mpdu.frame(plan, originator.is_delimited().then_some(position));
+        frames.push_back(sent(exchange, originator.mode, outcome, frame));
+    }
+
+    /// The link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
+    #[inline]
+    pub fn record_response(
+        &mut self,
+        exchange: &Exchange,
+        mode: Mode,
+        lost: bool,
+        scoreboard: Option<(u16, u64)>,
+        appended: &[u8],
+    ) {
+        let Some(frames) = &mut self.frames else { return };
+        let appended = appended.to_vec();
+        let frame = match scoreboard {
+            Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
+            None => Frame::Ack { appended },
+        };
+        frames.push_back(answered(exchange, mode, lost, frame));
+    }
+
+    /// The response recorded last announces that a PPDU follows.
+    pub fn ppdu_follows(&mut self) {
+        if let Some(response) = self.frames.as_mut().and_then(VecDeque::back_mut) {
+            response.more_ppdu = Some(true);
+        }
+    }
+
+    /// The first frame of an exchange of `originator` that collided.
+    pub fn record_collided(&mut self, exchange: &Exchange, originator: &Originator<P>, rules: &Rules) {
+        match exchange.handshake {
+            Handshake::None | Handshake::Granted | Handshake::Continued => {
+                self.record_collided_data(exchange, originator);
+            }
+            Handshake::CtsToSelf => {
+                self.record_handshake(exchange, originator, rules, Step::CtsToSelf, Outcome::Collided);
+            }
+            Handshake::Rts => {
+                self.record_handshake(exchange, originator, rules, Step::Rts, Outcome::Collided);
+            }
+        }
+    }
+
+    /// The data, or the Block Ack Request, of an exchange of `originator` that collided.
+    pub fn record_collided_data(&mut self, exchange: &Exchange, originator: &Originator<P>) {
+        if self.frames.is_none() {
+            return;
+        }
+        match exchange.outgoing {
+            Outgoing::Request { .. } => {
+                let frame = Frame::BlockAckReq { start: originator.window_start() };
+                self.record(exchange, originator.control_mode, Outcome::Collided, frame);
+            }
+            Outgoing::Data { .. } => {
+                self.begin_ppdu();
+                for (mpdu, position) in originator.in_flight().zip(1..) {
+                    let last = position == originator.plan().mpdus;
+                    self.record_mpdu(exchange, originator, mpdu, last, Outcome::Collided);
+                }
+            }
+        }
+    }
+
+    /// A frame of the handshake before an exchange of `originator`.
+    pub fn record_handshake(
+        &mut self,
+        exchange: &Exchange,
+        originator: &Originator<P>,
+        rules: &Rules,
+        step: Step,
+        outcome: Outcome,
+    ) {
+        let Some(frames) = &mut self.frames else { return };
+        let Exchange { begins, first_end, start, from, to, .. } = *exchange;
+        let sifs = rules.phy.sifs;
+        let ([at, end], [transmitter, receiver], frame) = match step {
+            Step::Rts => ([begins, first_end], [from, to], Frame::Rts),
+            Step::CtsToSelf => ([begins, first_end], [from, from], Frame::Cts),
+            Step::Cts => ([first_end + sifs, start - sifs], [to, from], Frame::Cts),
+        };
+        frames.push_back(AirFrame {
+            at,
+            duration: end - at,
+            mode: rules.protection_mode(&originator.mode, &originator.control_mode),
+            reserves: exchange.end + exchange.reserves - end,
+            transmitter,
+            receiver: Some(receiver),
+            category: AccessCategory::default(),
+            outcome,
+            more_ppdu: None,
+            frame,
+        });
+    }
+
+    /// A frame of `transmitter` to everybody, which reserves nothing.
+    pub fn record_broadcast(
+        &mut self,
+        transmitter: StationId,
+        [at, until]: [Instant; 2],
+        mode: Mode,
+        frame: Frame<P>,
+    ) {
+        let Some(frames) = &mut self.frames else { return };
+        frames.push_back(AirFrame {
+            at,
+            duration: until - at,
+            mode,
+            reserves: Duration::ZERO,
+            transmitter,
+            receiver: None,
+            category: AccessCategory::default(),
+            outcome: Outcome::Received,
+            more_ppdu: None,
+            frame,
+        });
+    }
+}
+
+/// `frame` as what `exchange` is about.
+fn sent<P>(exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
+    AirFrame {
+        at: exchange.start,
+        duration: exchange.end - exchange.start,
+        mode,
+        reserves: exchange.reserves,
+        transmitter: exchange.from,
+        receiver: Some(exchange.to),
+        // Station numbers and category are told apart when the frame is handed out.
+        category: AccessCategory::default(),
+        outcome,
+        more_ppdu: match exchange.handshake {
+            Handshake::Granted => Some(false),
+            _ => exchange.grants().then_some(true),
+        },
+        frame,
+    }
+}
+
+/// `frame` as the link-layer ACK of `exchange`.
+fn answered<P>(exchange: &Exchange, mode: Mode, lost: bool, frame: Frame<P>) -> AirFrame<P> {
+    AirFrame {
+        at: exchange.response_at,
+        duration: exchange.response_end - exchange.response_at,
+        mode,
+        reserves: exchange.reserved_until() - exchange.response_end,
+        transmitter: exchange.to,
+        receiver: Some(exchange.from),
+        category: AccessCategory::default(),
+        outcome: if lost { Outcome::Errored } else { Outcome::Received },
+        // Until something follows.
+        more_ppdu: exchange.grants().then_some(false),
+        frame,
+    }
+}

@@ -1,0 +1,150 @@
+//! From a configuration to the stations of a basic service set.
+
+use tacit_proto::units::Duration;
+
+use super::rules::Rules;
+use super::stations::Stations;
+use super::txop::GRANTED_PART;
+use crate::loss::{Loss, LossProcess};
+use crate::payload::Payload;
+use crate::queue::QueueConfig;
+use crate::random::Stream;
+use crate::wifi::air::StationId;
+use crate::wifi::category::AccessCategory;
+use crate::wifi::config::{BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig};
+use crate::wifi::mac::access::Contention;
+use crate::wifi::mac::aggregation::AggregationLimits;
+use crate::wifi::mac::block_ack::{BlockAckRecipient, Recipient};
+use crate::wifi::mac::noise::Noise;
+use crate::wifi::mac::originator::Originator;
+use crate::wifi::mac::rate_control::{Minstrel, Rate};
+use crate::wifi::mac::station::{Peer, Station};
+use crate::wifi::phy::{BLOCK_ACK_LEN, HT_CONTROL_LEN, Mode, Phy};
+
+/// The stations of `config`, the access point first, once for each access category.
+pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, names: &[&str]) -> Stations<P> {
+    let functions = rules.config.categories.iter().zip(0..);
+    let each = functions
+        .flat_map(|(category, place)| {
+            // The first category has the streams of a basic service set that knows no others.
+            let suffix = if place == 0 { String::new() } else { format!(" {}", category.name()) };
+            let first = place * names.len() as u16;
+            build_functions(
+                rules,
+                *category,
+                first,
+                &|what| Stream::new(seed, &format!("{bss} {what}{suffix}")),
+                names,
+            )
+        })
+        .collect();
+    Stations::new(each, names.len() as u16)
+}
+
+/// What each station has for one category; the access point's is number `first`.
+fn build_functions<P: Payload>(
+    rules: &Rules,
+    category: AccessCategory,
+    first: u16,
+    stream: &dyn Fn(String) -> Stream,
+    names: &[&str],
+) -> Vec<Station<P>> {
+    let Rules { phy, config, .. } = rules;
+    let edca = category.parameters(phy);
+    let hold_limits = rules.hold_limits(category);
+    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
+        let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
+        let guard = config.protection.longest(phy, &client.mode, &control);
+        let txop_limit = hold_limits.exchange.map(|limit| limit.saturating_sub(guard));
+        let limits = limits(phy, config, [&client.mode, &control], txop_limit);
+        let recipient = if limits.window > 1 && config.link_acks == LinkAcks::Normal {
+            Recipient::Block(BlockAckRecipient::new())
+        } else {
+            Recipient::Immediate { last: None }
+        };
+        let rates = match config.rate_control {
+            RateControl::Fixed => Vec::new(),
+            RateControl::Minstrel => rates(phy, config, client, txop_limit),
+        };
+        let noise = client.snr.map(|snr| {
+            let stream = stream(format!("noise {link}"));
+            if rates.is_empty() {
+                return Noise::new(&client.mode, &control, snr, stream);
+            }
+            let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
+            Noise::of_rates(&modes, snr, stream)
+        });
+        let mut originator = Originator::new(client.mode, control, limits, queue);
+        if !rates.is_empty() {
+            // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
+            let overhead = phy.aifs()
+                + phy.slot * u64::from(edca.cw_min / 2)
+                + phy.sifs
+                + control.ppdu_duration(BLOCK_ACK_LEN);
+            originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
+        }
+        let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
+            .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
+        let mut peer = Peer::new(id, originator, recipient, losses, noise);
+        peer.away = client.away;
+        peer
+    };
+    let access_point = StationId(first);
+    let station = |id, name: &str, peers| {
+        let contention = Contention::new(phy, &edca, stream(format!("backoff {name}")));
+        let mut station = Station::new(id, access_point, category, contention, peers);
+        station.hold_limits = hold_limits;
+        station
+    };
+    let clients = || config.stations.iter().zip(&names[1..]).zip(first + 1..);
+    let downlinks = clients().map(|((client, name), id)| {
+        peer(StationId(id), client, &client.downlink_loss, client.downlink_queue, &format!("to {name}"))
+    });
+    let mut stations = vec![station(access_point, names[0], downlinks.collect())];
+    stations[0].scheduler = config.ap_scheduler;
+    stations.extend(clients().map(|((client, name), id)| {
+        let link = format!("from {name}");
+        let uplink = peer(access_point, client, &client.uplink_loss, client.uplink_queue, &link);
+        station(StationId(id), name, vec![uplink])
+    }));
+    stations
+}
+
+/// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second.
+fn limits(
+    phy: &Phy,
+    config: &BssConfig,
+    modes: [&Mode; 2],
+    txop_limit: Option<Duration>,
+) -> AggregationLimits {
+    let (header, own) = match config.reverse_direction {
+        ReverseDirection::Off => (phy.mac_header_len(), txop_limit),
+        ReverseDirection::Granted { .. } => {
+            (phy.mac_header_len() + HT_CONTROL_LEN, txop_limit.map(|limit| limit - limit / GRANTED_PART))
+        }
+    };
+    AggregationLimits::new(phy, header, modes, config.ampdu_mpdus, config.amsdu, own)
+        .spaced(modes[0], config.mpdu_start_spacing)
+}
+
+/// The rates that a client's link adapts between, ascending.
+fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Option<Duration>) -> Vec<Rate> {
+    let most = &client.mode;
+    let fits = |mode: &Mode| {
+        (mode.format, mode.width_mhz, mode.short_guard_interval)
+            == (most.format, most.width_mhz, most.short_guard_interval)
+            && mode.streams <= most.streams
+    };
+    let mut modes: Vec<_> = Mode::all(config.standard).into_iter().filter(fits).collect();
+    modes.sort_by_key(|mode| (mode.rate(), mode.streams));
+    modes.dedup_by_key(|mode| mode.rate());
+    if modes.is_empty() {
+        modes.push(*most);
+    }
+    let rate = |mode: Mode| {
+        let control_mode = client.control_mode.unwrap_or_else(|| phy.control_mode(&mode));
+        let limits = limits(phy, config, [&mode, &control_mode], txop_limit);
+        Rate { mode, control_mode, limits }
+    };
+    modes.into_iter().map(rate).collect()
+}

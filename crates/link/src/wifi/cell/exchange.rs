@@ -1,0 +1,175 @@
+//! A transmission and the response to it, from its first frame to its last.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::Cell;
+use super::protection::Handshake;
+use crate::payload::Payload;
+use crate::wifi::air::StationId;
+use crate::wifi::mac::station::Outgoing;
+use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
+
+/// Responses to a reverse direction grant say whether a PPDU follows.
+const WRAPPED_ACK_LEN: u32 = ACK_LEN + CONTROL_WRAPPER_LEN;
+const WRAPPED_BLOCK_ACK_LEN: u32 = BLOCK_ACK_LEN + CONTROL_WRAPPER_LEN;
+
+/// A transmission and the response to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub from: StationId,
+    pub to: StationId,
+    pub outgoing: Outgoing,
+    pub handshake: Handshake,
+    /// When the handshake begins; without one this is `start`.
+    pub begins: Instant,
+    /// When its first frame ends.
+    pub first_end: Instant,
+    /// When the data begins.
+    pub start: Instant,
+    /// What starts before this is hidden behind another PPDU.
+    clear_from: Instant,
+    pub end: Instant,
+    pub response_at: Instant,
+    response_len: u32,
+    /// When the response ends; stock length until the response starts.
+    pub response_end: Instant,
+    /// What its Duration field says: SIFS and a stock response, or what is left of the TXOP.
+    pub reserves: Duration,
+}
+
+impl Exchange {
+    /// The exchange that `from` begins at `at`, at an access of its own.
+    #[inline(never)]
+    pub fn new<P: Payload>(cell: &Cell<P>, at: Instant, from: StationId, outgoing: Outgoing) -> Self {
+        Self::behind(cell, None, at, from, outgoing)
+    }
+
+    /// The exchange of `from` that begins at `at` with `handshake`, or with what the protection in use says.
+    // Always: an exchange is large, and most are of one kind.
+    #[inline(always)]
+    pub fn behind<P: Payload>(
+        cell: &Cell<P>,
+        handshake: Option<Handshake>,
+        at: Instant,
+        from: StationId,
+        outgoing: Outgoing,
+    ) -> Self {
+        let rules = &cell.rules;
+        let station = &cell.stations[from];
+        let peer = &station.peers[outgoing.peer()];
+        let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
+        let (duration, mut response_len) = match outgoing {
+            Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
+            Outgoing::Data { .. } => {
+                let plan = peer.originator.plan();
+                let response = if plan.mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN };
+                (mode.ppdu_duration(plan.octets), response)
+            }
+        };
+        let handshake =
+            handshake.unwrap_or_else(|| rules.config.protection.handshake(&outgoing, &peer.originator));
+        let grant = rules.grant(handshake, &outgoing);
+        if grant.is_some() {
+            response_len += CONTROL_WRAPPER_LEN;
+        }
+        let (first_end, start) = if handshake == Handshake::None {
+            (at, at)
+        } else {
+            let guard = rules.protection_mode(mode, control);
+            (at + handshake.first_duration(&guard), at + handshake.duration(&guard, rules.phy))
+        };
+        let end = start + duration;
+        let (response_at, response) = if rules.is_unanswered() {
+            (end, Duration::ZERO)
+        } else {
+            (end + rules.response_after(), control.ppdu_duration(response_len))
+        };
+        let response_end = response_at + response;
+        let reserves = match (grant, station.hold_limits.exchange) {
+            (None, _) if response == Duration::ZERO => Duration::ZERO,
+            (None, _) => rules.phy.sifs + response,
+            (Some(_), Some(limit)) => (at + limit).max(response_end) - end,
+            (Some(grant), None) => response_end + grant - end,
+        };
+        Self {
+            from,
+            to: peer.id,
+            outgoing,
+            handshake,
+            begins: at,
+            first_end,
+            start,
+            clear_from: at,
+            end,
+            response_at,
+            response_len,
+            response_end,
+            reserves,
+        }
+    }
+
+    /// The addressee, among the peers of who began it.
+    #[inline]
+    pub fn peer(&self) -> usize {
+        self.outgoing.peer()
+    }
+
+    /// Who holds the TXOP that it is part of.
+    #[inline]
+    pub fn holder(&self) -> StationId {
+        if self.handshake == Handshake::Granted { self.to } else { self.from }
+    }
+
+    /// Whether what is sent lets its recipient send too: nothing else is answered in a Control Wrapper.
+    #[inline]
+    pub fn grants(&self) -> bool {
+        matches!(self.response_len, WRAPPED_ACK_LEN | WRAPPED_BLOCK_ACK_LEN)
+    }
+
+    /// Whether a Block Ack answers it.
+    #[inline]
+    pub fn asks_for_block_ack(&self) -> bool {
+        self.response_len >= BLOCK_ACK_LEN
+    }
+
+    /// Until when others keep off who heard it.
+    #[inline]
+    pub fn reserved_until(&self) -> Instant {
+        self.response_end.max(self.end + self.reserves)
+    }
+
+    /// Until when its sender goes on without an answer.
+    pub fn alone_until(&self) -> Instant {
+        if self.handshake == Handshake::Rts { self.first_end } else { self.end }
+    }
+
+    /// The exchange with what of its PPDU starts before `clear_from` hidden behind others.
+    pub fn hidden_until(self, clear_from: Instant) -> Self {
+        Self { clear_from, ..self }
+    }
+
+    /// Whether what starts at `at` within its PPDU is not hidden behind another.
+    #[inline]
+    pub fn is_clear(&self, at: Instant) -> bool {
+        at >= self.clear_from
+    }
+
+    /// Octets of the response, `appended` of them beyond those of the standard.
+    #[inline]
+    pub fn response_len(&self, appended: u32) -> u32 {
+        self.response_len + appended
+    }
+
+    /// Lengthens the response, sent in mode `control`, by `appended` octets; returns by how much it ends later.
+    pub fn append(&mut self, appended: u32, control: &Mode) -> Duration {
+        let plain_end = self.response_end;
+        self.response_end = self.response_at + control.ppdu_duration(self.response_len(appended));
+        self.response_end - plain_end
+    }
+
+    /// When the response, sent in mode `control`, would end if nothing were appended to it.
+    #[inline]
+    pub fn plain_response_end(&self, control: &Mode) -> Instant {
+        self.response_at + control.ppdu_duration(self.response_len)
+    }
+}

@@ -1,0 +1,447 @@
+//! What the stations of a channel share, whoever hears whom: what is sent and answered, what becomes of it, and the
+//! books. Who may send when is the [medium](super::medium)'s to say.
+
+mod accounts;
+mod air_log;
+mod build;
+mod exchange;
+mod outbox;
+mod protection;
+mod rules;
+mod stations;
+mod txop;
+
+use tacit_proto::hack::Heard;
+use tacit_proto::units::{Bytes, Duration, Instant};
+
+pub(crate) use self::accounts::{Accounts, even_shares};
+use self::air_log::AirLog;
+pub(crate) use self::exchange::Exchange;
+pub use self::outbox::Delivery;
+use self::outbox::Outbox;
+pub(crate) use self::protection::{Direction, Handshake, Step};
+pub(crate) use self::rules::{HoldLimits, Rules};
+pub(crate) use self::stations::Stations;
+pub(crate) use self::txop::Next;
+use super::air::{Frame, Outcome, StationId};
+use super::airtime::AirtimeUse;
+use super::config::BssConfig;
+use super::interrupt::Interrupt;
+use super::mac::block_ack::Recipient;
+use super::mac::noise::Noise;
+use super::mac::originator::Settled;
+use super::mac::station::{Outgoing, Peer, Station};
+use super::phy::{BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
+use crate::payload::{Payload, PayloadClass};
+
+/// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
+const BEACON_LEN: u32 = 110;
+
+/// What the stations of a channel share.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell<P> {
+    pub rules: Rules,
+    pub stations: Stations<P>,
+    pub accounts: Accounts,
+    pub air: AirLog<P>,
+    pub outbox: Outbox<P>,
+    /// What rides on the acknowledgment in the air.
+    appended: Vec<u8>,
+    /// When the next beacon is due.
+    pub next_beacon: Option<Instant>,
+    /// No gap in a reorder buffer times out before this.
+    pub reorder_check: Option<Instant>,
+}
+
+impl<P: Payload> Cell<P> {
+    /// Stations with nothing queued. Random streams are named after `seed`, `name` and `station_names`, the access
+    /// point first; results count in the window `measure`.
+    pub fn new(
+        config: BssConfig,
+        seed: u64,
+        name: &str,
+        station_names: &[&str],
+        measure: (Instant, Instant),
+    ) -> Self {
+        let rules = Rules::new(config);
+        Self {
+            stations: build::build_stations(&rules, seed, name, station_names),
+            accounts: Accounts::new(measure),
+            air: AirLog::default(),
+            outbox: Outbox::default(),
+            appended: Vec::new(),
+            next_beacon: rules.config.beacon_interval.map(|interval| Instant::ZERO + interval),
+            reorder_check: None,
+            rules,
+        }
+    }
+
+    /// Books the time up to `until` as `what`, on account of `station` and its PPDUs of `class`.
+    #[inline]
+    pub fn charge(&mut self, station: StationId, class: PayloadClass, what: AirtimeUse, until: Instant) {
+        self.accounts.charge(&mut self.stations[station].airtime, class, what, until);
+    }
+
+    /// What `id` sends at an access of its own at `at`; `None` when all that it had was too old.
+    #[inline]
+    pub fn begin_access(&mut self, at: Instant, id: StationId) -> Option<Outgoing> {
+        let outgoing = self.stations[id].begin_access(at, &self.rules);
+        self.stations[id].report_drained(&mut self.outbox.drained);
+        outgoing
+    }
+
+    // --- What arrives -----------------------------------------------------------------------
+
+    /// Draws whether a control frame of the handshake is understood.
+    pub fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
+        let [from, to] = self.stations.ends(exchange);
+        let peer = match way {
+            Direction::Forward => &mut from.peers[exchange.peer()],
+            Direction::Back => {
+                let back = to.peer_index(exchange.from);
+                &mut to.peers[back]
+            }
+        };
+        let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
+        !noisy && !peer.is_away(sent_at)
+    }
+
+    /// Takes in what arrived of a PPDU that is over. True when any did.
+    pub fn receive(&mut self, exchange: &Exchange) -> bool {
+        match exchange.outgoing {
+            Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
+            Outgoing::Data { peer, .. } => self.receive_data(exchange, peer),
+        }
+    }
+
+    fn receive_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
+        let [from, to] = self.stations.ends(exchange);
+        let sender = &mut from.peers[peer];
+        let start = sender.originator.window_start();
+        let mode = sender.originator.control_mode;
+        let noisy = sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN));
+        let arrived = !noisy && !sender.is_away(exchange.start);
+        if arrived {
+            let back = to.peer_index(exchange.from);
+            let Recipient::Block(recipient) = &mut to.peers[back].recipient else {
+                unreachable!("only a Block Ack agreement makes requests");
+            };
+            recipient.request(exchange.end, start, &mut self.outbox.deliver(exchange));
+        }
+        let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
+        self.air.record(exchange, mode, outcome, Frame::BlockAckReq { start });
+        arrived
+    }
+
+    /// Draws whether the PPDU is understood at all, then which MPDUs arrived and takes those in. True when any did.
+    fn receive_data(&mut self, exchange: &Exchange, peer: usize) -> bool {
+        self.air.begin_ppdu();
+        let unanswered = self.rules.is_unanswered();
+        let [from, to] = self.stations.ends(exchange);
+        let back = to.peer_index(exchange.from);
+        let recipient = &mut to.peers[back].recipient;
+        let sender = &mut from.peers[peer];
+        let mut pass_up = self.outbox.deliver(exchange);
+        let mut heard = false;
+        let plan = sender.originator.plan();
+        let mut left = plan.mpdus;
+        let mut octets_before = 0;
+        let delimited = sender.originator.is_delimited();
+        if let Some(noise) = &mut sender.noise {
+            noise.use_rate(plan.rate);
+        }
+        let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
+        for mpdu in sender.originator.in_flight() {
+            left -= 1;
+            let noisy =
+                unheard || sender.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
+            let lost = sender.data_loss.takes() || noisy;
+            let starts_at = exchange.start + sender.originator.mode.time_before(octets_before);
+            octets_before += sender.originator.subframe_len(mpdu.len);
+            let errored = lost || !exchange.is_clear(starts_at);
+            heard |= !errored;
+            let outcome = if errored { Outcome::Errored } else { Outcome::Received };
+            self.air.record_mpdu(exchange, &sender.originator, mpdu, left == 0, outcome);
+            if !errored {
+                if unanswered {
+                    from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
+                    from.counters.delivered_bytes += mpdu.msdus.octets();
+                }
+                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
+            }
+        }
+        let gap_ends = recipient.gap_since().map(|since| since + self.rules.config.reorder_timeout);
+        self.reorder_check = earliest(self.reorder_check, gap_ends);
+        heard
+    }
+
+    /// Passes up what has waited behind a gap for too long.
+    pub fn give_up_gaps(&mut self, at: Instant) {
+        let timeout = self.rules.config.reorder_timeout;
+        let delivered = &mut self.outbox.delivered;
+        self.reorder_check = None;
+        for station in self.stations.iter_mut() {
+            let id = station.id;
+            for peer in &mut station.peers {
+                let Recipient::Block(recipient) = &mut peer.recipient else { continue };
+                if recipient.gap_since().is_some_and(|since| since + timeout <= at) {
+                    let (station, from) = (id, peer.id);
+                    let mut pass_up = |payload| delivered.push_back(Delivery { station, from, payload });
+                    recipient.give_up_gap(at, &mut pass_up);
+                }
+                let next = recipient.gap_since().map(|since| since + timeout);
+                self.reorder_check = earliest(self.reorder_check, next);
+            }
+        }
+    }
+
+    // --- What is answered -------------------------------------------------------------------
+
+    /// Puts the acknowledgment together; returns the exchange with its length, and whether it is lost.
+    pub fn answer(&mut self, exchange: &Exchange) -> (Exchange, bool) {
+        let [from, to] = self.stations.ends(exchange);
+        let back = to.peer_index(exchange.from);
+        to.counters.link_acks += 1;
+        self.appended.clear();
+        let sender = &from.peers[exchange.peer()];
+        let (heard, more_data, sync) = seen_by_recipient(&exchange.outgoing, sender);
+        let control = &sender.originator.control_mode;
+        let mut exchange = *exchange;
+        if let Some(response) = to.hook.link_ack(back, heard, sync, &mut self.appended) {
+            let (station, from) = (exchange.to, exchange.from);
+            self.outbox.interrupts.push_back(Interrupt::Received {
+                station,
+                from,
+                heard,
+                more_data,
+                response,
+            });
+        }
+        let octets = self.appended.len() as u32;
+        if octets > 0 {
+            let longer = exchange.append(octets, control);
+            to.counters.augmented_link_acks += 1;
+            to.counters.appended_octets += u64::from(octets);
+            to.counters.appended_octet_time += control.rate().time_for(Bytes(u64::from(octets)));
+            to.counters.augmented_within_aifs += u64::from(longer <= self.rules.phy.aifs());
+        }
+        let peer = &mut to.peers[back];
+        if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
+            noise.use_rate(sender.originator.plan().rate);
+        }
+        let len = exchange.response_len(octets);
+        let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
+        let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
+        (exchange, lost)
+    }
+
+    // --- What becomes of it -----------------------------------------------------------------
+
+    /// What the originator makes of an acknowledgment, or of a lost one. `next_idle` is the idle period that would
+    /// begin now at who began the exchange.
+    pub fn settle_response(&mut self, exchange: &Exchange, lost: bool, next_idle: u64) {
+        let at = exchange.response_end;
+        let oldest = self.rules.oldest_allowed(at);
+        let retry_limit = self.rules.config.retry_limit;
+        let [from, to] = self.stations.ends(exchange);
+        let back = to.peer_index(exchange.from);
+        let block_ack = match &to.peers[back].recipient {
+            Recipient::Block(recipient) if exchange.asks_for_block_ack() => Some(recipient.block_ack()),
+            _ => None,
+        };
+        let originator = &mut from.peers[exchange.peer()].originator;
+        self.air.record_response(exchange, originator.control_mode, lost, block_ack, &self.appended);
+        if lost {
+            self.fail(exchange, at, next_idle);
+            return;
+        }
+        let settled = match block_ack {
+            Some((start, bitmap)) => originator.block_acknowledged(start, bitmap, retry_limit, oldest),
+            None => originator.acknowledged(),
+        };
+        if let Outgoing::Data { .. } = &exchange.outgoing {
+            originator.report_rate(settled);
+        }
+        from.count_settled(settled);
+        // A response burst is no access of its own.
+        if exchange.handshake != Handshake::Granted {
+            from.contention.succeeded();
+        }
+        from.finish(exchange.peer(), exchange.handshake);
+        if !self.appended.is_empty() {
+            let (station, from) = (exchange.from, exchange.to);
+            let octets = std::mem::take(&mut self.appended);
+            self.outbox.interrupts.push_back(Interrupt::Appended { station, from, octets });
+        }
+        self.report_settled(exchange);
+    }
+
+    /// A PPDU of data that nobody acknowledges is over, and its sender has nothing to wait for: whatever became of it,
+    /// it is done with, and the window is that of a success (802.11-2020 clause 10.3.2.14: nothing tells of a failure).
+    pub fn settle_unanswered(&mut self, exchange: &Exchange) {
+        let peer = exchange.peer();
+        let station = &mut self.stations[exchange.from];
+        station.counters.unacknowledged += u64::from(station.peers[peer].originator.acknowledged().first_try);
+        station.contention.succeeded();
+        station.finish(peer, exchange.handshake);
+    }
+
+    /// No acknowledgment came; the sender notices at `noticed_at`, and `next_idle` is the idle period that begins for
+    /// it.
+    pub fn fail(&mut self, exchange: &Exchange, noticed_at: Instant, next_idle: u64) {
+        if self.rules.is_unanswered() {
+            self.settle_unanswered(exchange);
+            return;
+        }
+        let oldest = self.rules.oldest_allowed(noticed_at);
+        let retry_limit = self.rules.config.retry_limit;
+        let station = &mut self.stations[exchange.from];
+        station.counters.missed_link_acks += 1;
+        let peer = &mut station.peers[exchange.peer()];
+        let agreement = matches!(peer.recipient, Recipient::Block(_));
+        if let Outgoing::Data { .. } = &exchange.outgoing {
+            peer.originator.report_rate(Settled::default());
+        }
+        let settled = match exchange.outgoing {
+            Outgoing::Request { .. } => peer.originator.request_missed(retry_limit),
+            Outgoing::Data { .. } if peer.originator.plan().mpdus > 1 => {
+                peer.originator.block_ack_missed();
+                Settled::default()
+            }
+            Outgoing::Data { .. } => peer.originator.not_acknowledged(retry_limit, oldest, agreement),
+        };
+        self.end_failed(exchange, settled, noticed_at, next_idle);
+    }
+
+    /// No acknowledgment of a PPDU that ended at its time came.
+    pub fn time_out(&mut self, exchange: &Exchange, next_idle: u64) {
+        let timeout = self.rules.ack_timeout(self.stations.control_mode(exchange));
+        self.fail(exchange, exchange.end + timeout, next_idle);
+    }
+
+    /// No CTS came, or none that was understood at `heard_until`; the sender notices, and `next_idle` is the idle
+    /// period that begins for it.
+    pub fn fail_protection(&mut self, exchange: &Exchange, heard_until: Instant, next_idle: u64) {
+        let timeout = self.rules.phy.ack_timeout(&self.handshake_mode(exchange));
+        let noticed_at = heard_until.max(exchange.first_end + timeout);
+        let limit = self.rules.config.short_retry_limit;
+        let station = &mut self.stations[exchange.from];
+        station.counters.missed_cts += 1;
+        let peer = &mut station.peers[exchange.peer()];
+        let agreement = matches!(peer.recipient, Recipient::Block(_));
+        let settled = peer.originator.rts_missed(limit, agreement);
+        self.end_failed(exchange, settled, noticed_at, next_idle);
+    }
+
+    /// An exchange that failed is over: `settled` is what its sender, who notices at `noticed_at`, gives up.
+    fn end_failed(&mut self, exchange: &Exchange, settled: Settled, noticed_at: Instant, next_idle: u64) {
+        let station = &mut self.stations[exchange.from];
+        station.count_settled(settled);
+        if exchange.handshake != Handshake::Granted {
+            station.contention.failed(noticed_at, next_idle);
+            if settled.dropped > 0 {
+                station.contention.gave_up();
+            }
+        }
+        station.finish(exchange.peer(), exchange.handshake);
+        self.report_settled(exchange);
+    }
+
+    /// Tells drivers that asked of packets that were acknowledged or given up, and of pure ACKs that left the window.
+    fn report_settled(&mut self, exchange: &Exchange) {
+        let (station, to) = (exchange.from, exchange.to);
+        let originator = &mut self.stations[station].peers[exchange.peer()].originator;
+        while let Some((payload, delivered)) = originator.poll_settled_ack() {
+            self.outbox.interrupts.push_back(Interrupt::Settled { station, to, payload, delivered });
+        }
+        while let Some((payload, acknowledged, last)) = originator.fates.poll() {
+            self.outbox.interrupts.push_back(Interrupt::Fate { station, to, payload, acknowledged, last });
+        }
+    }
+
+    // --- Control frames ---------------------------------------------------------------------
+
+    /// How the frames of the handshake of `exchange` are sent.
+    pub fn handshake_mode(&self, exchange: &Exchange) -> Mode {
+        let originator = self.stations.originator(exchange);
+        self.rules.protection_mode(&originator.mode, &originator.control_mode)
+    }
+
+    /// How long a CTS within `exchange` lasts, and the time to notice it.
+    pub fn cts_duration(&self, exchange: &Exchange) -> Duration {
+        let mode = self.handshake_mode(exchange);
+        mode.ppdu_duration(CTS_LEN) + mode.rx_start_delay()
+    }
+
+    /// The handshake of `exchange` is over, and its data follows a SIFS later.
+    pub fn handshake_done(&mut self, exchange: &Exchange) {
+        if exchange.handshake == Handshake::Rts {
+            let station = &mut self.stations[exchange.from];
+            station.peers[exchange.peer()].originator.rts_answered();
+            station.count_access(&exchange.outgoing, self.rules.phy);
+        }
+    }
+
+    /// Keeps a frame of the handshake of `exchange` for who asked.
+    pub fn record_handshake(&mut self, exchange: &Exchange, step: Step, outcome: Outcome) {
+        let originator = self.stations.originator(exchange);
+        self.air.record_handshake(exchange, originator, &self.rules, step, outcome);
+    }
+
+    /// How long a CF-End lasts, sent as responses between the two are.
+    pub fn cf_end_duration(&self, exchange: &Exchange) -> Duration {
+        self.stations.control_mode(exchange).ppdu_duration(CF_END_LEN)
+    }
+
+    /// The holder of the TXOP of `exchange` sends a CF-End at `at`; returns when it is over.
+    pub fn send_cf_end(&mut self, exchange: &Exchange, at: Instant) -> Instant {
+        let until = at + self.cf_end_duration(exchange);
+        let transmitter = exchange.holder();
+        self.stations[transmitter].counters.cf_ends += 1;
+        let mode = *self.stations.control_mode(exchange);
+        self.air.record_broadcast(transmitter, [at, until], mode, Frame::CfEnd);
+        until
+    }
+
+    /// A beacon goes out at `at`, and the next one has its turn; returns when it is over.
+    pub fn send_beacon(&mut self, at: Instant) -> Instant {
+        let mode = self.rules.phy.beacon_mode();
+        let until = at + mode.ppdu_duration(BEACON_LEN);
+        if let (Some(target), Some(interval)) = (&mut self.next_beacon, self.rules.config.beacon_interval) {
+            *target += interval;
+        }
+        self.air.record_broadcast(StationId::AP, [at, until], mode, Frame::Beacon);
+        until
+    }
+
+    // --- Invariants -------------------------------------------------------------------------
+
+    /// Verifies that each station accounts for each packet it took.
+    pub fn check_books(&self) -> Result<(), String> {
+        self.stations.iter().try_for_each(Station::check_books)
+    }
+}
+
+/// What the recipient of `outgoing` sees of it: kind, More Data, SYNC.
+fn seen_by_recipient<P: Payload>(outgoing: &Outgoing, peer: &Peer<P>) -> (Heard, bool, bool) {
+    match outgoing {
+        Outgoing::Request { .. } => (Heard::BlockAckRequest, false, false),
+        Outgoing::Data { .. } => {
+            let plan = peer.originator.plan();
+            let mut numbers = peer.originator.in_flight().map(|mpdu| mpdu.sequence);
+            let heard = match plan.mpdus {
+                1 => Heard::Single { sequence: numbers.next().unwrap_or_default() },
+                _ => Heard::Ampdu,
+            };
+            (heard, plan.more_data, plan.sync)
+        }
+    }
+}
+
+/// The lesser of two that may not be.
+pub(crate) fn earliest<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,42 @@
+//! What a channel has for those who drive it.
+
+use std::collections::VecDeque;
+
+use super::exchange::Exchange;
+use crate::wifi::air::StationId;
+use crate::wifi::interrupt::Interrupt;
+
+/// A packet passed up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// Where it arrived.
+    pub station: StationId,
+    /// Who sent it.
+    pub from: StationId,
+    /// The packet.
+    pub payload: P,
+}
+
+/// What waits to be polled.
+#[derive(Clone, Debug)]
+pub(crate) struct Outbox<P> {
+    pub delivered: VecDeque<Delivery<P>>,
+    /// Who took packets from its queue for whom.
+    pub drained: Vec<(StationId, StationId)>,
+    pub interrupts: VecDeque<Interrupt<P>>,
+}
+
+impl<P> Default for Outbox<P> {
+    fn default() -> Self {
+        Self { delivered: VecDeque::new(), drained: Vec::new(), interrupts: VecDeque::new() }
+    }
+}
+
+impl<P> Outbox<P> {
+    /// Takes the packets that the addressee of `exchange` passes up.
+    #[inline]
+    pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(P) {
+        let (station, from) = (exchange.to, exchange.from);
+        move |payload| self.delivered.push_back(Delivery { station, from, payload })
+    }
+}

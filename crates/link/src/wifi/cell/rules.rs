@@ -1,0 +1,94 @@
+//! What the stations of a channel agree on, and what follows from it.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::earliest;
+use super::protection::Handshake;
+use crate::wifi::category::AccessCategory;
+use crate::wifi::config::{BssConfig, Bursts, LinkAcks, ReverseDirection};
+use crate::wifi::mac::station::Outgoing;
+use crate::wifi::phy::{Mode, Phy};
+
+/// The rules of a channel, fixed from the start.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub phy: &'static Phy,
+    pub config: BssConfig,
+    /// There may be TXOPs that hold more than an exchange.
+    pub may_go_on: bool,
+}
+
+/// How long a function may hold the channel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HoldLimits {
+    /// For one exchange; `None` for any length.
+    pub exchange: Option<Duration>,
+    /// For exchange after exchange; `None` where it sends one at a time.
+    pub burst: Option<Duration>,
+}
+
+impl Rules {
+    pub fn new(config: BssConfig) -> Self {
+        let mut rules = Self { phy: config.phy(), config, may_go_on: false };
+        let bursts =
+            rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());
+        rules.may_go_on = bursts || rules.config.reverse_direction != ReverseDirection::Off;
+        rules
+    }
+
+    /// Of the functions of `category`.
+    pub fn hold_limits(&self, category: AccessCategory) -> HoldLimits {
+        // DCF knows no TXOPs.
+        let has_edca = self.phy.aggregation.is_some();
+        let own = self.config.txop_limits.limit(category).filter(|_| has_edca);
+        let exchange = earliest(self.config.txop_limit, own);
+        let burst = match self.config.bursts {
+            Bursts::Never => None,
+            Bursts::ByCategory => own.and(exchange),
+            Bursts::WithinLimit => exchange,
+        };
+        HoldLimits { exchange, burst }
+    }
+
+    /// Whether an exchange ends with its PPDU.
+    #[inline]
+    pub fn is_unanswered(&self) -> bool {
+        self.config.link_acks == LinkAcks::None
+    }
+
+    /// From the end of a PPDU to the link-layer ACK that answers it.
+    #[inline]
+    pub fn response_after(&self) -> Duration {
+        self.phy.sifs + self.config.link_ack_delay
+    }
+
+    /// From the end of a PPDU until who sent it gives up on a link-layer ACK in mode `control`.
+    pub fn ack_timeout(&self, control: &Mode) -> Duration {
+        self.phy.ack_timeout(control) + self.config.link_ack_delay
+    }
+
+    /// MPDUs queued before this are given up instead of retried.
+    pub fn oldest_allowed(&self, now: Instant) -> Instant {
+        Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(self.config.lifetime)
+    }
+
+    /// How the frames of a handshake before `data` are sent: as control responses to it are, but so that stations of
+    /// 802.11b understand them where there are any.
+    pub fn protection_mode(&self, data: &Mode, control: &Mode) -> Mode {
+        self.phy.protection_mode(data).unwrap_or(*control)
+    }
+
+    /// What who begins with `handshake` and `outgoing` grants if its TXOP has no limit: something for each data PPDU
+    /// of a holder.
+    #[inline]
+    pub fn grant(&self, handshake: Handshake, outgoing: &Outgoing) -> Option<Duration> {
+        match (self.config.reverse_direction, outgoing) {
+            (ReverseDirection::Granted { limit, .. }, Outgoing::Data { .. })
+                if handshake != Handshake::Granted =>
+            {
+                Some(limit)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a TXOP holds besides the exchange it was won for: further ones of its holder (802.11-2012 clause 9.19.2.4,
+//! 802.11-2020 clause 10.23.2.8), a PPDU the other way that the holder granted (RD protocol, 802.11-2012 clause 9.25,
+//! 802.11-2020 clause 10.29), and its end before what it reserved is over (802.11-2012 clause 9.19.2.7, 802.11-2020
+//! clause 10.23.2.10).
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::Cell;
+use super::exchange::Exchange;
+use super::protection::Handshake;
+use crate::payload::Payload;
+use crate::wifi::config::ReverseDirection;
+use crate::wifi::mac::originator::Room;
+
+/// Of a TXOP with a limit the holder's own PPDU leaves this part to who answers, if it grants: more than the TCP ACKs
+/// for what it sends take, and our choice, for the standard leaves it to implementations.
+pub(crate) const GRANTED_PART: u64 = 8;
+
+/// What follows an exchange in its TXOP.
+pub(crate) enum Next {
+    /// The PPDU of who answered, or another of the holder.
+    Exchange(Exchange),
+    /// A CF-End of the holder at this time.
+    End { at: Instant },
+    /// Nothing: what is reserved is left as it is.
+    Nothing,
+}
+
+impl Next {
+    /// What follows the response to `exchange`: a reverse PPDU, the holder's next exchange, or its end.
+    ///
+    /// When it is `lost` on its addressee, that changes nothing for who sent it: the reverse PPDU follows. Without one
+    /// a holder who got no response does not know that the TXOP is its own, and backs off.
+    pub fn after_response<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, lost: bool) -> Self {
+        let is_own = exchange.handshake != Handshake::Granted;
+        let holder = &mut cell.stations[exchange.from];
+        if is_own && exchange.handshake != Handshake::Continued {
+            let limit = holder.hold_limits.burst;
+            holder.burst_until = limit.map_or(Instant::ZERO, |limit| exchange.begins + limit);
+        }
+        if exchange.grants() {
+            holder.counters.reverse_grants += 1;
+            if let Some(reverse) = reverse_exchange(cell, exchange) {
+                if lost {
+                    // A failure ends the burst.
+                    cell.stations[exchange.from].burst_until = Instant::ZERO;
+                }
+                return Self::Exchange(reverse);
+            }
+        }
+        if is_own && lost {
+            return Self::Nothing;
+        }
+        if let Some(next) = continued_exchange(cell, exchange) {
+            return Self::Exchange(next);
+        }
+        Self::end_of_txop(cell, exchange, exchange.response_end + cell.rules.phy.sifs)
+    }
+
+    /// The reverse PPDU did not arrive, and its holder goes on when the medium has been idle for PIFS (error recovery of
+    /// the RD protocol). `next_idle` is the idle period that would begin now.
+    pub fn after_lost_reverse<P: Payload>(cell: &Cell<P>, exchange: &Exchange, next_idle: u64) -> Self {
+        // Neither it nor the response before it: the holder backs off already.
+        if cell.stations[exchange.to].contention.failed_before(next_idle) {
+            return Self::Nothing;
+        }
+        Self::end_of_txop(cell, exchange, exchange.end + cell.rules.phy.pifs())
+    }
+
+    /// A CF-End at `at`, if that gives back more than it takes.
+    fn end_of_txop<P: Payload>(cell: &Cell<P>, exchange: &Exchange, at: Instant) -> Self {
+        if at + cell.cf_end_duration(exchange) < exchange.reserved_until() {
+            Self::End { at }
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+/// What who answered `exchange` sends its holder one SIFS later, if there is something and it fits.
+fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
+    let rules = &cell.rules;
+    let ReverseDirection::Granted { turnaround, .. } = rules.config.reverse_direction else { return None };
+    let (now, lifetime) = (exchange.response_end, rules.config.lifetime);
+    let start = now + rules.phy.sifs;
+    let room = Room {
+        time: exchange.reserved_until().saturating_since(start + rules.response_after()),
+        queued_by: Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(turnaround),
+    };
+    let answerer = &mut cell.stations[exchange.to];
+    let peer = answerer.peer_index(exchange.from);
+    let outgoing = answerer.outgoing_within(now, lifetime, peer, room);
+    answerer.report_drained(&mut cell.outbox.drained);
+    let outgoing = outgoing?;
+    answerer.count_granted(&outgoing);
+    cell.air.ppdu_follows();
+    let mut reverse = Exchange::behind(cell, Some(Handshake::Granted), start, exchange.to, outgoing);
+    reverse.reserves = exchange.reserved_until() - reverse.end;
+    Some(reverse)
+}
+
+/// What the holder of the TXOP of `exchange` sends a SIFS after its response, if there is something and it fits.
+fn continued_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
+    let rules = &cell.rules;
+    let holder = exchange.holder();
+    let (now, lifetime) = (exchange.response_end, rules.config.lifetime);
+    let start = now + rules.phy.sifs;
+    let station = &mut cell.stations[holder];
+    let until = station.burst_until;
+    let left = until.saturating_since(start);
+    if left == Duration::ZERO {
+        return None;
+    }
+    let own = match rules.config.reverse_direction {
+        ReverseDirection::Off => left,
+        ReverseDirection::Granted { .. } => left - left / GRANTED_PART,
+    };
+    let room = Room { time: own.saturating_sub(rules.response_after()), queued_by: now };
+    let outgoing = station.next_outgoing_within(now, lifetime, room);
+    station.report_drained(&mut cell.outbox.drained);
+    let outgoing = outgoing?;
+    station.count_continued(&outgoing);
+    station.transmitting = true;
+    let mut next = Exchange::behind(cell, Some(Handshake::Continued), start, holder, outgoing);
+    if next.grants() {
+        next.reserves = until.max(next.response_end) - next.end;
+    }
+    Some(next)
+}

@@ -1,0 +1,597 @@
+//! The medium where some stations do not hear each other: carrier sense, NAV and collisions station by station.
+//!
+//! Each station has a state of its own, frames overlap at will, and a frame arrives unless its receiver heard another
+//! at the same time or was sending itself. It costs a look at every station per frame, so it is only there where
+//! somebody is hidden.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::capture::Capture;
+use crate::payload::{Payload, PayloadClass};
+use crate::wifi::air::{Outcome, StationId};
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::cell::{Cell, Direction, Exchange, Handshake, Next, Rules, Step, earliest, even_shares};
+use crate::wifi::mac::access::IdlePeriod;
+use crate::wifi::mac::station::Outgoing;
+use crate::wifi::phy::{CTS_LEN, RTS_LEN};
+
+/// What a frame is within its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Protection(Step),
+    Data,
+    Response { lost: bool },
+    CfEnd,
+    Beacon,
+}
+
+/// A frame in the air.
+#[derive(Clone, Debug)]
+struct OnAir {
+    part: Part,
+    /// `None` for a beacon.
+    exchange: Option<Exchange>,
+    transmitter: StationId,
+    until: Instant,
+    /// The stations at which another frame overlaps it.
+    spoilt: Vec<bool>,
+    at: Instant,
+    /// With capture: the access point holds on to it, because nothing else was to be heard when it began.
+    held: bool,
+    /// With capture: the powers of all that overlapped it at the access point.
+    interference: u64,
+}
+
+/// A frame that goes out one SIFS after another, whatever the channel does.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    at: Instant,
+    part: Part,
+    exchange: Exchange,
+}
+
+impl Due {
+    /// Part of RTS and CTS, CTS-to-self or CF-End, or the data that waits for them.
+    fn is_protected(&self) -> bool {
+        match self.part {
+            Part::Protection(_) | Part::CfEnd => true,
+            Part::Data => matches!(self.exchange.handshake, Handshake::Rts | Handshake::CtsToSelf),
+            Part::Response { .. } | Part::Beacon => false,
+        }
+    }
+}
+
+/// What one station hears.
+#[derive(Clone, Debug)]
+struct Ear {
+    /// Frames in the air that it hears.
+    heard: u32,
+    sending: bool,
+    /// In an exchange, be it in a pause of it.
+    engaged: bool,
+    /// What the three came to when they were last looked at.
+    busy: bool,
+    /// The last frame it heard was spoilt.
+    undecodable: bool,
+    /// Until when others have reserved the channel (NAV).
+    reserved_until: Instant,
+    idle_since: Instant,
+    idle: IdlePeriod,
+}
+
+/// Who hears whom, and what they hear now.
+#[derive(Clone, Debug)]
+pub(crate) struct Hidden {
+    /// `deaf[a * stations + b]`: a does not hear b. Nobody hears itself.
+    deaf: Vec<bool>,
+    ears: Vec<Ear>,
+    frames: Vec<OnAir>,
+    due: Vec<Due>,
+    /// Where the access point may get one of several frames.
+    capture: Option<Capture>,
+    /// When something happens next.
+    next: Option<Instant>,
+    /// Who won the present accesses and with what; kept for its capacity.
+    winners: Vec<(StationId, Outgoing)>,
+    /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
+    /// capacity.
+    yielding: Vec<StationId>,
+}
+
+impl Hidden {
+    /// Who hears whom by `rules`.
+    ///
+    /// # Panics
+    /// Where the access point is hidden, or a station that does not exist.
+    pub fn new(rules: &Rules) -> Self {
+        let config = &rules.config;
+        let stations = config.stations.len() + 1;
+        let mut deaf = vec![false; stations * stations];
+        (0..stations).for_each(|id| deaf[id * stations + id] = true);
+        for (a, b) in &config.hidden {
+            assert!(*a != StationId::AP && *b != StationId::AP, "everybody hears the access point");
+            deaf[a.index() * stations + b.index()] = true;
+            deaf[b.index() * stations + a.index()] = true;
+        }
+        let ear = Ear {
+            heard: 0,
+            sending: false,
+            engaged: false,
+            busy: false,
+            undecodable: false,
+            reserved_until: Instant::ZERO,
+            idle_since: Instant::ZERO,
+            idle: IdlePeriod::first(rules.phy),
+        };
+        Self {
+            deaf,
+            ears: vec![ear; stations],
+            frames: Vec::new(),
+            due: Vec::new(),
+            capture: Capture::new(config),
+            next: None,
+            winners: Vec::new(),
+            yielding: Vec::new(),
+        }
+    }
+
+    /// When something happens next.
+    pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+        earliest(self.next, cell.next_beacon.filter(|_| self.next.is_none()))
+    }
+
+    /// True while an exchange of `function` is on the air or about to go on.
+    pub fn engages(&self, function: StationId) -> bool {
+        let of = |exchange: &Exchange| exchange.from == function;
+        self.frames.iter().filter_map(|frame| frame.exchange.as_ref()).any(of)
+            || self.due.iter().any(|due| of(&due.exchange))
+    }
+
+    /// True while anything will happen.
+    pub fn is_due(&self) -> bool {
+        self.next.is_some()
+    }
+
+    fn hears(&self, listener: usize, speaker: StationId) -> bool {
+        !self.deaf[listener * self.ears.len() + speaker.index()]
+    }
+
+    /// `transmitter` begins a frame: it spoils what others hear, and they spoil it.
+    fn begin(
+        &mut self,
+        part: Part,
+        exchange: Option<Exchange>,
+        transmitter: StationId,
+        [at, until]: [Instant; 2],
+    ) {
+        let mut spoilt = vec![false; self.ears.len()];
+        let mut frames = std::mem::take(&mut self.frames);
+        for other in &mut frames {
+            for (listener, (new_spoilt, old_spoilt)) in spoilt.iter_mut().zip(&mut other.spoilt).enumerate() {
+                let sends = |station: StationId| listener == station.index();
+                let (new, old) = (self.hears(listener, transmitter), self.hears(listener, other.transmitter));
+                *new_spoilt |= new && (old || sends(other.transmitter));
+                *old_spoilt |= old && (new || sends(transmitter));
+            }
+        }
+        let mut frame = OnAir { part, exchange, transmitter, until, spoilt, at, held: true, interference: 0 };
+        if let Some(capture) = &self.capture {
+            frames.iter_mut().for_each(|other| other.meets(&mut frame, capture));
+        }
+        frames.push(frame);
+        self.frames = frames;
+        self.ears[transmitter.index()].sending = true;
+        for listener in 0..self.ears.len() {
+            self.ears[listener].heard += u32::from(self.hears(listener, transmitter));
+        }
+    }
+
+    /// The frame at `index` is over: who understood it keeps what it reserves.
+    fn end(&mut self, index: usize, at: Instant, reserves: Duration, receiver: Option<StationId>) -> OnAir {
+        let frame = self.frames.remove(index);
+        self.ears[frame.transmitter.index()].sending = false;
+        for listener in 0..self.ears.len() {
+            if !self.hears(listener, frame.transmitter) {
+                continue;
+            }
+            let ear = &mut self.ears[listener];
+            ear.heard -= 1;
+            ear.undecodable = frame.spoilt[listener];
+            if frame.part == Part::CfEnd && !ear.undecodable {
+                ear.reserved_until = at;
+            } else if !ear.undecodable && receiver.is_none_or(|receiver| receiver.index() != listener) {
+                ear.reserved_until = ear.reserved_until.max(at + reserves);
+            }
+        }
+        frame
+    }
+
+    fn ear(&mut self, station: StationId) -> &mut Ear {
+        &mut self.ears[station.index()]
+    }
+
+    /// Everything due at `at`: frames end, then those that answer begin, then who has counted down.
+    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        self.book(cell, at, None);
+        while let Some(index) = self.frames.iter().position(|frame| frame.until <= at) {
+            self.frame_ended(cell, index, at);
+        }
+        self.refresh(cell, at);
+        while let Some(index) = self.due.iter().position(|due| due.at <= at) {
+            let Due { part, exchange, .. } = self.due.swap_remove(index);
+            self.begin_part(cell, part, exchange, at);
+        }
+        self.refresh(cell, at);
+        if self.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
+            self.begin_beacon(cell, at);
+            self.refresh(cell, at);
+        }
+        self.access(cell, at);
+        self.next = self.find_next(cell);
+    }
+
+    /// A function without traffic got some.
+    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: StationId) {
+        self.book(cell, now, Some(id));
+        let slot = cell.rules.phy.slot;
+        let ear = &self.ears[cell.stations.station_of(id).index()];
+        let station = &mut cell.stations[id];
+        let counting = std::mem::replace(&mut station.active, true);
+        if ear.busy || now < ear.reserved_until {
+            if !counting {
+                station.contention.draw();
+            }
+        } else if !counting || station.contention.transmits_at(&ear.idle, slot) <= now {
+            station.contention.start_at_once(now);
+        }
+        self.next = self.find_next(cell);
+    }
+
+    /// When something happens next.
+    fn find_next<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+        let frames = self.frames.iter().map(|frame| frame.until).min();
+        let due = self.due.iter().map(|due| due.at).min();
+        let accesses = self.contending(cell).map(|(_, at)| at).min();
+        earliest(earliest(frames, due), earliest(accesses, self.beacon_at(cell)))
+    }
+
+    /// Functions that count down, and when they transmit.
+    fn contending<P: Payload>(&self, cell: &Cell<P>) -> impl Iterator<Item = (StationId, Instant)> {
+        cell.stations.iter().filter_map(|station| {
+            let ear = &self.ears[cell.stations.station_of(station.id).index()];
+            (station.has_traffic() && !ear.busy)
+                .then(|| (station.id, station.contention.transmits_at(&ear.idle, cell.rules.phy.slot)))
+        })
+    }
+
+    /// Who has counted down transmits, of each station the most urgent category.
+    fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        let mut due: Vec<StationId> =
+            self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
+        due.sort_unstable_by_key(|id| std::cmp::Reverse(cell.stations[*id].category));
+        let mut winners = std::mem::take(&mut self.winners);
+        winners.clear();
+        let mut yielding = std::mem::take(&mut self.yielding);
+        yielding.clear();
+        for id in due {
+            let own = |winner| cell.stations.station_of(winner) == cell.stations.station_of(id);
+            if winners.iter().any(|(winner, _)| own(*winner)) {
+                yielding.push(id);
+            } else if let Some(outgoing) = cell.begin_access(at, id) {
+                winners.push((id, outgoing));
+            }
+        }
+        cell.accounts.charge_wait(&mut cell.stations, &winners);
+        for (id, outgoing) in &winners {
+            cell.accounts.accesses += 1;
+            let exchange = Exchange::new(cell, at, *id, *outgoing);
+            let part = exchange.handshake.first().map_or(Part::Data, Part::Protection);
+            self.ear(cell.stations.station_of(*id)).engaged = true;
+            self.begin_part(cell, part, exchange, at);
+        }
+        self.winners = winners;
+        self.refresh(cell, at);
+        for id in &yielding {
+            cell.stations[*id].yield_access();
+        }
+        self.yielding = yielding;
+    }
+
+    fn begin_part<P: Payload>(&mut self, cell: &mut Cell<P>, part: Part, exchange: Exchange, at: Instant) {
+        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
+        let (transmitter, until) = match part {
+            Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
+                cell.stations[exchange.from].count_handshake(step);
+                (from, exchange.first_end)
+            }
+            Part::Protection(Step::Cts) => (to, exchange.start - cell.rules.phy.sifs),
+            Part::Data | Part::Beacon => (from, exchange.end),
+            Part::Response { .. } => (to, exchange.response_end),
+            Part::CfEnd => (cell.stations.station_of(exchange.holder()), cell.send_cf_end(&exchange, at)),
+        };
+        self.begin(part, Some(exchange), transmitter, [at, until]);
+    }
+
+    fn frame_ended<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, at: Instant) {
+        let (part, exchange) = (self.frames[index].part, self.frames[index].exchange);
+        let Some(exchange) = exchange else {
+            self.end(index, at, Duration::ZERO, None);
+            return;
+        };
+        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
+        // An RTS after which nothing is heard reserves no more than the time of a CTS (802.11-2020 clause
+        // 10.3.2.4); who hears the RTS hears the data too.
+        let reserves = match part {
+            Part::Protection(Step::Rts) => {
+                (cell.rules.phy.sifs + cell.rules.phy.slot) * 2 + cell.cts_duration(&exchange)
+            }
+            Part::Protection(_) | Part::Data | Part::Response { .. } => exchange.reserved_until() - at,
+            Part::CfEnd | Part::Beacon => Duration::ZERO,
+        };
+        let receiver = match part {
+            Part::Protection(Step::Rts) | Part::Data => to,
+            Part::Protection(_) | Part::Response { .. } | Part::CfEnd | Part::Beacon => from,
+        };
+        self.try_capture(cell, index, &exchange);
+        let frame = self.end(index, at, reserves, Some(receiver));
+        // Contention after a failure is exempt from what is reserved in the idle period that follows.
+        let next_idle = self.ears[cell.stations.station_of(exchange.holder()).index()].idle.number + 1;
+        let clear = !frame.spoilt[receiver.index()];
+        match part {
+            Part::Protection(step) => self.protection_ended(cell, &exchange, step, clear, (at, next_idle)),
+            Part::Data => self.data_ended(cell, &exchange, clear, next_idle),
+            Part::Response { lost } => {
+                let lost = lost || !clear;
+                cell.settle_response(&exchange, lost, next_idle);
+                let next = if cell.rules.may_go_on {
+                    Next::after_response(cell, &exchange, lost)
+                } else {
+                    Next::Nothing
+                };
+                self.go_on(cell, &next, &exchange);
+            }
+            Part::CfEnd => self.ear(cell.stations.station_of(exchange.holder())).engaged = false,
+            Part::Beacon => {}
+        }
+    }
+
+    /// The access point gets the frame at `index` in spite of what overlapped it, if it held on to it and that one is
+    /// strong enough for its mode.
+    fn try_capture<P: Payload>(&mut self, cell: &Cell<P>, index: usize, exchange: &Exchange) {
+        let frame = &mut self.frames[index];
+        let Some(capture) = &mut self.capture else { return };
+        let spoilt = &mut frame.spoilt[StationId::AP.index()];
+        if !*spoilt || !frame.held || frame.transmitter == StationId::AP {
+            return;
+        }
+        let originator = cell.stations.originator(exchange);
+        let mode = match (frame.part, exchange.outgoing) {
+            (Part::Data, Outgoing::Data { .. }) => originator.mode,
+            (Part::Protection(_), _) => cell.handshake_mode(exchange),
+            (Part::Data | Part::Response { .. } | Part::CfEnd | Part::Beacon, _) => originator.control_mode,
+        };
+        *spoilt = !capture.stands_out(frame.transmitter, &mode, frame.interference);
+    }
+
+    fn protection_ended<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        exchange: &Exchange,
+        step: Step,
+        clear: bool,
+        (at, next_idle): (Instant, u64),
+    ) {
+        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
+        let understood = match step {
+            Step::CtsToSelf => true,
+            Step::Rts => clear && cell.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
+            Step::Cts => clear && cell.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
+        };
+        let outcome = match (clear || step == Step::CtsToSelf, understood) {
+            (_, true) => Outcome::Received,
+            (true, false) => Outcome::Errored,
+            (false, false) => Outcome::Collided,
+        };
+        cell.record_handshake(exchange, step, outcome);
+        // Who knows of a reservation by others does not answer (clause 10.3.2.9).
+        let ear = self.ear(to);
+        let free = !ear.engaged && ear.heard == 0 && ear.reserved_until <= at;
+        match step {
+            Step::Rts if understood && free => {
+                ear.engaged = true;
+                self.due.push(Due {
+                    at: at + cell.rules.phy.sifs,
+                    part: Part::Protection(Step::Cts),
+                    exchange: *exchange,
+                });
+            }
+            Step::Cts | Step::CtsToSelf if understood => {
+                cell.handshake_done(exchange);
+                self.due.push(Due { at: exchange.start, part: Part::Data, exchange: *exchange });
+            }
+            Step::Rts | Step::Cts | Step::CtsToSelf => {
+                cell.accounts.collisions += u64::from(!clear);
+                cell.fail_protection(exchange, at, next_idle);
+                self.ear(from).engaged = false;
+                if step == Step::Cts {
+                    self.ear(to).engaged = false;
+                }
+            }
+        }
+    }
+
+    fn data_ended<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        exchange: &Exchange,
+        clear: bool,
+        next_idle: u64,
+    ) {
+        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
+        // After a CTS or a grant the receiver is in this exchange, otherwise it must not be in another.
+        let expected = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
+        let ready = expected || !self.ear(to).engaged;
+        let heard = if clear && ready {
+            cell.receive(exchange)
+        } else {
+            cell.accounts.collisions += 1;
+            cell.stations[exchange.from].counters.collided_ppdus += 1;
+            cell.air.record_collided_data(exchange, cell.stations.originator(exchange));
+            false
+        };
+        if cell.rules.is_unanswered() {
+            cell.settle_unanswered(exchange);
+            self.ear(from).engaged = false;
+            if exchange.handshake == Handshake::Rts {
+                self.ear(to).engaged = false;
+            }
+        } else if heard {
+            let (exchange, lost) = cell.answer(exchange);
+            self.ear(to).engaged = true;
+            self.due.push(Due { at: exchange.response_at, part: Part::Response { lost }, exchange });
+        } else {
+            cell.time_out(exchange, next_idle);
+            if exchange.handshake == Handshake::Granted {
+                let next = Next::after_lost_reverse(cell, exchange, next_idle);
+                self.go_on(cell, &next, exchange);
+                return;
+            }
+            self.ear(from).engaged = false;
+            if exchange.handshake == Handshake::Rts {
+                self.ear(to).engaged = false;
+            }
+        }
+    }
+
+    /// Lets `next` follow `exchange`, which is over.
+    fn go_on<P: Payload>(&mut self, cell: &Cell<P>, next: &Next, exchange: &Exchange) {
+        let holder = exchange.holder();
+        match *next {
+            Next::Exchange(next) => {
+                let granted = (next.handshake == Handshake::Granted).then_some(next.from);
+                self.engage(cell, exchange, [Some(holder), granted]);
+                self.due.push(Due { at: next.start, part: Part::Data, exchange: next });
+            }
+            Next::End { at } => {
+                self.engage(cell, exchange, [Some(holder), None]);
+                self.due.push(Due { at, part: Part::CfEnd, exchange: *exchange });
+            }
+            Next::Nothing => self.engage(cell, exchange, [None; 2]),
+        }
+    }
+
+    /// After `exchange` only `those` of its ends are in a TXOP.
+    fn engage<P: Payload>(&mut self, cell: &Cell<P>, exchange: &Exchange, those: [Option<StationId>; 2]) {
+        for end in [exchange.from, exchange.to] {
+            self.ear(cell.stations.station_of(end)).engaged = those.contains(&Some(end));
+        }
+    }
+
+    /// Stations for which the channel became busy stop counting; those for which it became idle begin.
+    fn refresh<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        let phy = cell.rules.phy;
+        for (number, ear) in (0..).zip(&mut self.ears) {
+            let busy = ear.heard > 0 || ear.sending || ear.engaged;
+            if busy == std::mem::replace(&mut ear.busy, busy) {
+                continue;
+            }
+            if !busy {
+                let since = at.max(ear.reserved_until);
+                let wait = if ear.undecodable && cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
+                ear.undecodable = false;
+                ear.idle_since = at;
+                ear.idle = IdlePeriod {
+                    number: ear.idle.number + 1,
+                    countdown_from: since + wait,
+                    exempt_countdown_from: since + phy.aifs(),
+                    resumed: false,
+                };
+                continue;
+            }
+            cell.stations.for_each_of(StationId(number), |station| {
+                if station.active && !station.transmitting {
+                    station.freeze(&ear.idle, at, phy);
+                }
+            });
+        }
+    }
+
+    fn beacon_at<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+        let ear = &self.ears[StationId::AP.index()];
+        let target = cell.next_beacon.filter(|_| !ear.busy)?;
+        Some(target.max(ear.idle_since.max(ear.reserved_until) + cell.rules.phy.pifs()))
+    }
+
+    fn begin_beacon<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        let until = cell.send_beacon(at);
+        self.begin(Part::Beacon, None, StationId::AP, [at, until]);
+    }
+
+    /// Books the time since the last event, `newcomer` without the traffic that it has just got.
+    fn book<P: Payload>(&self, cell: &mut Cell<P>, until: Instant, newcomer: Option<StationId>) {
+        let what = self.present_use(cell, newcomer);
+        if what == AirtimeUse::Acquisition {
+            cell.accounts.book_idle(what, until);
+            return;
+        }
+        if let [OnAir { part: Part::Response { .. }, exchange: Some(exchange), .. }] = self.frames.as_slice()
+        {
+            let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
+            cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, until.min(plain_end));
+            cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
+            return;
+        }
+        let spent = cell.accounts.book(what, until);
+        let (frames, due) = (&self.frames, &self.due);
+        let on_air = frames.iter().map(|frame| frame.exchange.as_ref());
+        // Between the frames of an exchange it is that exchange's.
+        let between = due.iter().filter(|_| frames.is_empty()).map(|due| Some(&due.exchange));
+        let charged = if frames.is_empty() { due.len() } else { frames.len() };
+        let shares = even_shares(spent, charged.max(1));
+        for (exchange, share) in on_air.chain(between).zip(shares) {
+            let (station, class) = match exchange {
+                Some(exchange) => (exchange.from, exchange.outgoing.class()),
+                None => (StationId::AP, PayloadClass::Data),
+            };
+            cell.stations[station].airtime.spend(class, what, share);
+        }
+    }
+
+    /// What the channel is used for now, as an observer sees it who hears everything; a PPDU of several uses
+    /// counts as the one it has most of.
+    pub fn present_use<P: Payload>(&self, cell: &Cell<P>, newcomer: Option<StationId>) -> AirtimeUse {
+        match self.frames.as_slice() {
+            [] if self.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
+            [] if !self.due.is_empty() => AirtimeUse::LinkAck,
+            [] => {
+                let waits =
+                    cell.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
+                if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
+            }
+            [frame] => match (frame.part, &frame.exchange) {
+                (Part::Beacon, _) => AirtimeUse::Beacon,
+                (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
+                (Part::Data, Some(exchange @ Exchange { outgoing: Outgoing::Data { .. }, .. })) => {
+                    cell.stations.originator(exchange).plan().main_use()
+                }
+                (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
+            },
+            _ => AirtimeUse::Collision,
+        }
+    }
+}
+
+impl OnAir {
+    /// `later` begins while this frame is in the air. The access point stays with what it holds, unless the other has
+    /// begun with it and is stronger; while it sends itself it hears nothing.
+    fn meets(&mut self, later: &mut Self, capture: &Capture) {
+        let sends = [&*self, &*later].into_iter().any(|frame| frame.transmitter == StationId::AP);
+        let power = |frame: &Self| if sends { u64::MAX } else { capture.power(frame.transmitter) };
+        let (own, new) = (power(self), power(later));
+        self.interference = self.interference.saturating_add(new);
+        later.interference = later.interference.saturating_add(own);
+        let takes_over = self.at == later.at && new > own;
+        later.held &= takes_over || !self.held;
+        self.held &= !takes_over;
+    }
+}

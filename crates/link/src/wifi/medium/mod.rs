@@ -1,0 +1,91 @@
+//! The medium: who hears whom, contention, NAV, and who may send when.
+
+mod capture;
+mod hidden;
+mod shared;
+
+use tacit_proto::units::Instant;
+
+use self::hidden::Hidden;
+use self::shared::Shared;
+use super::air::StationId;
+use super::airtime::AirtimeUse;
+use super::cell::{Cell, Rules};
+use crate::payload::Payload;
+
+/// How the stations of a channel share it.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per channel, and almost always the larger one")]
+pub(crate) enum Medium {
+    /// Everybody hears everybody: there is one state.
+    Shared(Shared),
+    /// Some do not hear some others: each station has a state of its own.
+    Hidden(Box<Hidden>),
+}
+
+impl Medium {
+    /// What `rules` say of who hears whom.
+    pub fn new(rules: &Rules) -> Self {
+        if rules.config.hidden.is_empty() {
+            Self::Shared(Shared::new(rules.phy))
+        } else {
+            Self::Hidden(Box::new(Hidden::new(rules)))
+        }
+    }
+
+    /// When it changes next.
+    pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+        match self {
+            Self::Shared(medium) => medium.poll_timeout(cell),
+            Self::Hidden(medium) => medium.poll_timeout(cell),
+        }
+    }
+
+    /// Does what is due at `at`.
+    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        match self {
+            Self::Shared(medium) => medium.step(cell, at),
+            Self::Hidden(medium) => medium.step(cell, at),
+        }
+    }
+
+    /// The function `id`, without traffic so far, got some.
+    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: StationId) {
+        match self {
+            Self::Shared(medium) => medium.start_contending(cell, now, id),
+            Self::Hidden(medium) => medium.start_contending(cell, now, id),
+        }
+    }
+
+    /// What time without an end booked yet is booked as.
+    pub fn present_use<P: Payload>(&self, cell: &Cell<P>) -> AirtimeUse {
+        match self {
+            Self::Shared(medium) => medium.idle_use(),
+            Self::Hidden(medium) => medium.present_use(cell, None),
+        }
+    }
+
+    /// Verifies that whatever waits in `cell` will have its turn.
+    ///
+    /// # Errors
+    /// Which station would sleep through it.
+    pub fn check<P: Payload>(&self, cell: &Cell<P>) -> Result<(), String> {
+        let engages = |station| match self {
+            Self::Shared(medium) => medium.engages(station),
+            Self::Hidden(medium) => medium.engages(station),
+        };
+        for station in cell.stations.iter() {
+            station.check_turn(station.transmitting || engages(station.id))?;
+        }
+        let due = match self {
+            Self::Shared(medium) => medium.is_due(),
+            Self::Hidden(medium) => medium.is_due(),
+        };
+        match cell.stations.iter().find(|station| station.has_traffic()) {
+            Some(station) if !due => {
+                Err(format!("station {} has something to send, and nothing is due", station.id.0))
+            }
+            _ => Ok(()),
+        }
+    }
+}

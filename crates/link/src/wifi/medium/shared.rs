@@ -1,0 +1,562 @@
+//! The medium on which everybody hears everybody.
+//!
+//! Between exchanges it is idle and one event is pending: the earliest end of a backoff (or a beacon). Equal ends
+//! collide. Cost follows channel accesses, not slots or idle stations.
+
+use tacit_proto::units::{Duration, Instant};
+
+use crate::payload::{Payload, PayloadClass};
+use crate::wifi::air::{Outcome, StationId};
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::cell::{Cell, Direction, Exchange, Handshake, Next, Step, earliest, even_shares};
+use crate::wifi::mac::access::IdlePeriod;
+use crate::wifi::mac::station::Outgoing;
+use crate::wifi::phy::{CTS_LEN, Phy, RTS_LEN};
+
+/// What the channel is doing.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Nothing.
+    Idle,
+    /// A frame before a PPDU is in the air alone.
+    Protection { exchange: Exchange, step: Step, until: Instant },
+    /// A PPDU is in the air alone.
+    Transmission(Exchange),
+    /// Its link-layer acknowledgment is.
+    Response { exchange: Exchange, lost: bool },
+    /// Several PPDUs are in the air; until the last one ends.
+    Collision { until: Instant },
+    /// A frame to everybody is in the air: a beacon, or the end of a TXOP.
+    Broadcast { until: Instant },
+}
+
+/// Time that a TXOP reserved and did not use, nor give back.
+#[derive(Clone, Copy, Debug)]
+struct Reservation {
+    until: Instant,
+    /// Who was in the TXOP.
+    ends: [StationId; 2],
+}
+
+impl Reservation {
+    const NONE: Self = Self { until: Instant::ZERO, ends: [StationId::AP; 2] };
+
+    /// What is left of the TXOP of `exchange`.
+    fn left_by(exchange: &Exchange) -> Self {
+        Self { until: exchange.reserved_until(), ends: [exchange.from, exchange.to] }
+    }
+}
+
+/// The state of a channel that is the same for all.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    phase: Phase,
+    idle: IdlePeriod,
+    idle_since: Instant,
+    /// Until when the NAV of stations that had no part in the last exchange runs.
+    reserved_until: Instant,
+    /// Functions that contend or count down.
+    active: Vec<StationId>,
+    /// The earliest transmission, while the channel is idle.
+    next_access: Option<Instant>,
+    /// What a TXOP reserved beyond its end.
+    reservation: Reservation,
+    /// Who won the present access and with what; kept for its capacity.
+    winners: Vec<(StationId, Outgoing)>,
+    /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
+    /// capacity.
+    yielding: Vec<StationId>,
+    /// The exchanges that collided; kept for its capacity.
+    colliding: Vec<Exchange>,
+}
+
+impl Shared {
+    pub fn new(phy: &Phy) -> Self {
+        Self {
+            phase: Phase::Idle,
+            idle: IdlePeriod::first(phy),
+            idle_since: Instant::ZERO,
+            reserved_until: Instant::ZERO,
+            active: Vec::new(),
+            next_access: None,
+            reservation: Reservation::NONE,
+            winners: Vec::new(),
+            yielding: Vec::new(),
+            colliding: Vec::new(),
+        }
+    }
+
+    /// When the channel changes next.
+    #[inline]
+    pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+        match &self.phase {
+            Phase::Idle => earliest(self.next_access, self.beacon_at(cell)),
+            Phase::Protection { until, .. } => Some(*until),
+            Phase::Transmission(exchange) => Some(exchange.end),
+            Phase::Response { exchange, .. } => Some(exchange.response_end),
+            Phase::Collision { until } | Phase::Broadcast { until } => Some(*until),
+        }
+    }
+
+    /// Does what is due at `at`.
+    #[inline]
+    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        match self.phase {
+            Phase::Idle => {
+                // A beacon goes first: it waits only PIFS and has no backoff.
+                if self.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
+                    self.start_beacon(cell, at);
+                } else {
+                    self.access(cell, at);
+                }
+            }
+            Phase::Protection { exchange, step, until } => {
+                self.protection_ended(cell, &exchange, step, until);
+            }
+            Phase::Transmission(exchange) => self.transmission_ended(cell, &exchange),
+            Phase::Response { exchange, lost } => self.response_ended(cell, &exchange, lost),
+            Phase::Collision { until } => self.collision_ended(cell, until),
+            Phase::Broadcast { until } => self.go_idle(cell, until, until),
+        }
+    }
+
+    /// What idle time is booked as: somebody waits, or nobody does.
+    #[inline]
+    pub fn idle_use(&self) -> AirtimeUse {
+        if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
+    }
+
+    /// True while the exchange on the air is of `function`, be it in the TXOP of another.
+    pub fn engages(&self, function: StationId) -> bool {
+        match &self.phase {
+            Phase::Protection { exchange, .. }
+            | Phase::Transmission(exchange)
+            | Phase::Response { exchange, .. } => exchange.from == function,
+            Phase::Idle | Phase::Collision { .. } | Phase::Broadcast { .. } => false,
+        }
+    }
+
+    /// True while anything but a beacon will happen.
+    pub fn is_due(&self) -> bool {
+        !matches!(self.phase, Phase::Idle) || self.next_access.is_some()
+    }
+
+    /// The idle period that follows.
+    fn next_idle(&self) -> u64 {
+        self.idle.number + 1
+    }
+
+    /// When the beacon that is due next can go out, while the channel is idle.
+    fn beacon_at<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+        cell.next_beacon.map(|target| target.max(self.idle_since + cell.rules.phy.pifs()))
+    }
+
+    // --- Contention -------------------------------------------------------------------------
+
+    /// A function without traffic got some.
+    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: StationId) {
+        let on_air = !matches!(self.phase, Phase::Idle);
+        if !on_air {
+            // What was idle so far becomes acquisition from here on.
+            cell.accounts.book_idle(self.idle_use_without(cell, id), now);
+        }
+        let slot = cell.rules.phy.slot;
+        let station = &mut cell.stations[id];
+        let counting = station.active;
+        if !counting {
+            station.active = true;
+            self.active.push(id);
+        }
+        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); who had part in
+        // the exchange has none.
+        let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
+        if on_air || reserved {
+            if !counting {
+                station.contention.draw();
+            }
+        } else if !counting || station.contention.transmits_at(&self.idle, slot) <= now {
+            station.contention.start_at_once(now);
+        }
+        if on_air {
+            return;
+        }
+        let at = station.contention.transmits_at(&self.idle, slot);
+        self.next_access = earliest(self.next_access, Some(at));
+    }
+
+    /// What idle time would be booked as if `newcomer` had no traffic yet.
+    fn idle_use_without<P: Payload>(&self, cell: &Cell<P>, newcomer: StationId) -> AirtimeUse {
+        let waits = |id: &StationId| *id != newcomer && cell.stations[*id].has_traffic();
+        if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
+    }
+
+    /// The earliest end of a backoff wins; equal ends collide.
+    fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        cell.accounts.book_idle(AirtimeUse::Acquisition, at);
+        if cell.rules.config.categories.len() > 1 {
+            self.find_yielding(cell, at);
+        }
+        let mut winners = std::mem::take(&mut self.winners);
+        winners.clear();
+        let (yielding, idle, phy) = (&self.yielding, self.idle, cell.rules.phy);
+        self.active.retain(|id| {
+            let station = &mut cell.stations[*id];
+            let wins = station.has_traffic() && station.contention.transmits_at(&idle, phy.slot) <= at;
+            if !wins {
+                station.freeze(&idle, at, phy);
+                return station.active;
+            }
+            if yielding.contains(id) {
+                station.yield_access();
+                return true;
+            }
+            let outgoing = cell.begin_access(at, *id);
+            winners.extend(outgoing.map(|outgoing| (*id, outgoing)));
+            outgoing.is_some()
+        });
+        cell.accounts.charge_wait(&mut cell.stations, &winners);
+        match winners.as_slice() {
+            // Everything that waited was too old.
+            [] => self.go_idle_again(cell, at),
+            [(id, outgoing)] => self.start_transmission(cell, at, *id, *outgoing),
+            several => self.start_collision(cell, at, several),
+        }
+        self.winners = winners;
+    }
+
+    /// Finds the functions that give way at `at` to a more urgent one of the same station.
+    fn find_yielding<P: Payload>(&mut self, cell: &Cell<P>, at: Instant) {
+        let stations = &cell.stations;
+        let due = |id: &&StationId| {
+            let station = &stations[**id];
+            station.has_traffic() && station.contention.transmits_at(&self.idle, cell.rules.phy.slot) <= at
+        };
+        let beaten = |id: &&StationId| {
+            self.active.iter().filter(due).any(|other| {
+                stations.station_of(*other) == stations.station_of(**id)
+                    && stations[*other].category > stations[**id].category
+            })
+        };
+        self.yielding.clear();
+        self.yielding.extend(self.active.iter().filter(due).filter(beaten));
+    }
+
+    /// The channel becomes idle at `since`; bystanders' NAVs run until `reserved_until`.
+    fn go_idle<P: Payload>(&mut self, cell: &mut Cell<P>, since: Instant, reserved_until: Instant) {
+        self.go_idle_for(cell, since, reserved_until, reserved_until + cell.rules.phy.aifs());
+    }
+
+    /// The channel becomes idle at `since`; bystanders' NAVs run until `reserved_until`, and they count down from
+    /// `countdown_from`.
+    fn go_idle_for<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        since: Instant,
+        reserved_until: Instant,
+        countdown_from: Instant,
+    ) {
+        self.phase = Phase::Idle;
+        self.idle_since = since;
+        self.reserved_until = reserved_until;
+        self.idle = IdlePeriod {
+            number: self.next_idle(),
+            countdown_from,
+            exempt_countdown_from: since + cell.rules.phy.aifs(),
+            resumed: false,
+        };
+        if self.reservation.until > since {
+            self.keep_reservation(cell);
+        }
+        self.find_next_access(cell);
+    }
+
+    /// In the idle period that begins bystanders keep off until what is reserved is over. Its ends do not: frames
+    /// to a station do not set its NAV.
+    #[inline(never)]
+    fn keep_reservation<P: Payload>(&mut self, cell: &mut Cell<P>) {
+        let Reservation { until, ends } = self.reservation;
+        self.reserved_until = self.reserved_until.max(until);
+        self.idle.countdown_from = self.idle.countdown_from.max(until + cell.rules.phy.aifs());
+        for end in ends {
+            cell.stations[end].contention.exempt(self.idle.number);
+        }
+    }
+
+    /// The channel stays idle though an access was due at `at`. Where the slot of an access counts, bystanders have
+    /// counted it.
+    fn go_idle_again<P: Payload>(&mut self, cell: &Cell<P>, at: Instant) {
+        let phy = cell.rules.phy;
+        let counted = if phy.counts_busy_slot { phy.slot } else { Duration::ZERO };
+        let countdown_from = (at + counted).max(self.idle.countdown_from);
+        self.idle.countdown_from = countdown_from;
+        self.idle.resumed = true;
+        self.idle.exempt_countdown_from = countdown_from.max(self.idle.exempt_countdown_from);
+        self.find_next_access(cell);
+    }
+
+    fn find_next_access<P: Payload>(&mut self, cell: &Cell<P>) {
+        self.next_access = self
+            .active
+            .iter()
+            .map(|id| &cell.stations[*id])
+            .filter(|station| station.has_traffic())
+            .map(|station| station.contention.transmits_at(&self.idle, cell.rules.phy.slot))
+            .min();
+    }
+
+    // --- One exchange alone -----------------------------------------------------------------
+
+    fn start_transmission<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        at: Instant,
+        from: StationId,
+        outgoing: Outgoing,
+    ) {
+        cell.accounts.accesses += 1;
+        let exchange = Exchange::new(cell, at, from, outgoing);
+        match exchange.handshake.first() {
+            None => self.start_data(cell, exchange),
+            Some(step) => self.start_protection(cell, exchange, step),
+        }
+    }
+
+    /// The first frame of the handshake of `exchange` goes out.
+    fn start_protection<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: Exchange, step: Step) {
+        cell.stations[exchange.from].count_handshake(step);
+        let class = exchange.outgoing.class();
+        cell.charge(exchange.from, class, AirtimeUse::Protection, exchange.first_end);
+        self.phase = Phase::Protection { exchange, step, until: exchange.first_end };
+    }
+
+    /// A frame of the handshake is over.
+    fn protection_ended<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        exchange: &Exchange,
+        step: Step,
+        at: Instant,
+    ) {
+        let arrived = match step {
+            Step::CtsToSelf => true,
+            Step::Rts => cell.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
+            Step::Cts => cell.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
+        };
+        let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
+        cell.record_handshake(exchange, step, outcome);
+        let (phy, class) = (cell.rules.phy, exchange.outgoing.class());
+        match step {
+            Step::Rts if arrived => {
+                let until = exchange.start - phy.sifs;
+                cell.charge(exchange.from, class, AirtimeUse::Protection, until);
+                self.phase = Phase::Protection { exchange: *exchange, step: Step::Cts, until };
+            }
+            Step::Rts => {
+                // Those who heard the RTS may forget it when nothing follows (clause 10.3.2.4).
+                let reset = phy.sifs * 2 + cell.cts_duration(exchange) + phy.slot * 2;
+                cell.fail_protection(exchange, at, self.next_idle());
+                self.go_idle(cell, at, at + reset);
+            }
+            Step::Cts | Step::CtsToSelf if arrived => {
+                cell.charge(exchange.from, class, AirtimeUse::Protection, exchange.start);
+                cell.handshake_done(exchange);
+                self.start_data(cell, *exchange);
+            }
+            Step::Cts | Step::CtsToSelf => {
+                cell.fail_protection(exchange, at, self.next_idle());
+                // A CTS reserves the medium to the end of what it allows.
+                if exchange.grants() {
+                    self.reservation = Reservation::left_by(exchange);
+                }
+                self.go_idle(cell, at, exchange.response_end);
+            }
+        }
+    }
+
+    /// What the exchange is about goes out.
+    #[inline]
+    fn start_data<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: Exchange) {
+        match exchange.outgoing {
+            Outgoing::Request { class, .. } => {
+                cell.charge(exchange.from, class, AirtimeUse::LinkAck, exchange.end);
+            }
+            Outgoing::Data { class, .. } => book_data(cell, &exchange, class),
+        }
+        self.phase = Phase::Transmission(exchange);
+    }
+
+    /// The PPDU is over: what arrived is passed up and acknowledged.
+    fn transmission_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
+        let heard = cell.receive(exchange);
+        if cell.rules.is_unanswered() {
+            cell.settle_unanswered(exchange);
+            self.after_exchange(cell, exchange, false);
+            return;
+        }
+        if !heard {
+            // The sender times out before the time reserved by the Duration field is over, which
+            // bystanders keep.
+            cell.time_out(exchange, self.next_idle());
+            self.go_on_without_response(cell, exchange);
+            return;
+        }
+        let (exchange, lost) = cell.answer(exchange);
+        self.phase = Phase::Response { exchange, lost };
+    }
+
+    /// The acknowledgment is over: the originator settles what was in flight.
+    fn response_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
+        let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
+        cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
+        cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, exchange.response_end);
+        cell.settle_response(exchange, lost, self.next_idle());
+        self.after_exchange(cell, exchange, lost);
+    }
+
+    // --- What follows in the TXOP -----------------------------------------------------------
+
+    /// An exchange is over to its last frame.
+    #[inline]
+    fn after_exchange<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
+        if cell.rules.may_go_on {
+            self.go_on_after_response(cell, exchange, lost);
+        } else {
+            self.go_idle(cell, exchange.response_end, exchange.response_end);
+        }
+    }
+
+    /// The response is over, and the TXOP may not be.
+    #[inline(never)]
+    fn go_on_after_response<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
+        let next = Next::after_response(cell, exchange, lost);
+        self.go_on(cell, &next, exchange, exchange.response_end);
+    }
+
+    /// Nothing of the PPDU arrived: there is no response.
+    #[inline(never)]
+    fn go_on_without_response<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
+        if exchange.handshake == Handshake::Granted {
+            let next = Next::after_lost_reverse(cell, exchange, self.next_idle());
+            self.go_on(cell, &next, exchange, exchange.end);
+            return;
+        }
+        if exchange.grants() {
+            self.reservation = Reservation::left_by(exchange);
+        }
+        self.go_idle(cell, exchange.end, exchange.response_end);
+    }
+
+    /// Lets `next` follow `exchange`, which is over at `at`.
+    fn go_on<P: Payload>(&mut self, cell: &mut Cell<P>, next: &Next, exchange: &Exchange, at: Instant) {
+        match *next {
+            Next::Exchange(next) => {
+                let class = next.outgoing.class();
+                cell.charge(next.from, class, AirtimeUse::Acquisition, next.start);
+                self.start_data(cell, next);
+            }
+            Next::End { at } => {
+                let until = cell.send_cf_end(exchange, at);
+                cell.charge(exchange.holder(), exchange.outgoing.class(), AirtimeUse::Protection, until);
+                self.reservation = Reservation::NONE;
+                self.phase = Phase::Broadcast { until };
+            }
+            Next::Nothing => {
+                if exchange.reserved_until() > at {
+                    self.reservation = Reservation::left_by(exchange);
+                }
+                self.go_idle(cell, at, at);
+            }
+        }
+    }
+
+    // --- Several at once, and beacons -------------------------------------------------------
+
+    fn start_collision<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        at: Instant,
+        winners: &[(StationId, Outgoing)],
+    ) {
+        cell.accounts.accesses += 1;
+        cell.accounts.collisions += 1;
+        self.colliding.clear();
+        self.colliding
+            .extend(winners.iter().map(|(from, outgoing)| Exchange::new(cell, at, *from, *outgoing)));
+        let mut until = at;
+        for exchange in &self.colliding {
+            until = until.max(exchange.alone_until());
+            cell.stations[exchange.from].counters.collided_ppdus += 1;
+        }
+        let spent = cell.accounts.book(AirtimeUse::Collision, until);
+        for (exchange, share) in self.colliding.iter().zip(even_shares(spent, winners.len())) {
+            let airtime = &mut cell.stations[exchange.from].airtime;
+            airtime.spend(exchange.outgoing.class(), AirtimeUse::Collision, share);
+        }
+        self.phase = Phase::Collision { until };
+    }
+
+    /// The last of the colliding PPDUs is over. Those who sent time out, each from its own end;
+    /// those who heard noise wait EIFS.
+    fn collision_ended<P: Payload>(&mut self, cell: &mut Cell<P>, until: Instant) {
+        let captured = if cell.rules.config.capture { captured(cell, &self.colliding) } else { None };
+        let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
+        for exchange in self.colliding.iter().filter(lost) {
+            let originator = cell.stations.originator(exchange);
+            cell.air.record_collided(exchange, originator, &cell.rules);
+        }
+        let next_idle = self.next_idle();
+        for exchange in self.colliding.iter().filter(lost) {
+            if exchange.handshake == Handshake::CtsToSelf {
+                cell.air.record_collided_data(exchange, cell.stations.originator(exchange));
+            }
+            match exchange.handshake {
+                Handshake::Rts => cell.fail_protection(exchange, exchange.first_end, next_idle),
+                _ => cell.time_out(exchange, next_idle),
+            }
+        }
+        match captured {
+            Some(exchange) => self.transmission_ended(cell, &exchange),
+            None => {
+                let phy = cell.rules.phy;
+                let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
+                self.go_idle_for(cell, until, until, until + wait);
+            }
+        }
+    }
+
+    fn start_beacon<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        cell.accounts.book_idle(self.idle_use(), at);
+        for id in &self.active {
+            cell.stations[*id].contention.freeze(&self.idle, at, cell.rules.phy);
+        }
+        let until = cell.send_beacon(at);
+        cell.charge(StationId::AP, PayloadClass::Data, AirtimeUse::Beacon, until);
+        self.phase = Phase::Broadcast { until };
+    }
+}
+
+/// Books a data PPDU of `class`, shared among fresh data, TCP ACKs and retransmissions by octets.
+fn book_data<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, class: PayloadClass) {
+    let Exchange { from, start, end, .. } = *exchange;
+    let plan = cell.stations.originator(exchange).plan();
+    let nanos = (end - start).as_nanos();
+    let share = |octets: u32| Duration::from_nanos(nanos * u64::from(octets) / u64::from(plan.mpdu_octets));
+    let acks_from = start + share(plan.retry_octets);
+    let data_from = acks_from + share(plan.ack_octets);
+    cell.charge(from, class, AirtimeUse::Retransmission, acks_from);
+    cell.charge(from, class, AirtimeUse::TcpAck, data_from);
+    cell.charge(from, class, AirtimeUse::Data, end);
+}
+
+/// The one of `colliding` that goes on after all others have ended, unless its addressee was sending too; what it
+/// holds is clear from then on.
+fn captured<P: Payload>(cell: &Cell<P>, colliding: &[Exchange]) -> Option<Exchange> {
+    let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
+    let others = || colliding.iter().filter(|other| other.from != longest.from);
+    let clear_from = others().map(Exchange::alone_until).max()?;
+    let station_of = |function| cell.stations.station_of(function);
+    let deaf = others().any(|other| station_of(other.from) == station_of(longest.to));
+    // An RTS is one frame, and its beginning is lost.
+    let whole = longest.handshake != Handshake::Rts;
+    (whole && clear_from < longest.end && !deaf).then(|| longest.hidden_until(clear_from))
+}

@@ -1,0 +1,131 @@
+//! What travels between the two processes: PPDUs as octets, and nothing else.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
+use tacit_proto::units::Duration;
+
+/// Sequence numbers have 12 bits.
+pub const NUMBERS: u64 = 1 << 12;
+
+/// A PPDU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ppdu {
+    /// Data, each MPDU with its own fate.
+    Ampdu(Vec<Mpdu>),
+    /// Asks for a Block Ack that did not come; names the oldest MPDU in question.
+    BlockAckReq { start: u16 },
+    /// Which of the 64 MPDUs from `start` on arrived, and what rides along.
+    BlockAck { start: u16, bitmap: u64, appended: Vec<u8> },
+    /// There is nothing to send: the medium is the other's.
+    CfEnd,
+}
+
+/// An MPDU of data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mpdu {
+    pub sequence: u16,
+    pub retry: bool,
+    /// More waits for the same station than this PPDU holds.
+    pub more_data: bool,
+    /// The IP packet.
+    pub packet: Vec<u8>,
+}
+
+/// First octets of PPDUs.
+const AMPDU: u8 = 1;
+const BLOCK_ACK_REQ: u8 = 2;
+const BLOCK_ACK: u8 = 3;
+const CF_END: u8 = 4;
+
+/// Flags of an MPDU.
+const RETRY: u8 = 1;
+const MORE_DATA: u8 = 2;
+
+impl Ppdu {
+    fn to_octets(&self) -> Vec<u8> {
+        let mut octets = Vec::new();
+        match self {
+            Self::Ampdu(mpdus) => {
+                octets.push(AMPDU);
+                for mpdu in mpdus {
+                    let flags = (u8::from(mpdu.retry) * RETRY) | (u8::from(mpdu.more_data) * MORE_DATA);
+                    octets.extend((mpdu.packet.len() as u16).to_be_bytes());
+                    octets.extend(mpdu.sequence.to_be_bytes());
+                    octets.push(flags);
+                    octets.extend(&mpdu.packet);
+                }
+            }
+            Self::BlockAckReq { start } => {
+                octets.push(BLOCK_ACK_REQ);
+                octets.extend(start.to_be_bytes());
+            }
+            Self::BlockAck { start, bitmap, appended } => {
+                octets.push(BLOCK_ACK);
+                octets.extend(start.to_be_bytes());
+                octets.extend(bitmap.to_be_bytes());
+                octets.extend(appended);
+            }
+            Self::CfEnd => octets.push(CF_END),
+        }
+        octets
+    }
+
+    fn from_octets(octets: &[u8]) -> Option<Self> {
+        let (kind, mut rest) = octets.split_first()?;
+        Some(match *kind {
+            AMPDU => {
+                let mut mpdus = Vec::new();
+                while let Some(([l0, l1, s0, s1, flags], behind)) = rest.split_first_chunk() {
+                    let (packet, behind) = behind.split_at_checked(u16::from_be_bytes([*l0, *l1]).into())?;
+                    mpdus.push(Mpdu {
+                        sequence: u16::from_be_bytes([*s0, *s1]),
+                        retry: flags & RETRY != 0,
+                        more_data: flags & MORE_DATA != 0,
+                        packet: packet.to_vec(),
+                    });
+                    rest = behind;
+                }
+                Self::Ampdu(mpdus)
+            }
+            BLOCK_ACK_REQ => Self::BlockAckReq { start: u16::from_be_bytes(rest.try_into().ok()?) },
+            BLOCK_ACK => {
+                let (start, rest) = rest.split_first_chunk()?;
+                let (bitmap, appended) = rest.split_first_chunk()?;
+                let (start, bitmap) = (u16::from_be_bytes(*start), u64::from_be_bytes(*bitmap));
+                Self::BlockAck { start, bitmap, appended: appended.to_vec() }
+            }
+            CF_END => Self::CfEnd,
+            _ => return None,
+        })
+    }
+
+    /// How long it is on the air: a preamble, then data at 150 Mb/s or all else at 24 Mb/s.
+    pub fn airtime(&self) -> Duration {
+        let bits = self.to_octets().len() as u64 * 8;
+        let nanos_per_thousand_bits = if matches!(self, Self::Ampdu(_)) { 6_667 } else { 41_667 };
+        Duration::from_micros(40) + Duration::from_nanos(bits * nanos_per_thousand_bits / 1_000)
+    }
+}
+
+/// The medium: a socket pair, of which this is one end.
+pub struct Medium(pub UnixStream);
+
+impl Medium {
+    /// Sends a PPDU, its length in front of it.
+    pub fn send(&mut self, ppdu: &Ppdu) {
+        let octets = ppdu.to_octets();
+        let framed = [&(octets.len() as u32).to_be_bytes(), &octets[..]].concat();
+        // Where the other has gone, the next thing to be heard is silence.
+        let _ = self.0.write_all(&framed);
+    }
+
+    /// The next PPDU of the other; `None` when it is gone.
+    pub fn receive(&mut self) -> Option<Ppdu> {
+        let mut len = [0; 4];
+        self.0.read_exact(&mut len).ok()?;
+        let mut octets = vec![0; u32::from_be_bytes(len) as usize];
+        self.0.read_exact(&mut octets).ok()?;
+        Some(Ppdu::from_octets(&octets).expect("the other end sends frames"))
+    }
+}

@@ -1,0 +1,137 @@
+//! A host: TCP over IP packets as octets, and a file that it sends or receives.
+
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::cubic::{self, SlowStart};
+use tacit_proto::endpoint::Ends;
+use tacit_proto::hack::{AckPacket, Rides};
+use tacit_proto::packet::{Packet, Transport};
+use tacit_proto::tcp::{Config, Connection, Flags, Segment, State};
+use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
+use tacit_proto::{Endpoint as _, wire};
+
+/// An IP packet: its octets are all that is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IpPacket(pub Vec<u8>);
+
+impl IpPacket {
+    fn headers(&self) -> Packet {
+        wire::decode_foreign(&self.0).expect("hosts here send sound packets").0
+    }
+}
+
+impl AckPacket for IpPacket {
+    fn write_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(&self.0);
+    }
+
+    fn rides(&self) -> Rides {
+        if self.headers().is_pure_ack() { Rides::Compressed } else { Rides::Never }
+    }
+
+    fn flow_key(&self) -> u64 {
+        let Packet { flow, source, .. } = self.headers();
+        u64::from(flow.0) << 32 | u64::from(source.0)
+    }
+}
+
+/// The host at the access point, and the client.
+pub const HOSTS: [HostId; 2] = [HostId(1), HostId(2)];
+const FLOW: FlowId = FlowId(3);
+/// Numbers wrap early in every transfer.
+const ISS: SeqNumber = SeqNumber(u32::MAX - 100_000);
+
+/// A host that sends a file, or gets one.
+pub struct Host {
+    here: HostId,
+    tcp: Connection,
+    /// To be sent, or as far as it came.
+    pub file: Vec<u8>,
+    sends: bool,
+    /// The peer's first sequence number.
+    first: Option<SeqNumber>,
+}
+
+impl Host {
+    /// The client opens the connection. Who has a `file` sends it.
+    pub fn new(here: HostId, file: Option<Vec<u8>>) -> Self {
+        let remote = if here == HOSTS[0] { HOSTS[1] } else { HOSTS[0] };
+        let ends = Ends { flow: FLOW, local: here, remote };
+        // Soon more than an A-MPDU or two, and for long: more data waits.
+        let congestion = Algorithm::Cubic(cubic::Config { slow_start: SlowStart::Standard }).into();
+        let config = Config { congestion, receive_buffer: Bytes(1 << 20), ..Config::default() };
+        let mut tcp = if here == HOSTS[1] {
+            Connection::connect(config, ends, ISS, Instant::ZERO)
+        } else {
+            Connection::listen(config, ends, ISS)
+        };
+        let sends = file.is_some();
+        let file = file.unwrap_or_default();
+        if sends {
+            tcp.write(file.len() as u64);
+            tcp.close();
+        }
+        Self { here, tcp, file, sends, first: None }
+    }
+
+    /// A packet arrived.
+    pub fn receive(&mut self, now: Instant, octets: &[u8]) {
+        let (packet, content) = wire::decode_foreign(octets).expect("what arrives is sound");
+        assert_eq!(packet.destination, self.here, "it is for the other host");
+        let Transport::Tcp(segment) = packet.transport else { panic!("there is only TCP") };
+        if segment.flags.contains(Flags::SYN) {
+            self.first = Some(segment.seq + 1);
+        }
+        self.keep(&segment, content);
+        self.tcp.handle_packet(now, packet);
+        while self.tcp.poll_event().is_some() {}
+        if self.tcp.state() == State::CloseWait {
+            self.tcp.close();
+        }
+    }
+
+    /// Octets go where their sequence number says; how far there is no gap TCP knows.
+    fn keep(&mut self, segment: &Segment, content: &[u8]) {
+        let Some(first) = self.first.filter(|_| !content.is_empty()) else { return };
+        let place = (segment.seq - first) as usize;
+        self.file.resize(self.file.len().max(place + content.len()), 0);
+        self.file[place..place + content.len()].copy_from_slice(content);
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<IpPacket> {
+        let packet = self.tcp.poll_transmit(now)?;
+        let Transport::Tcp(segment) = &packet.transport else { panic!("there is only TCP") };
+        let content = match segment.payload_len as usize {
+            0 => &[],
+            len => {
+                let place = (segment.seq - (ISS + 1)) as usize;
+                &self.file[place..place + len]
+            }
+        };
+        let mut octets = Vec::new();
+        wire::encode_foreign(&packet, content, &mut octets).expect("segments have a form");
+        Some(IpPacket(octets))
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.tcp.poll_timeout()
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.tcp.handle_timeout(now);
+    }
+
+    /// Both sides have closed, and the other knows.
+    pub fn is_done(&self) -> bool {
+        self.tcp.state() == State::Closed
+    }
+
+    /// What came whole; nothing where the file was sent.
+    pub fn received(&self) -> &[u8] {
+        if self.sends { &[] } else { &self.file[..self.tcp.delivered_bytes() as usize] }
+    }
+
+    pub fn timeouts(&self) -> u64 {
+        self.tcp.counters().timeouts
+    }
+}

@@ -1,0 +1,118 @@
+//! Access point and client of a link with TCP/HACK as two processes that share nothing but the air: a socket pair that
+//! carries frames. NIC, driver, codec, TCP and the form of packets are the ones that runs use. A file crosses whole
+//! while a tenth of it is lost; so an ACK that comes out must have come out of its octets.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod frames;
+mod host;
+mod station;
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+
+use tacit_link::random::Stream;
+use tacit_proto::hack::{Coding, Config};
+
+use self::frames::Medium;
+use self::host::{HOSTS, Host};
+use self::station::{Losses, Station};
+
+/// What a process is told: which station it is, how ACKs are coded, and the length of the file if it sends one.
+const ROLE: &str = "TACIT_TEST_ROLE";
+const CODING: &str = "TACIT_TEST_CODING";
+const FILE_LEN: &str = "TACIT_TEST_FILE_LEN";
+
+const LEN: usize = 12_345_678;
+
+/// A file of which no two stretches are alike.
+fn file(len: usize) -> Vec<u8> {
+    let mut draws = Stream::new(7, "file");
+    (0..len.div_ceil(4)).flat_map(|_| draws.draw().to_be_bytes()).take(len).collect()
+}
+
+fn hash(octets: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(octets);
+    hasher.finish()
+}
+
+/// One station, in a process of its own; its standard input is the air.
+#[test]
+#[ignore = "a process for the test below, which starts two"]
+fn station() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let air = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
+    let is_access_point = role == "access point";
+    let here = HOSTS[usize::from(!is_access_point)];
+    let content = std::env::var(FILE_LEN).ok().map(|len| file(len.parse().unwrap()));
+    let coding = if std::env::var(CODING).unwrap() == "batch" { Coding::Batch } else { Coding::PerAck };
+    let config = Config { coding, ..Config::default() };
+    let losses = Losses { ppdus: 5, mpdus: 10 };
+    let station = Station::new(Medium(air), Host::new(here, content), config, losses, Stream::new(1, &role));
+    let (host, counts, driver) = station.run(is_access_point);
+    let received = host.received();
+    for (name, value) in [
+        ("received", received.len() as u64),
+        ("hash", hash(received)),
+        ("timeouts", host.timeouts()),
+        ("lost-mpdus", counts.lost_mpdus),
+        ("lost-block-acks", counts.lost_block_acks),
+        ("retries", counts.retries),
+        ("requests", counts.requests),
+        ("native", driver.native_acks),
+        ("compressed", driver.compressed_acks),
+        ("octets", driver.compressed_octets),
+        ("reconstituted", driver.reconstituted_acks),
+        ("duplicates", driver.duplicate_frames),
+        ("failed", driver.failed_frames),
+    ] {
+        println!("\nreport {name} {value}");
+    }
+}
+
+fn start(role: &str, air: UnixStream, coding: &str, sends: bool) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "station", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, role).env(CODING, coding).env_remove(FILE_LEN);
+    if sends {
+        command.env(FILE_LEN, LEN.to_string());
+    }
+    command.stdin(Stdio::from(OwnedFd::from(air))).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// What a process has to report at its end.
+fn report(child: Child) -> BTreeMap<String, u64> {
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    let lines = said.lines().filter_map(|line| line.strip_prefix("report ")?.split_once(' '));
+    lines.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+}
+
+#[test]
+fn a_file_crosses_between_two_processes_that_share_only_frames() {
+    for (coding, client_sends) in [("per ACK", false), ("batch", false), ("per ACK", true), ("batch", true)] {
+        let (one, other) = UnixStream::pair().unwrap();
+        let children =
+            [start("access point", one, coding, !client_sends), start("client", other, coding, client_sends)];
+        let [access_point, client] = children.map(report);
+        let (sender, receiver) = if client_sends { (client, access_point) } else { (access_point, client) };
+        let what = format!("{coding}, sent {sender:?}, received {receiver:?}");
+        println!("{what}");
+        assert_eq!(receiver["received"], LEN as u64, "{what}");
+        assert_eq!(receiver["hash"], hash(&file(LEN)), "{what}");
+        // The air was bad, and MPDUs, Block Acks and what rode on those came again.
+        assert!(receiver["lost-mpdus"] > 500 && sender["retries"] > 500, "{what}");
+        assert!(sender["lost-block-acks"] > 10 && sender["requests"] > 20, "{what}");
+        assert!(sender["duplicates"] > 5, "{what}");
+        // The receiver's ACKs rode, and came out once each.
+        let (rode, native) = (receiver["compressed"], receiver["native"]);
+        assert!(rode > 1_000 && rode > 9 * native, "{what}");
+        assert!(sender["reconstituted"] <= rode && sender["reconstituted"] + 127 >= rode, "{what}");
+        assert_eq!((sender["failed"], receiver["failed"], sender["timeouts"]), (0, 0, 0), "{what}");
+    }
+}

@@ -1,0 +1,80 @@
+//! A live run in a copy of this process, for a program that has more to do.
+//!
+//! A run changes the process it is made in: its network, its signals, the threads it has. In a copy all of that
+//! ends with the run. The copy dies when this process does, and with it, as ever, both sides.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use nix::libc;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+
+use crate::error::LiveError;
+use crate::report::Report;
+use crate::shell::{self, Options};
+
+/// What the copy tells: its report, or why there is none.
+type Told = Result<Report, String>;
+
+/// Runs the command through the hop, to its end, and leaves this process as it was.
+///
+/// # Errors
+/// When this process has more than one thread, and as [`shell::run`].
+pub fn run(options: Options) -> Result<Report, LiveError> {
+    options.check()?;
+    let failed = |said: String| LiveError::Setup { what: "a live run".to_owned(), said };
+    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads != 1 {
+        return Err(failed(format!(
+            "this process has {threads} threads, and only one with one can be copied"
+        )));
+    }
+    let (mut ours, theirs) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
+    let parent = getpid();
+    // SAFETY: there is one thread, so the copy has no lock that nobody will release.
+    let copy = match unsafe { fork() }.map_err(|error| failed(error.to_string()))? {
+        ForkResult::Child => {
+            drop(ours);
+            let code = catch_unwind(AssertUnwindSafe(|| in_the_copy(options, theirs, parent))).unwrap_or(1);
+            // SAFETY: ends this process without running what the parent registered to run at its end.
+            unsafe { libc::_exit(code) }
+        }
+        ForkResult::Parent { child } => Copy(child),
+    };
+    drop(theirs);
+    let mut told = Vec::new();
+    ours.read_to_end(&mut told).map_err(LiveError::io("a live run"))?;
+    drop(copy);
+    match serde_json::from_slice::<Told>(&told) {
+        Ok(Ok(report)) => Ok(report),
+        Ok(Err(said)) => Err(failed(said)),
+        Err(_) => Err(failed("ended without a report".to_owned())),
+    }
+}
+
+/// Makes the run and tells what came of it; returns the exit status of the copy.
+fn in_the_copy(options: Options, mut parent_reads: UnixStream, parent: Pid) -> i32 {
+    // A parent that was gone before that is nobody's any more.
+    if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != parent {
+        return 1;
+    }
+    let told: Told = shell::run(options).map_err(|error| error.to_string());
+    let told = serde_json::to_vec(&told).unwrap_or_default();
+    i32::from(parent_reads.write_all(&told).is_err())
+}
+
+/// The copy, which does not outlive this.
+struct Copy(Pid);
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // One that has told what it had to say has nothing left to do.
+        let _ = kill(self.0, Signal::SIGKILL);
+        let _ = waitpid(self.0, None);
+    }
+}

@@ -1,0 +1,130 @@
+//! How long commands wait for a processor: what a busy machine adds to the round trips of a hop.
+//!
+//! The kernel counts for each thread how long it was ready and did not run, and how often it got to run
+//! (`schedstat`). Threads are looked at now and then; what one that ends waited since the last look is lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// Threads of a side that are looked at; one that has more is not waiting for a hop.
+const MAX_THREADS: usize = 1_000;
+
+/// What the commands of both sides waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Waits {
+    /// On the command's side; null where that is not known.
+    pub command: Option<Wait>,
+    /// On the server's; null also where there is no server.
+    pub server: Option<Wait>,
+}
+
+/// What the threads of one side waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// Times that one got a processor.
+    pub turns: u64,
+    /// How long it had been ready by then, in microseconds.
+    pub mean_us: f64,
+}
+
+/// Looks at the threads of a side.
+#[derive(Debug, Default)]
+pub struct Watcher {
+    /// By thread: nanoseconds ready, and times it ran.
+    threads: BTreeMap<u32, [u64; 2]>,
+}
+
+impl Watcher {
+    /// Looks at all that `first`, the side's first process, has started.
+    pub fn look(&mut self, first: u32) {
+        let mut processes = children(first);
+        while let Some(process) = processes.pop() {
+            if self.threads.len() >= MAX_THREADS {
+                return;
+            }
+            for thread in threads(process) {
+                let path = format!("/proc/{process}/task/{thread}/schedstat");
+                if let Some(counted) = fs::read_to_string(path).ok().as_deref().and_then(parse) {
+                    self.threads.insert(thread, counted);
+                }
+            }
+            processes.extend(children(process));
+        }
+    }
+
+    /// What they waited so far; `None` where nothing is known.
+    pub fn wait(&self) -> Option<Wait> {
+        let [waited_ns, turns] =
+            self.threads.values().fold([0, 0], |sum, [waited, turns]| [sum[0] + waited, sum[1] + turns]);
+        (turns > 0).then(|| Wait { turns, mean_us: waited_ns as f64 / turns as f64 / 1e3 })
+    }
+}
+
+/// Nanoseconds ready and times run, of a line that has the nanoseconds run before them.
+fn parse(schedstat: &str) -> Option<[u64; 2]> {
+    let mut numbers = schedstat.split_ascii_whitespace().skip(1).map(str::parse);
+    Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
+}
+
+fn threads(process: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let of_thread = |thread| fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
+    let all = threads(process).into_iter().filter_map(|thread| of_thread(thread).ok());
+    all.flat_map(|list| list.split_ascii_whitespace().filter_map(|one| one.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    #[test]
+    fn schedstat_is_ran_waited_and_turns() {
+        assert_eq!(parse("1253424 3217432 4\n"), Some([3_217_432, 4]));
+        assert_eq!(parse(""), None);
+        assert_eq!(parse("1 x 3"), None);
+    }
+
+    #[test]
+    fn the_mean_is_over_all_turns_of_all_threads() {
+        let watcher = Watcher { threads: [(7, [9_000, 1]), (8, [1_000, 9])].into() };
+        assert_eq!(watcher.wait(), Some(Wait { turns: 10, mean_us: 1.0 }));
+        assert_eq!(Watcher::default().wait(), None);
+    }
+
+    /// Ends it whatever becomes of the test.
+    struct Ended(Child);
+
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn children_of_children_are_looked_at() {
+        if !fs::exists("/proc/thread-self/children").unwrap() {
+            return;
+        }
+        let _child = Ended(Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap());
+        let mut watcher = Watcher::default();
+        // The shell takes a moment to start the other one.
+        for _ in 0..500 {
+            watcher.look(std::process::id());
+            if watcher.threads.len() >= 2 {
+                break;
+            }
+            std::thread::park_timeout(std::time::Duration::from_millis(10));
+        }
+        assert!(watcher.threads.len() >= 2 && watcher.wait().is_some(), "{watcher:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! Pictures as SVG, drawn with plotters, coloured by CSS variables so that they follow the reader's
+//! light or dark theme.
+
+mod bars;
+mod lines;
+mod table;
+pub mod timeline;
+
+pub use bars::{Bar, BarChart, Part};
+pub use lines::{Line, LineChart, Mark, stacked};
+pub use table::table_picture;
+
+use plotters::prelude::{IntoFont, RGBColor, TextStyle};
+
+/// A colour by its role; what it looks like is the style sheet's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Text that matters.
+    Text,
+    /// Axes, small print.
+    Muted,
+    /// Grid lines.
+    Grid,
+    /// Series `n`; colours repeat after the last.
+    Series(usize),
+}
+
+/// How many series have a colour of their own.
+pub const SERIES_COLOURS: usize = 10;
+
+/// The style sheet that gives the colours their values. The series follow Okabe and Ito's palette for
+/// colour-blind readers, a little lighter on dark ground.
+pub const STYLE: &str = "\
+:root{--ground:#ffffff;--text:#1c2127;--muted:#5f6b76;--grid:#e3e7eb;\
+--s0:#0072b2;--s1:#e69f00;--s2:#d55e00;--s3:#009e73;--s4:#a9c4d6;--s5:#b0184e;--s6:#8a63b8;--s7:#d5dade;--s8:#f4dc7c;--s9:#7a5a36}\
+@media(prefers-color-scheme:dark){:root{--ground:#14181c;--text:#e8ecef;--muted:#9aa6b0;--grid:#2d343b;\
+--s0:#4aa3df;--s1:#f0b429;--s2:#ee7d3b;--s3:#2fc296;--s4:#4f6a7c;--s5:#e5507f;--s6:#b08fdc;--s7:#3a434b;--s8:#8a7530;--s9:#b08c62}}";
+
+/// Stand-ins that plotters writes, by number, and the variables that replace them.
+const VARIABLES: [&str; 3 + SERIES_COLOURS] = [
+    "--text", "--muted", "--grid", "--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7", "--s8",
+    "--s9",
+];
+
+impl Ink {
+    const fn number(self) -> usize {
+        match self {
+            Self::Text => 0,
+            Self::Muted => 1,
+            Self::Grid => 2,
+            Self::Series(n) => 3 + n % SERIES_COLOURS,
+        }
+    }
+
+    /// The CSS value: a variable of [`STYLE`].
+    pub fn css(self) -> String {
+        format!("var({})", VARIABLES[self.number()])
+    }
+
+    /// The stand-in: a colour that occurs nowhere else.
+    fn stand_in(self) -> RGBColor {
+        RGBColor(1, 2, 100 + self.number() as u8)
+    }
+}
+
+/// plotters scales font sizes down by this on their way into SVG.
+const PLOTTERS_FONT_SCALE: f64 = 1.24;
+
+/// Text of `px` pixels.
+fn font(px: f64, ink: Ink) -> TextStyle<'static> {
+    let colour = ink.stand_in();
+    ("sans-serif", px * PLOTTERS_FONT_SCALE).into_font().color(&colour)
+}
+
+/// Turns what plotters wrote into SVG for a page that has [`STYLE`]: `alt` says what it shows.
+fn finish(svg: &str, (width, height): (u32, u32), alt: &str) -> String {
+    let mut text = svg.to_owned();
+    for (number, variable) in VARIABLES.iter().enumerate() {
+        text = text.replace(&format!("#0102{:02X}", 100 + number), &format!("var({variable})"));
+    }
+    let alt = alt.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    let fixed = format!("<svg width=\"{width}\" height=\"{height}\"");
+    let fluid = format!(
+        "<svg role=\"img\" aria-label=\"{alt}\" style=\"width:100%;max-width:{width}px;height:auto\" \
+         font-family=\"system-ui, sans-serif\""
+    );
+    text.replace(&fixed, &fluid).replace(" font-family=\"sans-serif\"", "")
+}
+
+/// An SVG file of its own: brings its style sheet and ground.
+pub fn standalone(svg: &str) -> String {
+    let Some(end) = svg.find('>') else { return svg.to_owned() };
+    let (head, body) = svg.split_at(end + 1);
+    format!(
+        "{head}\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/>{body}"
+    )
+}
+
+/// Errors of drawing to a string: there are none that a caller could do something about.
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+/// Distance of grid lines that cuts `0..=max` into about `steps`: 1, 2 or 5 times a power of ten.
+fn round_step(max: f64, steps: f64) -> f64 {
+    let raw = (max / steps).max(f64::MIN_POSITIVE);
+    let power = 10f64.powf(raw.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= raw * 0.999);
+    factor.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round() {
+        for (max, expected) in [(135.0, 20.0), (9.0, 2.0), (0.11, 0.02), (1000.0, 200.0)] {
+            assert!((round_step(max, 7.0) - expected).abs() < 1e-9, "{max}: {}", round_step(max, 7.0));
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! Schemes side by side on the same scenario and the same draws.
+
+mod receiver;
+mod text;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+use tacit_runs::RunsError;
+use tacit_runs::aggregate::{self, Column, Group};
+use tacit_runs::metric::AirtimeShares;
+use tacit_runs::plan::{self, Place, Plan};
+use tacit_runs::record::{Label, RunSummary};
+use tacit_runs::store::{Provenance, Store};
+use tacit_runs::sweep::{self, Control, Progress};
+use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_scenario::{
+    InputError, MAX_CLIENTS, MAX_SEEDS, Scenario, ScenarioError, explain, quoted, warnings,
+};
+
+use receiver::{Twin, name_in_2014};
+pub(crate) use text::{airtime_label, beside, gain, goodput};
+
+/// The scenario compared when nobody names one.
+pub const DEFAULT_SCENARIO: &str = "wlan-11n-150";
+/// Most runs of one comparison.
+const MAX_RUNS: usize = 1_000_000;
+/// Settings that headlines depend on and that a scenario's description does not say: those it has are named beside
+/// its results.
+const CONDITIONS: [&str; 5] =
+    ["tcp.profile", "tcp.congestion", "wifi.capture", "wifi.protection", "wifi.ap-queue"];
+
+/// What to compare.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Scenario by name or path.
+    pub scenario: String,
+    /// `--set` assignments.
+    pub assignments: Vec<String>,
+    /// Client counts; none means the scenario's.
+    pub clients: Vec<u32>,
+    /// Schemes by name; none means those compared by default.
+    pub schemes: Vec<String>,
+    /// Seeds; `None` means the scenario's.
+    pub seeds: Option<u32>,
+    /// Make it short: see [`Scenario::load_quick`].
+    pub quick: bool,
+    /// Where results are kept; `None` keeps nothing.
+    pub directory: Option<PathBuf>,
+}
+
+/// The outcome of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// One per client count and scheme: by client count, then in the order of the scheme table.
+    pub rows: Vec<Row>,
+    /// With the receiver of 2014, one ACK per 2 segments: the baseline and a TCP/HACK scheme for each client count. None
+    /// where no TCP/HACK is compared, or the scenario has another receiver than Linux's.
+    pub receiver_of_2014: Vec<Row>,
+    /// What the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
+    pub conditions: Vec<String>,
+    /// What was asked for and is not in the results.
+    pub warnings: Vec<String>,
+    /// Where it comes from.
+    #[serde(skip)]
+    pub provenance: Provenance,
+    /// Length of the measured window of each run in seconds.
+    #[serde(skip)]
+    pub measured_s: f64,
+}
+
+/// One scheme at one client count, averaged over seeds. Fields without meaning for a scenario, such
+/// as airtime on a wire, are null.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Clients.
+    pub clients: u32,
+    /// Runs averaged over.
+    pub seeds: usize,
+    /// Payload delivered in order per second, all flows, in bits.
+    pub goodput_bps_mean: f64,
+    /// Half-width of its 95 % confidence interval over the seeds.
+    pub goodput_bps_ci95: Option<f64>,
+    /// Fraction by which the mean exceeds that of stock.
+    pub gain_over_stock: Option<f64>,
+    /// Half-width of the 95 % confidence interval of the gain, from pairs of equal seeds.
+    pub gain_over_stock_ci95: Option<f64>,
+    /// Fraction of what saturating UDP carries.
+    pub share_of_udp: Option<f64>,
+    /// Pure TCP ACKs on the air per second, retransmissions included.
+    pub tcp_acks_on_air_per_s: Option<f64>,
+    /// Channel accesses per second in which two or more stations sent at once.
+    pub collisions_per_s: Option<f64>,
+    /// Retransmitted MPDUs per second.
+    pub retries_per_s: Option<f64>,
+    /// Fraction of MPDU transmissions that were retransmissions.
+    pub retry_share: Option<f64>,
+    /// MPDUs per PPDU of data.
+    pub ampdu_mean: Option<f64>,
+    /// Fractions of the channel's time.
+    pub airtime: Option<AirtimeShares>,
+    /// Wait in the busiest station's queue, the access point's for downloads: median.
+    pub queue_delay_p50_us: Option<f64>,
+    /// The same: 95th percentile.
+    pub queue_delay_p95_us: Option<f64>,
+    /// Segments sent again among those sent.
+    pub tcp_retransmitted_share: Option<f64>,
+    /// Jain's index of the flows' goodput.
+    pub fairness: Option<f64>,
+}
+
+/// Runs a comparison, and keeps its results where a directory is given.
+///
+/// # Errors
+/// On input that is not allowed, a failed run, an interruption, or a directory that cannot be written.
+pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
+    let scenario = Arc::new(load(options)?);
+    let schemes = scheme::select("--schemes", &options.schemes)?;
+    let clients = client_counts(options, &scenario)?;
+    let seeds = options.seeds.unwrap_or(scenario.run.seeds);
+    if !(1..=MAX_SEEDS).contains(&seeds) {
+        return Err(InputError::new("--seeds", format!("{seeds} is out of range"))
+            .allowed(format!("1 to {MAX_SEEDS}"))
+            .into());
+    }
+    let twin = Twin::of(options, &scenario, &schemes)?;
+    let plan = plan(&scenario, &schemes, twin.as_ref(), &clients, seeds)?;
+    let warnings = warnings(options, &plan, &schemes)?;
+    for warning in &warnings {
+        (control.progress)(Progress::Warning(&format!("warning: {warning}")));
+    }
+    let store = options.directory.as_deref().map(Store::open).transpose()?;
+    let records = sweep::run(&plan, store.as_ref(), control)?;
+    let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
+    let provenance = Provenance {
+        scenario: scenario.name.clone(),
+        description: scenario.description.clone(),
+        scenario_text: scenario.text.clone(),
+        seeds: format!("1 to {seeds}"),
+        version: tacit_runs::VERSION.to_owned(),
+        command: command(options, &clients, &names, seeds),
+        schemes: names.join(","),
+        digest: plan::combined_digest(&records),
+        conditions: conditions(options)?.join("\n"),
+        warnings: warnings.join("\n"),
+        ..Provenance::default()
+    };
+    if let Some(store) = &store {
+        store.finish(&provenance, &records)?;
+    }
+    Ok(Comparison::from_records(provenance, &records))
+}
+
+fn load(options: &Options) -> Result<Scenario, ScenarioError> {
+    let load = if options.quick { Scenario::load_quick } else { Scenario::load };
+    load(&options.scenario, &options.assignments)
+}
+
+/// Those of [`CONDITIONS`] that the scenario has.
+fn conditions(options: &Options) -> Result<Vec<String>, ScenarioError> {
+    let explained = explain::explain(&options.scenario, &options.assignments, None, &[])?;
+    let of = |key: &&str| {
+        let setting = explained.settings.iter().find(|setting| setting.key == **key)?;
+        Some(format!("{} = {}", setting.key, setting.value))
+    };
+    Ok(CONDITIONS.iter().filter_map(of).collect())
+}
+
+/// What the runs of `plan` will not show though it was asked for, each thing once.
+fn warnings(options: &Options, plan: &Plan, schemes: &[&Scheme]) -> Result<Vec<String>, InputError> {
+    let mut counts: Vec<u32> = plan.runs.iter().map(|run| run.clients).collect();
+    counts.dedup();
+    let most = counts.iter().copied().max().unwrap_or(1);
+    let mut all = warnings::of_assignments(&options.scenario, &options.assignments, schemes, most);
+    for count in counts {
+        // Whatever the scheme, flows start and stop at the same times.
+        let Some(run) = plan.runs.iter().find(|run| run.clients == count) else { continue };
+        all.extend(warnings::of_times(&run.setup()?));
+    }
+    Ok(all)
+}
+
+fn client_counts(options: &Options, scenario: &Scenario) -> Result<Vec<u32>, InputError> {
+    let mut clients =
+        if options.clients.is_empty() { scenario.compare.clients.clone() } else { options.clients.clone() };
+    if let Some(wrong) = clients.iter().find(|count| !(1..=MAX_CLIENTS).contains(*count)) {
+        return Err(InputError::new("--clients", format!("{wrong} is out of range"))
+            .allowed(format!("1 to {MAX_CLIENTS}")));
+    }
+    clients.sort_unstable();
+    clients.dedup();
+    Ok(clients)
+}
+
+/// The runs of the schemes asked for, and of the two yardsticks: gains and shares need them.
+fn plan(
+    scenario: &Arc<Scenario>,
+    shown: &[&'static Scheme],
+    twin: Option<&Twin>,
+    clients: &[u32],
+    seeds: u32,
+) -> Result<Plan, InputError> {
+    let needed = |scheme: &&Scheme| {
+        matches!(scheme.role, Role::Baseline | Role::Bound)
+            || shown.iter().any(|asked| asked.name == scheme.name)
+    };
+    let schemes: Vec<&'static Scheme> = scheme::ALL.iter().filter(needed).collect();
+    let runs = (schemes.len() + twin.map_or(0, Twin::schemes)) * clients.len() * seeds as usize;
+    if runs > MAX_RUNS {
+        return Err(InputError::new("--clients, --schemes and --seeds", format!("{runs} runs"))
+            .allowed(format!("at most {MAX_RUNS}")));
+    }
+    let mut plan = Plan::default();
+    for count in clients {
+        for scheme in &schemes {
+            plan.push(scenario, scheme, *count, Place::default(), seeds)?;
+        }
+        if let Some(twin) = twin {
+            twin.push(&mut plan, *count, seeds)?;
+        }
+    }
+    Ok(plan)
+}
+
+fn command(options: &Options, clients: &[u32], schemes: &[&str], seeds: u32) -> String {
+    let clients = clients.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let mut command = format!("tacit compare {} --clients {clients}", quoted(&options.scenario));
+    command.push_str(&format!(" --schemes {} --seeds {seeds}", schemes.join(",")));
+    for assignment in &options.assignments {
+        command.push_str(&format!(" --set {}", quoted(assignment)));
+    }
+    if options.quick {
+        command.push_str(" --quick");
+    }
+    command
+}
+
+impl Comparison {
+    /// Aggregates the runs of a comparison.
+    pub fn from_records(provenance: Provenance, records: &[RunSummary]) -> Self {
+        let groups = aggregate::groups(records);
+        let mut clients: Vec<u32> = records.iter().map(|record| record.label.clients).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        let mut names: Vec<&str> = provenance.schemes.split(',').collect();
+        names.sort_by_key(|name| Scheme::position(name));
+        let (baseline, bound) = (Scheme::of_role(Role::Baseline).name, Scheme::of_role(Role::Bound).name);
+        let twin = name_in_2014(&provenance.scenario);
+        let mut rows = Vec::new();
+        let mut receiver_of_2014 = Vec::new();
+        for count in clients {
+            let of = |scenario: &str, name: &str| {
+                let is = |label: &Label| {
+                    (label.clients, &*label.scenario, &*label.scheme) == (count, scenario, name)
+                };
+                groups.iter().find(|group| group.label().is_some_and(is)).cloned().unwrap_or_default()
+            };
+            let bound = of(&provenance.scenario, bound);
+            let rows_in = |scenario: &str, names: &[&str]| -> Vec<Row> {
+                let yardstick = of(scenario, baseline);
+                let row = |name: &&str| Row::new(name, count, &of(scenario, name), &yardstick, &bound);
+                names.iter().filter_map(row).collect()
+            };
+            rows.extend(rows_in(&provenance.scenario, &names));
+            // The baseline is what the other is held against, shown above or not.
+            let others = names.iter().copied().filter(|name| *name != baseline);
+            receiver_of_2014
+                .extend(rows_in(&twin, &std::iter::once(baseline).chain(others).collect::<Vec<_>>()));
+        }
+        let lines = |text: &str| text.lines().map(str::to_owned).collect();
+        Self {
+            scenario: provenance.scenario.clone(),
+            rows,
+            receiver_of_2014,
+            conditions: lines(&provenance.conditions),
+            warnings: lines(&provenance.warnings),
+            measured_s: records.first().map_or(0.0, |record| record.measured_s),
+            provenance,
+        }
+    }
+
+    /// The client counts compared, ascending.
+    pub fn client_counts(&self) -> Vec<u32> {
+        let mut counts: Vec<u32> = self.rows.iter().map(|row| row.clients).collect();
+        counts.dedup();
+        counts
+    }
+
+    /// The rows of one client count.
+    pub fn rows_of(&self, clients: u32) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.clients == clients)
+    }
+
+    /// As tables of text, one per client count.
+    pub fn to_text(&self) -> String {
+        text::tables(self)
+    }
+}
+
+impl Row {
+    fn new(
+        scheme: &str,
+        clients: u32,
+        runs: &Group<'_>,
+        baseline: &Group<'_>,
+        bound: &Group<'_>,
+    ) -> Option<Self> {
+        let mean = |metric: &str| Some(runs.mean(Column::named(metric)?)?.mean);
+        let column = Column::named("goodput_bps")?;
+        let goodput = runs.mean(column)?;
+        let gain = runs.gain_over(baseline, column);
+        Some(Self {
+            scheme: scheme.to_owned(),
+            clients,
+            seeds: goodput.count,
+            goodput_bps_mean: goodput.mean,
+            goodput_bps_ci95: goodput.ci95,
+            gain_over_stock: gain.map(|gain| gain.of_means),
+            gain_over_stock_ci95: gain.and_then(|gain| gain.ci95),
+            share_of_udp: runs.share_of(bound, column),
+            tcp_acks_on_air_per_s: mean("tcp_acks_on_air_per_s"),
+            collisions_per_s: mean("collisions_per_s"),
+            retries_per_s: mean("retries_per_s"),
+            retry_share: mean("retry_share"),
+            ampdu_mean: mean("ampdu_mean"),
+            airtime: AirtimeShares::from_metrics(mean),
+            queue_delay_p50_us: mean("queue_delay_p50_us"),
+            queue_delay_p95_us: mean("queue_delay_p95_us"),
+            tcp_retransmitted_share: mean("tcp_retransmitted_share"),
+            fairness: mean("fairness"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(schemes: &[&str]) -> Options {
+        Options {
+            scenario: DEFAULT_SCENARIO.into(),
+            assignments: vec!["run.duration=300ms".into(), "run.measure-from=100ms".into()],
+            clients: vec![2, 1],
+            schemes: schemes.iter().map(|&name| name.into()).collect(),
+            seeds: Some(3),
+            ..Options::default()
+        }
+    }
+
+    fn comparison(schemes: &[&str]) -> Comparison {
+        compare(&options(schemes), Control::unattended()).unwrap()
+    }
+
+    #[test]
+    fn rows_go_by_clients_then_scheme() {
+        let comparison = comparison(&[]);
+        let order: Vec<_> = comparison.rows.iter().map(|row| (row.clients, row.scheme.as_str())).collect();
+        let names = || scheme::by_default().map(|scheme| scheme.name);
+        assert_eq!(
+            order,
+            names().map(|name| (1, name)).chain(names().map(|name| (2, name))).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn the_baseline_gains_nothing_and_the_bound_is_all() {
+        let comparison = comparison(&[]);
+        for row in &comparison.rows {
+            if row.scheme == "stock" {
+                assert_eq!(row.gain_over_stock, Some(0.0));
+                assert_eq!(row.gain_over_stock_ci95, Some(0.0));
+            }
+            if row.scheme == "udp" {
+                assert_eq!(row.share_of_udp, Some(1.0));
+            }
+            let total: f64 = row.airtime.unwrap().0.iter().sum();
+            assert!((total - 1.0).abs() < 1e-9, "{total}");
+        }
+    }
+
+    #[test]
+    fn yardsticks_are_run_though_not_shown() {
+        let comparison = comparison(&["tcp-l8"]);
+        assert_eq!(comparison.rows.len(), 2);
+        assert!(
+            comparison.rows.iter().all(|row| row.gain_over_stock.is_some() && row.share_of_udp.is_some())
+        );
+    }
+
+    #[test]
+    fn the_receiver_of_2014_stands_beside_that_of_today() {
+        let comparison = comparison(&["hack-batch"]);
+        let beside: Vec<_> = comparison
+            .receiver_of_2014
+            .iter()
+            .map(|row| (row.clients, row.scheme.as_str(), row.seeds))
+            .collect();
+        assert_eq!(beside, [(1, "stock", 3), (1, "hack-batch", 3), (2, "stock", 3), (2, "hack-batch", 3)]);
+        let text = comparison.to_text();
+        let said = "with the receiver of 2014 (tcp.profile = \"classic\", one ACK per 2 segments): stock ";
+        assert_eq!(text.matches(said).count(), 2, "{text}");
+        // It is the paper's scenario, run for run.
+        let options = Options { scenario: "hack-2014-11n-150".into(), ..options(&["hack-batch", "stock"]) };
+        let paper = compare(&options, Control::unattended()).unwrap();
+        assert_eq!(paper.rows, comparison.receiver_of_2014);
+        assert_eq!(paper.receiver_of_2014, [], "which needs nothing beside it");
+    }
+
+    #[test]
+    fn only_hack_over_wifi_is_held_against_2014() {
+        let beside = |scenario: &str, schemes: &[&str], set: &[&str]| {
+            let mut options = Options { scenario: scenario.into(), seeds: Some(1), ..options(schemes) };
+            options.assignments.extend(set.iter().map(|&said| said.to_owned()));
+            compare(&options, Control::unattended()).unwrap().receiver_of_2014.len()
+        };
+        assert_eq!(beside("wlan-11a-54", &["hack-timer"], &[]), 4);
+        assert_eq!(beside("wlan-11a-54", &["tcp-l8", "fastack"], &[]), 0);
+        assert_eq!(beside("wlan-11a-54", &["hack-timer"], &["tcp.ack-policy=neqo"]), 0);
+        assert_eq!(beside("wired-10", &["hack-timer"], &[]), 0);
+    }
+
+    #[test]
+    fn a_headline_says_what_it_depends_on() {
+        let text = comparison(&["stock"]).to_text();
+        let conditions = "with tcp.profile = \"linux\", tcp.congestion = \"cubic\", wifi.capture = false, \
+                          wifi.protection = \"none\", wifi.ap-queue = \"126 packets\"";
+        assert_eq!(text.lines().nth(2), Some(conditions));
+        let wire = Options { scenario: "wired-10".into(), ..options(&["stock"]) };
+        let wire = compare(&wire, Control::unattended()).unwrap();
+        assert_eq!(wire.conditions, ["tcp.profile = \"linux\"", "tcp.congestion = \"cubic\""]);
+    }
+
+    #[test]
+    fn what_was_asked_for_in_vain_is_said_once() {
+        let heard = std::sync::Mutex::new(Vec::new());
+        let progress = |progress: Progress<'_>| {
+            if let Progress::Warning(text) = progress {
+                heard.lock().unwrap().push(text.to_owned());
+            }
+        };
+        let mut options = options(&["stock", "tcp-l8"]);
+        options.assignments.push("tcp.ack-every=4".into());
+        options.clients = vec![1, 3];
+        let control = Control { progress: &progress, ..Control::unattended() };
+        let comparison = compare(&options, control).unwrap();
+        let [in_vain, late] = &comparison.warnings[..] else { panic!("{:?}", comparison.warnings) };
+        assert!(
+            in_vain.starts_with("--set tcp.ack-every=4 changes nothing under stock, tcp-l8"),
+            "{in_vain}"
+        );
+        assert!(late.starts_with("1 of 3 flows start after measuring began at 100ms"), "{late}");
+        let expected: Vec<_> = comparison.warnings.iter().map(|text| format!("warning: {text}")).collect();
+        assert_eq!(heard.into_inner().unwrap(), expected);
+    }
+
+    #[test]
+    fn the_table_names_every_scheme() {
+        let text = comparison(&[]).to_text();
+        for scheme in scheme::by_default() {
+            assert!(text.contains(scheme.name), "{text}");
+        }
+    }
+}

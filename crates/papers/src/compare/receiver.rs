@@ -1,0 +1,63 @@
+//! The receiver of 2014 beside that of today: how much of a gain is the receiver's doing.
+
+use std::sync::Arc;
+
+use tacit_proto::tcp::AckPolicy;
+use tacit_runs::plan::{Place, Plan};
+use tacit_scenario::scheme::{Role, Scheme};
+use tacit_scenario::{InputError, Scenario, ScenarioError};
+
+use super::{Options, load};
+
+/// The receiver that TCP/HACK was measured with: what makes it of any other.
+pub(crate) const OF_2014: [&str; 3] = ["tcp.profile=classic", "tcp.ack-policy=delayed", "tcp.ack-every=2"];
+
+/// What results call a scenario with that receiver.
+pub(super) fn name_in_2014(scenario: &str) -> String {
+    format!("{scenario}, receiver of 2014")
+}
+
+/// A scenario with the receiver of 2014, and what is run in it: the baseline, and one TCP/HACK scheme.
+pub(super) struct Twin {
+    scenario: Arc<Scenario>,
+    schemes: [&'static Scheme; 2],
+}
+
+impl Twin {
+    /// Of a comparison over Wi-Fi of TCP/HACK and Linux's receiver; of no other.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn of(
+        options: &Options,
+        scenario: &Scenario,
+        shown: &[&'static Scheme],
+    ) -> Result<Option<Self>, ScenarioError> {
+        let baseline = Scheme::of_role(Role::Baseline);
+        let is_of_today = matches!(baseline.applied_to(scenario).tcp.ack_policy, AckPolicy::Linux(_))
+            && scenario.wifi.is_some();
+        let rides = |scheme: &&&'static Scheme| scheme.applied_to(scenario).hack.variant.is_some();
+        let Some(hack) = shown.iter().find(rides).filter(|_| is_of_today) else { return Ok(None) };
+        let mut assignments = options.assignments.clone();
+        assignments.extend(OF_2014.map(str::to_owned));
+        let twin = load(&Options { assignments, ..options.clone() })?;
+        let twin = Scenario { name: name_in_2014(&scenario.name), ..twin };
+        Ok(Some(Self { scenario: Arc::new(twin), schemes: [baseline, *hack] }))
+    }
+
+    /// Adds its runs to `plan`.
+    ///
+    /// # Errors
+    /// Where the scenario cannot have this many clients.
+    pub fn push(&self, plan: &mut Plan, clients: u32, seeds: u32) -> Result<(), InputError> {
+        for scheme in self.schemes {
+            plan.push(&self.scenario, scheme, clients, Place::default(), seeds)?;
+        }
+        Ok(())
+    }
+
+    /// How many schemes it runs.
+    pub fn schemes(&self) -> usize {
+        self.schemes.len()
+    }
+}

@@ -1,0 +1,122 @@
+//! A comparison as tables of text.
+
+use tacit_link::wifi::AirtimeUse;
+
+use super::{Comparison, Row};
+use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent, signed_percent};
+
+pub(super) fn tables(comparison: &Comparison) -> String {
+    let mut text = format!("{}: {}\n", comparison.scenario, comparison.provenance.description);
+    let seeds = comparison.rows.iter().map(|row| row.seeds).max().unwrap_or(0);
+    text.push_str(&format!(
+        "{}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval\n",
+        count(seeds as u64, "seed"),
+        number(comparison.measured_s, if comparison.measured_s < 10.0 { 1 } else { 0 }),
+    ));
+    if !comparison.conditions.is_empty() {
+        text.push_str(&format!("with {}\n", comparison.conditions.join(", ")));
+    }
+    for clients in comparison.client_counts() {
+        let rows: Vec<&Row> = comparison.rows_of(clients).collect();
+        text.push_str(&format!("\n{}\n", count(clients.into(), "client")));
+        text.push_str(&main_table(&rows).render());
+        if rows.iter().any(|row| row.airtime.is_some()) {
+            text.push('\n');
+            text.push_str(&airtime_table(&rows).render());
+        }
+        if let Some(line) = beside(comparison, clients) {
+            text.push_str(&format!("\n{line}\n"));
+        }
+    }
+    text
+}
+
+/// What TCP/HACK gains with the receiver of 2014, where that was run.
+pub(crate) fn beside(comparison: &Comparison, clients: u32) -> Option<String> {
+    let mut rows = comparison.receiver_of_2014.iter().filter(|row| row.clients == clients);
+    let (stock, hack) = (rows.next()?, rows.next()?);
+    let mean = |row: &Row| format!("{} {}", row.scheme, mbps(row, row.goodput_bps_mean));
+    Some(format!(
+        "with the receiver of 2014 (tcp.profile = \"classic\", one ACK per 2 segments): {}, {}, {}",
+        mean(stock),
+        mean(hack),
+        gain(hack)
+    ))
+}
+
+fn main_table(rows: &[&Row]) -> TextTable {
+    let mut table = TextTable::new(&[
+        ["", "scheme"],
+        ["goodput", "Mb/s"],
+        ["gain over", "stock"],
+        ["of UDP", "bound"],
+        ["TCP ACKs", "on air/s"],
+        ["collisions", "/s"],
+        ["retries", "of MPDUs"],
+        ["A-MPDU", "MPDUs"],
+        ["queueing delay", "p50 / p95 ms"],
+    ]);
+    for row in rows {
+        let ms = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
+        table.push(vec![
+            row.scheme.clone(),
+            goodput(row),
+            gain(row),
+            percent(row.share_of_udp, 1),
+            number_or_dash(row.tcp_acks_on_air_per_s, 0),
+            number_or_dash(row.collisions_per_s, 1),
+            percent(row.retry_share, 1),
+            number_or_dash(row.ampdu_mean, 1),
+            format!("{} / {}", ms(row.queue_delay_p50_us), ms(row.queue_delay_p95_us)),
+        ]);
+    }
+    table
+}
+
+/// Mean and interval in Mb/s.
+pub(crate) fn goodput(row: &Row) -> String {
+    let mean = mbps(row, row.goodput_bps_mean);
+    row.goodput_bps_ci95.map_or_else(|| mean.clone(), |ci| format!("{mean} ± {}", mbps(row, ci)))
+}
+
+/// `bps` of `row` in Mb/s, with two digits where there are few megabits.
+fn mbps(row: &Row, bps: f64) -> String {
+    number(bps / 1e6, if row.goodput_bps_mean < 2e7 { 2 } else { 1 })
+}
+
+/// Gain over the baseline and its interval; nothing for the baseline itself, where it is zero.
+pub(crate) fn gain(row: &Row) -> String {
+    match (row.gain_over_stock, row.gain_over_stock_ci95) {
+        (Some(gain), Some(ci)) if ci > 0.0 => format!("{:+.1} ± {:.1} %", gain * 100.0, ci * 100.0),
+        (gain, _) => signed_percent(gain.filter(|gain| *gain != 0.0), 1),
+    }
+}
+
+fn airtime_table(rows: &[&Row]) -> TextTable {
+    let mut heads = vec![["airtime, %"]];
+    heads.extend(AirtimeUse::ALL.map(|what| [airtime_label(what)]));
+    let mut table = TextTable::new(&heads);
+    for row in rows {
+        let Some(shares) = row.airtime else { continue };
+        let mut cells = vec![row.scheme.clone()];
+        cells.extend(shares.0.map(|share| number(share * 100.0, 1)));
+        table.push(cells);
+    }
+    table
+}
+
+/// What people read for a use of airtime.
+pub(crate) const fn airtime_label(what: AirtimeUse) -> &'static str {
+    match what {
+        AirtimeUse::Data => "data",
+        AirtimeUse::TcpAck => "TCP ACKs",
+        AirtimeUse::Retransmission => "retransmissions",
+        AirtimeUse::LinkAck => "link ACKs",
+        AirtimeUse::Protection => "protection",
+        AirtimeUse::CompressedAck => "compressed ACKs",
+        AirtimeUse::Acquisition => "acquisition",
+        AirtimeUse::Collision => "collisions",
+        AirtimeUse::Beacon => "beacons",
+        AirtimeUse::Idle => "idle",
+    }
+}

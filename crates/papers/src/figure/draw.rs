@@ -1,0 +1,115 @@
+//! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
+
+use super::file::{Claim, Figure, Gain, Measure};
+use super::measure::{Curve, Curves, same};
+use super::run::Drawn;
+use crate::chart::{Line, LineChart, Mark, stacked};
+use tacit_runs::aggregate;
+
+/// The figure as SVG.
+pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
+    let alt = format!("{}: {}", figure.id, figure.title);
+    let (marks, marks_name) = named(marks(figure, &drawn.curves));
+    let curves = LineChart {
+        x: drawn.x.clone(),
+        y: drawn.y.clone(),
+        log_x: figure.plot.log_x,
+        log_y: figure.plot.log_y,
+        lines: drawn.curves.curves.iter().map(line).collect(),
+        marks,
+        marks_name,
+        ..LineChart::default()
+    };
+    let Some(gain) = &figure.plot.gain else { return stacked(&alt, &[curves]) };
+    let gains = gain_panel(figure, drawn, gain);
+    // The x axis is named once, below both.
+    stacked(&alt, &[LineChart { x: String::new(), ..curves }, gains])
+}
+
+fn line(curve: &Curve) -> Line {
+    let plotted = |(x, columns): &(f64, Vec<Option<f64>>)| Some((*x, columns.first().copied().flatten()?));
+    Line { name: curve.name.clone(), points: curve.points.iter().filter_map(plotted).collect() }
+}
+
+/// The panel of gains has a claimed gain to itself.
+fn in_panel(figure: &Figure, claim: &Claim) -> bool {
+    let Measure::Curves(measure) = &claim.measure else { return false };
+    let panel = figure.plot.gain.as_ref().map(|gain| (gain.of.as_str(), gain.over.as_str()));
+    panel.is_some() && measure.gain() == panel && measure.plotted().is_some()
+}
+
+/// A mark and who says so.
+type Said<'a> = (Mark, &'a str);
+
+/// What claims say of the curves drawn: values as such, gains over the curves they are over.
+fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<Said<'a>> {
+    let mark = |claim: &'a Claim| {
+        let Measure::Curves(measure) = &claim.measure else { return None };
+        let (name, (from, to)) = measure.plotted()?;
+        let line = curves.curves.iter().position(|curve| curve.name == name)?;
+        let (from, to) = ends(curves.curves[line].points.iter().map(|(x, _)| *x), from, to)?;
+        // The mean of gains over several places is no place in this picture.
+        if !same(from, to) && measure.curves().count() > 1 {
+            return None;
+        }
+        let at = |value: f64| measure.implied(curves, from, value);
+        let (low, high) = claim.ends();
+        let mark = Mark { line, from, to, y: at(claim.paper)?, low: at(low)?, high: at(high)? };
+        Some((mark, claim.source.as_str()))
+    };
+    figure.claims.iter().filter(|claim| !in_panel(figure, claim)).filter_map(mark).collect()
+}
+
+/// The first and the last place within a range.
+fn ends(places: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<(f64, f64)> {
+    let mut inside = places.filter(|x| (from..=to).contains(x));
+    let first = inside.next()?;
+    Some((first, inside.last().unwrap_or(first)))
+}
+
+/// The marks, of each curve and place the first, and the names of who says them.
+fn named(said: Vec<Said<'_>>) -> (Vec<Mark>, String) {
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for (mark, source) in said {
+        let there =
+            |other: &Mark| other.line == mark.line && same(other.from, mark.from) && same(other.to, mark.to);
+        if marks.iter().any(there) {
+            continue;
+        }
+        marks.push(mark);
+        if !names.contains(&source) {
+            names.push(source);
+        }
+    }
+    (marks, names.join(", "))
+}
+
+fn gain_panel(figure: &Figure, drawn: &Drawn, gain: &Gain) -> LineChart {
+    let curve = |name: &str| drawn.curves.curves.iter().find(|curve| curve.name == name).map(line);
+    let (of, over) = (curve(&gain.of).unwrap_or_default(), curve(&gain.over).unwrap_or_default());
+    let gained = |(x, value): &(f64, f64)| {
+        let (_, base) = over.points.iter().find(|(other, base)| same(*x, *other) && *base > 0.0)?;
+        Some((*x, aggregate::gain(*value, *base) * 100.0))
+    };
+    let points: Vec<(f64, f64)> = of.points.iter().filter_map(gained).collect();
+    let mark = |claim: &'_ Claim| {
+        let Measure::Curves(measure) = &claim.measure else { return None };
+        let (_, (from, to)) = measure.plotted()?;
+        let (from, to) = ends(points.iter().map(|(x, _)| *x), from, to)?;
+        let (low, high) = claim.ends();
+        Some(Mark { line: 0, from, to, y: claim.paper, low, high })
+    };
+    let claims = figure.claims.iter().filter(|claim| in_panel(figure, claim));
+    let (marks, marks_name) =
+        named(claims.filter_map(|claim| Some((mark(claim)?, claim.source.as_str()))).collect());
+    LineChart {
+        x: drawn.x.clone(),
+        y: "gain (%)".to_owned(),
+        log_x: figure.plot.log_x,
+        lines: vec![Line { name: format!("{} over {}", gain.of, gain.over), points }],
+        marks,
+        marks_name,
+        ..LineChart::default()
+    }
+}

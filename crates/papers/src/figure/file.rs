@@ -1,0 +1,527 @@
+//! A figure file, read.
+
+use super::arms;
+use super::live::Live;
+use super::measure;
+use super::table::Table;
+use super::timeline::{self, Timeline};
+use super::variant::{self, Depends, Variant};
+use serde::Serialize;
+use tacit_runs::metric;
+use tacit_scenario::input::{
+    Mismatch, Section, Tree, Value, flag, integer, number, numbers, one_of, ratio, text, texts,
+};
+use tacit_scenario::scheme::{self, Scheme};
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
+
+/// A figure: what to compute or run, how to draw it, and what is claimed of it.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Paper and figure.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// What a reader has to know to judge it: what it assumes, why it comes out so.
+    pub note: Option<String>,
+    /// A figure of [`tacit_theory`].
+    pub(super) source: Source,
+    pub(super) plot: Plot,
+    pub(super) table: Option<Table>,
+    pub(super) claims: Vec<Claim>,
+}
+
+/// `[plot]`: how curves are drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub log_x: bool,
+    pub log_y: bool,
+    /// A panel below the curves: the gain of one over another.
+    pub gain: Option<Gain>,
+}
+
+/// The gain of the first curve over the second.
+#[derive(Clone, Debug)]
+pub(super) struct Gain {
+    pub of: String,
+    pub over: String,
+}
+
+/// Where a figure comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// Curves: a figure of [`tacit_theory`], a sweep, or both; at least one is there.
+    Curves { theory: Option<String>, sweep: Option<Box<Sweep>> },
+    /// The frames around an event of one run.
+    Timeline(Box<Timeline>),
+    /// Real programs through live hops.
+    Live(Box<Live>),
+}
+
+/// Simulations: one curve per scheme over one axis.
+#[derive(Clone, Debug)]
+pub(super) struct Sweep {
+    pub scenario: String,
+    pub assignments: Vec<String>,
+    pub schemes: Vec<&'static Scheme>,
+    pub axis: Axis,
+    /// A second axis: at each x the value that gives most of `column` counts.
+    pub best_of: Option<BestOf>,
+    pub column: String,
+    pub x_label: String,
+    pub y_label: String,
+    pub seeds: Option<u32>,
+    /// The same runs with something changed, beside these.
+    pub variants: Vec<Variant>,
+    /// What is shown of the variants.
+    pub depends: Option<Depends>,
+    quick: Quick,
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Debug)]
+struct Quick {
+    seeds: Option<u32>,
+    assignments: Vec<String>,
+    x: Option<Vec<f64>>,
+    best_of: Option<Vec<f64>>,
+}
+
+/// The axis that is searched for the best at each x.
+#[derive(Clone, Debug)]
+pub(super) struct BestOf {
+    pub axis: Axis,
+    /// Of these schemes each value is a curve of its own, beside the best.
+    pub curves: Vec<&'static Scheme>,
+}
+
+impl BestOf {
+    /// Name of the curve of a scheme at one value.
+    pub fn curve_name(&self, scheme: &Scheme, value: f64) -> String {
+        format!("{} {value}{}", scheme.name, self.axis.unit)
+    }
+}
+
+impl Sweep {
+    /// The sweep as `--quick` runs it.
+    pub fn quick(&self) -> Self {
+        let mut quick = self.clone();
+        quick.seeds = self.quick.seeds.or(self.seeds);
+        quick.assignments.extend(self.quick.assignments.iter().cloned());
+        if let Some(x) = &self.quick.x {
+            quick.axis.values.clone_from(x);
+            quick.variants.iter_mut().for_each(|variant| variant.restrict(x));
+        }
+        if let (Some(values), Some(best_of)) = (&self.quick.best_of, &mut quick.best_of) {
+            best_of.axis.values.clone_from(values);
+        }
+        quick
+    }
+
+    /// What a column is called: the plotted one has a label.
+    pub fn y_label_of(&self, column: &str) -> String {
+        if column == self.column { self.y_label.clone() } else { column.to_owned() }
+    }
+
+    fn curve_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.schemes.iter().map(|scheme| scheme.name.to_owned()).collect();
+        if let Some(best_of) = &self.best_of {
+            for scheme in &best_of.curves {
+                names.extend(best_of.axis.values.iter().map(|value| best_of.curve_name(scheme, *value)));
+            }
+        }
+        names
+    }
+}
+
+/// What varies along x.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    /// `clients`, or a key of the scenario.
+    pub key: String,
+    pub values: Vec<f64>,
+    /// Follows the value in an assignment.
+    pub unit: String,
+    /// What else changes at each of `values`; empty for nothing anywhere.
+    pub also: Vec<(f64, Vec<String>)>,
+}
+
+impl Axis {
+    /// What puts a scenario at `value`.
+    pub fn assignment(&self, value: f64) -> String {
+        format!("{}={value}{}", self.key, self.unit)
+    }
+
+    /// What goes with it.
+    pub fn also(&self, value: f64) -> &[String] {
+        let with = self.also.iter().find(|(at, _)| measure::same(*at, value));
+        with.map_or(&[], |(_, assignments)| assignments.as_slice())
+    }
+}
+
+/// The axis key that stands for the number of clients.
+pub(super) const CLIENTS: &str = "clients";
+
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    pub text: String,
+    pub paper: f64,
+    /// Who says so: the paper, a formula, another simulator.
+    pub source: String,
+    pub unit: String,
+    pub measure: Measure,
+    pub tolerance: f64,
+    pub bound: Bound,
+    pub deviation: Option<String>,
+}
+
+/// What a claim measures: one kind for curves, one for time lines.
+#[derive(Clone, Debug)]
+pub(super) enum Measure {
+    Curves(measure::Measure),
+    Timeline(timeline::Measure),
+}
+
+/// On which sides of the paper's value the tolerance counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// On both.
+    Both,
+    /// The value, less the tolerance, is reached or exceeded.
+    AtLeast,
+    /// The value, and the tolerance, is not exceeded.
+    AtMost,
+}
+
+impl Claim {
+    /// The least and the largest that would do; a side without a limit ends at the value.
+    pub fn ends(&self) -> (f64, f64) {
+        let low = if self.bound == Bound::AtMost { self.paper } else { self.paper - self.tolerance };
+        let high = if self.bound == Bound::AtLeast { self.paper } else { self.paper + self.tolerance };
+        (low, high)
+    }
+
+    pub fn holds(&self, measured: f64) -> bool {
+        match self.bound {
+            Bound::Both => (measured - self.paper).abs() <= self.tolerance,
+            Bound::AtLeast => measured >= self.paper - self.tolerance,
+            Bound::AtMost => measured <= self.paper + self.tolerance,
+        }
+    }
+}
+
+impl Figure {
+    /// Reads a figure file; `source` names it in messages.
+    ///
+    /// # Errors
+    /// Where the text is not TOML, or says something that is not allowed.
+    pub fn parse(id: &str, source: &str, toml: &str) -> Result<Self, InputError> {
+        let tree = Tree::parse(source, toml)?;
+        let root = Section::root(source, &tree);
+        let kind = read_source(&root)?;
+        let source = root.or("source", "paper".to_owned(), text)?;
+        let claims = root.sections("claim")?.into_iter().map(|claim| read_claim(claim, &kind, &source));
+        let claims = claims.collect::<Result<_, _>>()?;
+        let figure = Self {
+            id: id.to_owned(),
+            title: root.required("title", text)?,
+            paper: root.required("paper", text)?,
+            note: root.optional("note", text)?,
+            source: kind,
+            plot: read_plot(root.section("plot")?)?,
+            table: Table::read(root.section("table")?)?,
+            claims,
+        };
+        figure.check_names(&root)?;
+        root.finish()?;
+        Ok(figure)
+    }
+
+    /// What is measured of curves: by the claims, and by the cells of the table.
+    pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
+        let claims = self.claims.iter().filter_map(|claim| match &claim.measure {
+            Measure::Curves(measure) => Some(measure),
+            Measure::Timeline(_) => None,
+        });
+        claims.chain(self.table.iter().flat_map(Table::measures))
+    }
+
+    /// Columns that are measured beside the plotted one.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.measures().filter_map(measure::Measure::column)
+    }
+
+    /// Claims, tables and panels may only speak of curves and columns that the figure has.
+    fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
+        let mut names = match &self.source {
+            Source::Curves { sweep: Some(sweep), .. } => sweep.curve_names(),
+            Source::Curves { sweep: None, .. } => Vec::new(),
+            Source::Live(live) => live.curve_names(),
+            Source::Timeline(_) => return Ok(()),
+        };
+        if let Source::Curves { theory: Some(id), .. } = &self.source
+            && let Ok(theory) = tacit_theory::figure(id)
+        {
+            names.extend(theory.series.into_iter().map(|series| series.name));
+        }
+        let swept = |name: &str| {
+            let known = names.iter().any(|known| known == name);
+            if known {
+                Ok(())
+            } else {
+                Err(root.error("claim", format!("{name:?} is measured, but not swept")))
+            }
+        };
+        for measure in self.measures() {
+            match measure.variant() {
+                Some(name) => self.check_variant(root, name, measure)?,
+                None => measure.curves().try_for_each(swept)?,
+            }
+        }
+        if let Some(gain) = &self.plot.gain {
+            [&gain.of, &gain.over].into_iter().try_for_each(|name| swept(name))?;
+        }
+        let depends = self.sweep().and_then(|sweep| sweep.depends.as_ref());
+        depends.into_iter().flat_map(Depends::curves).try_for_each(swept)?;
+        for name in self.columns().chain(depends.and_then(Depends::column)) {
+            if !(matches!(self.source, Source::Live(_)) && arms::COLUMNS.contains(&name)) {
+                column(&Value::Text(name.to_owned()))
+                    .map_err(|mismatch| root.error("claim", mismatch.what).allowed(mismatch.allowed))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_variant(
+        &self,
+        root: &Section<'_>,
+        name: &str,
+        measure: &measure::Measure,
+    ) -> Result<(), InputError> {
+        let variants = self.sweep().map_or(&[][..], |sweep| &sweep.variants);
+        let Some((sweep, variant)) = self.sweep().zip(variants.iter().find(|variant| variant.name == name))
+        else {
+            let known: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
+            return Err(root.error("claim", format!("no variant {name:?}")).allowed(known.join(", ")));
+        };
+        let names = variant.of(sweep).curve_names();
+        match measure.curves().find(|curve| !names.iter().any(|known| known == curve)) {
+            Some(curve) => Err(root.error("claim", format!("{curve:?} is not swept in variant {name:?}"))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn sweep(&self) -> Option<&Sweep> {
+        match &self.source {
+            Source::Curves { sweep, .. } => sweep.as_deref(),
+            Source::Timeline(_) | Source::Live(_) => None,
+        }
+    }
+}
+
+fn read_plot(section: Section<'_>) -> Result<Plot, InputError> {
+    let gain = section.section("gain")?;
+    let plot = Plot {
+        log_x: section.or("log-x", false, flag)?,
+        log_y: section.or("log-y", false, flag)?,
+        gain: match gain.is_present() {
+            true => Some(Gain { of: gain.required("of", text)?, over: gain.required("over", text)? }),
+            false => None,
+        },
+    };
+    gain.finish()?;
+    section.finish()?;
+    Ok(plot)
+}
+
+fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
+    let (theory, sweep, timeline) =
+        (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
+    let live = root.section("live")?;
+    let curves = theory.is_present() || sweep.is_present();
+    if [curves, timeline.is_present(), live.is_present()].into_iter().filter(|present| *present).count() != 1
+    {
+        let needed = "[theory] or [sweep] or both are needed, or [timeline] or [live] alone";
+        return Err(root.error("theory", needed));
+    }
+    if live.is_present() {
+        return Ok(Source::Live(Box::new(Live::read(live)?)));
+    }
+    if timeline.is_present() {
+        return Ok(Source::Timeline(Box::new(Timeline::read(timeline)?)));
+    }
+    let (mut figure, mut swept) = (None, None);
+    if theory.is_present() {
+        let known = tacit_theory::IDS.map(|id| (id, id));
+        figure = Some(theory.required("figure", one_of(&known))?.to_owned());
+        theory.finish()?;
+    }
+    if sweep.is_present() {
+        swept = Some(Box::new(read_sweep(sweep)?));
+    }
+    Ok(Source::Curves { theory: figure, sweep: swept })
+}
+
+/// The values of `key` that `section` lists.
+pub(super) fn read_axis(section: &Section<'_>, key: String) -> Result<Axis, InputError> {
+    let values = section.required("values", numbers)?;
+    let also = read_also(section, &values)?;
+    Ok(Axis { key, values, unit: section.or("unit", String::new(), text)?, also })
+}
+
+/// What else changes at each of `values`.
+pub(super) fn read_also(
+    section: &Section<'_>,
+    values: &[f64],
+) -> Result<Vec<(f64, Vec<String>)>, InputError> {
+    let also = section.or("also", Vec::new(), lists_of_texts)?;
+    if !also.is_empty() && also.len() != values.len() {
+        return Err(section
+            .error("also", format!("{} lists for {} values", also.len(), values.len()))
+            .allowed("a list of assignments for each value"));
+    }
+    Ok(values.iter().copied().zip(also).collect())
+}
+
+fn lists_of_texts(value: &Value) -> Result<Vec<Vec<String>>, Mismatch> {
+    let wrong = || Mismatch::new(format!("{value} is no list of lists"), "[[\"a=1\"], [\"a=2\"]]");
+    let Value::List(items) = value else { return Err(wrong()) };
+    items.iter().map(|item| texts(&item.value).map_err(|_| wrong())).collect()
+}
+
+fn read_best_of(section: Section<'_>) -> Result<Option<BestOf>, InputError> {
+    if !section.is_present() {
+        return Ok(None);
+    }
+    let axis = read_axis(&section, section.required("key", text)?)?;
+    if axis.values.is_empty() || axis.key == CLIENTS {
+        return Err(section.error("values", "the best of nothing").allowed("values of a scenario key"));
+    }
+    let names = section.or("curves", Vec::new(), texts)?;
+    let curves = if names.is_empty() { Ok(Vec::new()) } else { scheme::select("", &names) };
+    let curves = curves
+        .map_err(|error| section.error("curves", error.what).allowed(error.allowed.unwrap_or_default()))?;
+    section.finish()?;
+    Ok(Some(BestOf { axis, curves }))
+}
+
+/// Schemes by name; the scenario as it is written is one too.
+pub(super) fn read_schemes(section: &Section<'_>) -> Result<Vec<&'static Scheme>, InputError> {
+    let mut names = section.or("schemes", Vec::new(), texts)?;
+    let before = names.len();
+    names.retain(|name| name != scheme::AS_WRITTEN.name);
+    let as_written = names.len() < before;
+    if as_written && names.is_empty() {
+        return Ok(vec![&scheme::AS_WRITTEN]);
+    }
+    let mut schemes = scheme::select("", &names)
+        .map_err(|error| section.error("schemes", error.what).allowed(error.allowed.unwrap_or_default()))?;
+    if as_written {
+        schemes.push(&scheme::AS_WRITTEN);
+    }
+    Ok(schemes)
+}
+
+fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
+    let schemes = read_schemes(&section)?;
+    let x = section.section("x")?;
+    let axis = read_axis(&x, x.or("key", CLIENTS.to_owned(), text)?)?;
+    let counts_clients = axis.key == CLIENTS;
+    check_places(counts_clients, &x, &axis.values)?;
+    x.finish()?;
+    let quick = section.section("quick")?;
+    let seeds = integer(1..=MAX_SEEDS);
+    let best_of = read_best_of(section.section("best-of")?)?;
+    if let Some(scheme) = best_of
+        .iter()
+        .flat_map(|best_of| &best_of.curves)
+        .find(|scheme| !schemes.iter().any(|swept| swept.name == scheme.name))
+    {
+        return Err(section.error("best-of", format!("curves of {:?}, which is not swept", scheme.name)));
+    }
+    let variants = variant::read_all(&section, |x, values| check_places(counts_clients, x, values))?;
+    if !variants.is_empty() && best_of.is_some() {
+        return Err(section.error("variant", "a sweep with best-of has no variants"));
+    }
+    let sweep = Sweep {
+        depends: Depends::read(section.section("depends")?)?,
+        variants,
+        scenario: section.required("scenario", text)?,
+        assignments: section.or("set", Vec::new(), texts)?,
+        schemes,
+        x_label: section.or("x-label", axis.key.clone(), text)?,
+        axis,
+        best_of,
+        column: section.or("column", "goodput_mbps".to_owned(), column)?,
+        y_label: section.or("y-label", "goodput (Mb/s)".to_owned(), text)?,
+        seeds: section.optional("seeds", &seeds)?,
+        quick: Quick {
+            seeds: quick.optional("seeds", &seeds)?,
+            assignments: quick.or("set", Vec::new(), texts)?,
+            x: quick.optional("x", numbers)?,
+            best_of: quick.optional("best-of", numbers)?,
+        },
+    };
+    quick.finish()?;
+    section.finish()?;
+    Ok(sweep)
+}
+
+/// Values of the axis; where it counts clients they are such counts.
+fn check_places(counts_clients: bool, x: &Section<'_>, values: &[f64]) -> Result<(), InputError> {
+    let whole =
+        |value: &f64| value.fract().abs() < f64::EPSILON && (1.0..=f64::from(MAX_CLIENTS)).contains(value);
+    if counts_clients && !values.iter().all(whole) {
+        return Err(x
+            .error("values", "there are no such client counts")
+            .allowed(format!("1 to {MAX_CLIENTS}")));
+    }
+    Ok(())
+}
+
+/// A metric by name; `_mbps` is a `_bps` metric in millions.
+fn column(value: &Value) -> Result<String, Mismatch> {
+    let name = text(value)?;
+    if metric::resolve_column(&name).is_some() {
+        return Ok(name);
+    }
+    let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
+    Err(Mismatch::new(format!("{name:?} is no metric"), known))
+}
+
+fn read_claim(section: Section<'_>, source: &Source, said_by: &str) -> Result<Claim, InputError> {
+    let paper = section.required("paper", number)?;
+    let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
+    let measure = section.section("measure")?;
+    let measure = match source {
+        Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
+        Source::Curves { .. } | Source::Live(_) => Measure::Curves(measure::Measure::read(measure)?),
+    };
+    let claim = Claim {
+        text: section.required("text", text)?,
+        paper,
+        source: section.or("source", said_by.to_owned(), text)?,
+        unit: section.or("unit", String::new(), text)?,
+        measure,
+        tolerance: section.required("tolerance", |value| tolerance(value, paper))?,
+        bound: section.or("bound", Bound::Both, one_of(&bounds))?,
+        deviation: section.optional("deviation", text)?,
+    };
+    section.finish()?;
+    Ok(claim)
+}
+
+/// A share of the paper's value, or a number in its unit.
+fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
+    match value {
+        Value::Text(_) => ratio(value).map(|share| share.as_fraction() * paper.abs()),
+        other => number(other).map_err(|_| {
+            Mismatch::new(
+                format!("{other} is no tolerance"),
+                "\"2 %\" of the paper's value, or a number in its unit",
+            )
+        }),
+    }
+}

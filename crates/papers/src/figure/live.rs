@@ -1,0 +1,433 @@
+//! Live hops: what TCP/HACK gives Linux's own TCP.
+//!
+//! This room makes no live runs: it says which it wants ([`LiveRun`]) and is given what came of them
+//! ([`LiveReport`]). Whoever asks for figures brings the hand that makes them ([`MakeLive`]).
+
+use std::collections::BTreeMap;
+
+use super::arms::Points;
+use super::file::{Axis, Figure, Source, read_axis};
+use tacit_runs::RunsError;
+use tacit_scenario::input::{Section, integer, numbers, text, texts};
+use tacit_scenario::scheme::{self, Scheme};
+use tacit_scenario::{InputError, quoted};
+
+/// Longest live run.
+const MAX_SECONDS: u32 = 600;
+/// `[live]`: pairs of live runs, stock and HACK, beside the same pairs simulated.
+#[derive(Clone, Debug)]
+pub(super) struct Live {
+    pub(super) scenario: String,
+    assignments: Vec<String>,
+    pub(super) stock: &'static Scheme,
+    pub(super) hack: &'static Scheme,
+    /// How receivers acknowledge, as `tacit shell --acks` takes it: a pair of curves each.
+    pub(super) acks: Vec<String>,
+    congestion: String,
+    axis: Axis,
+    pub x_label: String,
+    seconds: u32,
+    quick: Quick,
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Debug)]
+struct Quick {
+    x: Option<Vec<f64>>,
+    seconds: Option<u32>,
+}
+
+/// A live run that a figure wants: iperf3 downloads through a hop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveRun {
+    /// A scenario that comes with the program.
+    pub scenario: String,
+    /// What is changed in it.
+    pub assignments: Vec<String>,
+    /// Name of the scheme.
+    pub scheme: &'static str,
+    /// How many ACKs receivers send, as `tacit shell --acks` takes it.
+    pub acks: String,
+    /// Congestion control on both sides.
+    pub congestion: String,
+    /// How long iperf3 downloads.
+    pub seconds: u32,
+}
+
+/// What came of a live run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveReport {
+    /// Goodput of each full second in Mb/s; none where the run is not valid.
+    pub mbps: Vec<f64>,
+    /// ACKs per segment.
+    pub ack_ratio: Option<f64>,
+    /// How long the client's and the server's programs waited for a processor, on average, in microseconds;
+    /// none where the kernel does not tell.
+    pub waited_us: Option<[f64; 2]>,
+    /// Why the run is not valid: what the machine did to it, and how much of that a run bears.
+    pub invalid: Option<String>,
+}
+
+impl LiveReport {
+    /// Why nothing can be claimed of it.
+    pub(super) fn disturbance(&self) -> Option<&str> {
+        let unknown = self.waited_us.is_none().then_some("nothing tells how long its programs waited");
+        self.invalid.as_deref().or(unknown)
+    }
+}
+
+/// Makes a live run; the error is one line.
+pub type MakeLive<'m> = &'m mut dyn FnMut(&LiveRun) -> Result<LiveReport, String>;
+
+/// What the live runs of figures gave, or why there are none.
+#[derive(Clone, Debug, Default)]
+pub struct LiveRuns(BTreeMap<String, Result<Vec<Pair>, String>>);
+
+/// Stock and HACK at one place of a figure.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    pub acks: String,
+    pub x: f64,
+    pub stock: LiveReport,
+    pub hack: LiveReport,
+}
+
+impl Live {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let scheme = |name: &str| {
+            let found = scheme::select("", &[name.to_owned()]);
+            // One name selects one scheme.
+            found
+                .map(|found| found[0])
+                .map_err(|error| section.error("hack", error.what).allowed(error.allowed.unwrap_or_default()))
+        };
+        let x = section.section("x")?;
+        let axis = read_axis(&x, x.required("key", text)?)?;
+        x.finish()?;
+        let quick = section.section("quick")?;
+        let seconds = integer(4..=MAX_SECONDS);
+        let live = Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            stock: scheme("stock")?,
+            hack: scheme(&section.required("hack", text)?)?,
+            acks: section.required("acks", texts)?,
+            congestion: section.required("congestion", text)?,
+            x_label: section.or("x-label", axis.key.clone(), text)?,
+            axis,
+            seconds: section.required("seconds", &seconds)?,
+            quick: Quick { x: quick.optional("x", numbers)?, seconds: quick.optional("seconds", &seconds)? },
+        };
+        quick.finish()?;
+        section.finish()?;
+        Ok(live)
+    }
+
+    /// The runs as they are made, `quick` or in full.
+    pub fn shortened(&self, quick: bool) -> Self {
+        let mut shortened = self.clone();
+        if !quick {
+            return shortened;
+        }
+        if let Some(x) = &self.quick.x {
+            shortened.axis.values.clone_from(x);
+        }
+        shortened.seconds = self.quick.seconds.unwrap_or(self.seconds);
+        shortened
+    }
+
+    /// Names of the curves that claims may speak of.
+    pub fn curve_names(&self) -> Vec<String> {
+        self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect()
+    }
+
+    /// Makes the runs, stock and HACK after one another at each place.
+    fn measure(&self, make: MakeLive<'_>) -> Result<Vec<Pair>, RunsError> {
+        let mut pairs = Vec::new();
+        for acks in &self.acks {
+            for x in &self.axis.values {
+                let mut of = |scheme: &Scheme| {
+                    let run = self.live_run(scheme, acks, *x);
+                    make(&run).map_err(|said| RunsError::Program { command: run.command(), said })
+                };
+                let (stock, hack) = (of(self.stock)?, of(self.hack)?);
+                pairs.push(Pair { acks: acks.clone(), x: *x, stock, hack });
+            }
+        }
+        Ok(pairs)
+    }
+
+    fn live_run(&self, scheme: &Scheme, acks: &str, x: f64) -> LiveRun {
+        LiveRun {
+            scenario: self.scenario.clone(),
+            assignments: self.assignments_at(x),
+            scheme: scheme.name,
+            acks: acks.to_owned(),
+            congestion: self.congestion.clone(),
+            seconds: self.seconds,
+        }
+    }
+
+    /// What is changed in the scenario at `x`.
+    pub(super) fn assignments_at(&self, x: f64) -> Vec<String> {
+        self.assignments.iter().cloned().chain([self.axis.assignment(x)]).collect()
+    }
+}
+
+impl LiveRun {
+    /// What iperf3 is told on the client's side.
+    pub fn client_words(&self) -> Vec<String> {
+        let seconds = self.seconds.to_string();
+        ["iperf3", "-c", "198.18.0.1", "-R", "-t", &seconds].map(str::to_owned).to_vec()
+    }
+
+    /// What it is told on the server's.
+    pub fn server_words(&self) -> Vec<String> {
+        ["iperf3", "-s", "-1"].map(str::to_owned).to_vec()
+    }
+
+    /// The command that makes it.
+    pub fn command(&self) -> String {
+        let mut words = vec!["tacit shell".to_owned(), self.scenario.clone()];
+        words.extend(self.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
+        words.push(format!(
+            "--scheme {} --acks {} --congestion {} --",
+            self.scheme, self.acks, self.congestion
+        ));
+        words.extend(self.client_words());
+        words.push("--server --".to_owned());
+        words.extend(self.server_words());
+        words.join(" ")
+    }
+}
+
+impl LiveRuns {
+    /// Makes the live runs of `figures`; there are none where `obstacle` says why.
+    ///
+    /// # Errors
+    /// Where a run cannot be made.
+    pub fn make(
+        figures: &[Figure],
+        quick: bool,
+        obstacle: Option<&str>,
+        make: MakeLive<'_>,
+    ) -> Result<Self, RunsError> {
+        let mut all = BTreeMap::new();
+        for figure in figures {
+            let Source::Live(live) = &figure.source else { continue };
+            let pairs = match obstacle {
+                Some(obstacle) => Err(obstacle.to_owned()),
+                None => Ok(live.shortened(quick).measure(make)?),
+            };
+            all.insert(figure.id.clone(), pairs);
+        }
+        Ok(Self(all))
+    }
+
+    /// Why figure `id` has none.
+    pub(super) fn obstacle(&self, id: &str) -> Option<String> {
+        match self.0.get(id) {
+            Some(Ok(_)) => None,
+            Some(Err(obstacle)) => Some(obstacle.clone()),
+            None => Some("no live runs were made".to_owned()),
+        }
+    }
+
+    /// What those of figure `id` come to; nothing of what was not made.
+    pub(super) fn points(&self, id: &str, live: &Live) -> Result<Points, RunsError> {
+        live.points(self.0.get(id).and_then(|made| made.as_deref().ok()).unwrap_or_default())
+    }
+}
+
+/// Whether any of `figures` needs live runs.
+pub fn needs_live(figures: &[Figure]) -> bool {
+    figures.iter().any(|figure| matches!(figure.source, Source::Live(_)))
+}
+
+pub(super) fn live_name(acks: &str) -> String {
+    format!("live, acks {acks}")
+}
+
+pub(super) fn simulated_name(acks: &str) -> String {
+    format!("simulated, acks {acks}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, Outcome, run};
+    use super::*;
+    use tacit_runs::sweep::Control;
+
+    /// A run with one segment in two acknowledged, at a steady rate.
+    fn report(mbps: f64) -> LiveReport {
+        LiveReport {
+            mbps: vec![7.0, mbps, mbps, 3.0],
+            ack_ratio: Some(0.5),
+            waited_us: Some([20.0, 40.0]),
+            invalid: None,
+        }
+    }
+
+    const FIGURE: &str = "\
+title = \"t\"
+paper = \"p\"
+[live]
+scenario = \"wlan-11n-150\"
+set = [\"run.duration=2 s\", \"run.measure-from=1 s\"]
+hack = \"hack-more-data\"
+acks = [\"2\"]
+congestion = \"cubic\"
+seconds = 4
+x = { key = \"wifi.rate\", unit = \"Mbps\", values = [60, 150] }
+quick = { x = [150] }
+[[claim]]
+text = \"the live gain is the simulated one\"
+paper = 0
+measure = { difference = \"live, acks 2\", over = \"simulated, acks 2\" }
+tolerance = 5
+[[claim]]
+text = \"so it is at 150\"
+paper = 0
+measure = { difference = \"live, acks 2\", over = \"simulated, acks 2\", x = 150 }
+tolerance = 5
+";
+
+    /// The figure's outcome where a machine gives these numbers.
+    fn judged(quick: bool, give: impl Fn(&LiveRun) -> LiveReport) -> Outcome {
+        let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
+        let live = LiveRuns::make(&figures, quick, None, &mut |run| Ok(give(run))).unwrap();
+        let options = Options { quick, live, ..Options::default() };
+        run(&figures, &options, Control::unattended()).unwrap().remove(0)
+    }
+
+    /// What the simulator gives, about.
+    fn right(run: &LiveRun) -> LiveReport {
+        let at_150 = run.assignments.iter().any(|assignment| assignment == "wifi.rate=150Mbps");
+        report(match (at_150, run.scheme) {
+            (true, "stock") => 118.0,
+            (true, _) => 132.0,
+            (false, "stock") => 51.0,
+            (false, _) => 56.0,
+        })
+    }
+
+    fn verdicts(outcome: &Outcome) -> Vec<&str> {
+        outcome.claims.iter().map(|claim| claim.verdict().word()).collect()
+    }
+
+    #[test]
+    fn what_an_idle_machine_measured_is_judged() {
+        let outcome = judged(false, right);
+        assert_eq!(verdicts(&outcome), ["pass", "pass"], "{outcome:?}");
+        assert!(!outcome.fails() && !outcome.is_skipped());
+    }
+
+    #[test]
+    fn a_wrong_result_of_an_idle_machine_fails() {
+        let slow_hack = |run: &LiveRun| if run.scheme == "stock" { right(run) } else { report(118.0) };
+        let outcome = judged(true, slow_hack);
+        assert_eq!(verdicts(&outcome), ["FAIL", "FAIL"], "{outcome:?}");
+        assert!(outcome.fails());
+    }
+
+    #[test]
+    fn what_a_busy_machine_measured_is_skipped_right_or_wrong() {
+        for give in [right, |_: &LiveRun| report(100.0)] {
+            let busy = |run: &LiveRun| LiveReport { invalid: Some("busy".into()), ..give(run) };
+            let outcome = judged(true, busy);
+            assert_eq!(verdicts(&outcome), ["skipped", "skipped"], "{outcome:?}");
+            assert!(!outcome.fails() && outcome.is_skipped());
+            // The number is told all the same.
+            assert!(outcome.claims[0].measured.is_some());
+            assert!(
+                outcome.to_text().contains("stock at 150: busy; hack-more-data at 150: busy"),
+                "{}",
+                outcome.to_text()
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_machines_delays_may_have_done_is_not_judged() {
+        // Programs that wait for 30 ms each way are a longer round trip than the queue is deep.
+        for give in [right, |_: &LiveRun| report(100.0)] {
+            let slow = |run: &LiveRun| LiveReport { waited_us: Some([30_000.0; 2]), ..give(run) };
+            let outcome = judged(true, slow);
+            assert_eq!(verdicts(&outcome), ["skipped", "skipped"], "{outcome:?}");
+            let reason = outcome.claims[0].skipped.as_deref().unwrap();
+            assert!(
+                reason.contains("stock at 150: 30.0 and 30.0 ms") && reason.contains("at most 2.5"),
+                "{reason}"
+            );
+        }
+        // What the simulator does not mind is no excuse.
+        let wrong = |run: &LiveRun| LiveReport {
+            waited_us: Some([200.0; 2]),
+            ..report(if run.scheme == "stock" { 118.0 } else { 110.0 })
+        };
+        assert_eq!(verdicts(&judged(true, wrong)), ["FAIL", "FAIL"]);
+    }
+
+    #[test]
+    fn a_machine_that_does_not_tell_its_delays_is_not_judged() {
+        let outcome = judged(true, |run| LiveReport { waited_us: None, ..right(run) });
+        assert_eq!(verdicts(&outcome), ["skipped", "skipped"]);
+    }
+
+    #[test]
+    fn a_claim_is_skipped_for_what_it_is_about_only() {
+        let busy_at_60 = |run: &LiveRun| match run.assignments.last().map(String::as_str) {
+            Some("wifi.rate=60Mbps") => {
+                LiveReport { invalid: Some("stood still".into()), ..LiveReport::default() }
+            }
+            _ => right(run),
+        };
+        assert_eq!(verdicts(&judged(false, busy_at_60)), ["skipped", "pass"]);
+    }
+
+    #[test]
+    fn what_was_kept_is_judged_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
+        let give = |run: &LiveRun| match run.assignments.last().map(String::as_str) {
+            Some("wifi.rate=60Mbps") => LiveReport { waited_us: Some([30_000.0; 2]), ..right(run) },
+            _ => right(run),
+        };
+        let live = LiveRuns::make(&figures, false, None, &mut |run| Ok(give(run))).unwrap();
+        let at = || Some(directory.path().to_owned());
+        let options = Options { live, directory: at(), ..Options::default() };
+        let made = run(&figures, &options, Control::unattended()).unwrap();
+        assert_eq!(verdicts(&made[0]), ["skipped", "pass"], "{made:?}");
+        let options = Options { from: at(), directory: at(), ..Options::default() };
+        assert_eq!(run(&figures, &options, Control::unattended()).unwrap(), made);
+    }
+
+    #[test]
+    fn each_run_is_made_once_whatever_comes_of_it() {
+        let made = std::cell::RefCell::new(Vec::new());
+        judged(true, |run| {
+            made.borrow_mut().push(run.scheme);
+            LiveReport { invalid: Some("busy".into()), ..LiveReport::default() }
+        });
+        assert_eq!(*made.borrow(), ["stock", "hack-more-data"]);
+    }
+
+    #[test]
+    fn without_live_hops_a_figure_says_why() {
+        let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
+        let mut never = |_: &LiveRun| panic!("there is nothing to make it with");
+        let live = LiveRuns::make(&figures, true, Some("no root"), &mut never).unwrap();
+        let options = Options { quick: true, live, ..Options::default() };
+        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
+        assert_eq!((outcome.skipped.as_deref(), outcome.claims.len()), (Some("no root"), 0));
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_made_says_how_to_make_it() {
+        let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
+        let error = LiveRuns::make(&figures, true, None, &mut |_| Err("no device".into())).unwrap_err();
+        let said = error.to_string();
+        assert!(said.starts_with("tacit shell wlan-11n-150 --set 'run.duration=2 s'"), "{said}");
+        assert!(said.ends_with("-R -t 4 --server -- iperf3 -s -1: no device"), "{said}");
+    }
+}

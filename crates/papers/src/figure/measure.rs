@@ -1,0 +1,284 @@
+//! What a claim measures: a number out of a figure's curves.
+
+use tacit_runs::aggregate::{Mean, gain};
+use tacit_scenario::InputError;
+use tacit_scenario::input::{Section, number, one_of, text};
+
+/// A curve with every column that was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// As in the legend.
+    pub name: String,
+    /// By x ascending: x, and the value of each column in the order of the names.
+    pub points: Vec<(f64, Vec<Option<f64>>)>,
+}
+
+/// All curves of a figure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// Names of the columns; the plotted one first.
+    pub columns: Vec<String>,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// How two curves become one number per point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Value,
+    Gain,
+    Ratio,
+    Difference,
+}
+
+/// How the numbers of several points become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reduction {
+    Mean,
+    Least,
+    Most,
+}
+
+/// A number out of a figure's curves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    operation: Operation,
+    of: String,
+    over: Option<String>,
+    /// Where on the other curve, if not at the same x.
+    over_x: Option<f64>,
+    column: Option<String>,
+    /// Of which variant of the sweep; `None` for the runs that are drawn.
+    variant: Option<String>,
+    /// Ends of the range of x, inclusive.
+    from: f64,
+    to: f64,
+    reduction: Reduction,
+}
+
+/// Two x this close (relatively) are the same.
+const SAME_X: f64 = 1e-6;
+
+impl Measure {
+    pub(super) fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let operations = [
+            ("value", Operation::Value),
+            ("gain", Operation::Gain),
+            ("ratio", Operation::Ratio),
+            ("difference", Operation::Difference),
+        ];
+        let mut named = Vec::new();
+        for (key, operation) in operations {
+            named.extend(section.optional(key, text)?.map(|of| (key, operation, of)));
+        }
+        let over = section.optional("over", text)?;
+        let Some((key, operation, of)) = named.pop().filter(|_| named.is_empty()) else {
+            return Err(section.error("value", "exactly one of value, gain, ratio, difference is needed"));
+        };
+        if over.is_some() != (operation != Operation::Value) {
+            let what = if over.is_some() { "stands alone, without over" } else { "needs a curve to be over" };
+            return Err(section.error(key, what));
+        }
+        let (from, to) = range(&section)?;
+        let over_x = section.optional("over-x", number)?;
+        if over_x.is_some() && over.is_none() {
+            return Err(section.error("over-x", "says where on the curve that over names"));
+        }
+        let column = section.optional("column", text)?;
+        let reductions = [("mean", Reduction::Mean), ("least", Reduction::Least), ("most", Reduction::Most)];
+        let reduction = section.or("take", Reduction::Mean, one_of(&reductions))?;
+        let variant = section.optional("variant", text)?;
+        section.finish()?;
+        Ok(Self { operation, of, over, over_x, column, variant, from, to, reduction })
+    }
+
+    /// Names of curves it refers to.
+    pub(super) fn curves(&self) -> impl Iterator<Item = &str> {
+        [Some(&self.of), self.over.as_ref()].into_iter().flatten().map(String::as_str)
+    }
+
+    /// Whether it takes a value of one of `curves` at `x`.
+    pub(super) fn reads(&self, curves: &[String], x: f64) -> bool {
+        let at = (self.from..=self.to).contains(&x) || self.over_x.is_some_and(|over_x| same(over_x, x));
+        at && self.curves().any(|mine| curves.iter().any(|curve| curve == mine))
+    }
+
+    /// The column it refers to, if not the plotted one.
+    pub(super) fn column(&self) -> Option<&str> {
+        self.column.as_deref()
+    }
+
+    /// The variant it speaks of; `None` for the runs that are drawn.
+    pub(super) fn variant(&self) -> Option<&str> {
+        self.variant.as_deref()
+    }
+
+    /// Curve and places of what it measures of the plotted curves, where those are one value each.
+    pub(super) fn plotted(&self) -> Option<(&str, (f64, f64))> {
+        let plain = self.column.is_none() && self.variant.is_none() && self.reduction == Reduction::Mean;
+        plain.then_some((self.of.as_str(), (self.from, self.to)))
+    }
+
+    /// The gain it measures: of which curve over which, at the same x.
+    pub(super) fn gain(&self) -> Option<(&str, &str)> {
+        let same_x = self.operation == Operation::Gain && self.over_x.is_none();
+        same_x.then_some((self.of.as_str(), self.over.as_deref()?))
+    }
+
+    /// Where its curve would stand at `x` if the measure were `value`, the other curve being as it is.
+    pub(super) fn implied(&self, curves: &Curves, x: f64, value: f64) -> Option<f64> {
+        let Some(over) = &self.over else { return Some(value) };
+        let over = curves.curves.iter().find(|curve| &curve.name == over)?;
+        let at = self.over_x.unwrap_or(x);
+        let base = over.points.iter().find(|(other, _)| same(at, *other))?.1.first().copied().flatten()?;
+        Some(match self.operation {
+            Operation::Value => value,
+            Operation::Gain => base * (1.0 + value / 100.0),
+            Operation::Ratio => base * value,
+            Operation::Difference => base + value,
+        })
+    }
+
+    /// The number; `None` where the curves have no such point.
+    pub fn of(&self, curves: &Curves) -> Option<f64> {
+        let column = match &self.column {
+            Some(name) => curves.columns.iter().position(|column| column == name)?,
+            None => 0,
+        };
+        let curve = |name: &str| curves.curves.iter().find(|curve| curve.name == name);
+        let points = curve(&self.of)?.points.iter().filter(|(x, _)| (self.from..=self.to).contains(x));
+        let over = match &self.over {
+            Some(name) => Some(curve(name)?),
+            None => None,
+        };
+        let mut values = Vec::new();
+        for (x, columns) in points {
+            let a = columns.get(column).copied().flatten()?;
+            let at = self.over_x.unwrap_or(*x);
+            let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(at, *other)));
+            let b = match twin {
+                Some(point) => point?.1.get(column).copied().flatten()?,
+                None => 0.0,
+            };
+            values.push(match self.operation {
+                Operation::Value => a,
+                Operation::Gain => gain(a, b) * 100.0,
+                Operation::Ratio => a / b,
+                Operation::Difference => a - b,
+            });
+        }
+        let one = match self.reduction {
+            Reduction::Mean => Mean::of(values)?.mean,
+            Reduction::Least => values.into_iter().fold(f64::INFINITY, f64::min),
+            Reduction::Most => values.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        };
+        one.is_finite().then_some(one)
+    }
+}
+
+/// The ends of the range of x: about `x`, or from `x-from` to `x-to`.
+fn range(section: &Section<'_>) -> Result<(f64, f64), InputError> {
+    let (from, to) = (section.optional("x-from", number)?, section.optional("x-to", number)?);
+    if let Some(x) = section.optional("x", number)? {
+        if from.is_some() || to.is_some() {
+            return Err(section.error("x", "stands alone, without x-from and x-to"));
+        }
+        // An x may be negative, as decibels are.
+        return Ok((x - SAME_X * x.abs(), x + SAME_X * x.abs()));
+    }
+    let (from, to) = (from.unwrap_or(f64::NEG_INFINITY), to.unwrap_or(f64::INFINITY));
+    if from > to {
+        return Err(section.error("x-from", format!("{from} is above x-to, {to}")));
+    }
+    Ok((from, to))
+}
+
+/// True when two x are the same place.
+pub(super) fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME_X * a.abs().max(b.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_scenario::input::Tree;
+
+    fn curves() -> Curves {
+        let curve = |name: &str, points: &[(f64, f64)]| Curve {
+            name: name.into(),
+            points: points.iter().map(|(x, y)| (*x, vec![Some(*y), Some(y * 10.0)])).collect(),
+        };
+        Curves {
+            columns: vec!["y".into(), "z".into()],
+            curves: vec![
+                curve("a", &[(1.0, 11.0), (2.0, 24.0), (6.5, 3.0)]),
+                curve("b", &[(1.0, 10.0), (2.0, 20.0), (6.5, 1.0)]),
+                curve("decibels", &[(-3.0, 4.0), (-2.5, 5.0), (0.0, 6.0), (2.5, 7.0)]),
+            ],
+        }
+    }
+
+    fn measured(text: &str) -> Option<f64> {
+        let tree = Tree::parse("test", text).unwrap();
+        Measure::read(Section::root("test", &tree)).unwrap().of(&curves())
+    }
+
+    #[test]
+    fn values_gains_ratios_and_ranges() {
+        let close = |text, expected: f64| {
+            let value = measured(text).unwrap();
+            assert!((value - expected).abs() < 1e-9, "{text}: {value}");
+        };
+        close("value = \"a\"\nx = 2", 24.0);
+        close("value = \"a\"\nx = 6.5\ncolumn = \"z\"", 30.0);
+        close("gain = \"a\"\nover = \"b\"\nx = 1", 10.0);
+        close("gain = \"a\"\nover = \"b\"\nx-to = 2", 15.0);
+        close("ratio = \"a\"\nover = \"b\"\nx-from = 6", 3.0);
+        close("difference = \"a\"\nover = \"b\"", (1.0 + 4.0 + 2.0) / 3.0);
+        close("difference = \"a\"\nover = \"b\"\ntake = \"least\"", 1.0);
+        close("ratio = \"a\"\nover = \"b\"\ntake = \"most\"", 3.0);
+    }
+
+    #[test]
+    fn a_claimed_value_has_a_place_beside_the_curve() {
+        let implied = |text: &str, value: f64| {
+            let tree = Tree::parse("test", text).unwrap();
+            Measure::read(Section::root("test", &tree)).unwrap().implied(&curves(), 2.0, value).unwrap()
+        };
+        assert!((implied("value = \"a\"", 23.0) - 23.0).abs() < 1e-9);
+        assert!((implied("gain = \"a\"\nover = \"b\"", 15.0) - 23.0).abs() < 1e-9);
+        assert!((implied("gain = \"a\"\nover = \"b\"\nover-x = 1", 15.0) - 11.5).abs() < 1e-9);
+        assert!((implied("ratio = \"a\"\nover = \"b\"", 2.0) - 40.0).abs() < 1e-9);
+        assert!((implied("difference = \"a\"\nover = \"b\"", -1.0) - 19.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_x_may_be_negative_or_zero() {
+        for (x, expected) in [("-2.5", 5.0), ("0", 6.0), ("2.5", 7.0)] {
+            assert_eq!(measured(&format!("value = \"decibels\"\nx = {x}")), Some(expected), "{x}");
+        }
+        assert_eq!(measured("value = \"decibels\"\nx-from = -3\nx-to = -2.5"), Some(4.5));
+    }
+
+    #[test]
+    fn what_is_not_there_measures_nothing() {
+        assert_eq!(measured("value = \"a\"\nx = 3"), None);
+        assert_eq!(measured("value = \"c\""), None);
+        assert_eq!(measured("value = \"a\"\ncolumn = \"w\""), None);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for text in [
+            "x = 1",
+            "value = \"a\"\ngain = \"b\"",
+            "gain = \"a\"",
+            "value = \"a\"\nover = \"b\"",
+            "value = \"a\"\nx = 1\nx-to = 2",
+            "value = \"a\"\nx-from = 2\nx-to = 1",
+        ] {
+            let tree = Tree::parse("test", text).unwrap();
+            assert!(Measure::read(Section::root("test", &tree)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The papers' figures: one small TOML file each, with the papers' claims about it.
+//!
+//! `docs/use/figure.md` describes the files. Each is a closed form, a sweep with its variants, a time line, or a set of
+//! live runs; curves, tables and frames come out of it, and claims are numbers taken from those.
+
+mod arms;
+mod draw;
+mod file;
+mod library;
+mod live;
+mod measure;
+mod page;
+mod results;
+mod run;
+mod summary;
+mod table;
+mod timeline;
+mod variant;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+pub use file::{Bound, Figure};
+pub use live::{LiveReport, LiveRun, LiveRuns, MakeLive, needs_live};
+pub use measure::{Curve, Measure};
+pub use run::MACHINE_SHARE_MAX;
+pub use run::{Options, run};
+pub use summary::summary;
+pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
+pub use variant::{Dependence, DependenceCell, DependenceRow};
+
+use tacit_runs::RunsError;
+use tacit_scenario::InputError;
+use tacit_scenario::input::nearest;
+use tacit_scenario::table::{count, number};
+
+/// What became of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Paper and figure.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// What a reader has to know to judge it.
+    pub note: Option<String>,
+    /// The paper's table with its cells measured, where it is one.
+    pub table: Option<MeasuredTable>,
+    /// What its result depends on, where it has variants.
+    pub depends: Option<Dependence>,
+    /// The claims, in the order of the file.
+    pub claims: Vec<ClaimOutcome>,
+    /// Its picture.
+    pub svg: Option<PathBuf>,
+    /// Why it was not made: this machine cannot. It claims nothing then.
+    pub skipped: Option<String>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimOutcome {
+    /// What is claimed.
+    pub text: String,
+    /// The paper's value.
+    pub paper: f64,
+    /// Who says it: the paper, a formula, another simulator.
+    pub source: String,
+    /// What was measured; null where there is nothing to measure.
+    pub measured: Option<f64>,
+    /// By how much they may differ, in the same unit.
+    pub tolerance: f64,
+    /// On which sides.
+    pub bound: Bound,
+    /// Unit of the three.
+    pub unit: String,
+    /// The claim holds.
+    pub pass: bool,
+    /// Why it does not, where that is known and accepted.
+    pub deviation: Option<String>,
+    /// Why it is not judged: what the machine did to live runs, and how much of it they bear.
+    pub skipped: Option<String>,
+}
+
+impl ClaimOutcome {
+    /// Missed, and nobody has said why.
+    pub const fn fails(&self) -> bool {
+        matches!(self.verdict(), Verdict::Fail)
+    }
+
+    /// Why it does not simply pass or fail.
+    pub fn reason(&self) -> Option<&str> {
+        self.skipped.as_deref().or(self.deviation.as_deref())
+    }
+
+    /// What is claimed, without its unit: a value and how far off it may be, or a limit.
+    fn claimed(&self) -> String {
+        let off = |sign: &str| match self.tolerance {
+            0.0 => value(self.paper),
+            tolerance => format!("{} {sign} {}", value(self.paper), value(tolerance)),
+        };
+        match self.bound {
+            Bound::Both => format!("{} ± {}", value(self.paper), value(self.tolerance)),
+            Bound::AtLeast => format!(">= {}", off("-")),
+            Bound::AtMost => format!("<= {}", off("+")),
+        }
+    }
+
+    /// What became of it, in a word.
+    pub const fn verdict(&self) -> Verdict {
+        match (self.pass, self.skipped.is_some(), self.deviation.is_some()) {
+            (_, true, _) => Verdict::Skipped,
+            (true, ..) => Verdict::Pass,
+            (false, _, true) => Verdict::Deviation,
+            (false, ..) => Verdict::Fail,
+        }
+    }
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds.
+    Pass,
+    /// It does not, for a reason that is known and accepted.
+    Deviation,
+    /// Nobody can say: the machine was too busy for live runs.
+    Skipped,
+    /// It does not.
+    Fail,
+}
+
+impl Verdict {
+    /// The word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Deviation => "deviation",
+            Self::Skipped => "skipped",
+            Self::Fail => "FAIL",
+        }
+    }
+}
+
+impl Outcome {
+    /// Some claim is missed without a reason.
+    pub fn fails(&self) -> bool {
+        self.claims.iter().any(ClaimOutcome::fails)
+    }
+
+    /// It was not made, or some claim was not judged: this machine cannot.
+    pub fn is_skipped(&self) -> bool {
+        self.skipped.is_some() || self.claims.iter().any(|claim| claim.skipped.is_some())
+    }
+
+    /// As text: a line per claim.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}: {} ({})\n", self.id, self.title, self.paper);
+        if let Some(reason) = &self.skipped {
+            text.push_str(&format!("  SKIPPED    {reason}\n"));
+        }
+        if let Some(note) = &self.note {
+            text.push_str(&format!("  {note}\n"));
+        }
+        if let Some(table) = &self.table {
+            text.push_str(&table.to_text());
+        }
+        let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
+        for claim in &self.claims {
+            let measured = claim.measured.map_or_else(|| "nothing".to_owned(), value);
+            text.push_str(&format!(
+                "  {:<9}  {:<widest$}  {} {}, measured {measured} {}\n",
+                claim.verdict().word(),
+                claim.text,
+                claim.source,
+                claim.claimed(),
+                claim.unit,
+            ));
+            if let (false, Some(reason)) = (claim.pass, claim.reason()) {
+                text.push_str(&format!("  {:<9}  {reason}\n", ""));
+            }
+        }
+        if let Some(depends) = &self.depends {
+            text.push_str(&depends.to_text());
+        }
+        text
+    }
+}
+
+/// How many claims of several figures came out how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    passed: usize,
+    deviating: usize,
+    skipped: usize,
+    failed: usize,
+    /// Figures that were not made, whose claims nobody looked at.
+    figures_skipped: usize,
+}
+
+impl Tally {
+    /// Counts the claims of `outcomes`.
+    pub fn of(outcomes: &[Outcome]) -> Self {
+        let claims = || outcomes.iter().flat_map(|outcome| &outcome.claims);
+        let count = |verdict: Verdict| claims().filter(|claim| claim.verdict() == verdict).count();
+        Self {
+            passed: count(Verdict::Pass),
+            deviating: count(Verdict::Deviation),
+            skipped: count(Verdict::Skipped),
+            failed: count(Verdict::Fail),
+            figures_skipped: outcomes.iter().filter(|outcome| outcome.skipped.is_some()).count(),
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, deviating, skipped, failed, figures_skipped } = self;
+        write!(
+            f,
+            "claims: {passed} passed, {deviating} deviate for a reason given, {skipped} SKIPPED on this machine, {failed} failed"
+        )?;
+        if *figures_skipped > 0 {
+            write!(f, "; {} SKIPPED", count(*figures_skipped as u64, "figure"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Four significant digits, at most four after the point.
+fn value(number_to_show: f64) -> String {
+    let magnitude = number_to_show.abs().max(1e-4).log10().floor();
+    let decimals = (3.0 - magnitude).clamp(0.0, 4.0) as usize;
+    let text = number(number_to_show, decimals);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Every figure there is.
+///
+/// # Errors
+/// Where a file says something that is not allowed.
+pub fn all() -> Result<Vec<Figure>, RunsError> {
+    library::ALL.iter().map(|bundled| Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)).collect()
+}
+
+/// The figure called `id`.
+///
+/// # Errors
+/// Where there is none, or its file says something that is not allowed.
+pub fn find(id: &str) -> Result<Figure, RunsError> {
+    let ids = || library::ALL.iter().map(|bundled| bundled.id);
+    let Some(bundled) = library::ALL.iter().find(|bundled| bundled.id == id) else {
+        let hint = nearest(id, ids()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        return Err(InputError::new("figure", format!("no figure {id:?}{hint}"))
+            .allowed(ids().collect::<Vec<_>>().join(", "))
+            .into());
+    };
+    Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)
+}

@@ -1,0 +1,663 @@
+//! Computes or runs figures, holds the claims against the results, draws.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::arms::{NotedAt, Points};
+use super::draw::picture;
+use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
+use super::live::{Live, LiveRuns};
+use super::measure::{self, Curve, Curves, same};
+use super::results::Results;
+use super::table::MeasuredTable;
+use super::timeline::Timeline;
+use super::variant::Dependence;
+use super::{ClaimOutcome, Outcome, page, value};
+use crate::chart::{standalone, table_picture};
+use tacit_runs::RunsError;
+use tacit_runs::aggregate::{Column, Group};
+use tacit_runs::plan::{self, Place, Plan};
+use tacit_runs::record::RunSummary;
+use tacit_runs::store::{Provenance, Store, write_whole};
+use tacit_runs::sweep::Control;
+use tacit_scenario::Scenario;
+
+/// How to run figures.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Fewer and shorter runs, as the files say.
+    pub quick: bool,
+    /// Where pictures and results go; `None` keeps nothing.
+    pub directory: Option<PathBuf>,
+    /// Where results are read instead of made: nothing is run.
+    pub from: Option<PathBuf>,
+    /// Every figure was asked for: those without results in `from` are skipped.
+    pub all: bool,
+    /// What figures of live hops are made of; see [`LiveRuns::make`].
+    pub live: LiveRuns,
+}
+
+/// Curves with what their axes mean.
+pub(super) struct Drawn {
+    pub x: String,
+    pub y: String,
+    pub curves: Curves,
+    /// The curves of each variant, by its name.
+    variants: Vec<(String, Curves)>,
+    depends: Option<Dependence>,
+}
+
+impl Drawn {
+    fn new(x: String, y: String, curves: Curves) -> Self {
+        Self { x, y, curves, variants: Vec::new(), depends: None }
+    }
+
+    /// The number that `measure` takes from the curves, those of its variant if it names one.
+    fn measured(&self, measure: &measure::Measure) -> Option<f64> {
+        match measure.variant() {
+            None => measure.of(&self.curves),
+            Some(name) => {
+                let (_, curves) = self.variants.iter().find(|(known, _)| known == name)?;
+                measure.of(curves)
+            }
+        }
+    }
+}
+
+/// Runs `figures`, and draws them and a page of all of them where a directory is given.
+///
+/// # Errors
+/// As a sweep: on a failed run, an interruption, or a directory that cannot be written. A claim that
+/// fails is no error.
+pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Result<Vec<Outcome>, RunsError> {
+    let mut outcomes = Vec::new();
+    let mut pictures = Vec::new();
+    for figure in figures {
+        let outcome = |judged: Judged, svg, skipped| Outcome {
+            id: figure.id.clone(),
+            title: figure.title.clone(),
+            paper: figure.paper.clone(),
+            note: figure.note.clone(),
+            table: judged.table,
+            depends: judged.depends,
+            claims: judged.claims,
+            svg,
+            skipped,
+        };
+        if let Some(obstacle) = obstacle(figure, options) {
+            pictures.push(String::new());
+            outcomes.push(outcome(Judged::default(), None, Some(obstacle)));
+            continue;
+        }
+        let mut judged = match &figure.source {
+            Source::Curves { theory, sweep } => {
+                let theory = theory.as_deref().map(from_theory);
+                let drawn = match sweep {
+                    Some(sweep) => with_theory(from_sweep(figure, sweep, options, control)?, theory),
+                    None => theory.expect("the figure file was checked: it has one or the other"),
+                };
+                from_curves(figure, drawn)
+            }
+            Source::Timeline(timeline) => from_timeline(figure, timeline, options, control)?,
+            Source::Live(live) => {
+                let points = match &options.from {
+                    Some(from) => Points::read(&from.join(file_name(&figure.id, ".json")))?,
+                    None => options.live.points(&figure.id, live)?,
+                };
+                if let (Some(directory), None) = (&options.directory, &options.from) {
+                    write_whole(
+                        &directory.join(file_name(&figure.id, ".json")),
+                        points.to_json(&figure.id).to_string().as_bytes(),
+                    )?;
+                }
+                from_live(figure, live, points)
+            }
+        };
+        let path =
+            options.directory.as_deref().map(|directory| directory.join(file_name(&figure.id, ".svg")));
+        if let Some(path) = &path {
+            write_whole(path, standalone(&judged.svg).as_bytes())?;
+        }
+        pictures.push(std::mem::take(&mut judged.svg));
+        outcomes.push(outcome(judged, path, None));
+    }
+    if let Some(directory) = &options.directory {
+        page::write(directory, &outcomes, &pictures)?;
+    }
+    Ok(outcomes)
+}
+
+/// Why a figure is not made: this machine cannot, or there is nothing to read.
+fn obstacle(figure: &Figure, options: &Options) -> Option<String> {
+    let Some(from) = &options.from else {
+        return match &figure.source {
+            Source::Live(_) => options.live.obstacle(&figure.id),
+            _ => None,
+        };
+    };
+    let name = file_name(&figure.id, "");
+    let made = match &figure.source {
+        Source::Curves { sweep: None, .. } => true,
+        Source::Live(_) => from.join(name + ".json").exists(),
+        Source::Curves { .. } | Source::Timeline(_) => !Store::existing(&from.join(name)).is_empty(),
+    };
+    (options.all && !made)
+        .then(|| format!("no results in {}; tacit figure {} makes them", from.display(), figure.id))
+}
+
+/// What a figure's files are called.
+pub(super) fn file_name(id: &str, end: &str) -> String {
+    format!("{}{end}", id.replace('/', "-"))
+}
+
+/// What a figure comes to.
+#[derive(Default)]
+struct Judged {
+    svg: String,
+    claims: Vec<ClaimOutcome>,
+    table: Option<MeasuredTable>,
+    depends: Option<Dependence>,
+}
+
+fn from_curves(figure: &Figure, drawn: Drawn) -> Judged {
+    let measure = |measure: &Measure| match measure {
+        Measure::Curves(measure) => drawn.measured(measure),
+        Measure::Timeline(_) => None,
+    };
+    let claims = claims(figure, measure);
+    let table = figure.table.as_ref().map(|table| table.measured(|measure| drawn.measured(measure)));
+    let svg = match &table {
+        Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
+        None => picture(figure, &drawn),
+    };
+    Judged { svg, claims, table, depends: drawn.depends }
+}
+
+fn from_timeline(
+    figure: &Figure,
+    timeline: &Timeline,
+    options: &Options,
+    control: Control<'_>,
+) -> Result<Judged, RunsError> {
+    let results = Results::new(options, &figure.id, &file_name(&figure.id, ""), control);
+    let shown = timeline.shown(figure, &results)?;
+    let measure = |measure: &Measure| match measure {
+        Measure::Curves(_) => None,
+        Measure::Timeline(measure) => measure.of(&shown),
+    };
+    let svg = shown.picture(&format!("{}: {}", figure.id, figure.title));
+    Ok(Judged { svg, claims: claims(figure, measure), ..Judged::default() })
+}
+
+/// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
+pub const MACHINE_SHARE_MAX: f64 = 0.5;
+
+fn from_live(figure: &Figure, live: &Live, points: Points) -> Judged {
+    let Points { curves, slowed, disturbed, waits } = points;
+    let drawn = Drawn::new(live.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
+    let mut judged = from_curves(figure, drawn);
+    for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
+        let Measure::Curves(measure) = &claim.measure else { continue };
+        let said = |places: &[NotedAt]| {
+            let about = places.iter().filter(|place| place.concerns(measure));
+            about.map(|place| place.said.as_str()).collect::<Vec<_>>().join("; ")
+        };
+        let worth =
+            measure.of(&slowed).zip(outcome.measured).map(|(slowed, measured)| (slowed - measured).abs());
+        let most = claim.tolerance * MACHINE_SHARE_MAX;
+        let reason = match (said(&disturbed), worth) {
+            (disturbed, Some(worth)) if disturbed.is_empty() && worth > most => format!(
+                "programs waited for a processor ({}), which is worth {} {} in the simulator; at most {} is judged",
+                said(&waits),
+                value(worth),
+                claim.unit,
+                value(most),
+            ),
+            (disturbed, _) => disturbed,
+        };
+        if !reason.is_empty() {
+            outcome.pass = false;
+            outcome.skipped = Some(reason);
+        }
+    }
+    judged
+}
+
+fn claims(figure: &Figure, measure: impl Fn(&Measure) -> Option<f64>) -> Vec<ClaimOutcome> {
+    let outcome = |claim: &Claim| {
+        let measured = measure(&claim.measure);
+        ClaimOutcome {
+            text: claim.text.clone(),
+            paper: claim.paper,
+            source: claim.source.clone(),
+            measured,
+            tolerance: claim.tolerance,
+            bound: claim.bound,
+            unit: claim.unit.clone(),
+            pass: measured.is_some_and(|measured| claim.holds(measured)),
+            deviation: claim.deviation.clone(),
+            skipped: None,
+        }
+    };
+    figure.claims.iter().map(outcome).collect()
+}
+
+fn from_theory(id: &str) -> Drawn {
+    let figure = tacit_theory::figure(id).expect("the figure file was checked against tacit_theory::IDS");
+    let curve = |series: &tacit_theory::Series| Curve {
+        name: series.name.clone(),
+        points: series.points.iter().map(|(x, y)| (*x, vec![Some(*y)])).collect(),
+    };
+    let curves = figure.series.iter().map(curve).collect();
+    let curves = Curves { columns: vec![String::new()], curves };
+    Drawn::new(figure.x.to_owned(), figure.y.to_owned(), curves)
+}
+
+/// Adds what theory says of the same x.
+fn with_theory(mut drawn: Drawn, theory: Option<Drawn>) -> Drawn {
+    let swept: Vec<f64> =
+        drawn.curves.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
+    for mut curve in theory.into_iter().flat_map(|theory| theory.curves.curves) {
+        curve.points.retain(|(x, _)| swept.iter().any(|other| same(*x, *other)));
+        drawn.curves.curves.push(curve);
+    }
+    drawn
+}
+
+fn from_sweep(
+    figure: &Figure,
+    sweep: &Sweep,
+    options: &Options,
+    control: Control<'_>,
+) -> Result<Drawn, RunsError> {
+    let sweep = if options.quick { sweep.quick() } else { sweep.clone() };
+    let (curves, plain) = simulate(figure, &sweep, None, options, control)?;
+    let mut drawn = Drawn::new(sweep.x_label.clone(), sweep.y_label.clone(), curves);
+    let mut varied = Vec::new();
+    for variant in &sweep.variants {
+        let (curves, records) = simulate(figure, &variant.of(&sweep), Some(&variant.name), options, control)?;
+        drawn.variants.push((variant.name.clone(), curves));
+        varied.push((variant.name.as_str(), records));
+    }
+    let varied: Vec<(&str, &[RunSummary])> =
+        varied.iter().map(|(name, records)| (*name, records.as_slice())).collect();
+    drawn.depends = sweep.depends.as_ref().map(|depends| depends.table(&sweep, &plain, &varied));
+    Ok(drawn)
+}
+
+/// Makes the runs of a sweep, or of one variant of it, and keeps them in a directory of their own.
+fn simulate(
+    figure: &Figure,
+    sweep: &Sweep,
+    variant: Option<&str>,
+    options: &Options,
+    control: Control<'_>,
+) -> Result<(Curves, Vec<RunSummary>), RunsError> {
+    let base = Scenario::load(&sweep.scenario, &sweep.assignments)?;
+    let seeds = sweep.seeds.unwrap_or(base.run.seeds);
+    let plan = plan(sweep, &base, seeds)?;
+    let end = variant.map_or(String::new(), |name| format!("-{}", slug(name)));
+    let results = Results::new(options, &figure.id, &file_name(&figure.id, &end), control);
+    let records =
+        results.runs(&plan, |runs| provenance(figure, sweep, variant, &base, results.command(), runs))?;
+    Ok((curves(figure, sweep, seeds, &records), records))
+}
+
+/// A name as part of a file's: letters and digits, one hyphen between words.
+fn slug(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+/// Runs by x, then value of the second axis, then scheme, then seed: the order [`curves`] relies on.
+fn plan(sweep: &Sweep, base: &Scenario, seeds: u32) -> Result<Plan, RunsError> {
+    let mut plan = Plan::default();
+    for x in &sweep.axis.values {
+        for best_of in second_values(sweep) {
+            let (scenario, clients) = at(sweep, *x, best_of, base)?;
+            let scenario = Arc::new(scenario);
+            for scheme in &sweep.schemes {
+                plan.push(&scenario, scheme, clients, Place { x: Some(*x), best_of }, seeds)?;
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Values of the second axis; a sweep without one has a single place on it.
+fn second_values(sweep: &Sweep) -> Vec<Option<f64>> {
+    match &sweep.best_of {
+        Some(best_of) => best_of.axis.values.iter().copied().map(Some).collect(),
+        None => vec![None],
+    }
+}
+
+/// The scenario and its clients at one place of the axes.
+fn at(sweep: &Sweep, x: f64, best_of: Option<f64>, base: &Scenario) -> Result<(Scenario, u32), RunsError> {
+    let mut assignments = sweep.assignments.clone();
+    if sweep.axis.key != CLIENTS {
+        assignments.push(sweep.axis.assignment(x));
+        assignments.extend_from_slice(sweep.axis.also(x));
+    }
+    if let (Some(value), Some(best_of)) = (best_of, &sweep.best_of) {
+        assignments.push(best_of.axis.assignment(value));
+    }
+    if assignments.len() == sweep.assignments.len() {
+        return Ok((base.clone(), x as u32));
+    }
+    let scenario = Scenario::load(&sweep.scenario, &assignments)?;
+    let clients = if sweep.axis.key == CLIENTS { x as u32 } else { scenario.clients };
+    Ok((scenario, clients))
+}
+
+fn provenance(
+    figure: &Figure,
+    sweep: &Sweep,
+    variant: Option<&str>,
+    base: &Scenario,
+    command: String,
+    records: &[RunSummary],
+) -> Provenance {
+    let seeds = records.iter().map(|record| record.label.seed).max().unwrap_or(0);
+    Provenance {
+        scenario: base.name.clone(),
+        description: match variant {
+            Some(variant) => format!("{}: {variant}", figure.title),
+            None => figure.title.clone(),
+        },
+        scenario_text: base.text.clone(),
+        seeds: format!("1 to {seeds}"),
+        version: tacit_runs::VERSION.to_owned(),
+        command,
+        schemes: sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(","),
+        digest: plan::combined_digest(records),
+        // Its file says what it depends on.
+        conditions: String::new(),
+        warnings: String::new(),
+        x_label: sweep.x_label.clone(),
+        y_label: sweep.y_label.clone(),
+        column: sweep.column.clone(),
+    }
+}
+
+/// One curve per scheme, averaged over seeds; the plotted column first, then every one a claim needs.
+/// With a second axis it is the envelope: at each x all columns of the value that gives most of the
+/// first.
+fn curves(figure: &Figure, sweep: &Sweep, seeds: u32, records: &[RunSummary]) -> Curves {
+    let mut columns = vec![sweep.column.clone()];
+    for column in figure.columns() {
+        if !columns.iter().any(|known| known == column) {
+            columns.push(column.to_owned());
+        }
+    }
+    let (seconds, schemes) = (second_values(sweep).len(), sweep.schemes.len());
+    let group = |x: usize, second: usize, scheme: usize| {
+        let first = ((x * seconds + second) * schemes + scheme) * seeds as usize;
+        Group::of(&records[first..first + seeds as usize])
+    };
+    let mean = |group: &Group<'_>, column: &str| Some(group.mean(Column::named(column)?)?.mean);
+    let means = |group: &Group<'_>| columns.iter().map(|column| mean(group, column)).collect::<Vec<_>>();
+    let curve = |name: String, point: &dyn Fn(usize) -> Vec<Option<f64>>| {
+        let points = sweep.axis.values.iter().enumerate().map(|(index, x)| (*x, point(index))).collect();
+        Curve { name, points }
+    };
+    let best = |x: usize, scheme: usize| {
+        let all = (0..seconds).map(|second| group(x, second, scheme));
+        let best = Column::named(&sweep.column).and_then(|column| Group::best(all, column));
+        means(&best.unwrap_or_default())
+    };
+    let mut curves = Vec::new();
+    for (index, scheme) in sweep.schemes.iter().enumerate() {
+        curves.push(curve(scheme.name.to_owned(), &|x| best(x, index)));
+        let Some(best_of) = &sweep.best_of else { continue };
+        if best_of.curves.iter().any(|shown| shown.name == scheme.name) {
+            for (second, value) in best_of.axis.values.iter().enumerate() {
+                curves.push(curve(best_of.curve_name(scheme, *value), &|x| means(&group(x, second, index))));
+            }
+        }
+    }
+    Curves { columns, curves }
+}
+
+/// Where [`run`] writes its page.
+pub(super) fn page_path(directory: &Path) -> PathBuf {
+    directory.join("index.html")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWEEP: &str = "\
+title = \"t\"
+paper = \"p\"
+[sweep]
+scenario = \"wlan-11n-150\"
+set = [\"run.duration=400ms\", \"run.measure-from=100ms\"]
+schemes = [\"stock\", \"udp\"]
+x = { key = \"wifi.rate\", unit = \"Mbps\", values = [65, 150] }
+seeds = 2
+quick = { seeds = 1 }
+[[claim]]
+text = \"UDP is faster\"
+paper = 1
+measure = { ratio = \"udp\", over = \"stock\", x = 150 }
+bound = \"at-least\"
+tolerance = 0
+[[claim]]
+text = \"UDP has no ACKs\"
+paper = 5
+measure = { value = \"udp\", column = \"tcp_acks_on_air_per_s\" }
+tolerance = 1
+deviation = \"it never has\"
+";
+
+    #[test]
+    fn a_sweep_is_run_measured_and_drawn() {
+        let directory = tempfile::tempdir().unwrap();
+        let figure = Figure::parse("test/sweep", "sweep.toml", SWEEP).unwrap();
+        let options =
+            Options { quick: true, directory: Some(directory.path().to_owned()), ..Options::default() };
+        let outcomes = run(&[figure], &options, Control::unattended()).unwrap();
+        let claims = &outcomes[0].claims;
+        assert!(claims[0].pass && claims[0].measured.unwrap() > 1.0, "{claims:?}");
+        assert_eq!((claims[1].pass, claims[1].measured, claims[1].fails()), (false, Some(0.0), false));
+        assert!(!outcomes[0].fails());
+        assert!(directory.path().join("test-sweep.svg").is_file());
+        assert!(page_path(directory.path()).is_file());
+        let (provenance, records) = Store::existing(&directory.path().join("test-sweep")).read().unwrap();
+        assert_eq!((records.len(), provenance.command.as_str()), (4, "tacit figure test/sweep --quick"));
+    }
+
+    /// Wire delays of 1 and 5 ms; the variant has one place of its own, and a slower wire.
+    const VARIANTS: &str = "\
+title = \"t\"
+paper = \"p\"
+note = \"what it assumes\"
+[sweep]
+scenario = \"wlan-11n-150\"
+set = [\"run.duration=400ms\", \"run.measure-from=100ms\"]
+schemes = [\"stock\", \"udp\"]
+x = { key = \"wired.delay\", unit = \"ms\", values = [1, 5] }
+seeds = 2
+quick = { seeds = 1 }
+depends = { gain = \"udp\", over = \"stock\", plain = \"as it is\" }
+[[sweep.variant]]
+name = \"a slow wire\"
+set = [\"wired.rate=10Mbps\"]
+x = { values = [5] }
+[[claim]]
+text = \"UDP fills the slow wire\"
+paper = 9.8
+measure = { value = \"udp\", x = 5, variant = \"a slow wire\" }
+tolerance = \"2 %\"
+[[claim]]
+text = \"and much more the fast one\"
+paper = 10
+source = \"arithmetic\"
+measure = { ratio = \"udp\", over = \"udp\", x = 5 }
+bound = \"at-most\"
+tolerance = 0
+";
+
+    #[test]
+    fn a_variant_is_run_beside_the_sweep_and_compared_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let figure = Figure::parse("test/variants", "variants.toml", VARIANTS).unwrap();
+        let options = Options { directory: Some(directory.path().to_owned()), ..Options::default() };
+        let outcome = &run(&[figure], &options, Control::unattended()).unwrap()[0];
+        assert!(!outcome.fails(), "{outcome:?}");
+        let depends = outcome.depends.as_ref().unwrap();
+        assert_eq!((depends.x.as_slice(), depends.rows.len()), (&[1.0, 5.0][..], 2));
+        let [plain, slow] = &depends.rows[..] else { panic!("{depends:?}") };
+        assert_eq!((plain.name.as_str(), slow.name.as_str()), ("as it is", "a slow wire"));
+        // The variant has one place; where it was run its gain follows from its own two curves.
+        assert_eq!(slow.cells[0], None);
+        let cell = slow.cells[1].unwrap();
+        let (from, to) = (cell.from.unwrap(), cell.to.unwrap());
+        assert!((cell.value - (to / from - 1.0) * 100.0).abs() < 1e-9 && to < 10.0, "{cell:?}");
+        assert!(cell.ci95.is_some() && plain.cells[1].unwrap().to.unwrap() > 100.0);
+        let text = outcome.to_text();
+        for line in [
+            "  what it assumes\n",
+            "arithmetic <= 10, measured 1 ",
+            "  a slow wire",
+            "gain of udp over stock (%)",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let (provenance, records) =
+            Store::existing(&directory.path().join("test-variants-a-slow-wire")).read().unwrap();
+        assert_eq!((records.len(), provenance.description.as_str()), (4, "t: a slow wire"));
+        let page = std::fs::read_to_string(page_path(directory.path())).unwrap();
+        assert!(page.contains("What it depends on") && page.contains("what it assumes"));
+    }
+
+    #[test]
+    fn variants_that_contradict_the_sweep_are_refused() {
+        for (from, to, said) in [
+            (
+                "variant = \"a slow wire\" }",
+                "variant = \"a fast wire\" }",
+                "no variant \"a fast wire\"; allowed: a slow wire",
+            ),
+            (
+                "x = { values = [5] }",
+                "schemes = [\"stock\"]",
+                "\"udp\" is not swept in variant \"a slow wire\"",
+            ),
+            (
+                "[[claim]]",
+                "[[sweep.variant]]\nname = \"a slow wire\"\nset = []\n[[claim]]",
+                "stands there twice",
+            ),
+            (
+                "seeds = 2",
+                "seeds = 2\nbest-of = { key = \"wifi.rate\", unit = \"Mbps\", values = [150] }",
+                "best-of has no variants",
+            ),
+            (
+                "depends = { gain = \"udp\", over",
+                "depends = { value = \"udp\", over",
+                "either gain and over, or value",
+            ),
+            (
+                "depends = { gain = \"udp\"",
+                "depends = { gain = \"tcp\"",
+                "\"tcp\" is measured, but not swept",
+            ),
+        ] {
+            let text = VARIANTS.replacen(from, to, 1);
+            let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
+            assert!(error.contains(said), "{said}: {error}");
+        }
+    }
+
+    const TABLE: &str = "\
+title = \"t\"
+paper = \"p\"
+[theory]
+figure = \"hack/fig1a\"
+[table]
+columns = [\"measured here\", \"printed only\"]
+[[table.row]]
+name = \"54 Mb/s\"
+cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, { paper = 1 }]
+";
+
+    #[test]
+    fn a_table_shows_what_is_measured_beside_what_is_printed() {
+        let figure = Figure::parse("test/table", "table.toml", TABLE).unwrap();
+        let outcome = &run(&[figure], &Options::default(), Control::unattended()).unwrap()[0];
+        let cells = &outcome.table.as_ref().unwrap().rows[0].cells;
+        assert!((cells[0].measured.unwrap() - 29.93).abs() < 0.01 && cells[1].measured.is_none());
+        assert!(outcome.to_text().contains("29.93 (30.2)"), "{}", outcome.to_text());
+        let error =
+            Figure::parse("x", "x.toml", &TABLE.replace(", { paper = 1 }", "")).unwrap_err().to_string();
+        assert!(error.contains("1 cells under 2 columns"), "{error}");
+    }
+
+    const ENVELOPE: &str = "\
+title = \"t\"
+paper = \"p\"
+[theory]
+figure = \"hack/fig1b\"
+[sweep]
+scenario = \"wlan-11n-150\"
+set = [\"run.duration=300ms\", \"run.measure-from=100ms\"]
+schemes = [\"udp\"]
+x = { key = \"wifi.snr\", unit = \" dB\", values = [8, 15, 60] }
+best-of = { key = \"wifi.rate\", unit = \"Mbps\", values = [15, 30, 150], curves = [\"udp\"] }
+seeds = 1
+quick = { x = [8, 60], best-of = [15, 150] }
+[[claim]]
+text = \"the best is never worse than one of them\"
+paper = 1
+measure = { ratio = \"udp\", over = \"udp 15Mbps\", take = \"least\" }
+bound = \"at-least\"
+tolerance = 0
+";
+
+    #[test]
+    fn an_envelope_takes_the_best_at_each_place() {
+        let figure = Figure::parse("test/envelope", "envelope.toml", ENVELOPE).unwrap();
+        let drawn = |quick| {
+            let options = Options { quick, ..Options::default() };
+            from_sweep(
+                &figure,
+                match &figure.source {
+                    Source::Curves { sweep: Some(sweep), .. } => sweep,
+                    _ => panic!("a sweep"),
+                },
+                &options,
+                Control::unattended(),
+            )
+            .unwrap()
+        };
+        let goodput = |drawn: &Drawn, name: &str| -> Vec<f64> {
+            let curve = drawn.curves.curves.iter().find(|curve| curve.name == name).unwrap();
+            curve.points.iter().map(|(_, columns)| columns[0].unwrap()).collect()
+        };
+        let full = drawn(false);
+        let best = goodput(&full, "udp");
+        assert_eq!(best[0].to_bits(), goodput(&full, "udp 30Mbps")[0].to_bits());
+        assert_eq!(best[2].to_bits(), goodput(&full, "udp 150Mbps")[2].to_bits());
+        assert!(goodput(&full, "udp 150Mbps")[0] < 1.0);
+        let quick = drawn(true);
+        assert_eq!(goodput(&quick, "udp"), [goodput(&full, "udp 15Mbps")[0], best[2]]);
+        // Theory knows no SNR of these values, except by chance a rate of 15 or 60 Mb/s.
+        let with_theory = with_theory(full, Some(from_theory("hack/fig1b")));
+        assert_eq!(with_theory.curves.curves.last().unwrap().points.len(), 2);
+        let outcomes = run(&[figure], &Options::default(), Control::unattended()).unwrap();
+        assert!(outcomes[0].claims[0].pass, "{outcomes:?}");
+    }
+
+    #[test]
+    fn claims_about_curves_that_are_not_there_are_refused() {
+        let text = SWEEP.replace("over = \"stock\"", "over = \"tcp-l8\"");
+        let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("\"tcp-l8\" is measured, but not swept"), "{error}");
+        let text = SWEEP.replace("tcp_acks_on_air_per_s", "tcp_acks");
+        assert!(Figure::parse("x", "x.toml", &text).unwrap_err().to_string().contains("is no metric"));
+    }
+}

@@ -1,0 +1,36 @@
+//! BBR: a model of the path, bandwidth and round-trip time, instead of a reaction to loss
+//! (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
+//! 14(5), 2016).
+//!
+//! `v1` is the state machine; `filter`, `aggregation` and `policer` are parts it is made of, and that
+//! another version would share.
+
+mod aggregation;
+mod filter;
+mod policer;
+mod v1;
+
+pub(crate) use v1::Bbr;
+
+/// Whether BBR looks for a token-bucket policer: losses of a fifth and more at a steady rate make it
+/// keep to that rate for a while (`lt_bw` in Linux, where it is always on).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicerDetection {
+    /// As Linux does.
+    #[default]
+    On,
+    /// Not at all.
+    Off,
+}
+
+/// What BBR has to choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Whether it looks for policers.
+    pub policer: PolicerDetection,
+}
+
+impl Config {
+    /// As in Linux.
+    pub const USUAL: Self = Self { policer: PolicerDetection::On };
+}

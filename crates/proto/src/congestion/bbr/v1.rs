@@ -1,0 +1,461 @@
+//! BBR version 1: draft-cardwell-iccrg-bbr-congestion-control-00, and where that is silent the
+//! behaviour of Linux `tcp_bbr.c`, in octets where Linux counts segments.
+
+use super::super::window::Window;
+use super::super::{Delivery, Repair, Start};
+use super::aggregation::Aggregation;
+use super::filter::MaxFilter;
+use super::policer::Policer;
+use super::{Config, PolicerDetection};
+use crate::congestion::pacing::burst_size;
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// Gains are in 256ths.
+const UNIT: u64 = 256;
+/// 2/ln 2 = 2.885: the smallest gain that lets the rate double each round (draft section 4.2.1).
+const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+/// Its inverse: drains in one round what startup queued.
+const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+/// The window is twice the bandwidth-delay product: ACKs may be late by one.
+const CWND_GAIN: u64 = 2 * UNIT;
+/// Pacing gains while probing for bandwidth, one phase per smallest round-trip time.
+const PACING_GAINS: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// The phase that drains, with which a cycle never starts.
+const DRAINING: usize = 1;
+/// Startup ends after three rounds in which the rate grew by less than a quarter.
+const FULL_GROWTH: u64 = UNIT * 5 / 4;
+const FULL_ROUNDS: u32 = 3;
+/// How long a smallest round-trip time is believed.
+const RTT_MIN_LIFETIME: Duration = Duration::from_secs(10);
+/// How long the pipe is kept near empty to measure it again.
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Least window in segments, also while probing for the round-trip time.
+const MIN_SEGMENTS: u64 = 4;
+/// Paced one per cent below the estimate, lest the queue at the bottleneck drift upwards
+/// (`bbr_pacing_margin_percent`).
+const MARGIN_PERCENT: u64 = 99;
+/// Round-trip time taken before the first is known (draft section 4.2.1).
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Bbr {
+    pub(in super::super) window: Window,
+    initial_window: u64,
+    mode: Mode,
+    pacing_rate: BitRate,
+    pacing_gain: u64,
+    cwnd_gain: u64,
+    bandwidth: MaxFilter,
+    aggregation: Aggregation,
+    policer: Policer,
+    policer_detection: PolicerDetection,
+    /// BBR.RTprop, and when it was seen.
+    rtt_min: Option<Duration>,
+    rtt_min_at: Option<Instant>,
+    has_rtt: bool,
+    /// Rounds: one ends when data sent after the last ended is delivered.
+    round: u64,
+    round_start: bool,
+    next_round_delivered: u64,
+    /// Where the gain cycle stands, and since when.
+    phase: usize,
+    phase_at: Instant,
+    /// BBR.full_bw and the rounds without growth.
+    full_rate: BitRate,
+    full_rounds: u32,
+    full: bool,
+    /// When the round-trip time has been probed enough, once the pipe is near empty.
+    probe_rtt_done_at: Option<Instant>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    repair: Repair,
+    packet_conservation: bool,
+    /// The window before recovery or the probing of the round-trip time.
+    prior_cwnd: u64,
+    random: u32,
+}
+
+impl Bbr {
+    pub fn new(window: Window, config: Config, start: Start) -> Self {
+        let initial_window = window.cwnd;
+        let mut bbr = Self {
+            window,
+            initial_window,
+            mode: Mode::Startup,
+            pacing_rate: BitRate::default(),
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            bandwidth: MaxFilter::default(),
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            policer_detection: config.policer,
+            rtt_min: start.rtt,
+            rtt_min_at: None,
+            has_rtt: start.rtt.is_some(),
+            round: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            phase: 0,
+            phase_at: Instant::ZERO,
+            full_rate: BitRate::default(),
+            full_rounds: 0,
+            full: false,
+            probe_rtt_done_at: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            repair: Repair::None,
+            packet_conservation: false,
+            prior_cwnd: 0,
+            random: start.seed,
+        };
+        bbr.pacing_rate = bbr.initial_pacing_rate(start.rtt);
+        bbr
+    }
+
+    /// What is sent now is less than the path carries, on purpose.
+    pub fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    pub fn pacing_rate(&self) -> BitRate {
+        self.pacing_rate
+    }
+
+    /// Fast recovery begins. The window is decided on when the ACK that says so is through.
+    pub fn on_loss(&mut self) {
+        self.save_cwnd();
+    }
+
+    /// What is outstanding is gone: one segment goes first, and what was learnt of the top speed is
+    /// in doubt (`bbr_set_state`).
+    pub fn on_timeout(&mut self) {
+        self.save_cwnd();
+        self.repair = Repair::Timeout;
+        self.packet_conservation = false;
+        self.full_rate = BitRate::default();
+        self.window.collapse();
+    }
+
+    /// Nothing had been lost: what looked like a full pipe or a policer was none (`bbr_undo_cwnd`). The
+    /// window comes back with the end of recovery.
+    pub fn on_undo(&mut self) {
+        self.full_rate = BitRate::default();
+        self.full_rounds = 0;
+        self.policer.reset();
+    }
+
+    /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would
+    /// only queue (draft section 4.4.4).
+    pub fn on_transmit_start(&mut self, now: Instant, app_limited: bool) {
+        if !app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        match self.mode {
+            Mode::ProbeBandwidth => self.set_pacing_rate(self.rate(), UNIT),
+            Mode::ProbeRtt => self.finish_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// An ACK arrived: the model first, then rate and window.
+    pub fn on_delivery(&mut self, delivery: &Delivery) {
+        self.update_bandwidth(delivery);
+        self.aggregation.update(delivery, self.round_start, self.rate(), self.window.cwnd, self.window.mss);
+        self.update_phase(delivery);
+        self.check_full(delivery);
+        self.check_drain(delivery);
+        self.update_rtt_min(delivery);
+        self.update_gains();
+        if !self.has_rtt
+            && let Some(rtt) = delivery.smoothed_rtt
+        {
+            self.has_rtt = true;
+            self.pacing_rate = self.initial_pacing_rate(Some(rtt));
+        }
+        let (rate, gain) = (self.rate(), self.pacing_gain);
+        self.set_pacing_rate(rate, gain);
+        self.set_cwnd(delivery);
+    }
+
+    /// The rate believed in: the policer's, or the filter's.
+    fn rate(&self) -> BitRate {
+        self.policer.rate().unwrap_or(self.bandwidth.largest())
+    }
+
+    fn initial_pacing_rate(&self, rtt: Option<Duration>) -> BitRate {
+        let rtt = rtt.filter(|rtt| rtt.as_nanos() > 0).unwrap_or(NOMINAL_RTT);
+        let rate = BitRate::from_amount(Bytes(self.window.cwnd), rtt).unwrap_or_default();
+        scaled(rate, HIGH_GAIN * MARGIN_PERCENT / 100)
+    }
+
+    /// Until the pipe has been full the rate only grows: early samples are of a pipe that fills.
+    fn set_pacing_rate(&mut self, rate: BitRate, gain: u64) {
+        let rate = BitRate::from_bps(scaled(rate, gain).as_bps() / 100 * MARGIN_PERCENT);
+        if self.full || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// Octets in a burst of the pacer.
+    fn burst(&self) -> u64 {
+        burst_size(self.pacing_rate, self.window.mss)
+    }
+
+    fn save_cwnd(&mut self) {
+        let cwnd = self.window.cwnd;
+        let fresh = self.repair == Repair::None && self.mode != Mode::ProbeRtt;
+        self.prior_cwnd = if fresh { cwnd } else { self.prior_cwnd.max(cwnd) };
+    }
+
+    fn restore_cwnd(&mut self) {
+        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+    }
+
+    fn min_cwnd(&self) -> u64 {
+        MIN_SEGMENTS * self.window.mss
+    }
+
+    /// `gain` times the bandwidth-delay product, without room for bursts.
+    fn product(&self, rate: BitRate, gain: u64) -> u64 {
+        let Some(rtt_min) = self.rtt_min else { return self.initial_window };
+        rate.amount_in(rtt_min).0.saturating_mul(gain) / UNIT
+    }
+
+    /// The same with room for what is on its way to the pacer, in it and behind it, so that a small
+    /// product does not keep the pipe from being used (`bbr_quantization_budget`).
+    fn target(&self, rate: BitRate, gain: u64) -> u64 {
+        self.with_bursts(self.product(rate, gain))
+    }
+
+    fn with_bursts(&self, octets: u64) -> u64 {
+        let mss = self.window.mss;
+        // Whole segments, and an even number: delayed ACKs come for two.
+        let even = (octets + 3 * self.burst()).div_ceil(2 * mss) * 2 * mss;
+        let probing = self.mode == Mode::ProbeBandwidth && self.phase == 0;
+        even + if probing { 2 * mss } else { 0 }
+    }
+
+    /// Rounds, the bandwidth filter, and the policer.
+    fn update_bandwidth(&mut self, delivery: &Delivery) {
+        self.round_start = false;
+        let sample = &delivery.sample;
+        let Some(rate) = sample.rate() else { return };
+        if sample.prior_delivered >= self.next_round_delivered {
+            self.next_round_delivered = sample.delivered;
+            self.round += 1;
+            self.round_start = true;
+            self.packet_conservation = false;
+        }
+        if self.policer_detection == PolicerDetection::On {
+            let probing = self.mode == Mode::ProbeBandwidth;
+            if self.policer.update(delivery, self.round_start, probing) {
+                self.probe_bandwidth(delivery.now);
+            }
+        }
+        // A sample the application limited says "at least this much".
+        if !sample.app_limited || rate >= self.bandwidth.largest() {
+            self.bandwidth.update(self.round, rate);
+        }
+    }
+
+    /// The gain cycle. The high phase lasts until it filled the pipe to its gain or lost something,
+    /// the low one until the queue is gone, and a round-trip time otherwise.
+    fn update_phase(&mut self, delivery: &Delivery) {
+        if self.mode != Mode::ProbeBandwidth {
+            return;
+        }
+        let lasted = delivery.now.saturating_since(self.phase_at);
+        let long_enough = self.rtt_min.is_some_and(|rtt_min| lasted > rtt_min);
+        let rate = self.bandwidth.largest();
+        let in_flight = delivery.prior_in_flight;
+        let over = if self.pacing_gain > UNIT {
+            long_enough && (delivery.lost > 0 || in_flight >= self.target(rate, self.pacing_gain))
+        } else if self.pacing_gain < UNIT {
+            long_enough || in_flight <= self.target(rate, UNIT)
+        } else {
+            long_enough
+        };
+        if over {
+            self.next_phase(delivery.now);
+        }
+    }
+
+    fn next_phase(&mut self, now: Instant) {
+        self.phase = (self.phase + 1) % PACING_GAINS.len();
+        self.phase_at = now;
+    }
+
+    /// Starts the cycle in any phase but the draining one, so that flows that start together do not
+    /// probe together (draft section 4.3.4.2).
+    fn probe_bandwidth(&mut self, now: Instant) {
+        self.mode = Mode::ProbeBandwidth;
+        let choices = PACING_GAINS.len() as u32 - 1;
+        let drawn = ((u64::from(self.draw()) * u64::from(choices)) >> 32) as usize;
+        self.phase = if drawn >= DRAINING { drawn + 1 } else { drawn };
+        self.phase_at = now;
+    }
+
+    /// A 32-bit linear congruential step (constants of Numerical Recipes), upper bits best.
+    fn draw(&mut self) -> u32 {
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.random
+    }
+
+    /// Three rounds without growth: the pipe is full.
+    fn check_full(&mut self, delivery: &Delivery) {
+        if self.full || !self.round_start || delivery.sample.app_limited {
+            return;
+        }
+        let largest = self.bandwidth.largest();
+        if largest >= scaled(self.full_rate, FULL_GROWTH) {
+            self.full_rate = largest;
+            self.full_rounds = 0;
+            return;
+        }
+        self.full_rounds += 1;
+        self.full = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    fn check_drain(&mut self, delivery: &Delivery) {
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && delivery.in_flight <= self.target(self.bandwidth.largest(), UNIT) {
+            self.probe_bandwidth(delivery.now);
+        }
+    }
+
+    /// The smallest round-trip time, and the probing for it when it has not been seen for ten seconds.
+    fn update_rtt_min(&mut self, delivery: &Delivery) {
+        let now = delivery.now;
+        let seen_at = *self.rtt_min_at.get_or_insert(now);
+        let expired = now.saturating_since(seen_at) > RTT_MIN_LIFETIME;
+        if let Some(rtt) = delivery.sample.rtt
+            && (expired || self.rtt_min.is_none_or(|least| rtt <= least))
+        {
+            self.rtt_min = Some(rtt);
+            self.rtt_min_at = Some(now);
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_done_at = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(delivery);
+        }
+        if delivery.sample.newly_delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    /// 200 ms and one round with four segments in flight.
+    fn probe_rtt(&mut self, delivery: &Delivery) {
+        match self.probe_rtt_done_at {
+            None if delivery.in_flight <= self.min_cwnd() => {
+                self.probe_rtt_done_at = Some(delivery.now + PROBE_RTT_TIME);
+                self.probe_rtt_round_done = false;
+                self.next_round_delivered = delivery.sample.delivered;
+            }
+            None => {}
+            Some(_) => {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done {
+                    self.finish_probe_rtt(delivery.now);
+                }
+            }
+        }
+    }
+
+    fn finish_probe_rtt(&mut self, now: Instant) {
+        if self.probe_rtt_done_at.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.rtt_min_at = Some(now);
+        self.restore_cwnd();
+        if self.full {
+            self.probe_bandwidth(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn update_gains(&mut self) {
+        let (pacing, cwnd) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            // The window stays what startup made it: only the rate falls.
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBandwidth if self.policer.rate().is_some() => (UNIT, CWND_GAIN),
+            Mode::ProbeBandwidth => (PACING_GAINS[self.phase], CWND_GAIN),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        };
+        self.pacing_gain = pacing;
+        self.cwnd_gain = cwnd;
+    }
+
+    fn set_cwnd(&mut self, delivery: &Delivery) {
+        let acked = delivery.sample.newly_delivered;
+        if acked > 0 && !self.recover_or_restore(delivery, acked) {
+            let mut target = self.product(self.rate(), self.cwnd_gain);
+            if self.full {
+                target += self.aggregation.allowance(self.rate());
+            }
+            let target = self.with_bursts(target);
+            let cwnd = self.window.cwnd;
+            if self.full {
+                self.window.cwnd = (cwnd + acked).min(target);
+            } else if cwnd < target || delivery.sample.delivered < self.initial_window {
+                self.window.cwnd = cwnd + acked;
+            }
+            self.window.cwnd = self.window.cwnd.max(self.min_cwnd());
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.window.cwnd = self.window.cwnd.min(self.min_cwnd());
+        }
+    }
+
+    /// The first round of fast recovery sends a segment for each that left (packet conservation), and
+    /// what recovery took away comes back after it. True when the window is decided on.
+    fn recover_or_restore(&mut self, delivery: &Delivery, acked: u64) -> bool {
+        let mss = self.window.mss;
+        let held = delivery.in_flight + acked;
+        let mut cwnd = self.window.cwnd;
+        if delivery.lost > 0 {
+            cwnd = cwnd.saturating_sub(delivery.lost).max(mss);
+        }
+        let before = core::mem::replace(&mut self.repair, delivery.repair);
+        match (before, delivery.repair) {
+            (Repair::None | Repair::Timeout, Repair::Fast) => {
+                self.packet_conservation = true;
+                // The round of conservation starts now.
+                self.next_round_delivered = delivery.sample.delivered;
+                cwnd = held;
+            }
+            (Repair::Fast | Repair::Timeout, Repair::None) => {
+                cwnd = cwnd.max(self.prior_cwnd);
+                self.packet_conservation = false;
+            }
+            _ => {}
+        }
+        self.window.cwnd = if self.packet_conservation { cwnd.max(held) } else { cwnd };
+        self.packet_conservation
+    }
+}
+
+fn scaled(rate: BitRate, gain: u64) -> BitRate {
+    BitRate::from_bps(rate.as_bps().saturating_mul(gain) / UNIT)
+}
+
+#[cfg(test)]
+#[path = "v1_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+use super::*;
+use crate::congestion;
+use crate::congestion::rate::RateSample;
+
+const MSS: u64 = 1_000;
+const RTT: Duration = Duration::from_millis(10);
+
+/// A connection with a path of 10 ms, on which all ACKs of a round trip come at once.
+struct Path {
+    bbr: Bbr,
+    now: Instant,
+    delivered: u64,
+}
+
+impl Path {
+    fn new(seed: u32) -> Self {
+        let start = Start { seed, rtt: Some(RTT) };
+        let window = Window::new(&congestion::Config::default(), MSS as u32);
+        let bbr = Bbr::new(window, Config { policer: PolicerDetection::Off }, start);
+        Self { bbr, now: Instant::ZERO, delivered: 0 }
+    }
+
+    /// One whose pipe has been full at 80 Mb/s, which are 100 segments in 10 ms, and that sends at that rate.
+    fn full() -> Self {
+        let mut path = Self::new(1);
+        for _ in 0..20 {
+            path.round(80);
+        }
+        assert_eq!(path.bbr.mode, Mode::ProbeBandwidth);
+        path
+    }
+
+    /// The ACK for `octets` that end a round trip in which the path carried as much, with a window's worth still
+    /// in flight after it.
+    fn delivery(&mut self, octets: u64) -> Delivery {
+        let prior_delivered = self.delivered;
+        self.now += RTT;
+        self.delivered += octets;
+        Delivery {
+            now: self.now,
+            sample: RateSample {
+                over: Some((Bytes(octets), RTT)),
+                prior_delivered,
+                app_limited: false,
+                newly_delivered: octets,
+                delivered: self.delivered,
+                rtt: Some(RTT),
+            },
+            lost: 0,
+            prior_in_flight: 2 * octets,
+            in_flight: octets,
+            repair: Repair::None,
+            smoothed_rtt: Some(RTT),
+            stamps: None,
+        }
+    }
+
+    /// A round trip at `mbps`.
+    fn round(&mut self, mbps: u64) {
+        let delivery = self.delivery(mbps * 1_250);
+        self.bbr.on_delivery(&delivery);
+    }
+
+    fn app_limited_round(&mut self, mbps: u64) {
+        let mut delivery = self.delivery(mbps * 1_250);
+        delivery.sample.app_limited = true;
+        self.bbr.on_delivery(&delivery);
+    }
+}
+
+/// Three rounds in a row without a quarter more, and of those that show what the path carries.
+#[test]
+fn startup_ends_after_three_rounds_without_growth() {
+    let mut path = Path::new(1);
+    for mbps in [10, 10, 10, 20, 20, 20] {
+        path.round(mbps);
+        assert!(!path.bbr.full, "{mbps}");
+    }
+    for _ in 0..5 {
+        path.app_limited_round(20);
+        assert!(!path.bbr.full, "the application had no more to send");
+    }
+    path.round(20);
+    assert!(path.bbr.full);
+}
+
+/// The first round of a recovery sends what left the network; with the end of it the window is as it was.
+#[test]
+fn recovery_conserves_packets_and_gives_the_window_back() {
+    let mut path = Path::full();
+    let before = path.bbr.window.cwnd;
+    path.bbr.on_loss();
+    let mut delivery = path.delivery(10 * MSS);
+    (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 50 * MSS, Repair::Fast);
+    path.bbr.on_delivery(&delivery);
+    assert_eq!(path.bbr.window.cwnd, 60 * MSS);
+    path.round(80);
+    assert_eq!(path.bbr.window.cwnd, before);
+}
+
+/// After ten seconds without a smaller round trip four segments are in flight, for 200 ms and a round at least. Then
+/// the window is as it was.
+#[test]
+fn probing_the_round_trip_takes_200_ms_and_a_round() {
+    let mut path = Path::full();
+    while path.bbr.mode != Mode::ProbeRtt {
+        let mut delivery = path.delivery(100 * MSS);
+        delivery.sample.rtt = Some(RTT * 2);
+        path.bbr.on_delivery(&delivery);
+        assert!(path.now < Instant::ZERO + Duration::from_millis(10_500));
+    }
+    let before = path.bbr.prior_cwnd;
+    assert_eq!(path.bbr.window.cwnd, 4 * MSS);
+    let mut acks = |wait_ms: u64, is_new_round: bool| {
+        path.now += Duration::from_millis(wait_ms) - RTT;
+        let mut delivery = path.delivery(4 * MSS);
+        delivery.in_flight = 4 * MSS;
+        if !is_new_round {
+            delivery.sample.prior_delivered = 0;
+        }
+        path.bbr.on_delivery(&delivery);
+        (path.bbr.mode == Mode::ProbeRtt, path.bbr.window.cwnd)
+    };
+    assert_eq!(acks(10, true), (true, 4 * MSS), "the pipe is empty from here on");
+    assert_eq!(acks(199, false), (true, 4 * MSS));
+    assert_eq!(acks(10, false), (true, 4 * MSS), "209 ms, but the round is not over");
+    let (still, cwnd) = acks(10, true);
+    assert!(!still && cwnd >= before, "{cwnd} after {before}");
+}
+
+/// Any phase but the one that drains what the one before it queued.
+#[test]
+fn cycles_begin_anywhere_but_in_the_draining_phase() {
+    let mut seen = [0; PACING_GAINS.len()];
+    let mut path = Path::new(1);
+    for _ in 0..700 {
+        path.bbr.probe_bandwidth(Instant::ZERO);
+        seen[path.bbr.phase] += 1;
+    }
+    assert_eq!(seen[DRAINING], 0, "{seen:?}");
+    assert!(seen.iter().enumerate().all(|(phase, count)| phase == DRAINING || *count > 50), "{seen:?}");
+}
+
+/// The phase that probes lasts until it has filled the pipe to 5/4 or lost something; the one that drains no longer than
+/// the queue.
+#[test]
+fn phases_end_when_they_have_done_what_they_are_for() {
+    let ends = |phase: usize, in_flight: u64, lost: u64, lasted: Duration| {
+        let mut path = Path::full();
+        (path.bbr.phase, path.bbr.pacing_gain) = (phase, PACING_GAINS[phase]);
+        let mut delivery = path.delivery(MSS);
+        (delivery.prior_in_flight, delivery.lost) = (in_flight, lost);
+        path.bbr.phase_at = Instant::ZERO;
+        delivery.now = Instant::ZERO + lasted;
+        path.bbr.update_phase(&delivery);
+        path.bbr.phase != phase
+    };
+    let (shorter, longer) = (RTT / 2, RTT * 2);
+    // The product is 100 segments; three bursts of up to 65 go on top.
+    assert!(!ends(0, 120 * MSS, 0, longer), "not filled yet");
+    assert!(ends(0, 120 * MSS, MSS, longer), "a loss");
+    assert!(ends(0, 400 * MSS, 0, longer), "filled");
+    assert!(!ends(0, 400 * MSS, MSS, shorter));
+    assert!(!ends(DRAINING, 400 * MSS, 0, shorter), "the queue is there");
+    assert!(ends(DRAINING, 100 * MSS, 0, shorter), "it is gone");
+    assert!(ends(DRAINING, 400 * MSS, 0, longer));
+}

@@ -1,0 +1,65 @@
+//! What congestion control may be told before it starts.
+
+use super::pacing::Pacing;
+use super::{bbr, cubic};
+
+/// Which controller, each with the choices that are its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// RFC 5681 with NewReno's window arithmetic.
+    NewReno,
+    /// RFC 9438.
+    Cubic(cubic::Config),
+    /// BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), with
+    /// the compensation for aggregated ACKs of Linux 5.1 and later.
+    Bbr(bbr::Config),
+    /// Vegas (Brakmo and Peterson 1995): 2 to 4 segments in the path's queues, losses as NewReno.
+    Vegas,
+    /// Copa (Arun and Balakrishnan 2018), default mode and TCP-competitive mode.
+    Copa,
+    /// See [`Alarm`](super::alarm::Alarm).
+    #[cfg(test)]
+    Alarm,
+}
+
+impl Algorithm {
+    /// CUBIC as it usually is.
+    pub const CUBIC: Self = Self::Cubic(cubic::Config::USUAL);
+    /// BBR as it usually is.
+    pub const BBR: Self = Self::Bbr(bbr::Config::USUAL);
+}
+
+/// Configuration of the congestion control of one sender, whatever its transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The controller.
+    pub algorithm: Algorithm,
+    /// Whether packets are spaced in time.
+    pub pacing: Pacing,
+    /// Initial window in segments (RFC 6928: 10).
+    pub initial_window: u32,
+    /// Most segments the congestion window grows by per ACK in the slow start of NewReno, CUBIC and Vegas:
+    /// `L` of RFC 3465. 2 there; Linux has no such limit, which matters where ACKs are thinned to fewer than
+    /// one in two.
+    pub byte_counting_limit: u32,
+}
+
+impl Config {
+    /// The initial window in octets, for packets of `mss` octets.
+    pub(crate) fn initial_window_bytes(&self, mss: u32) -> u64 {
+        u64::from(self.initial_window.max(1)) * u64::from(mss)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { algorithm: Algorithm::CUBIC, pacing: Pacing::Auto, initial_window: 10, byte_counting_limit: 2 }
+    }
+}
+
+/// The controller, and all else as usual.
+impl From<Algorithm> for Config {
+    fn from(algorithm: Algorithm) -> Self {
+        Self { algorithm, ..Self::default() }
+    }
+}

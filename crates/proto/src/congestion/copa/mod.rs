@@ -1,0 +1,183 @@
+//! Copa (Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet",
+//! NSDI 2018): the rate that would be right for the queueing delay measured, `1 / (delta * d_q)`
+//! segments a second, is steered towards, faster the longer in the same direction.
+
+mod window;
+
+use super::Delivery;
+use super::window::Window;
+use crate::units::{BitRate, Bytes, Duration, Instant};
+use window::Extreme;
+
+/// 1/delta in default mode: delta is 0.5 (section 2.1).
+const DEFAULT: u64 = 2;
+/// Most a competing flow may queue, in segments.
+const MOST: u64 = 1 << 16;
+/// RTTmin is the smallest of so long (section 2.1).
+const RTT_MIN_WINDOW: Duration = Duration::from_secs(10);
+/// RTTmax is the largest of four round trips; nobody else fills the queue as long as it was nearly empty,
+/// below a tenth of the largest delay, once in five (section 2.2).
+const RTT_MAX_ROUNDS: u64 = 4;
+const EMPTY_PART: u64 = 10;
+const EMPTY_ROUNDS: u64 = 5;
+/// Rounds in one direction before the velocity doubles (section 2.1).
+const STEADY_ROUNDS: u32 = 3;
+const MAX_VELOCITY: u64 = 1 << 16;
+/// Least window in segments.
+const MIN_SEGMENTS: u64 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Copa {
+    pub(super) window: Window,
+    standing: Extreme,
+    rtt_min: Extreme,
+    rtt_max: Extreme,
+    slow_start: bool,
+    velocity: u64,
+    direction: Direction,
+    steady_rounds: u32,
+    /// The round: what must have been delivered when it ends, and the window when it began.
+    next_round_delivered: u64,
+    round_cwnd: u64,
+    /// Fraction of an octet not yet added to or taken from the window, in octets times cwnd.
+    credit: i128,
+    /// 1/delta: at the default, or what competing with others who fill the queue has made of it.
+    inverse_delta: u64,
+    last_empty: Option<Instant>,
+    lost_in_round: bool,
+}
+
+impl Copa {
+    pub fn new(window: Window) -> Self {
+        Self {
+            round_cwnd: window.cwnd,
+            window,
+            standing: Extreme::default(),
+            rtt_min: Extreme::default(),
+            rtt_max: Extreme::default(),
+            slow_start: true,
+            velocity: 1,
+            direction: Direction::Up,
+            steady_rounds: 0,
+            next_round_delivered: 0,
+            credit: 0,
+            inverse_delta: DEFAULT,
+            last_empty: None,
+            lost_in_round: false,
+        }
+    }
+
+    /// Twice the window a standing round trip, so that ACKs clock what is sent and bursts do not queue
+    /// (section 2.1).
+    pub fn pacing_rate(&self) -> Option<BitRate> {
+        BitRate::from_amount(Bytes(2 * self.window.cwnd), self.standing.get()?)
+    }
+
+    /// Loss alone says nothing in default mode; competing, it is what the others go by.
+    pub fn on_loss(&mut self) {
+        self.lost_in_round = true;
+    }
+
+    pub fn on_timeout(&mut self) {
+        self.window.collapse();
+        self.slow_start = true;
+        self.velocity = 1;
+        self.steady_rounds = 0;
+        self.credit = 0;
+        self.lost_in_round = true;
+    }
+
+    pub fn on_delivery(&mut self, delivery: &Delivery) {
+        let sample = &delivery.sample;
+        self.lost_in_round |= delivery.lost > 0;
+        if let Some(rtt) = sample.rtt {
+            self.measure(delivery.now, rtt, delivery.smoothed_rtt.unwrap_or(rtt));
+        }
+        let (Some(standing), Some(rtt_min)) = (self.standing.get(), self.rtt_min.get()) else { return };
+        if sample.newly_delivered == 0 {
+            return;
+        }
+        if sample.prior_delivered >= self.next_round_delivered {
+            self.next_round_delivered = sample.delivered;
+            self.end_round(delivery.now, standing);
+        }
+        let queueing = standing.saturating_sub(rtt_min);
+        // lambda <= lambda_t, multiplied out: cwnd / standing <= mss / (delta * d_q).
+        let waiting = u128::from(self.window.cwnd) * u128::from(queueing.as_nanos());
+        let wanted = u128::from(self.inverse_delta * self.window.mss) * u128::from(standing.as_nanos());
+        self.steer(sample.newly_delivered, waiting <= wanted, sample.app_limited);
+    }
+
+    fn measure(&mut self, now: Instant, rtt: Duration, smoothed: Duration) {
+        let smaller: fn(Duration, Duration) -> bool = |one, other| one < other;
+        self.standing.update(now, rtt, smoothed / 2, smaller);
+        self.rtt_min.update(now, rtt, RTT_MIN_WINDOW, smaller);
+        self.rtt_max.update(now, rtt, smoothed * RTT_MAX_ROUNDS, |one, other| one > other);
+    }
+
+    fn steer(&mut self, acked: u64, up: bool, app_limited: bool) {
+        let window = &mut self.window;
+        if self.slow_start {
+            if up {
+                window.cwnd += if app_limited { 0 } else { acked };
+                return;
+            }
+            self.slow_start = false;
+        }
+        if up && app_limited {
+            return;
+        }
+        // v / (delta * cwnd) segments for each segment.
+        let step = i128::from(self.velocity * self.inverse_delta) * i128::from(acked * window.mss);
+        self.credit += if up { step } else { -step };
+        let cwnd = i128::from(window.cwnd);
+        let moved = self.credit / cwnd;
+        self.credit -= moved * cwnd;
+        let least = i128::from(MIN_SEGMENTS * window.mss);
+        // No faster than slow start, whatever the velocity.
+        let moved = moved.clamp(-i128::from(acked), i128::from(acked));
+        window.cwnd = (cwnd + moved).max(least) as u64;
+    }
+
+    /// Once a round trip: direction and velocity, and which mode.
+    fn end_round(&mut self, now: Instant, standing: Duration) {
+        let cwnd = self.window.cwnd;
+        let direction = if cwnd > self.round_cwnd { Direction::Up } else { Direction::Down };
+        if direction == self.direction && !self.slow_start {
+            self.steady_rounds += 1;
+            if self.steady_rounds >= STEADY_ROUNDS {
+                self.velocity = (self.velocity * 2).min(MAX_VELOCITY);
+            }
+        } else {
+            self.steady_rounds = 0;
+            self.velocity = 1;
+        }
+        self.direction = direction;
+        self.round_cwnd = cwnd;
+        self.choose_mode(now, standing);
+        self.lost_in_round = false;
+    }
+
+    /// The queue was not nearly empty for five round trips: somebody else fills it. Then 1/delta goes the
+    /// way of Reno's window, up by one a round trip and halved by a loss.
+    fn choose_mode(&mut self, now: Instant, standing: Duration) {
+        let (Some(rtt_min), Some(rtt_max)) = (self.rtt_min.get(), self.rtt_max.get()) else { return };
+        let queueing = standing.saturating_sub(rtt_min);
+        if queueing <= rtt_max.saturating_sub(rtt_min) / EMPTY_PART {
+            self.last_empty = Some(now);
+        }
+        let since = *self.last_empty.get_or_insert(now);
+        let competing = now.saturating_since(since) > standing * EMPTY_ROUNDS;
+        self.inverse_delta = match (competing, self.lost_in_round) {
+            (false, _) => DEFAULT,
+            (true, true) => (self.inverse_delta / 2).max(DEFAULT),
+            (true, false) => (self.inverse_delta + 1).min(MOST),
+        };
+    }
+}

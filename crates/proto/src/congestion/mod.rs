@@ -1,0 +1,258 @@
+//! Congestion control: how many octets may be in the network.
+//!
+//! A controller is told what happened and answers with a window, and with a pacing rate if it has
+//! one; it never decides what is lost or what to send. Windows are in octets and arithmetic is in
+//! integers, so a run is the same on every machine.
+//!
+//! There are two ways to be told. A window-based controller hears of new data acknowledged
+//! ([`AckSample`], outside fast recovery), of losses and of timeouts. One that asks for it
+//! ([`Controller::wants_delivery`]) hears of every ACK, whatever it reports and in any phase, with what
+//! it delivered, how fast, and the clocks it carries ([`Delivery`]).
+//!
+//! One that must act when no ACK comes has a deadline ([`Controller::poll_timeout`]), and is called when it
+//! has passed.
+//!
+//! Beside the controllers is what every transport needs and none owns: pacing, rate samples, estimates of the
+//! round-trip time, positions in a stream. Nothing in here names a transport (`tests/layers.rs` looks).
+
+#[cfg(test)]
+pub(crate) mod alarm;
+pub mod bbr;
+mod config;
+mod copa;
+pub mod cubic;
+mod hystart;
+pub(crate) mod pacing;
+pub(crate) mod position;
+pub(crate) mod rate;
+mod reno;
+pub(crate) mod rtt;
+mod signals;
+mod vegas;
+mod window;
+
+use crate::units::{BitRate, Bytes, Duration, Instant};
+use rate::RateSampler;
+use window::Window;
+
+pub use config::{Algorithm, Config};
+pub use pacing::Pacing;
+pub(crate) use signals::{AckSample, Delivery, Repair, Stamps, Start};
+
+/// The controller of a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Controller {
+    Reno(reno::Reno),
+    Cubic(cubic::Cubic),
+    Bbr(Box<bbr::Bbr>),
+    Vegas(vegas::Vegas),
+    Copa(Box<copa::Copa>),
+    #[cfg(test)]
+    Alarm(alarm::Alarm),
+}
+
+impl Controller {
+    pub fn new(config: &Config, mss: u32, start: Start) -> Self {
+        let window = Window::new(config, mss);
+        match config.algorithm {
+            Algorithm::NewReno => Self::Reno(reno::Reno::new(window)),
+            Algorithm::Cubic(own) => Self::Cubic(cubic::Cubic::new(window, own)),
+            Algorithm::Vegas => Self::Vegas(vegas::Vegas::new(window)),
+            Algorithm::Copa => Self::Copa(Box::new(copa::Copa::new(window))),
+            Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
+            #[cfg(test)]
+            Algorithm::Alarm => Self::Alarm(alarm::Alarm::new(window)),
+        }
+    }
+
+    /// CUBIC first: every ACK and every segment ask, and a comparison costs less than a jump table.
+    #[inline]
+    fn window(&self) -> &Window {
+        if let Self::Cubic(cubic) = self { &cubic.window } else { self.window_of_any() }
+    }
+
+    #[inline(never)]
+    fn window_of_any(&self) -> &Window {
+        match self {
+            Self::Reno(reno) => &reno.window,
+            Self::Cubic(cubic) => &cubic.window,
+            Self::Bbr(bbr) => &bbr.window,
+            Self::Vegas(vegas) => &vegas.window,
+            Self::Copa(copa) => &copa.window,
+            #[cfg(test)]
+            Self::Alarm(alarm) => &alarm.window,
+        }
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        match self {
+            Self::Reno(reno) => &mut reno.window,
+            Self::Cubic(cubic) => &mut cubic.window,
+            Self::Bbr(bbr) => &mut bbr.window,
+            Self::Vegas(vegas) => &mut vegas.window,
+            Self::Copa(copa) => &mut copa.window,
+            #[cfg(test)]
+            Self::Alarm(alarm) => &mut alarm.window,
+        }
+    }
+
+    /// Octets that may be in the network.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.window().cwnd
+    }
+
+    /// Slow start threshold in octets; `u64::MAX` until the first congestion event.
+    pub fn ssthresh(&self) -> u64 {
+        self.window().ssthresh
+    }
+
+    /// New data was acknowledged outside of fast recovery.
+    pub fn on_ack(&mut self, sample: &AckSample) {
+        match self {
+            Self::Reno(reno) => reno.on_ack(sample),
+            Self::Cubic(cubic) => cubic.on_ack(sample),
+            Self::Vegas(vegas) => vegas.on_ack(sample),
+            Self::Bbr(_) | Self::Copa(_) => {}
+            #[cfg(test)]
+            Self::Alarm(alarm) => alarm.on_ack(sample),
+        }
+    }
+
+    /// Fast recovery begins, or an ECN echo is answered as a loss (RFC 3168 section 6.1.2); BBR takes no notice of
+    /// the latter. `flight` is what was in flight, without limited transmit.
+    pub fn on_loss(&mut self, flight: u64) {
+        match self {
+            Self::Reno(reno) => reno.on_loss(flight),
+            Self::Cubic(cubic) => cubic.on_loss(flight),
+            Self::Vegas(vegas) => vegas.on_loss(flight),
+            Self::Bbr(bbr) => bbr.on_loss(),
+            Self::Copa(copa) => copa.on_loss(),
+            #[cfg(test)]
+            Self::Alarm(_) => {}
+        }
+    }
+
+    /// The retransmission timer expired; `again` when it already had for the same segment, in which
+    /// case ssthresh stays (RFC 5681 section 3.1).
+    pub fn on_timeout(&mut self, flight: u64, again: bool) {
+        match self {
+            Self::Bbr(bbr) => bbr.on_timeout(),
+            Self::Copa(copa) => copa.on_timeout(),
+            _ if again => self.window_mut().collapse(),
+            Self::Reno(reno) => reno.on_timeout(flight),
+            Self::Cubic(cubic) => cubic.on_timeout(flight),
+            Self::Vegas(vegas) => vegas.on_timeout(flight),
+            #[cfg(test)]
+            Self::Alarm(_) => {}
+        }
+    }
+
+    /// The window may not exceed `octets`: the burst limit at the end of fast recovery, the initial
+    /// window after a lost SYN.
+    pub fn limit(&mut self, octets: u64) {
+        let window = self.window_mut();
+        window.cwnd = window.cwnd.min(octets.max(window.mss));
+    }
+
+    /// Data is about to be sent after at least one RTO without any: "RW = min(IW, cwnd)"
+    /// (RFC 5681 section 4.1). `idle` is how long.
+    pub fn on_restart(&mut self, initial_window: u64, idle: Duration) {
+        self.limit(initial_window);
+        if let Self::Cubic(cubic) = self {
+            cubic.on_restart(idle);
+        }
+    }
+
+    /// The latest reduction was needless; `before` is the controller before it. One that has gone on
+    /// measuring since keeps what it knows.
+    pub fn undo(&mut self, before: Self) {
+        match self {
+            Self::Bbr(bbr) => bbr.on_undo(),
+            Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
+            _ => *self = before,
+        }
+    }
+
+    /// True for a controller that decides on its window in recovery and after idling too, and wants
+    /// no rule of Reno's applied to it.
+    pub fn sets_window_itself(&self) -> bool {
+        matches!(self, Self::Bbr(_) | Self::Copa(_))
+    }
+
+    /// True for a controller that wants [`Self::on_delivery`].
+    pub fn wants_delivery(&self) -> bool {
+        matches!(self, Self::Bbr(_) | Self::Copa(_))
+    }
+
+    /// True for a controller that is itself only when its segments are paced.
+    pub fn wants_pacing(&self) -> bool {
+        matches!(self, Self::Bbr(_) | Self::Copa(_))
+    }
+
+    /// An ACK was taken in, after all the other calls it led to. Only where
+    /// [`Self::wants_delivery`] says so.
+    pub fn on_delivery(&mut self, delivery: &Delivery) {
+        match self {
+            Self::Bbr(bbr) => bbr.on_delivery(delivery),
+            Self::Copa(copa) => copa.on_delivery(delivery),
+            _ => {}
+        }
+    }
+
+    /// True while the controller sends less than it could to measure something else: what is delivered
+    /// then says as little about the network as when the application holds back.
+    pub fn holds_back(&self) -> bool {
+        matches!(self, Self::Bbr(bbr) if bbr.holds_back())
+    }
+
+    /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Whoever owns it asks after each
+    /// call, and heeds it while data is in flight or waits: to a sender at rest no ACK is due.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            // All that these do is answers to ACKs, losses and the sender's own timers.
+            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) | Self::Vegas(_) | Self::Copa(_) => None,
+            #[cfg(test)]
+            Self::Alarm(alarm) => alarm.poll_timeout(),
+        }
+    }
+
+    /// Does what is due at `now`; harmless when nothing is.
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_none_or(|at| now < at) {
+            return;
+        }
+        match self {
+            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) | Self::Vegas(_) | Self::Copa(_) => {}
+            #[cfg(test)]
+            Self::Alarm(alarm) => alarm.handle_timeout(now),
+        }
+    }
+
+    /// Data is about to be sent when none was in flight; `rate` are the books of a sender that has sent before.
+    pub fn on_transmit_start(&mut self, now: Instant, rate: Option<&RateSampler>) {
+        match (self, rate) {
+            (Self::Bbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
+            #[cfg(test)]
+            (Self::Alarm(alarm), _) => alarm.on_transmit_start(now),
+            _ => {}
+        }
+    }
+
+    /// The rate to pace at, `None` while there is none. For a controller that knows only a window: 200 %
+    /// of it per smoothed round-trip time while far from ssthresh, then 120 % (Linux
+    /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+    pub fn pacing_rate(&self, smoothed_rtt: Option<Duration>, in_flight: u64) -> Option<BitRate> {
+        match self {
+            Self::Bbr(bbr) => Some(bbr.pacing_rate()),
+            Self::Copa(copa) => copa.pacing_rate(),
+            _ => {
+                let window = self.window();
+                let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+                BitRate::from_amount(Bytes(window.cwnd.max(in_flight) * percent / 100), smoothed_rtt?)
+            }
+        }
+    }
+}

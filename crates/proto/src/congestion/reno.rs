@@ -1,0 +1,54 @@
+//! Reno's window arithmetic (RFC 5681), shared by NewReno and SACK recovery.
+
+use super::AckSample;
+use super::window::Window;
+
+/// Additive increase by one segment a round trip, multiplicative decrease by half.
+#[derive(Clone, Debug)]
+pub(crate) struct Reno {
+    pub(super) window: Window,
+    /// Octets acknowledged since the window last grew in congestion avoidance.
+    counted: u64,
+}
+
+impl Reno {
+    pub fn new(window: Window) -> Self {
+        Self { window, counted: 0 }
+    }
+
+    pub fn on_ack(&mut self, sample: &AckSample) {
+        if !sample.window_limited {
+            return;
+        }
+        let window = &mut self.window;
+        let mut acked = sample.acked;
+        if window.in_slow_start() {
+            acked = window.slow_start(sample);
+            if window.in_slow_start() {
+                return;
+            }
+        }
+        // "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up to
+        // SMSS bytes" (RFC 5681 section 3.1): one segment a round trip however seldom ACKs come.
+        self.counted += acked;
+        if self.counted >= window.cwnd {
+            self.counted -= window.cwnd;
+            window.cwnd += window.mss;
+        }
+    }
+
+    fn reduce(&mut self, flight: u64) {
+        self.window.halve_ssthresh(flight);
+        self.counted = 0;
+    }
+
+    pub fn on_loss(&mut self, flight: u64) {
+        self.reduce(flight);
+        self.window.cwnd = self.window.ssthresh;
+    }
+
+    pub fn on_timeout(&mut self, flight: u64) {
+        self.reduce(flight);
+        self.window.collapse();
+    }
+}

@@ -1,0 +1,80 @@
+//! What a controller is told.
+
+use super::position::Position;
+use super::rate::RateSample;
+use crate::units::{Duration, Instant};
+
+/// What an acknowledgment of new data means to a controller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckSample {
+    /// When it arrived.
+    pub now: Instant,
+    /// Octets newly acknowledged.
+    pub acked: u64,
+    /// SND.UNA after it.
+    pub snd_una: Position,
+    /// SND.NXT.
+    pub snd_nxt: Position,
+    /// Round-trip time of the newest segment it covers, when that is unambiguous.
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time.
+    pub smoothed_rtt: Option<Duration>,
+    /// The window was what held the sender back while this data was in flight. When the application
+    /// or the receiver was, the window proves nothing and must not grow (RFC 5681 section 3.1,
+    /// RFC 7661).
+    pub window_limited: bool,
+    /// The sender is repairing after a retransmission timeout.
+    pub after_timeout: bool,
+}
+
+/// What the sender is repairing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Repair {
+    /// Nothing.
+    #[default]
+    None,
+    /// Fast recovery.
+    Fast,
+    /// What was outstanding at a retransmission timeout.
+    Timeout,
+}
+
+/// All that one ACK told, for controllers that ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivery {
+    /// When it arrived.
+    pub now: Instant,
+    /// What it delivered, and how fast.
+    pub sample: RateSample,
+    /// Octets newly held lost.
+    pub lost: u64,
+    /// Octets thought to be in the network before it.
+    pub prior_in_flight: u64,
+    /// And after it.
+    pub in_flight: u64,
+    /// The phase it led to.
+    pub repair: Repair,
+    /// Smoothed round-trip time.
+    pub smoothed_rtt: Option<Duration>,
+    /// The clocks it carries, where the transport has them (TCP-RRE lives on these).
+    #[expect(dead_code, reason = "no controller reads them yet")]
+    pub stamps: Option<Stamps>,
+}
+
+/// The clocks an ACK carries, in ticks of whoever's clock it is; each wraps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamps {
+    /// The receiver's clock when it made the ACK.
+    pub receiver: u32,
+    /// Ours, with its offset, when what the ACK answers was sent.
+    pub sender: u32,
+}
+
+/// What is known when data starts to flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Start {
+    /// What chance derives from: the same in each run, different in each connection.
+    pub seed: u32,
+    /// Round-trip time of the handshake, where it could be measured.
+    pub rtt: Option<Duration>,
+}

@@ -1,0 +1,92 @@
+//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet",
+//! IEEE JSAC 13(8), 1995): a window a few segments larger than what the path itself holds.
+
+use super::AckSample;
+use super::position::Position;
+use super::window::Window;
+use crate::units::Duration;
+
+/// Segments that should wait in the path's queues: at least alpha, at most beta, and gamma in slow
+/// start. "2 and 4" in the paper's words for alpha and beta; gamma as in Linux.
+const ALPHA: u64 = 2;
+const BETA: u64 = 4;
+const GAMMA: u64 = 1;
+
+/// Round-trip samples a round needs to be trusted: one may be of a delayed ACK.
+const MIN_SAMPLES: u32 = 3;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Vegas {
+    pub(super) window: Window,
+    /// BaseRTT.
+    base: Option<Duration>,
+    /// The round: where it ends, its smallest round-trip time, and of how many.
+    round_end: Option<Position>,
+    smallest: Option<Duration>,
+    samples: u32,
+}
+
+impl Vegas {
+    pub fn new(window: Window) -> Self {
+        Self { window, base: None, round_end: None, smallest: None, samples: 0 }
+    }
+
+    pub fn on_ack(&mut self, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt {
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
+            self.samples += 1;
+        }
+        if self.round_end.is_none_or(|end| sample.snd_una >= end) {
+            if sample.window_limited {
+                self.end_round();
+            }
+            self.round_end = Some(sample.snd_nxt);
+            self.smallest = None;
+            self.samples = 0;
+        }
+        if sample.window_limited && self.window.in_slow_start() {
+            self.window.slow_start(sample);
+        }
+    }
+
+    /// Once a round trip: Diff = (Expected - Actual) * BaseRTT, the octets that wait in queues.
+    fn end_round(&mut self) {
+        let (Some(base), Some(rtt)) = (self.base, self.smallest) else { return };
+        if rtt.as_nanos() == 0 {
+            return;
+        }
+        let window = &mut self.window;
+        let waiting = u128::from(window.cwnd) * u128::from((rtt - base).as_nanos());
+        let waiting = (waiting / u128::from(rtt.as_nanos())) as u64;
+        let mss = window.mss;
+        if window.in_slow_start() {
+            if self.samples >= MIN_SAMPLES && waiting > GAMMA * mss {
+                // What the path holds without its queues, and one segment more.
+                window.cwnd = (window.cwnd - waiting + mss).max(2 * mss);
+                window.ssthresh = window.cwnd;
+            }
+        } else if self.samples < MIN_SAMPLES || waiting < ALPHA * mss {
+            window.cwnd += mss;
+        } else if waiting > BETA * mss {
+            window.cwnd = (window.cwnd - mss).max(2 * mss);
+            window.ssthresh = window.ssthresh.min(window.cwnd);
+        }
+    }
+
+    /// Losses count as for Reno.
+    fn reduce(&mut self, flight: u64) {
+        self.window.halve_ssthresh(flight);
+        self.round_end = None;
+    }
+
+    pub fn on_loss(&mut self, flight: u64) {
+        self.reduce(flight);
+        self.window.cwnd = self.window.ssthresh;
+    }
+
+    pub fn on_timeout(&mut self, flight: u64) {
+        self.reduce(flight);
+        self.window.collapse();
+    }
+}

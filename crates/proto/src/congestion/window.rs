@@ -1,0 +1,54 @@
+//! The window, and the rules of RFC 5681 that several controllers share.
+
+use super::{AckSample, Config};
+
+/// State every controller has.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    /// Congestion window in octets.
+    pub cwnd: u64,
+    /// Slow start threshold in octets.
+    pub ssthresh: u64,
+    /// Sender maximum segment size: payload of a full segment.
+    pub mss: u64,
+    /// Most segments the window grows by per ACK in slow start (RFC 3465's `L`).
+    byte_counting_limit: u64,
+}
+
+impl Window {
+    pub(super) fn new(config: &Config, mss: u32) -> Self {
+        Self {
+            cwnd: config.initial_window_bytes(mss),
+            // "The initial value of ssthresh SHOULD be set arbitrarily high" (RFC 5681 section 3.1).
+            ssthresh: u64::MAX,
+            mss: u64::from(mss),
+            byte_counting_limit: u64::from(config.byte_counting_limit.max(1)),
+        }
+    }
+
+    pub(super) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start with appropriate byte counting: by what was acknowledged, at most `L` segments
+    /// (RFC 3465 section 2.2), and at most one after a timeout, where one ACK may cover a whole
+    /// window that left the network long ago (section 2.3). Returns the octets ssthresh left over.
+    pub(super) fn slow_start(&mut self, sample: &AckSample) -> u64 {
+        let limit = if sample.after_timeout { 1 } else { self.byte_counting_limit };
+        let growth = sample.acked.min(limit * self.mss);
+        let room = self.ssthresh - self.cwnd;
+        self.cwnd += growth.min(room);
+        growth.saturating_sub(room)
+    }
+
+    /// "ssthresh = max (FlightSize / 2, 2*SMSS)" (RFC 5681 equation 4).
+    pub(super) fn halve_ssthresh(&mut self, flight: u64) {
+        self.ssthresh = (flight / 2).max(2 * self.mss);
+    }
+
+    /// "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment"
+    /// (RFC 5681 section 3.1).
+    pub(super) fn collapse(&mut self) {
+        self.cwnd = self.mss;
+    }
+}

@@ -1,0 +1,51 @@
+//! What can be said of a connection whatever its transport.
+
+use crate::units::Duration;
+
+/// Counts of one end of a connection since it was made, and readings as of now.
+///
+/// The optional ones are what only some transports have: `None` is no such number, which is something else than
+/// none so far. What only one transport counts is in its own room, such as [`tcp::Counters`](crate::tcp::Counters).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Packets sent, of any kind.
+    pub packets_sent: u64,
+    /// Packets taken in, of any kind and whether acceptable or not.
+    pub packets_received: u64,
+    /// Packets sent with data or the end of it, including those sent again.
+    pub data_packets_sent: u64,
+    /// Packets received with data.
+    pub data_packets_received: u64,
+    /// Packets whose contents were sent before, those of the handshake included.
+    pub packets_retransmitted: u64,
+    /// Packets sent that only acknowledge.
+    pub acks_sent: u64,
+    /// Packets received that only acknowledge.
+    pub acks_received: u64,
+    /// Octets of data sent, including those sent again.
+    pub bytes_sent: u64,
+    /// Octets of data that were sent before.
+    pub bytes_retransmitted: u64,
+    /// Octets of ours that the peer has without a gap before them, as far as it told.
+    pub bytes_acked: u64,
+    /// Octets of data received, duplicates included.
+    pub bytes_received: u64,
+    /// Octets handed to the application, in order and once.
+    pub delivered_bytes: u64,
+    /// Octets that arrived although they had been received before.
+    pub duplicate_bytes: u64,
+    /// Octets that arrived and found no room.
+    pub dropped_bytes: u64,
+    /// Octets sent and not yet acknowledged. A reading.
+    pub bytes_in_flight: u64,
+    /// Smoothed round-trip time; `None` before the first measurement. A reading.
+    pub srtt: Option<Duration>,
+    /// Congestion window in octets. A reading.
+    pub cwnd: Option<u64>,
+    /// Retransmission timeout, backing off included. A reading.
+    pub rto: Option<Duration>,
+    /// Times that timeout passed with data outstanding.
+    pub timeouts: Option<u64>,
+    /// Times fast recovery began.
+    pub fast_recoveries: Option<u64>,
+}

@@ -1,0 +1,143 @@
+//! The connections there are, behind one face.
+//!
+//! Whoever carries data over a connection (flows of the simulator, programs) says which transport in a [`Config`]
+//! and names none after that. Another one is a variant here and a room of its own, with the methods that the arms
+//! below call. Datagrams are no connection: [`udp`](crate::udp) stands beside.
+
+use crate::endpoint::{Endpoint, Ends, Event};
+use crate::packet::Packet;
+use crate::tcp;
+use crate::units::{Instant, SeqNumber};
+
+pub use crate::stats::Stats;
+
+/// Which transport, and how it is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Config {
+    /// TCP.
+    Tcp(tcp::Config),
+}
+
+impl From<tcp::Config> for Config {
+    fn from(config: tcp::Config) -> Self {
+        Self::Tcp(config)
+    }
+}
+
+/// One end of a connection.
+///
+/// A sans-IO [`Endpoint`]: see there for how it is driven. [`write`](Self::write) and [`close`](Self::close) take no
+/// time; what they cause appears on the next [`poll_transmit`](Endpoint::poll_transmit), so drain after them as after
+/// any other call.
+#[derive(Clone, Debug)]
+pub enum Connection {
+    /// TCP.
+    Tcp(tcp::Connection),
+}
+
+impl Connection {
+    /// Opens a connection. Whatever the transport leaves to chance, such as the first sequence number, is `seed` or
+    /// follows from it.
+    pub fn connect(config: &Config, ends: Ends, seed: u32, now: Instant) -> Self {
+        match config {
+            Config::Tcp(config) => Self::Tcp(tcp::Connection::connect(*config, ends, SeqNumber(seed), now)),
+        }
+    }
+
+    /// Waits for the peer to open the connection; `seed` as in [`connect`](Self::connect).
+    pub fn listen(config: &Config, ends: Ends, seed: u32) -> Self {
+        match config {
+            Config::Tcp(config) => Self::Tcp(tcp::Connection::listen(*config, ends, SeqNumber(seed))),
+        }
+    }
+
+    /// Adds `octets` to what is to be sent. The supply saturates: `write(u64::MAX)` is a source that never ends.
+    /// Before the connection is established it waits; after [`close`](Self::close) it is ignored.
+    #[inline]
+    pub fn write(&mut self, octets: u64) {
+        match self {
+            Self::Tcp(tcp) => tcp.write(octets),
+        }
+    }
+
+    /// Ends our direction after everything written; what the peer sends is still taken in.
+    pub fn close(&mut self) {
+        match self {
+            Self::Tcp(tcp) => tcp.close(),
+        }
+    }
+
+    /// Octets handed to the application, in order and once.
+    #[inline]
+    pub fn delivered_bytes(&self) -> u64 {
+        match self {
+            Self::Tcp(tcp) => tcp.delivered_bytes(),
+        }
+    }
+
+    /// Octets written and not yet sent.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        match self {
+            Self::Tcp(tcp) => tcp.unsent(),
+        }
+    }
+
+    /// What was counted so far, and readings as of now.
+    pub fn stats(&self) -> Stats {
+        match self {
+            Self::Tcp(tcp) => tcp.stats(),
+        }
+    }
+
+    /// Verifies what must hold once all there is to send was taken.
+    ///
+    /// # Errors
+    /// What would wait for ever if the peer said nothing more.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Tcp(tcp) => tcp.check(),
+        }
+    }
+}
+
+impl Endpoint for Connection {
+    type Packet = Packet;
+    type Event = Event;
+
+    #[inline]
+    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        match self {
+            Self::Tcp(tcp) => tcp.handle_packet(now, packet),
+        }
+    }
+
+    #[inline]
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Tcp(tcp) => tcp.handle_timeout(now),
+        }
+    }
+
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        match self {
+            Self::Tcp(tcp) => tcp.poll_transmit(now),
+        }
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        match self {
+            Self::Tcp(tcp) => tcp.poll_event(),
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Tcp(tcp) => tcp.poll_timeout(),
+        }
+    }
+}

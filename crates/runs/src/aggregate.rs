@@ -1,0 +1,255 @@
+//! Runs made into numbers, for comparisons, sweeps, figures and reports alike: means over seeds with their confidence
+//! intervals, gains over runs with the same draws, the best of several places.
+
+use std::collections::BTreeMap;
+
+use crate::metric;
+use crate::record::{Label, RunSummary};
+
+/// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom
+/// (Abramowitz and Stegun, table 26.10).
+const T_95: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+/// A mean of independent runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Mean {
+    /// How many values.
+    pub count: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval; `None` for fewer than two values.
+    pub ci95: Option<f64>,
+}
+
+impl Mean {
+    /// Of `values`; `None` without any.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect();
+        let count = values.len();
+        if count == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let ci95 =
+            (count > 1).then(|| t_95(count - 1) * (squares / (count - 1) as f64 / count as f64).sqrt());
+        Some(Self { count, mean, ci95 })
+    }
+}
+
+impl Mean {
+    /// That of values `factor` times as large.
+    fn scaled(self, factor: f64) -> Self {
+        Self { mean: self.mean * factor, ci95: self.ci95.map(|ci95| ci95 * factor), ..self }
+    }
+}
+
+/// What is read of each run: a metric, perhaps in another unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    metric: usize,
+    factor: f64,
+}
+
+impl Column {
+    /// By the name that figures use: a metric's, or with `_mbps` that of a `_bps` metric in millions.
+    pub fn named(name: &str) -> Option<Self> {
+        metric::resolve_column(name).map(|(metric, factor)| Self { metric, factor })
+    }
+
+    /// The metric, as it is kept.
+    fn raw(self, run: &RunSummary) -> Option<f64> {
+        run.metrics.get(self.metric).copied().flatten()
+    }
+}
+
+/// By which fraction `value` exceeds `yardstick`; not finite where that is zero.
+pub fn gain(value: f64, yardstick: f64) -> f64 {
+    value / yardstick - 1.0
+}
+
+/// How much more a group has than another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// Fraction by which its mean exceeds the other's.
+    pub of_means: f64,
+    /// Half the width of the 95 % confidence interval of the gains of runs with equal seeds.
+    pub ci95: Option<f64>,
+}
+
+/// Runs of one scheme at one place, which differ in their seeds.
+#[derive(Clone, Debug, Default)]
+pub struct Group<'a> {
+    runs: Vec<&'a RunSummary>,
+}
+
+impl<'a> Group<'a> {
+    /// Of those runs.
+    pub fn of(runs: impl IntoIterator<Item = &'a RunSummary>) -> Self {
+        Self { runs: runs.into_iter().collect() }
+    }
+
+    /// The label of its first run; they differ in their seeds.
+    pub fn label(&self) -> Option<&'a Label> {
+        self.runs.first().map(|run| &run.label)
+    }
+
+    /// Mean of a column over the seeds; `None` where it has no meaning in any run.
+    pub fn mean(&self, column: Column) -> Option<Mean> {
+        let mean = Mean::of(self.runs.iter().filter_map(|run| column.raw(run)))?;
+        Some(mean.scaled(column.factor))
+    }
+
+    /// Its mean as a fraction of the yardstick's, where that has any.
+    pub fn share_of(&self, yardstick: &Group<'_>, column: Column) -> Option<f64> {
+        let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
+        (other > 0.0).then(|| own / other)
+    }
+
+    /// How much more it has than the yardstick, where that has any.
+    pub fn gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Gain> {
+        let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
+        let twins: BTreeMap<u64, &RunSummary> =
+            yardstick.runs.iter().rev().map(|run| (run.label.seed, *run)).collect();
+        let pairs = self.runs.iter().filter_map(|run| {
+            let (own, other) = (column.raw(run)?, column.raw(twins.get(&run.label.seed)?)?);
+            (other > 0.0).then(|| gain(own, other))
+        });
+        let ci95 = Mean::of(pairs).and_then(|pairs| pairs.ci95);
+        (other > 0.0).then(|| Gain { of_means: gain(own, other), ci95 })
+    }
+
+    /// The group with most of a column; of equals the first.
+    pub fn best(groups: impl IntoIterator<Item = Self>, column: Column) -> Option<Self> {
+        let most = |group: &Self| group.mean(column).map_or(f64::NEG_INFINITY, |mean| mean.mean);
+        groups.into_iter().reduce(|best, other| if most(&other) > most(&best) { other } else { best })
+    }
+}
+
+/// All runs of a sweep by scenario, scheme and place, in the order in which each came first.
+pub fn groups(records: &[RunSummary]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut known = BTreeMap::new();
+    for record in records {
+        let label = &record.label;
+        let bits = |value: Option<f64>| value.map(f64::to_bits);
+        let (scenario, scheme) = (label.scenario.as_str(), label.scheme.as_str());
+        let place = (scenario, scheme, label.clients, bits(label.x), bits(label.best_of));
+        let index = *known.entry(place).or_insert(groups.len());
+        if index == groups.len() {
+            groups.push(Group::default());
+        }
+        // The place was just made where it was not known.
+        groups[index].runs.push(record);
+    }
+    groups
+}
+
+/// The middle value, or the mean of the two in the middle; `None` without any.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = values[(values.len() - 1) / 2];
+    Some(f64::midpoint(lower, upper))
+}
+
+/// The quantile for `freedom` degrees, at least 1. Beyond the table its expansion for many
+/// (Abramowitz and Stegun 26.7.5), good to 0.001.
+fn t_95(freedom: usize) -> f64 {
+    if let Some(quantile) = freedom.checked_sub(1).and_then(|index| T_95.get(index)) {
+        return *quantile;
+    }
+    let z = 1.959_964_f64;
+    let n = freedom as f64;
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    z + first / n + second / (n * n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_interval() {
+        // 1..5: mean 3, s = 1.5811, t(4) = 2.776, half-width 1.963.
+        let mean = Mean::of([1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!((mean.mean - 3.0).abs() < 1e-12);
+        assert!((mean.ci95.unwrap() - 1.963).abs() < 1e-3);
+    }
+
+    #[test]
+    fn few_values_claim_nothing() {
+        assert_eq!(Mean::of([]), None);
+        assert_eq!(Mean::of([7.0]).unwrap().ci95, None);
+    }
+
+    /// A run whose goodput is `mbps`.
+    fn run(scheme: &str, best_of: Option<f64>, seed: u64, mbps: f64) -> RunSummary {
+        let mut metrics = vec![None; metric::ALL.len()];
+        metrics[metric::position("goodput_bps").unwrap()] = Some(mbps * 1e6);
+        let label =
+            Label { scenario: "s".into(), scheme: scheme.into(), clients: 1, x: Some(1.0), best_of, seed };
+        RunSummary {
+            id: "id".into(),
+            label,
+            scenario_text: "".into(),
+            version: "".into(),
+            digest: String::new(),
+            measured_s: 1.0,
+            metrics,
+        }
+    }
+
+    fn column() -> Column {
+        Column::named("goodput_mbps").unwrap()
+    }
+
+    #[test]
+    fn gains_are_of_means_and_their_intervals_of_pairs() {
+        let runs = [run("a", None, 1, 11.0), run("a", None, 2, 22.0)];
+        // In another order, and with a run that has no twin.
+        let others = [run("b", None, 2, 20.0), run("b", None, 1, 10.0), run("b", None, 3, 33.0)];
+        let (a, b) = (Group::of(&runs), Group::of(&others));
+        let gain = a.gain_over(&b, column()).unwrap();
+        assert!((gain.of_means - (16.5 / 21.0 - 1.0)).abs() < 1e-12, "{gain:?}");
+        assert!(gain.ci95.unwrap() < 1e-9, "every pair gains a tenth");
+        assert!((a.share_of(&b, column()).unwrap() - 16.5 / 21.0).abs() < 1e-12);
+        assert_eq!(a.gain_over(&Group::of(&[run("b", None, 1, 0.0)]), column()), None);
+        assert_eq!(a.gain_over(&Group::default(), column()), None);
+    }
+
+    #[test]
+    fn groups_come_in_the_order_of_their_first_runs() {
+        let runs = [run("b", None, 1, 1.0), run("a", None, 1, 2.0), run("b", None, 2, 3.0)];
+        let groups = groups(&runs);
+        let means: Vec<_> = groups
+            .iter()
+            .map(|group| (group.label().unwrap().scheme.as_str(), group.mean(column()).unwrap().mean))
+            .collect();
+        assert_eq!(means, [("b", 2.0), ("a", 2.0)]);
+    }
+
+    #[test]
+    fn the_best_is_the_first_of_equals() {
+        let runs = [run("a", Some(1.0), 1, 5.0), run("a", Some(2.0), 1, 7.0), run("a", Some(3.0), 1, 7.0)];
+        let best = Group::best(groups(&runs), column()).unwrap();
+        assert_eq!(best.label().unwrap().best_of, Some(2.0));
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_two() {
+        assert_eq!(median(vec![9.0, 1.0, 5.0]), Some(5.0));
+        assert_eq!(median(vec![9.0, 1.0, 5.0, 6.0]), Some(5.5));
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn the_tail_joins_the_table() {
+        assert!((t_95(31) - 2.040).abs() < 2e-3);
+        assert!((t_95(120) - 1.980).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,172 @@
+//! What came of each program of a run, flat.
+
+use serde::{Deserialize, Serialize};
+use tacit_proto::units::Duration;
+use tacit_scenario::table::{TextTable, number, number_or_dash};
+use tacit_sim::Outcome;
+use tacit_sim::record::{ApplicationOutcome, ApplicationResult, OnOffTimes, PageLoads, VideoPlayed};
+
+/// What came of a program in the measured window; null is what its kind has not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ApplicationRecord {
+    /// Its name.
+    pub name: String,
+    /// `request-response`, `on-off` or `streaming`.
+    pub application: String,
+    /// Number of its first flow; those of its other connections follow.
+    pub first_flow: u32,
+    /// How many flows it has.
+    pub connections: u32,
+    /// Pages finished.
+    pub pages_completed: Option<u64>,
+    /// From the question for the document to the last octet: median. Null without a finished page.
+    pub page_load_p50_ms: Option<f64>,
+    /// The same: 95th percentile.
+    pub page_load_p95_ms: Option<f64>,
+    /// The same: mean.
+    pub page_load_mean_ms: Option<f64>,
+    /// Times it began to send.
+    pub on_periods: Option<u64>,
+    /// For how long it was on.
+    pub on_time_s: Option<f64>,
+    /// Frames played.
+    pub frames_played: Option<u64>,
+    /// Of them, those that lacked octets.
+    pub frames_damaged: Option<u64>,
+    /// Times the play-out buffer ran dry.
+    pub rebuffers: Option<u64>,
+    /// For how long the player waited then.
+    pub rebuffering_s: Option<f64>,
+    /// That, over the time from the first frame to the last.
+    pub rebuffering_ratio: Option<f64>,
+    /// From the start of the source to the first frame played.
+    pub start_up_ms: Option<f64>,
+}
+
+/// The programs of `outcome`.
+pub fn application_records(outcome: &Outcome) -> Vec<ApplicationRecord> {
+    outcome.applications.iter().map(ApplicationRecord::new).collect()
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+impl ApplicationRecord {
+    fn new(outcome: &ApplicationOutcome) -> Self {
+        let record = Self {
+            name: outcome.name.clone(),
+            first_flow: outcome.flows.first().map_or(0, |flow| flow.0),
+            connections: u32::try_from(outcome.flows.len()).unwrap_or(u32::MAX),
+            ..Self::default()
+        };
+        match &outcome.result {
+            ApplicationResult::Pages(loads) => record.with_pages(loads),
+            ApplicationResult::OnOff(times) => record.with_times(times),
+            ApplicationResult::Stream(video) => record.with_video(video),
+        }
+    }
+
+    fn with_pages(self, loads: &PageLoads) -> Self {
+        Self {
+            application: "request-response".to_owned(),
+            pages_completed: Some(loads.load_times.len() as u64),
+            page_load_p50_ms: loads.percentile(50).map(ms),
+            page_load_p95_ms: loads.percentile(95).map(ms),
+            page_load_mean_ms: loads.mean_s().map(|mean| mean * 1e3),
+            ..self
+        }
+    }
+
+    fn with_times(self, times: &OnOffTimes) -> Self {
+        Self {
+            application: "on-off".to_owned(),
+            on_periods: Some(times.periods),
+            on_time_s: Some(times.on_time.as_secs_f64()),
+            ..self
+        }
+    }
+
+    fn with_video(self, video: &VideoPlayed) -> Self {
+        Self {
+            application: "streaming".to_owned(),
+            frames_played: Some(video.frames_played),
+            frames_damaged: Some(video.frames_damaged),
+            rebuffers: Some(video.rebuffers),
+            rebuffering_s: Some(video.rebuffering.as_secs_f64()),
+            rebuffering_ratio: video.rebuffering_ratio(),
+            start_up_ms: video.start_up.map(ms),
+            ..self
+        }
+    }
+
+    /// What its user would say, in a line.
+    fn summary(&self) -> String {
+        if let Some(pages) = self.pages_completed {
+            let ms = |value| number_or_dash(value, 1);
+            return format!(
+                "{pages} pages in {} ms median, {} ms 95th percentile, {} ms mean",
+                ms(self.page_load_p50_ms),
+                ms(self.page_load_p95_ms),
+                ms(self.page_load_mean_ms)
+            );
+        }
+        if let (Some(periods), Some(on_time)) = (self.on_periods, self.on_time_s) {
+            return format!("on {periods} times, {} s in all", number(on_time, 2));
+        }
+        format!(
+            "{} frames, {} damaged; waited {} times, {} % of the time; first frame after {} ms",
+            number_or_dash(self.frames_played.map(|count| count as f64), 0),
+            number_or_dash(self.frames_damaged.map(|count| count as f64), 0),
+            number_or_dash(self.rebuffers.map(|count| count as f64), 0),
+            number_or_dash(self.rebuffering_ratio.map(|ratio| ratio * 100.0), 1),
+            number_or_dash(self.start_up_ms, 1)
+        )
+    }
+}
+
+/// The programs as a table of text; empty without any.
+pub(crate) fn to_text(records: &[ApplicationRecord]) -> String {
+    if records.is_empty() {
+        return String::new();
+    }
+    let mut table = TextTable::new(&[["application"], ["flows"], ["what its user saw"]]);
+    for record in records {
+        let last = record.first_flow + record.connections.saturating_sub(1);
+        let flows = match record.connections {
+            1 => last.to_string(),
+            _ => format!("{} to {last}", record.first_flow),
+        };
+        table.push(vec![record.name.clone(), flows, record.summary()]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_scenario::Scenario;
+
+    use super::*;
+    use crate::metric;
+
+    const HOUSEHOLD: &str = include_str!("../../scenario/tests/household.toml");
+
+    #[test]
+    fn a_run_says_what_its_users_saw() {
+        let scenario = Scenario::parse("household.toml", HOUSEHOLD, &[]).unwrap();
+        let outcome = tacit_sim::run(&scenario.setup(3, 1).unwrap()).unwrap();
+        let records = application_records(&outcome);
+        let value_of = |name: &str| metric::ALL[metric::position(name).unwrap()].of(&outcome);
+        let pages: u64 = records.iter().filter_map(|record| record.pages_completed).sum();
+        assert!(pages > 5, "{records:?}");
+        assert_eq!(value_of("pages_completed"), Some(pages as f64));
+        let [.., video, _] = &records[..] else { panic!("{records:?}") };
+        // From 500 ms on a second is gathered; then 30 frames a second for the rest.
+        let frames = video.frames_played.unwrap();
+        assert!((130..=136).contains(&frames), "{video:?}");
+        assert_eq!((video.rebuffers, video.frames_damaged), (Some(0), Some(0)));
+        assert_eq!(value_of("rebuffering_ratio"), Some(0.0));
+        let slowest = value_of("page_load_p95_ms").unwrap();
+        assert!(slowest >= value_of("page_load_p50_ms").unwrap() && slowest < 500.0, "{slowest}");
+    }
+}

@@ -1,0 +1,77 @@
+//! The set-ups whose cost is published: names and what they run. Measuring needs a clock, so it is
+//! done by the caller.
+
+use crate::error::RunsError;
+use crate::single::{self, Options, Prepared};
+use tacit_scenario::InputError;
+
+/// A set-up whose cost is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its name in tables.
+    pub name: &'static str,
+    scenario: &'static str,
+    clients: u32,
+    assignments: &'static [&'static str],
+}
+
+const TEN_SECONDS: [&str; 2] = ["run.duration=10 s", "run.sample-interval=none"];
+/// One ACK per two segments, whatever the scenarios have: an ACK is work too, and rows are held against those of
+/// earlier versions.
+const TEN_SECONDS_CLASSIC: [&str; 3] = [TEN_SECONDS[0], TEN_SECONDS[1], "tcp.profile=classic"];
+
+/// All of them.
+pub const ROWS: &[Row] = &[
+    Row { name: "11n-150-tcp-1", scenario: "hack-2014-11n-150", clients: 1, assignments: &TEN_SECONDS },
+    Row { name: "11n-150-tcp-10", scenario: "hack-2014-11n-150", clients: 10, assignments: &TEN_SECONDS },
+    Row { name: "11a-54-tcp-2", scenario: "wlan-11a-54", clients: 2, assignments: &TEN_SECONDS_CLASSIC },
+    Row { name: "11ac-866-tcp-1", scenario: "wlan-11ac-866", clients: 1, assignments: &TEN_SECONDS_CLASSIC },
+    Row {
+        name: "11n-150-udp-20",
+        scenario: "wlan-11n-150",
+        clients: 20,
+        assignments: &[
+            TEN_SECONDS[0],
+            TEN_SECONDS[1],
+            "traffic.transport=udp",
+            // Twenty stations that always have something to send.
+            "traffic.kind=upload",
+            "clients.stagger=0 ms",
+        ],
+    },
+];
+
+/// The run of the row called `name`, and its simulated seconds.
+///
+/// # Errors
+/// Where there is no such row.
+pub fn prepare(name: &str) -> Result<(Prepared, f64), RunsError> {
+    let row = ROWS.iter().find(|row| row.name == name).ok_or_else(|| {
+        let names = ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+        InputError::new("bench", format!("unknown row {name:?}")).allowed(names)
+    })?;
+    let prepared = single::prepare(&Options {
+        scenario: row.scenario.to_owned(),
+        assignments: row.assignments.iter().map(|&text| text.to_owned()).collect(),
+        clients: Some(row.clients),
+        seed: 1,
+        ..Options::default()
+    })?;
+    let seconds = prepared.setup.duration.as_secs_f64();
+    Ok((prepared, seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_can_be_prepared() {
+        for row in ROWS {
+            let (prepared, seconds) = prepare(row.name).unwrap();
+            assert_eq!(prepared.setup.flows.len(), row.clients as usize);
+            assert!((seconds - 10.0).abs() < 1e-9);
+        }
+        assert!(prepare("11b").is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! Results of runs by what they depend on, so that no run is made twice.
+//!
+//! An entry's name is that of its run ([`crate::identity`]): a result can thus only come from this very program,
+//! whatever its sources say of themselves. An entry is a file with the one record of that run, as results have it; one
+//! that does not fit its checksum is no entry.
+
+use std::fs;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::de::IgnoredAny;
+
+use crate::error::RunsError;
+use crate::identity::{Program, RunId};
+use crate::record::RunRecord;
+use crate::store::entry::{self, Kind, State};
+use crate::store::write_whole;
+
+/// Most octets of a cache; beyond it the entries used longest ago go.
+const LIMIT: u64 = 256 << 20;
+
+/// A directory of results.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    directory: PathBuf,
+    limit: u64,
+}
+
+/// What a cache has under a name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// The result.
+    Found(Box<RunRecord>),
+    /// Nothing.
+    Missing,
+    /// Something that is not what was written; the message names it.
+    Corrupted(String),
+}
+
+impl Cache {
+    /// The cache of this user: `TACIT_CACHE_DIR`, else `tacit` in `XDG_CACHE_HOME` or `~/.cache`. `None` where
+    /// there is no such place or the program cannot read itself.
+    pub fn of_user() -> Option<Self> {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let directory = variable("TACIT_CACHE_DIR")
+            .or_else(|| variable("XDG_CACHE_HOME").map(|home| home.join("tacit")))
+            .or_else(|| variable("HOME").map(|home| home.join(".cache/tacit")))?;
+        Program::this()?;
+        Some(Self { directory, limit: LIMIT })
+    }
+
+    /// A cache in `directory` of at most `limit` octets.
+    pub fn at(directory: &Path, limit: u64) -> Self {
+        Self { directory: directory.to_owned(), limit }
+    }
+
+    fn path(&self, id: RunId) -> PathBuf {
+        let name = id.to_string();
+        self.directory.join("runs").join(&name[..2]).join(&name[2..])
+    }
+
+    /// What there is of the run called `id`; label and scenario are those of whoever wrote it.
+    pub fn get(&self, id: RunId) -> Entry {
+        let path = self.path(id);
+        let Ok(file) = fs::File::open(&path) else { return Entry::Missing };
+        match only_run(&file) {
+            Some(record) if record.id == id.to_string() => {
+                // Used now; a cache that cannot be written still gives what it has.
+                let used = fs::File::options().append(true).open(&path);
+                let _ = used.and_then(|file| file.set_modified(now()));
+                Entry::Found(Box::new(record))
+            }
+            _ => Entry::Corrupted(format!("{}: corrupted, the run is made again", path.display())),
+        }
+    }
+
+    /// Keeps the result of the run called `id`.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn put(&self, id: RunId, record: &RunRecord) -> Result<(), RunsError> {
+        let path = self.path(id);
+        let content = entry::line(&entry::Entry::Run::<_, ()>(record)).map_err(RunsError::store(&path))?;
+        write_whole(&path, &content)
+    }
+
+    /// Removes what was used longest ago, until the rest fits. What another process removes meanwhile is
+    /// nobody's concern.
+    pub fn prune(&self) {
+        let mut entries = Vec::new();
+        for shelf in fs::read_dir(self.directory.join("runs")).into_iter().flatten().flatten() {
+            for file in fs::read_dir(shelf.path()).into_iter().flatten().flatten() {
+                if let Ok(about) = file.metadata() {
+                    entries.push((
+                        about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                        file.path(),
+                        about.len(),
+                    ));
+                }
+            }
+        }
+        entries.sort();
+        let mut size: u64 = entries.iter().map(|(_, _, len)| len).sum();
+        for (_, path, len) in entries {
+            if size <= self.limit {
+                break;
+            }
+            let _ = fs::remove_file(path);
+            size -= len;
+        }
+    }
+}
+
+/// The time of the machine, which only orders entries.
+#[expect(clippy::disallowed_methods, reason = "the age of a file is no simulated time")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The run in a file that has nothing else.
+fn only_run(file: &fs::File) -> Option<RunRecord> {
+    let line = entry::next(&mut BufReader::new(file), 0).ok()??;
+    let whole = file.metadata().ok()?.len() == line.octets;
+    if !whole || line.state != State::Sound(Kind::Run) {
+        return None;
+    }
+    match entry::read::<_, IgnoredAny>(file, &line).ok()? {
+        entry::Entry::Run(record) => Some(record),
+        entry::Entry::Sweep(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::run_id;
+    use crate::plan::{Place, Plan};
+    use crate::record::RunSummary;
+    use crate::sweep::{self, Control, Progress};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+    use tacit_scenario::{RunSpec, Scenario, scheme};
+
+    fn plan() -> Plan {
+        let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
+        let scenario = Arc::new(Scenario::load("wlan-11n-150", &short).unwrap());
+        let mut plan = Plan::default();
+        plan.push(&scenario, &scheme::ALL[1], 2, Place::default(), 3).unwrap();
+        plan
+    }
+
+    /// Results, how many runs were made for them, and what was warned of.
+    fn run(plan: &Plan, cache: &Cache) -> (Vec<RunSummary>, usize, Vec<String>) {
+        let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let progress = |progress: Progress<'_>| match progress {
+            Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
+            Progress::Warning(text) => warned.lock().unwrap().push(text.to_owned()),
+            Progress::Started { .. } => {}
+        };
+        let control = Control { progress: &progress, cache: Some(cache), ..Control::unattended() };
+        let records = sweep::run(plan, None, control).unwrap();
+        (records, made.into_inner(), warned.into_inner().unwrap())
+    }
+
+    fn file_of(cache: &Cache, run: &RunSpec) -> PathBuf {
+        cache.path(run_id(run))
+    }
+
+    #[test]
+    fn what_was_run_is_not_run_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT);
+        let plan = plan();
+        let (first, made, _) = run(&plan, &cache);
+        assert_eq!(made, 3);
+        let (second, made, warned) = run(&plan, &cache);
+        assert_eq!((made, warned.len()), (0, 0));
+        assert_eq!(second, first);
+        assert_eq!(second, sweep::run(&plan, None, Control::unattended()).unwrap());
+    }
+
+    #[test]
+    fn another_place_of_a_sweep_is_the_same_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT);
+        let mut plan = plan();
+        run(&plan, &cache);
+        plan.runs[0].x = Some(2.0);
+        plan.runs[1].seed = 77;
+        let (records, made, _) = run(&plan, &cache);
+        assert_eq!((records[0].label.x, records[1].label.seed, made), (Some(2.0), 77, 1));
+    }
+
+    #[test]
+    fn a_corrupted_entry_is_told_of_and_made_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT);
+        let plan = plan();
+        let (first, ..) = run(&plan, &cache);
+        let path = file_of(&cache, &plan.runs[1]);
+        let whole = fs::read(&path).unwrap();
+        // A digit of a result, which is as good JSON as before.
+        let mut changed = whole.clone();
+        let digit = changed.iter().rposition(u8::is_ascii_digit).unwrap();
+        changed[digit] ^= 1;
+        for damaged in [changed, whole[..whole.len() / 2].to_vec(), b"{}".to_vec(), Vec::new()] {
+            fs::write(&path, damaged).unwrap();
+            let (again, made, warned) = run(&plan, &cache);
+            assert_eq!((again, made), (first.clone(), 1));
+            assert!(warned.len() == 1 && warned[0].contains("corrupted"), "{warned:?}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), whole, "and is whole afterwards");
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT);
+        let plan = plan();
+        run(&plan, &cache);
+        let sizes: Vec<u64> =
+            plan.runs.iter().map(|run| fs::metadata(file_of(&cache, run)).unwrap().len()).collect();
+        let long_ago = SystemTime::UNIX_EPOCH;
+        for run in &plan.runs[..2] {
+            fs::File::options()
+                .append(true)
+                .open(file_of(&cache, run))
+                .unwrap()
+                .set_modified(long_ago)
+                .unwrap();
+        }
+        assert!(matches!(cache.get(run_id(&plan.runs[0])), Entry::Found(_)), "the first is used again");
+        Cache { limit: sizes.iter().sum::<u64>() - 1, ..cache.clone() }.prune();
+        let kept: Vec<bool> = plan.runs.iter().map(|run| file_of(&cache, run).exists()).collect();
+        assert_eq!(kept, [true, false, true]);
+    }
+}

@@ -1,0 +1,92 @@
+//! What a run is called: a hash of all that its result depends on.
+
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use tacit_scenario::RunSpec;
+
+/// The name of a run, and of its result: equal ids give equal results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunId([u8; 16]);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+/// The program that makes runs, as its results depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program(blake3::Hash);
+
+impl Program {
+    /// This one: its octets, whatever its sources say of themselves, and its version. `None` where it cannot
+    /// read itself.
+    pub fn this() -> Option<Self> {
+        static THIS: OnceLock<Option<Program>> = OnceLock::new();
+        *THIS.get_or_init(|| hash_of_file(&std::env::current_exe().ok()?).map(Self::of))
+    }
+
+    /// The program of that content.
+    pub fn from_octets(octets: &[u8]) -> Self {
+        Self::of(blake3::hash(octets))
+    }
+
+    fn of(content: blake3::Hash) -> Self {
+        let mut hash = blake3::Hasher::new();
+        hash.update(content.as_bytes());
+        hash.update(crate::VERSION.as_bytes());
+        Self(hash.finalize())
+    }
+
+    /// The name of the run of `spec` by this program.
+    pub fn id(&self, spec: &RunSpec) -> RunId {
+        let mut hash = blake3::Hasher::new();
+        hash.update(self.0.as_bytes());
+        hash.update(&spec.content());
+        let mut id = [0; 16];
+        hash.finalize_xof().fill(&mut id);
+        RunId(id)
+    }
+}
+
+/// The name of the run of `spec` by this program; by its version alone where it cannot read itself.
+pub fn run_id(spec: &RunSpec) -> RunId {
+    Program::this().unwrap_or_else(|| Program::from_octets(b"")).id(spec)
+}
+
+fn hash_of_file(path: &Path) -> Option<blake3::Hash> {
+    let mut hash = blake3::Hasher::new();
+    hash.update_reader(File::open(path).ok()?).ok()?;
+    Some(hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use tacit_scenario::{Scenario, Subject, scheme};
+
+    use super::*;
+
+    #[test]
+    fn another_program_another_seed_and_another_setting_are_other_runs() {
+        let spec = |assignments: &[String], seed| {
+            let scenario = Arc::new(Scenario::load("wired-10", assignments).unwrap());
+            RunSpec::new(Arc::new(Subject::new(scenario, &scheme::AS_WRITTEN)), 1, seed)
+        };
+        let (program, rebuilt) = (Program::from_octets(b"a program"), Program::from_octets(b"a program!"));
+        let ids = [
+            program.id(&spec(&[], 1)),
+            program.id(&spec(&[], 77)),
+            program.id(&spec(&["run.sample-interval=none".to_owned()], 1)),
+            rebuilt.id(&spec(&[], 1)),
+        ];
+        assert_eq!(BTreeSet::from(ids).len(), ids.len());
+        assert_eq!(program.id(&spec(&[], 1)), ids[0]);
+        assert_eq!(ids[0].to_string().len(), 32);
+    }
+}

@@ -1,0 +1,446 @@
+//! What is measured of a run: one table from which columns, JSON keys and figures' names follow.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tacit_link::payload::PayloadClass;
+use tacit_link::wifi::{AirtimeUse, StationCounters};
+use tacit_proto::hack;
+use tacit_proto::transport::Stats;
+use tacit_proto::units::Duration;
+use tacit_sim::Outcome;
+use tacit_sim::record::{ApplicationResult, BssOutcome, FlowOutcome, PageLoads, StationOutcome, VideoPlayed};
+
+/// One number per run; `None` where it has no meaning, such as airtime on a wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Column name; the unit is its end.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    measure: fn(&View<'_>) -> Option<f64>,
+}
+
+impl Metric {
+    /// Its value in a run.
+    pub fn of(&self, outcome: &Outcome) -> Option<f64> {
+        (self.measure)(&View::new(outcome)).filter(|value| value.is_finite())
+    }
+}
+
+/// An outcome with the sums that several metrics need.
+struct View<'a> {
+    outcome: &'a Outcome,
+    seconds: f64,
+    bss: Option<&'a BssOutcome>,
+    senders: Vec<&'a Stats>,
+    receivers: Vec<&'a Stats>,
+    /// Pages of all users together; `None` where nobody loads any.
+    pages: Option<PageLoads>,
+    videos: Vec<&'a VideoPlayed>,
+}
+
+impl<'a> View<'a> {
+    fn new(outcome: &'a Outcome) -> Self {
+        let results = || outcome.applications.iter().map(|application| &application.result);
+        let loads = || {
+            results().filter_map(|result| match result {
+                ApplicationResult::Pages(loads) => Some(loads),
+                _ => None,
+            })
+        };
+        let videos = results().filter_map(|result| match result {
+            ApplicationResult::Stream(video) => Some(video),
+            _ => None,
+        });
+        Self {
+            outcome,
+            pages: (loads().count() > 0).then(|| PageLoads::merged(loads())),
+            videos: videos.collect(),
+            seconds: outcome.measured.as_secs_f64(),
+            bss: outcome.bss.first(),
+            senders: outcome.flows.iter().filter_map(|flow| flow.sender.as_ref()).collect(),
+            receivers: outcome.flows.iter().filter_map(|flow| flow.receiver.as_ref()).collect(),
+        }
+    }
+
+    /// Sum over all stations of all channels.
+    fn on_air(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        self.bss.map(|_| stations.map(|station| count(&station.counters)).sum::<u64>() as f64)
+    }
+
+    fn per_second(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
+        Some(self.on_air(count)? / self.seconds)
+    }
+
+    fn share(
+        &self,
+        part: impl Fn(&StationCounters) -> u64,
+        whole: impl Fn(&StationCounters) -> u64,
+    ) -> Option<f64> {
+        Some(self.on_air(part)? / self.on_air(whole)?)
+    }
+
+    fn airtime(&self, what: AirtimeUse) -> Option<f64> {
+        let airtime = &self.bss?.airtime;
+        Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())
+    }
+
+    /// Milliseconds that all stations spent on `what` for PPDUs of nothing but pure TCP ACKs.
+    fn spent_on_acks(&self, what: AirtimeUse) -> Option<f64> {
+        self.millis(|station| station.airtime.of(PayloadClass::Ack).get(what))
+    }
+
+    /// Sum over all stations of all channels, in milliseconds.
+    fn millis(&self, time: impl Fn(&StationOutcome) -> Duration) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        self.bss.map(|_| stations.map(time).sum::<Duration>().as_secs_f64() * 1e3)
+    }
+
+    /// The station that sent most: the access point of downloads, the busiest client of uploads.
+    fn busiest(&self) -> Option<&'a StationOutcome> {
+        // Of equals the first: the access point.
+        self.bss?.stations.iter().rev().max_by_key(|station| station.counters.delivered_bytes)
+    }
+
+    /// Sum over all TCP/HACK drivers; `None` where nobody has one.
+    fn hack(&self, count: impl Fn(&hack::Counters) -> u64) -> Option<f64> {
+        let mut drivers =
+            self.outcome.bss.iter().flat_map(|bss| &bss.stations).filter_map(|station| station.driver.hack());
+        let first = count(&drivers.next()?);
+        Some(drivers.fold(first, |sum, counters| sum + count(&counters)) as f64)
+    }
+
+    /// Sum over all sources of connections; `None` where none counts it.
+    fn sent(&self, count: impl Fn(&Stats) -> Option<u64>) -> Option<f64> {
+        self.senders
+            .iter()
+            .filter_map(|stats| count(stats))
+            .reduce(|sum, more| sum + more)
+            .map(|sum| sum as f64)
+    }
+
+    /// Sum over all sinks of connections.
+    fn received(&self, count: impl Fn(&Stats) -> u64) -> Option<f64> {
+        self.receivers.iter().map(|stats| count(stats)).reduce(|sum, more| sum + more).map(|sum| sum as f64)
+    }
+
+    fn page_load_ms(&self, percent: usize) -> Option<f64> {
+        Some(self.pages.as_ref()?.percentile(percent)?.as_secs_f64() * 1e3)
+    }
+
+    /// Sum over all videos; `None` where nobody watches any.
+    fn watched(&self, count: impl Fn(&VideoPlayed) -> f64) -> Option<f64> {
+        (!self.videos.is_empty()).then(|| self.videos.iter().map(|video| count(video)).sum())
+    }
+
+    /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
+    fn fairness(&self) -> Option<f64> {
+        let shares: Vec<f64> = self.outcome.flows.iter().map(|flow| flow.delivered.0 as f64).collect();
+        let sum: f64 = shares.iter().sum();
+        let squares: f64 = shares.iter().map(|share| share * share).sum();
+        Some(sum * sum / (shares.len() as f64 * squares))
+    }
+}
+
+const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>) -> Option<f64>) -> Metric {
+    Metric { name, summary, measure }
+}
+
+/// All metrics: the columns of `runs.parquet` after the ones that name the run.
+pub const ALL: &[Metric] = &[
+    metric("goodput_bps", "payload delivered in order, all flows", |view| Some(view.outcome.goodput_bps())),
+    metric(
+        "transfer_goodput_bps",
+        "payload of each flow over the time from its start to its last octet, start-up included, all flows",
+        |view| Some(view.outcome.flows.iter().map(FlowOutcome::transfer_goodput_bps).sum()),
+    ),
+    metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
+    metric("tcp_acks_on_air_per_s", "pure TCP ACKs on the air, retransmissions included", |view| {
+        view.per_second(|air| air.tcp_acks_on_air)
+    }),
+    metric("tcp_ack_ppdus_per_s", "PPDUs of nothing but pure TCP ACKs", |view| {
+        view.per_second(|air| air.tcp_ack_ppdus)
+    }),
+    metric("accesses_per_s", "channel accesses, collisions counted once", |view| {
+        Some(view.bss?.accesses as f64 / view.seconds)
+    }),
+    metric("collisions_per_s", "accesses in which two or more stations sent at once", |view| {
+        Some(view.bss?.collisions as f64 / view.seconds)
+    }),
+    metric("retries_per_s", "MPDU transmissions that were retransmissions", |view| {
+        view.per_second(|air| air.retries)
+    }),
+    metric("retry_share", "retransmissions among MPDU transmissions", |view| {
+        view.share(|air| air.retries, |air| air.data_mpdus)
+    }),
+    metric("first_try_share", "MPDUs delivered on their first transmission among those delivered", |view| {
+        view.share(|air| air.delivered_first_try, |air| air.delivered_first_try + air.delivered_after_retry)
+    }),
+    metric("ampdu_mean", "MPDUs per PPDU of data, PPDUs of TCP ACKs apart", |view| {
+        view.share(|air| air.data_mpdus - air.tcp_ack_ppdu_mpdus, |air| air.data_ppdus - air.tcp_ack_ppdus)
+    }),
+    metric("ack_ampdu_mean", "TCP ACKs per PPDU of TCP ACKs", |view| {
+        view.share(|air| air.tcp_ack_ppdu_acks, |air| air.tcp_ack_ppdus)
+    }),
+    metric("queue_delay_p50_us", "median wait in the queue of the busiest station", |view| {
+        Some(view.busiest()?.queueing_delay_us.p50 as f64)
+    }),
+    metric("queue_delay_p95_us", "the same, 95th percentile", |view| {
+        Some(view.busiest()?.queueing_delay_us.p95 as f64)
+    }),
+    metric("queue_drops_per_s", "packets that Wi-Fi queues refused", |view| {
+        view.per_second(|air| air.dropped_by_queue)
+    }),
+    metric("mpdus_dropped_per_s", "MPDUs given up: retry limit or lifetime", |view| {
+        view.per_second(|air| air.dropped_mpdus)
+    }),
+    metric("missed_link_acks_per_s", "ACKs and Block Acks that did not come back", |view| {
+        view.per_second(|air| air.missed_link_acks)
+    }),
+    metric("augmented_link_acks_per_s", "link-layer ACKs that carried compressed TCP ACKs", |view| {
+        view.per_second(|air| air.augmented_link_acks)
+    }),
+    metric("augmented_within_aifs_share", "those of them lengthened by no more than AIFS", |view| {
+        view.share(|air| air.augmented_within_aifs, |air| air.augmented_link_acks)
+    }),
+    metric("appended_octets_per_s", "octets of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.per_second(|air| air.appended_octets)
+    }),
+    metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
+        view.hack(|hack| hack.native_acks)
+    }),
+    metric("compressed_acks", "pure TCP ACKs that rode on link-layer ACKs, each counted once", |view| {
+        view.hack(|hack| hack.compressed_acks)
+    }),
+    metric("compressed_octets_per_ack", "octets of each, without repetitions", |view| {
+        Some(view.hack(|hack| hack.compressed_octets)? / view.hack(|hack| hack.compressed_acks)?)
+    }),
+    metric(
+        "compression_ratio",
+        "octets they would have had as IP packets, over the octets they had",
+        |view| Some(view.hack(|hack| hack.uncompressed_octets)? / view.hack(|hack| hack.compressed_octets)?),
+    ),
+    metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
+        view.hack(|hack| hack.flushed_acks)
+    }),
+    metric("duplicate_frames", "frames of compressed ACKs dropped as duplicates", |view| {
+        view.hack(|hack| hack.duplicate_frames)
+    }),
+    metric("failed_frames", "frames of compressed ACKs that could not be decoded", |view| {
+        view.hack(|hack| hack.failed_frames)
+    }),
+    metric("tcp_retransmitted_share", "segments sent again among data segments sent, whole run", |view| {
+        Some(
+            view.sent(|end| Some(end.packets_retransmitted))?
+                / view.sent(|end| Some(end.data_packets_sent))?,
+        )
+    }),
+    metric("tcp_rtos", "retransmission timeouts, whole run", |view| view.sent(|end| end.timeouts)),
+    metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|end| end.fast_recoveries)),
+    metric("tcp_acks_sent", "pure ACKs that TCP receivers sent, whole run", |view| {
+        view.received(|end| end.acks_sent)
+    }),
+    metric("tcp_data_per_ack", "data segments received per ACK sent, whole run", |view| {
+        Some(view.received(|end| end.data_packets_received)? / view.received(|end| end.acks_sent)?)
+    }),
+    metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
+        Some(view.outcome.pipes.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
+    }),
+    metric(
+        "wired_queue_delay_p95_us",
+        "95th percentile of the wait in the busiest of those queues",
+        |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
+    ),
+    metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
+    metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {
+        view.airtime(AirtimeUse::TcpAck)
+    }),
+    metric("airtime_retransmission", "airtime of retransmissions", |view| {
+        view.airtime(AirtimeUse::Retransmission)
+    }),
+    metric("airtime_link_ack", "airtime of link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
+    metric("airtime_protection", "airtime of RTS and CTS", |view| view.airtime(AirtimeUse::Protection)),
+    metric("airtime_compressed_ack", "airtime of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.airtime(AirtimeUse::CompressedAck)
+    }),
+    metric("airtime_acquisition", "time spent winning the channel", |view| {
+        view.airtime(AirtimeUse::Acquisition)
+    }),
+    metric("airtime_collision", "airtime lost in collisions", |view| view.airtime(AirtimeUse::Collision)),
+    metric("airtime_beacon", "airtime of beacons", |view| view.airtime(AirtimeUse::Beacon)),
+    metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
+    metric(
+        "tcp_ack_octet_time_ms",
+        "what the octets of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
+        |view| view.millis(|station| station.counters.tcp_ack_octet_time),
+    ),
+    metric(
+        "appended_octet_time_ms",
+        "what the octets of compressed TCP ACKs take at the control rate",
+        |view| view.millis(|station| station.counters.appended_octet_time),
+    ),
+    metric(
+        "tcp_ack_ppdu_time_ms",
+        "PPDUs of nothing but TCP ACKs: first transmissions and repeated ones",
+        |view| {
+            Some(view.spent_on_acks(AirtimeUse::TcpAck)? + view.spent_on_acks(AirtimeUse::Retransmission)?)
+        },
+    ),
+    metric(
+        "tcp_ack_acquisition_ms",
+        "idle time before those PPDUs won the channel: AIFS, backoff, timeouts",
+        |view| view.spent_on_acks(AirtimeUse::Acquisition),
+    ),
+    metric(
+        "tcp_ack_backoff_ms",
+        "AIFS and slots drawn for each of them, shared with others or not",
+        |view| view.millis(|station| station.counters.tcp_ack_backoff),
+    ),
+    metric("tcp_ack_link_ack_ms", "link-layer ACKs that answer them, and the wait for those", |view| {
+        view.spent_on_acks(AirtimeUse::LinkAck)
+    }),
+    metric("tcp_ack_collision_ms", "their share of the airtime lost in collisions", |view| {
+        view.spent_on_acks(AirtimeUse::Collision)
+    }),
+    metric("pages_completed", "pages finished, all users", |view| {
+        Some(view.pages.as_ref()?.load_times.len() as f64)
+    }),
+    metric("page_load_p50_ms", "from the question for the document to the last octet: median", |view| {
+        view.page_load_ms(50)
+    }),
+    metric("page_load_p95_ms", "the same, 95th percentile", |view| view.page_load_ms(95)),
+    metric("page_load_mean_ms", "the same, mean", |view| Some(view.pages.as_ref()?.mean_s()? * 1e3)),
+    metric("frames_played", "frames of videos played, damaged ones included", |view| {
+        view.watched(|video| video.frames_played as f64)
+    }),
+    metric("frames_damaged_share", "those of them that lacked octets: macroblocking", |view| {
+        let damaged = view.watched(|video| video.frames_damaged as f64)?;
+        Some(damaged / view.watched(|video| video.frames_played as f64)?)
+    }),
+    metric("rebuffers", "times a play-out buffer ran dry", |view| {
+        view.watched(|video| video.rebuffers as f64)
+    }),
+    metric("rebuffering_ratio", "time players waited for video, over the time it was watched", |view| {
+        let waited = view.watched(|video| video.rebuffering.as_secs_f64())?;
+        Some(waited / view.watched(|video| video.watched.as_secs_f64())?)
+    }),
+    metric(
+        "video_start_up_ms",
+        "from the start of a video's source to its first frame played, mean",
+        |view| {
+            let started = view.videos.iter().filter_map(|video| video.start_up);
+            let (count, total) =
+                started.fold((0, 0.0), |(count, total), at| (count + 1, total + at.as_secs_f64() * 1e3));
+            Some(total / f64::from(count))
+        },
+    ),
+    metric("events", "events processed, whole run", |view| Some(view.outcome.events as f64)),
+];
+
+/// The metric that holds the share of `what`.
+pub fn airtime_name(what: AirtimeUse) -> String {
+    format!("airtime_{}", what.name())
+}
+
+/// The place of the metric called `name` in [`ALL`].
+pub fn position(name: &str) -> Option<usize> {
+    ALL.iter().position(|metric| metric.name == name)
+}
+
+/// The metric behind the name of a column, by position, and what its values are multiplied with: `_mbps` is a `_bps`
+/// metric in millions.
+pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
+    let in_millions = || {
+        let metric = position(&format!("{}_bps", name.strip_suffix("_mbps")?))?;
+        Some((metric, 1e-6))
+    };
+    position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
+}
+
+/// Values of all metrics, as they are written down: by name, so that they are read back whatever is in the table then.
+pub(crate) mod by_name {
+    use std::fmt;
+
+    use serde::de::{Deserializer, MapAccess, Visitor};
+    use serde::ser::{SerializeMap, Serializer};
+
+    use super::{ALL, position};
+
+    pub fn serialize<S: Serializer>(values: &[Option<f64>], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(values.len()))?;
+        for (metric, value) in ALL.iter().zip(values) {
+            map.serialize_entry(metric.name, value)?;
+        }
+        map.end()
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<f64>>, D::Error> {
+        struct Values;
+
+        impl<'de> Visitor<'de> for Values {
+            type Value = Vec<Option<f64>>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("metrics by name")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut values = vec![None; ALL.len()];
+                while let Some((name, value)) = map.next_entry::<String, Option<f64>>()? {
+                    // Those that this version does not know say nothing to it.
+                    if let Some(known) = position(&name).and_then(|place| values.get_mut(place)) {
+                        *known = value;
+                    }
+                }
+                Ok(values)
+            }
+        }
+
+        deserializer.deserialize_map(Values)
+    }
+}
+
+/// Fractions of the channel's time by use; they add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AirtimeShares(pub [f64; AirtimeUse::ALL.len()]);
+
+impl AirtimeShares {
+    /// From what `value_of` says of the metric of each use; `None` where one has no meaning.
+    pub fn from_metrics(value_of: impl Fn(&str) -> Option<f64>) -> Option<Self> {
+        let mut shares = [0.0; AirtimeUse::ALL.len()];
+        for (share, what) in shares.iter_mut().zip(AirtimeUse::ALL) {
+            *share = value_of(&airtime_name(what))?;
+        }
+        Some(Self(shares))
+    }
+}
+
+impl Serialize for AirtimeShares {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (what, share) in AirtimeUse::ALL.iter().zip(self.0) {
+            map.serialize_entry(what.name(), &share)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_use_of_airtime_is_a_metric() {
+        for what in AirtimeUse::ALL {
+            assert!(position(&airtime_name(what)).is_some(), "{}", what.name());
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (i, metric) in ALL.iter().enumerate() {
+            assert_eq!(position(metric.name), Some(i));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a sweep runs: scenario x scheme x clients x seed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tacit_scenario::scheme::Scheme;
+use tacit_scenario::{InputError, RunSpec, Scenario, Subject};
+
+use crate::record::RunSummary;
+
+/// The runs of a sweep, in the order results are shown. None is more than a [`RunSpec`] until it is made.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The runs.
+    pub runs: Vec<RunSpec>,
+}
+
+/// Where on a sweep's axes a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Place {
+    /// On the axis that is drawn.
+    pub x: Option<f64>,
+    /// On the one of which the best counts.
+    pub best_of: Option<f64>,
+}
+
+impl Plan {
+    /// Adds `scenario` under `scheme` at a place of a sweep, once per seed 1 to `seeds`. Every scheme gets the same
+    /// seeds, hence the same draws.
+    ///
+    /// # Errors
+    /// Where the scenario cannot have this many clients.
+    pub fn push(
+        &mut self,
+        scenario: &Arc<Scenario>,
+        scheme: &'static Scheme,
+        clients: u32,
+        place: Place,
+        seeds: u32,
+    ) -> Result<(), InputError> {
+        let subject = Arc::new(Subject::new(scenario.clone(), scheme));
+        subject.check(clients)?;
+        self.runs.extend((1..=u64::from(seeds)).map(|seed| RunSpec {
+            x: place.x,
+            best_of: place.best_of,
+            ..RunSpec::new(subject.clone(), clients, seed)
+        }));
+        Ok(())
+    }
+
+    /// The scenario of each run as TOML; runs of the same text share it.
+    pub(crate) fn scenario_texts(&self) -> Vec<Arc<str>> {
+        let mut texts = BTreeSet::new();
+        let mut shared: Vec<Arc<str>> = Vec::with_capacity(self.runs.len());
+        for (index, run) in self.runs.iter().enumerate() {
+            let before = index.checked_sub(1).map(|before| (&self.runs[before], &shared[before]));
+            let text = match before {
+                Some((other, text)) if Arc::ptr_eq(&other.subject, &run.subject) => text.clone(),
+                _ => {
+                    let text: Arc<str> = run.subject.scenario().text.as_str().into();
+                    texts.get(&text).cloned().unwrap_or(text)
+                }
+            };
+            texts.insert(text.clone());
+            shared.push(text);
+        }
+        shared
+    }
+}
+
+/// One hash for the digests of all `records`, in order.
+pub fn combined_digest(records: &[RunSummary]) -> String {
+    let mut hash = blake3::Hasher::new();
+    for record in records {
+        hash.update(record.digest.as_bytes());
+        hash.update(b"\n");
+    }
+    let mut digest = [0; 16];
+    hash.finalize_xof().fill(&mut digest);
+    format!("{:032x}", u128::from_be_bytes(digest))
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_scenario::scheme;
+
+    use super::*;
+    use crate::identity::run_id;
+
+    #[test]
+    fn every_scheme_has_the_same_seeds_at_the_same_place() {
+        let scenario = Arc::new(Scenario::load("wlan-11n-150", &[]).unwrap());
+        let mut plan = Plan::default();
+        for scheme in &scheme::ALL[..2] {
+            plan.push(&scenario, scheme, 1, Place { x: Some(2.5), best_of: None }, 3).unwrap();
+        }
+        let runs: Vec<_> = plan.runs.iter().map(|run| (run.subject.scheme().name, run.seed, run.x)).collect();
+        let x = Some(2.5);
+        assert_eq!(
+            runs,
+            [
+                ("stock", 1, x),
+                ("stock", 2, x),
+                ("stock", 3, x),
+                ("hack-more-data", 1, x),
+                ("hack-more-data", 2, x),
+                ("hack-more-data", 3, x)
+            ]
+        );
+        assert_eq!(plan.runs.iter().map(run_id).collect::<BTreeSet<_>>().len(), runs.len());
+    }
+
+    #[test]
+    fn a_plan_of_a_million_runs_is_small() {
+        let scenario = Arc::new(Scenario::load("wlan-11n-150", &[]).unwrap());
+        let mut plan = Plan::default();
+        plan.push(&scenario, &scheme::ALL[0], 100, Place::default(), 1_000_000).unwrap();
+        let octets = plan.runs.capacity() * size_of::<RunSpec>();
+        assert!(octets < 100 << 20, "{octets}");
+        let shared = |run: &RunSpec| Arc::ptr_eq(&run.subject, &plan.runs[0].subject);
+        assert!(plan.runs.iter().all(shared));
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused_before_anything_runs() {
+        let late = ["clients.stagger=1 s".to_owned(), "run.duration=5 s".to_owned()];
+        let scenario = Arc::new(Scenario::load("wlan-11n-150", &late).unwrap());
+        let mut plan = Plan::default();
+        plan.push(&scenario, &scheme::ALL[0], 5, Place::default(), 1).unwrap();
+        let error = plan.push(&scenario, &scheme::ALL[0], 6, Place::default(), 1).unwrap_err();
+        assert!(error.to_string().contains("client 6: starts at 5s"), "{error}");
+    }
+}

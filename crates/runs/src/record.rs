@@ -1,0 +1,252 @@
+//! A finished run as it is kept: flat, and without anything that is not in the files.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tacit_scenario::RunSpec;
+use tacit_sim::{Outcome, Setup};
+
+use crate::air::PpduRecord;
+use crate::application::{ApplicationRecord, application_records};
+use crate::hop_record::{HopRecord, hop_records};
+use crate::identity::RunId;
+use crate::metric;
+use crate::station::{StationRecord, station_records};
+
+/// Which run of a sweep.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Label {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the scheme; empty for the scenario as written.
+    pub scheme: String,
+    /// Clients.
+    pub clients: u32,
+    /// Place on the sweep's axis, where it has one.
+    pub x: Option<f64>,
+    /// Value of the key of which a sweep takes the best, where there is one.
+    #[serde(default)]
+    pub best_of: Option<f64>,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl Label {
+    /// Of the run of `spec`.
+    pub fn of(spec: &RunSpec) -> Self {
+        Self {
+            scenario: spec.subject.scenario().name.clone(),
+            scheme: spec.subject.scheme().name.to_owned(),
+            clients: spec.clients,
+            x: spec.x,
+            best_of: spec.best_of,
+            seed: spec.seed,
+        }
+    }
+}
+
+/// A finished run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Hash of everything the run depends on; see [`crate::identity`].
+    pub id: String,
+    /// Which.
+    pub label: Label,
+    /// The scenario as TOML, before the scheme: with the label all it takes to make the run again.
+    #[serde(default)]
+    pub scenario_text: String,
+    /// Version and commit of the program that made it.
+    #[serde(default)]
+    pub version: String,
+    /// Hash of its event trace.
+    pub digest: String,
+    /// Length of the measured window in seconds.
+    pub measured_s: f64,
+    /// One per [`metric::ALL`]; by name where it is kept.
+    #[serde(with = "metric::by_name")]
+    pub metrics: Vec<Option<f64>>,
+    /// Its flows.
+    pub flows: Vec<FlowRecord>,
+    /// The programs that feed some of them.
+    #[serde(default)]
+    pub applications: Vec<ApplicationRecord>,
+    /// The directions of each hop.
+    #[serde(default)]
+    pub hops: Vec<HopRecord>,
+    /// The stations of each channel, the access point first.
+    #[serde(default)]
+    pub stations: Vec<StationRecord>,
+    /// Its samples.
+    pub series: Vec<SampleRecord>,
+    /// What was on the air, of runs that are looked at frame by frame.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ppdus: Vec<PpduRecord>,
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Number of the sending host.
+    pub source: u32,
+    /// Number of the receiving host.
+    pub sink: u32,
+    /// Payload bits per second in the measured window.
+    pub goodput_bps: f64,
+    /// Payload bits per second from its start to its last octet, start-up included.
+    pub transfer_goodput_bps: f64,
+    /// Octets delivered in the whole run.
+    pub delivered_bytes: u64,
+    /// When the sink had everything, for flows of a fixed size.
+    pub completed_s: Option<f64>,
+    /// Segments the source sent again, for TCP.
+    pub retransmitted_segments: Option<u64>,
+    /// Retransmission timeouts of the source, for TCP.
+    pub rtos: Option<u64>,
+    /// Data segments the source sent, for TCP.
+    pub data_segments_sent: Option<u64>,
+    /// Pure ACKs the sink sent, for TCP.
+    pub acks_sent: Option<u64>,
+    /// ACKs that TCP/HACK drivers sent as packets; null where there are none. Like the next three of the
+    /// whole run, both directions.
+    pub native_acks: Option<u64>,
+    /// ACKs that rode on link-layer ACKs, each counted once.
+    pub compressed_acks: Option<u64>,
+    /// Octets of those.
+    pub compressed_octets: Option<u64>,
+    /// Octets they would have had as IP packets.
+    pub uncompressed_octets: Option<u64>,
+}
+
+/// One sample of one flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SampleRecord {
+    /// When, in seconds.
+    pub at_s: f64,
+    /// Number of the flow.
+    pub flow: u32,
+    /// Octets delivered since the start.
+    pub delivered_bytes: u64,
+    /// Congestion window in octets; 0 for UDP.
+    pub congestion_window_bytes: u64,
+    /// Smoothed round-trip time in microseconds; 0 for UDP.
+    pub smoothed_rtt_us: u64,
+}
+
+impl RunRecord {
+    /// What is kept of `outcome`, which came of `setup`.
+    pub fn new(id: RunId, label: Label, scenario_text: String, setup: &Setup, outcome: &Outcome) -> Self {
+        Self {
+            id: id.to_string(),
+            label,
+            scenario_text,
+            version: crate::VERSION.to_owned(),
+            digest: digest_text(outcome.digest),
+            measured_s: outcome.measured.as_secs_f64(),
+            metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
+            flows: flow_records(outcome),
+            applications: application_records(outcome),
+            hops: hop_records(setup, outcome),
+            stations: station_records(outcome),
+            series: outcome
+                .series
+                .iter()
+                .map(|point| SampleRecord {
+                    at_s: point.at.as_nanos() as f64 / 1e9,
+                    flow: point.flow.0,
+                    delivered_bytes: point.delivered_total.0,
+                    congestion_window_bytes: point.congestion_window.0,
+                    smoothed_rtt_us: point.smoothed_rtt.as_micros(),
+                })
+                .collect(),
+            ppdus: Vec::new(),
+        }
+    }
+
+    /// The run as a whole, without flows, programs, hops, stations and samples.
+    #[must_use]
+    pub fn without_parts(self) -> Self {
+        let Self { id, label, scenario_text, version, digest, measured_s, metrics, .. } = self;
+        Self { id, label, scenario_text, version, digest, measured_s, metrics, ..Self::default() }
+    }
+
+    /// The metric called `name`; `None` where there is none or it has no meaning in this run.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.get(metric::position(name)?).copied().flatten()
+    }
+}
+
+/// A finished run without its parts: all that comparisons, figures and reports ask for, and small enough to have many.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct RunSummary {
+    /// Hash of everything the run depends on.
+    pub id: String,
+    /// Which.
+    pub label: Label,
+    /// The scenario as TOML, before the scheme; runs share it.
+    #[serde(default)]
+    pub scenario_text: Arc<str>,
+    /// Version and commit of the program that made it.
+    #[serde(default)]
+    pub version: Arc<str>,
+    /// Hash of its event trace.
+    pub digest: String,
+    /// Length of the measured window in seconds.
+    pub measured_s: f64,
+    /// One per [`metric::ALL`].
+    #[serde(with = "metric::by_name")]
+    pub metrics: Vec<Option<f64>>,
+}
+
+/// Most characters of a scheme's name that is read.
+const MAX_SCHEME_CHARACTERS: usize = 64;
+/// Largest number that is read as a metric or a place on an axis; whoever draws can count on it.
+const MAX_VALUE: f64 = 1e18;
+
+impl RunSummary {
+    /// It may come from a run: names and numbers stay within limits.
+    pub(crate) fn is_plausible(&self) -> bool {
+        let places = [Some(self.measured_s), self.label.x, self.label.best_of];
+        self.label.scheme.chars().count() <= MAX_SCHEME_CHARACTERS
+            && places.iter().chain(&self.metrics).flatten().all(|value| value.abs() <= MAX_VALUE)
+    }
+
+    /// Of a run at a place of a sweep.
+    pub fn of(record: RunRecord, label: Label, scenario_text: Arc<str>) -> Self {
+        let RunRecord { id, version, digest, measured_s, metrics, .. } = record;
+        Self { id, label, scenario_text, version: version.into(), digest, measured_s, metrics }
+    }
+
+    /// The metric called `name`; `None` where there is none or it has no meaning in this run.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.get(metric::position(name)?).copied().flatten()
+    }
+}
+
+/// A digest as it is shown everywhere.
+pub fn digest_text(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+/// The flows of `outcome`.
+pub fn flow_records(outcome: &Outcome) -> Vec<FlowRecord> {
+    let record = |flow: &tacit_sim::record::FlowOutcome| FlowRecord {
+        flow: flow.flow.0,
+        source: flow.source.0,
+        sink: flow.sink.0,
+        goodput_bps: flow.goodput_bps(outcome.measured),
+        transfer_goodput_bps: flow.transfer_goodput_bps(),
+        delivered_bytes: flow.delivered_total.0,
+        completed_s: flow.completed_at.map(|at| at.as_nanos() as f64 / 1e9),
+        retransmitted_segments: flow.sender.map(|end| end.packets_retransmitted),
+        rtos: flow.sender.and_then(|end| end.timeouts),
+        data_segments_sent: flow.sender.map(|end| end.data_packets_sent),
+        acks_sent: flow.receiver.map(|end| end.acks_sent),
+        native_acks: flow.hack.map(|hack| hack.native_acks),
+        compressed_acks: flow.hack.map(|hack| hack.compressed_acks),
+        compressed_octets: flow.hack.map(|hack| hack.compressed_octets),
+        uncompressed_octets: flow.hack.map(|hack| hack.uncompressed_octets),
+    };
+    outcome.flows.iter().map(record).collect()
+}

@@ -1,0 +1,461 @@
+//! One run, as `tacit run` makes it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use tacit_link::AirFrame;
+use tacit_proto::Packet;
+use tacit_sim::capture::{AtomicFile, CaptureWriter};
+use tacit_sim::{Observer, Outcome, Setup};
+
+use crate::application::{self, ApplicationRecord};
+use crate::error::RunsError;
+use crate::hop_record::HopRecord;
+use crate::identity::run_id;
+use crate::metric;
+use crate::metric::AirtimeShares;
+use crate::record::{FlowRecord, Label, RunRecord};
+use crate::station::StationRecord;
+use crate::sweep::Control;
+use tacit_scenario::table::{TextTable, number, number_or_dash, significant};
+use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject, scheme, warnings};
+
+/// What to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Scenario by name or path.
+    pub scenario: String,
+    /// `--set` assignments.
+    pub assignments: Vec<String>,
+    /// Scheme by name; `None` is the scenario as written.
+    pub scheme: Option<String>,
+    /// Clients; `None` means the scenario's.
+    pub clients: Option<u32>,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Encode and decode every packet on its way.
+    pub wire: bool,
+    /// Make it short: see [`Scenario::load_quick`].
+    pub quick: bool,
+}
+
+/// The outcome of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Single {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the scheme; null for the scenario as written.
+    pub scheme: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// Seed.
+    pub seed: u64,
+    /// Hash of the event trace: equal for equal runs.
+    pub digest: String,
+    /// Payload delivered in order per second of the measured window, all flows, in bits.
+    pub goodput_bps: f64,
+    /// Length of the measured window in seconds.
+    pub measured_s: f64,
+    /// The flows.
+    pub flows: Vec<FlowRecord>,
+    /// The programs that feed flows; those that feed themselves are not in it.
+    pub applications: Vec<ApplicationRecord>,
+    /// The hops, direction by direction: wires forth and back, then channels.
+    pub hops: Vec<HopRecord>,
+    /// The stations of each channel, the access point first.
+    pub stations: Vec<StationRecord>,
+    /// Fractions of the channel's time; null without Wi-Fi.
+    pub airtime: Option<AirtimeShares>,
+    /// Every metric by name; null where it has no meaning.
+    pub metrics: Metrics,
+    /// What was asked for and is not in the results.
+    pub warnings: Vec<String>,
+    /// All it takes to make the run again.
+    pub provenance: RunProvenance,
+}
+
+/// Where a run comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunProvenance {
+    /// Version and commit of the program.
+    pub version: String,
+    /// The command that makes the same run.
+    pub command: String,
+    /// The scenario as TOML, before the scheme.
+    pub scenario_text: String,
+}
+
+/// Every metric of a run, in the order of [`metric::ALL`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metrics(Vec<Option<f64>>);
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        metric::by_name::serialize(&self.0, serializer)
+    }
+}
+
+/// Is told how much of a run was simulated.
+pub type Reached<'a> = &'a mut dyn FnMut(Duration);
+
+/// A run that is ready to start.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What the simulator is told.
+    pub setup: Setup,
+    /// What was asked for and will not be in the results.
+    pub warnings: Vec<String>,
+    spec: RunSpec,
+}
+
+/// Reads the scenario and builds the run.
+///
+/// # Errors
+/// On input that is not allowed.
+pub fn prepare(options: &Options) -> Result<Prepared, RunsError> {
+    let mut prepared = prepare_scenario(load(options)?, options)?;
+    let RunSpec { subject, clients, .. } = &prepared.spec;
+    let said =
+        warnings::of_assignments(&options.scenario, &options.assignments, &[subject.scheme()], *clients);
+    prepared.warnings.splice(..0, said);
+    Ok(prepared)
+}
+
+/// Reads the scenario that the options name.
+pub(crate) fn load(options: &Options) -> Result<Scenario, RunsError> {
+    let load = if options.quick { Scenario::load_quick } else { Scenario::load };
+    Ok(load(&options.scenario, &options.assignments)?)
+}
+
+/// Builds the run of `scenario` that the other options name.
+pub(crate) fn prepare_scenario(scenario: Scenario, options: &Options) -> Result<Prepared, RunsError> {
+    let scheme = options.scheme.as_deref().map(|name| scheme::find("--scheme", name)).transpose()?;
+    let clients = options.clients.unwrap_or(scenario.clients);
+    if !(1..=MAX_CLIENTS).contains(&clients) {
+        return Err(InputError::new("--clients", format!("{clients} is out of range"))
+            .allowed(format!("1 to {MAX_CLIENTS}"))
+            .into());
+    }
+    let subject = Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN));
+    let spec = RunSpec { wire: options.wire, ..RunSpec::new(Arc::new(subject), clients, options.seed) };
+    let setup = spec.setup()?;
+    Ok(Prepared { warnings: warnings::of_times(&setup), setup, spec })
+}
+
+impl Prepared {
+    /// How long it lasts in its own time, where [`Prepared::run_watched`] tells of that: where there is Wi-Fi.
+    pub fn watched_length(&self) -> Option<Duration> {
+        let length = Duration::from_nanos(self.setup.duration.as_nanos());
+        Some(length).filter(|_| !self.setup.bss.is_empty())
+    }
+
+    /// Name of the scenario, and the run.
+    pub fn into_parts(self) -> (String, Setup) {
+        (self.spec.subject.scenario().name.clone(), self.setup)
+    }
+
+    /// Runs, and keeps no record: what `bench` measures.
+    ///
+    /// # Errors
+    /// Where the run fails.
+    pub fn simulate(&self) -> Result<Outcome, RunsError> {
+        tacit_sim::run(&self.setup).map_err(|source| self.failed(source))
+    }
+
+    /// Runs, unless the cache of `control` has the result.
+    ///
+    /// # Errors
+    /// Where the run fails.
+    pub fn run(&self, control: Control<'_>) -> Result<Single, RunsError> {
+        self.run_watched(control, None)
+    }
+
+    /// The same; `reached`, if there is one, is told the time of what is on the air.
+    ///
+    /// # Errors
+    /// Where the run fails.
+    pub fn run_watched(
+        &self,
+        control: Control<'_>,
+        reached: Option<Reached<'_>>,
+    ) -> Result<Single, RunsError> {
+        let id = run_id(&self.spec);
+        if let Some(record) = control.cached(id) {
+            return Ok(self.single(record));
+        }
+        let outcome = match reached {
+            Some(reached) => tacit_sim::run_observed(&self.setup, &mut Clock(reached))
+                .map_err(|source| self.failed(source))?,
+            None => self.simulate()?,
+        };
+        let record = self.record(&outcome);
+        control.remember(id, &record);
+        Ok(self.single(record))
+    }
+
+    /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all. `reached` as in
+    /// [`Prepared::run_watched`].
+    ///
+    /// # Errors
+    /// Where the run fails, has no Wi-Fi, or the file cannot be written.
+    pub fn run_captured(&self, path: &Path, reached: Option<Reached<'_>>) -> Result<Single, RunsError> {
+        if self.setup.bss.is_empty() {
+            return Err(InputError::new(
+                "--pcap",
+                format!("{} has no Wi-Fi to capture", self.label().scenario),
+            )
+            .allowed("scenarios with [wifi]")
+            .into());
+        }
+        let file = AtomicFile::create(path).map_err(RunsError::io(path))?;
+        let writer = CaptureWriter::new(file).map_err(RunsError::io(path))?;
+        let mut listener = Listener { writer, failed: None, clock: reached.map(Clock) };
+        let outcome =
+            tacit_sim::run_observed(&self.setup, &mut listener).map_err(|source| self.failed(source))?;
+        let written = listener.failed.map_or(Ok(()), Err);
+        let finished = written.and_then(|()| listener.writer.finish()).and_then(AtomicFile::commit);
+        finished.map_err(RunsError::io(path))?;
+        Ok(self.single(self.record(&outcome)))
+    }
+
+    fn failed(&self, source: tacit_sim::RunError) -> RunsError {
+        RunsError::Run {
+            run: format!("{}, seed {}", self.label().scenario, self.spec.seed),
+            command: self.spec.command(),
+            source,
+        }
+    }
+
+    /// As [`Label::of`], with nothing for the scheme of a scenario as it is written.
+    fn label(&self) -> Label {
+        let scheme = self.spec.subject.scheme().argument().unwrap_or_default().to_owned();
+        Label { scheme, ..Label::of(&self.spec) }
+    }
+
+    fn record(&self, outcome: &Outcome) -> RunRecord {
+        let text = self.spec.subject.scenario().text.clone();
+        RunRecord::new(run_id(&self.spec), self.label(), text, &self.setup, outcome)
+    }
+
+    fn single(&self, record: RunRecord) -> Single {
+        let goodput_bps = record.metric("goodput_bps").unwrap_or_default();
+        let metrics = Metrics(record.metrics);
+        let Label { scenario, scheme, clients, seed, .. } = self.label();
+        Single {
+            scenario,
+            scheme: Some(scheme).filter(|name| !name.is_empty()),
+            clients,
+            seed,
+            digest: record.digest,
+            goodput_bps,
+            measured_s: record.measured_s,
+            flows: record.flows,
+            applications: record.applications,
+            hops: record.hops,
+            stations: record.stations,
+            airtime: AirtimeShares::from_metrics(|name| metrics.get(name)),
+            metrics,
+            warnings: self.warnings.clone(),
+            provenance: RunProvenance {
+                version: crate::VERSION.to_owned(),
+                command: self.spec.command(),
+                scenario_text: self.spec.subject.scenario().text.clone(),
+            },
+        }
+    }
+}
+
+/// Writes each frame it hears, until writing fails.
+struct Listener<'a> {
+    writer: CaptureWriter<AtomicFile>,
+    failed: Option<io::Error>,
+    clock: Option<Clock<'a>>,
+}
+
+impl Observer for Listener<'_> {
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>) {
+        if let Some(clock) = &mut self.clock {
+            clock.on_air(bss, frame);
+        }
+        if self.failed.is_none() {
+            self.failed = self.writer.write(frame).err();
+        }
+    }
+}
+
+/// Tells when frames are.
+struct Clock<'a>(Reached<'a>);
+
+impl Observer for Clock<'_> {
+    fn on_air(&mut self, _bss: usize, frame: &AirFrame<Packet>) {
+        (self.0)(Duration::from_nanos(frame.at.as_nanos()));
+    }
+}
+
+impl Metrics {
+    /// Every metric and its name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
+        metric::ALL.iter().map(|metric| metric.name).zip(self.0.iter().copied())
+    }
+
+    fn get(&self, name: &str) -> Option<f64> {
+        self.0.get(metric::position(name)?).copied().flatten()
+    }
+}
+
+impl Single {
+    fn hop_table(&self) -> TextTable {
+        let mut hops = TextTable::new(&[
+            ["hop", ""],
+            ["from", ""],
+            ["to", ""],
+            ["packets", "offered"],
+            ["", "delivered"],
+            ["", "dropped"],
+            ["", "lost"],
+            ["queueing", "p50, ms"],
+            ["", "p95, ms"],
+        ]);
+        for hop in &self.hops {
+            let counts = [hop.offered, hop.delivered, hop.dropped, hop.lost];
+            let delays_ms = [hop.queue_delay_p50_us, hop.queue_delay_p95_us].map(|us| us as f64 / 1e3);
+            let to = hop.to.clone().unwrap_or_else(|| "clients".to_owned());
+            let mut row = vec![hop.kind.to_owned(), hop.from.clone(), to];
+            row.extend(counts.map(|count| count.to_string()));
+            row.extend(delays_ms.map(|delay| number(delay, 2)));
+            hops.push(row);
+        }
+        hops
+    }
+
+    /// As text: the flows, the hops, then the metrics that mean something here.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let scheme = self.scheme.as_deref().unwrap_or("as written");
+        let _ = writeln!(
+            text,
+            "{} ({scheme}), seed {}: {} Mb/s over {} s, digest {}\n",
+            self.scenario,
+            self.seed,
+            number(self.goodput_bps / 1e6, 2),
+            number(self.measured_s, 1),
+            self.digest
+        );
+        let mut flows = TextTable::new(&[
+            ["flow"],
+            ["from"],
+            ["to"],
+            ["Mb/s"],
+            ["segments"],
+            ["again"],
+            ["timeouts"],
+            ["ACKs"],
+        ]);
+        for flow in &self.flows {
+            let whole = |count: Option<u64>| number_or_dash(count.map(|count| count as f64), 0);
+            flows.push(vec![
+                flow.flow.to_string(),
+                flow.source.to_string(),
+                flow.sink.to_string(),
+                number(flow.goodput_bps / 1e6, 2),
+                whole(flow.data_segments_sent),
+                whole(flow.retransmitted_segments),
+                whole(flow.rtos),
+                whole(flow.acks_sent),
+            ]);
+        }
+        text.push_str(&flows.render());
+        text.push('\n');
+        if !self.applications.is_empty() {
+            text.push_str(&application::to_text(&self.applications));
+            text.push('\n');
+        }
+        text.push_str(&self.hop_table().render());
+        text.push('\n');
+        let mut metrics = TextTable::new(&[["metric"], ["value"]]);
+        for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
+            // What has no meaning in this run is in the JSON form only.
+            if let Some(value) = value {
+                metrics.push(vec![metric.name.to_owned(), significant(*value)]);
+            }
+        }
+        text.push_str(&metrics.render());
+        let _ = writeln!(text, "\nthe same again: {}", self.provenance.command);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_link::wifi::AirtimeUse;
+
+    use super::*;
+
+    /// What the counters of a run say of each other, flow by flow and station by station.
+    #[test]
+    fn the_accounts_of_flows_and_stations_agree() {
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: ["run.measure-from=0s", "run.duration=2s"].map(String::from).to_vec(),
+            scheme: Some("hack-more-data".into()),
+            clients: Some(3),
+            seed: 1,
+            ..Options::default()
+        };
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let [access_point, clients @ ..] = &single.stations[..] else { panic!("stations") };
+        assert_eq!((clients.len(), single.flows.len()), (3, 3));
+        for (client, flow) in clients.iter().zip(&single.flows) {
+            let driver = client.hack.as_ref().unwrap();
+            let counted = &driver.counters;
+            assert_eq!(flow.sink, client.host);
+            assert_eq!(flow.native_acks, Some(counted.native_acks));
+            assert_eq!(flow.compressed_acks, Some(counted.compressed_acks));
+            assert_eq!(flow.compressed_octets, Some(counted.compressed_octets));
+            assert_eq!(flow.uncompressed_octets, Some(counted.uncompressed_octets));
+            // Those that still wait are neither.
+            let sent = counted.native_acks + counted.compressed_acks;
+            assert!((0..=126).contains(&(flow.acks_sent.unwrap() - sent)), "{flow:?} {driver:?}");
+            assert!(driver.compression_ratio.unwrap() > 5.0);
+            assert!(client.augmented_within_aifs <= client.augmented_link_acks);
+            assert!(client.augmented_link_acks <= client.link_acks);
+        }
+        let sent: u64 = access_point.ppdu_sizes.iter().zip(1..).map(|(ppdus, mpdus)| ppdus * mpdus).sum();
+        assert_eq!(sent, access_point.data_mpdus);
+        assert_eq!(access_point.ppdu_sizes.iter().sum::<u64>(), access_point.data_ppdus);
+        assert!(access_point.queue_peak_packets <= 126, "the limit of a queue");
+        let mean = access_point.queue_mean_packets;
+        assert!((1.0..3.0 * 126.0).contains(&mean), "{mean} in three queues");
+    }
+
+    /// With data and ACKs from every station neither mean is beyond what a PPDU can hold, which is 42 full packets.
+    #[test]
+    fn aggregates_of_data_and_of_acks_are_told_apart() {
+        let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: words.map(String::from).to_vec(),
+            seed: 1,
+            ..Options::default()
+        };
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let mean = |name: &str| single.metrics.0[metric::position(name).unwrap()].unwrap();
+        let (data, acks) = (mean("ampdu_mean"), mean("ack_ampdu_mean"));
+        assert!((35.0..=64.0).contains(&data) && (1.0..=64.0).contains(&acks), "{data} and {acks}");
+    }
+
+    #[test]
+    fn json_has_the_promised_keys() {
+        let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let json = serde_json::to_value(&single).unwrap();
+        for key in ["digest", "goodput_bps", "flows", "hops", "stations", "airtime"] {
+            assert!(json.get(key).is_some(), "{key}");
+        }
+        assert_eq!(json["airtime"].as_object().unwrap().len(), AirtimeUse::ALL.len());
+    }
+}

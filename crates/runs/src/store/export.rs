@@ -1,0 +1,88 @@
+//! Results as Parquet files, for whatever else reads them; this program reads its own record only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::contents::Contents;
+use super::flat;
+use super::log::Log;
+use super::sheet::{Sheet, SheetWriter};
+use super::tables;
+use crate::application::ApplicationRecord;
+use crate::error::RunsError;
+use crate::hop_record::HopRecord;
+use crate::record::{FlowRecord, RunRecord, SampleRecord};
+use crate::station::StationRecord;
+
+/// The file of runs.
+pub(crate) const RUNS: &str = "runs.parquet";
+
+/// Makes rows out of runs.
+type MakeSheet = fn(&[RunRecord]) -> Sheet;
+
+/// Each file, and what makes its rows.
+pub(super) const FILES: [(&str, MakeSheet); 6] = [
+    (RUNS, tables::runs),
+    ("flows.parquet", flat::sheet::<FlowRecord>),
+    ("applications.parquet", flat::sheet::<ApplicationRecord>),
+    ("hops.parquet", flat::sheet::<HopRecord>),
+    ("stations.parquet", flat::sheet::<StationRecord>),
+    ("series.parquet", flat::sheet::<SampleRecord>),
+];
+
+/// Runs are taken into memory until their records have so many octets: a row group of each file.
+const GROUP: u64 = 64 << 20;
+
+/// Writes what `contents` lists, from `log` into `directory`, and gives the places of the entries used.
+pub(super) fn export(log: &Log, contents: &Contents, directory: &Path) -> Result<BTreeSet<u64>, RunsError> {
+    export_in_groups(log, contents, directory, GROUP)
+}
+
+fn export_in_groups(
+    log: &Log,
+    contents: &Contents,
+    directory: &Path,
+    group_octets: u64,
+) -> Result<BTreeSet<u64>, RunsError> {
+    let wanted: BTreeSet<&str> = contents.rows.iter().map(|row| row.id.as_str()).collect();
+    let mut lines = BTreeMap::new();
+    for (line, run) in log.runs() {
+        if let Some(run) = run.filter(|run| wanted.contains(run.id.as_str())) {
+            lines.insert(run.id, *line);
+        }
+    }
+    let mut files = Vec::new();
+    for (name, sheet) in FILES {
+        let path = directory.join(name);
+        files.push((SheetWriter::create(&path, &sheet(&[]), &contents.provenance)?, sheet));
+    }
+    let (mut group, mut octets) = (Vec::new(), 0);
+    let mut told = BTreeSet::new();
+    for (number, row) in contents.rows.iter().enumerate() {
+        let line = lines.get(&row.id).ok_or_else(|| {
+            RunsError::store(&log.path)(format!("run {} of the sweep that finished is not in it", row.id))
+        })?;
+        let (label, scenario_text) = (row.label.clone(), contents.text(row).as_ref().to_owned());
+        let mut run = RunRecord { label, scenario_text, ..log.run(line)? };
+        if !told.insert((&row.id, &row.label.scheme)) {
+            // Rows of one run join its parts by id and scheme, which are in the files once.
+            run = run.without_parts();
+        }
+        group.push(run);
+        octets += line.octets;
+        if octets >= group_octets && number + 1 < contents.rows.len() {
+            write_group(&mut files, &group)?;
+            (group, octets) = (Vec::new(), 0);
+        }
+    }
+    // One group at least, or a file without rows would say nothing of its columns to some readers.
+    write_group(&mut files, &group)?;
+    for (file, _) in files {
+        file.finish()?;
+    }
+    Ok(lines.values().map(|line| line.offset).collect())
+}
+
+fn write_group(files: &mut [(SheetWriter, MakeSheet)], group: &[RunRecord]) -> Result<(), RunsError> {
+    files.iter_mut().try_for_each(|(file, sheet)| file.write(&sheet(group)))
+}

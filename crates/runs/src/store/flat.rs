@@ -1,0 +1,157 @@
+//! Parts of a run, such as its flows, as a sheet. Its columns follow from the part as JSON: objects become
+//! prefixes, lists of numbers text, and so does an absent text, which is empty.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use tacit_proto::fastack;
+
+use super::sheet::Sheet;
+use super::tables::labelled;
+use crate::application::ApplicationRecord;
+use crate::hop_record::HopRecord;
+use crate::record::{FlowRecord, RunRecord, SampleRecord};
+use crate::station::{DriverRecord, StationRecord};
+
+/// A part of a run that makes a row.
+pub(super) trait Part: Serialize + Sized {
+    /// One with everything there can be, whose values tell the types of columns.
+    fn full() -> Self;
+
+    /// Those of a run.
+    fn of(record: &RunRecord) -> &[Self];
+
+    fn template() -> Value {
+        serde_json::to_value(Self::full()).unwrap_or_default()
+    }
+}
+
+impl Part for StationRecord {
+    fn full() -> Self {
+        Self {
+            hack: Some(DriverRecord::default()),
+            fastack: Some(fastack::Counters::default()),
+            ..Self::default()
+        }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.stations
+    }
+}
+
+impl Part for HopRecord {
+    fn full() -> Self {
+        Self { to: Some(String::new()), ..Self::default() }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.hops
+    }
+}
+
+impl Part for FlowRecord {
+    fn full() -> Self {
+        Self {
+            retransmitted_segments: Some(0),
+            rtos: Some(0),
+            data_segments_sent: Some(0),
+            acks_sent: Some(0),
+            native_acks: Some(0),
+            compressed_acks: Some(0),
+            compressed_octets: Some(0),
+            uncompressed_octets: Some(0),
+            ..Self::default()
+        }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.flows
+    }
+}
+
+impl Part for ApplicationRecord {
+    fn full() -> Self {
+        Self {
+            pages_completed: Some(0),
+            on_periods: Some(0),
+            frames_played: Some(0),
+            frames_damaged: Some(0),
+            rebuffers: Some(0),
+            ..Self::default()
+        }
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.applications
+    }
+}
+
+impl Part for SampleRecord {
+    fn full() -> Self {
+        Self::default()
+    }
+
+    fn of(record: &RunRecord) -> &[Self] {
+        &record.series
+    }
+}
+
+/// Every column under `value`, with the value of the template.
+fn columns(name: &str, value: &Value, found: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                columns(&below(name, key), field, found);
+            }
+        }
+        other => found.push((name.to_owned(), other.clone())),
+    }
+}
+
+fn below(name: &str, key: &str) -> String {
+    if name.is_empty() { key.to_owned() } else { format!("{name}_{key}") }
+}
+
+/// What stands in `record` under the path that makes `column`, as `columns` names it.
+fn cells(record: &Value) -> BTreeMap<String, Value> {
+    let mut found = Vec::new();
+    columns("", record, &mut found);
+    found.into_iter().collect()
+}
+
+pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
+    let rows: Vec<(&RunRecord, BTreeMap<String, Value>)> = records
+        .iter()
+        .flat_map(|record| P::of(record).iter().map(move |part| (record, part)))
+        .map(|(record, part)| (record, cells(&serde_json::to_value(part).unwrap_or_default())))
+        .collect();
+    let mut sheet = labelled(rows.iter().map(|(record, _)| *record));
+    let mut found = Vec::new();
+    columns("", &P::template(), &mut found);
+    for (name, kind) in found {
+        let values = || rows.iter().map(|(_, cells)| cells.get(&name));
+        match kind {
+            Value::Array(_) => {
+                let texts: Vec<String> = values().map(list_text).collect();
+                sheet.text(&name, texts.iter().map(String::as_str));
+            }
+            Value::String(_) => {
+                sheet.text(&name, values().map(|value| value.and_then(Value::as_str).unwrap_or_default()));
+            }
+            Value::Number(number) if !number.is_f64() => {
+                sheet.integer(&name, values().map(|value| value?.as_u64()));
+            }
+            // Numbers, and what may be null.
+            _ => sheet.number(&name, values().map(|value| value?.as_f64())),
+        }
+    }
+    sheet
+}
+
+/// A list of numbers with spaces between.
+fn list_text(value: Option<&Value>) -> String {
+    let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,215 @@
+//! The record of results: a file that finished runs and finished sweeps are appended to, once each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+use tacit_scenario::table::count;
+use tacit_sim::capture::AtomicFile;
+
+use super::contents::Contents;
+use super::entry::{self, Entry, Kind, Line, State};
+use crate::error::RunsError;
+use crate::record::{RunRecord, RunSummary};
+
+/// Results that belong to no finished sweep may take as much as this, or as much as the last sweep has, before they
+/// go.
+const LEFT_OVER: u64 = 64 << 20;
+
+/// The file with where its sound entries stand. Of others no more than the first is remembered: a file may be full of
+/// them.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub path: PathBuf,
+    pub file: File,
+    lines: Vec<(Kind, Line)>,
+    damaged: Option<Damaged>,
+    /// The last entry was cut short.
+    torn: bool,
+}
+
+/// Entries that do not fit their checksum.
+#[derive(Clone, Copy, Debug)]
+struct Damaged {
+    /// Of the first, from 1.
+    number: u64,
+    offset: u64,
+    others: u64,
+}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {} (at octet {})", self.number, self.offset)?;
+        if self.others > 0 { write!(f, ", like {} more,", self.others) } else { Ok(()) }
+    }
+}
+
+impl Log {
+    /// Checks every entry of the record at `path`.
+    pub fn open(path: &Path) -> Result<Self, RunsError> {
+        let file = File::open(path).map_err(RunsError::io(path))?;
+        let mut reader = BufReader::with_capacity(1 << 16, &file);
+        let (mut lines, mut damaged, mut torn) = (Vec::new(), None::<Damaged>, false);
+        let (mut number, mut offset) = (0, 0);
+        while let Some(line) = entry::next(&mut reader, offset).map_err(RunsError::io(path))? {
+            number += 1;
+            offset += line.octets;
+            match (line.state, &mut damaged) {
+                (State::Sound(kind), _) => lines.push((kind, line)),
+                (State::Torn, _) => torn = true,
+                (State::Damaged, Some(damaged)) => damaged.others += 1,
+                (State::Damaged, none) => *none = Some(Damaged { number, offset: line.offset, others: 0 }),
+            }
+        }
+        Ok(Self { path: path.to_owned(), file, lines, damaged, torn })
+    }
+
+    /// Checks the record at `path`, of which no entry may be damaged. A last one that was cut short is no entry.
+    pub fn open_sound(path: &Path) -> Result<Self, RunsError> {
+        let log = Self::open(path)?;
+        match log.damaged {
+            Some(damaged) => Err(RunsError::store(path)(format!(
+                "{damaged} does not fit its checksum (the command that made it makes it again)"
+            ))),
+            None => Ok(log),
+        }
+    }
+
+    fn of_kind(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &Line> {
+        self.lines.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, line)| line)
+    }
+
+    /// Every run, without its parts; `None` for one that this version cannot read, or that no run can have given.
+    pub fn runs(&self) -> impl Iterator<Item = (&Line, Option<RunSummary>)> {
+        // What many runs have in common is kept once.
+        let mut texts: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut shared = move |text: &mut Arc<str>| match texts.get(text) {
+            Some(known) => *text = known.clone(),
+            None => drop(texts.insert(text.clone())),
+        };
+        self.of_kind(Kind::Run).map(move |line| {
+            match entry::read::<RunSummary, IgnoredAny>(&self.file, line) {
+                Ok(Entry::Run(mut run)) if run.is_plausible() => {
+                    shared(&mut run.scenario_text);
+                    shared(&mut run.version);
+                    (line, Some(run))
+                }
+                _ => (line, None),
+            }
+        })
+    }
+
+    /// A run with its parts.
+    pub fn run(&self, line: &Line) -> Result<RunRecord, RunsError> {
+        match entry::read::<RunRecord, IgnoredAny>(&self.file, line).map_err(RunsError::store(&self.path))? {
+            Entry::Run(run) => Ok(run),
+            Entry::Sweep(_) => Err(RunsError::store(&self.path)("a sweep where a run should be")),
+        }
+    }
+
+    /// Every sweep that finished, the last one first.
+    pub fn sweeps(&self) -> impl Iterator<Item = Result<Contents, RunsError>> {
+        self.of_kind(Kind::Sweep).rev().filter_map(|line| {
+            match entry::read::<IgnoredAny, Contents>(&self.file, line) {
+                Ok(Entry::Sweep(contents)) => Some(Ok(contents)),
+                Ok(Entry::Run(_)) => None,
+                Err(error) => Some(Err(RunsError::store(&self.path)(error))),
+            }
+        })
+    }
+
+    /// Writes the file anew with those sound entries that are wanted.
+    fn keep_only(&self, wanted: impl Fn(&Line) -> bool) -> Result<(), RunsError> {
+        let write = || -> io::Result<()> {
+            let mut out = AtomicFile::create(&self.path)?;
+            let mut file = &self.file;
+            for (_, line) in self.lines.iter().filter(|(_, line)| wanted(line)) {
+                file.seek(SeekFrom::Start(line.offset))?;
+                io::copy(&mut file.take(line.octets), &mut out)?;
+            }
+            out.commit()
+        };
+        write().map_err(RunsError::io(&self.path))
+    }
+
+    /// Lets go of what the last sweep does not need, where that is much.
+    pub fn compact(&self, needed: &BTreeSet<u64>) -> Result<(), RunsError> {
+        let last = self.of_kind(Kind::Sweep).next_back().map(|line| line.offset);
+        let wanted = |line: &Line| needed.contains(&line.offset) || Some(line.offset) == last;
+        let (mut used, mut left_over) = (0, 0);
+        for (_, line) in &self.lines {
+            *if wanted(line) { &mut used } else { &mut left_over } += line.octets;
+        }
+        if left_over > used.max(LEFT_OVER) { self.keep_only(wanted) } else { Ok(()) }
+    }
+}
+
+/// Adds a finished sweep to the record at `path`.
+pub(super) fn append_sweep(path: &Path, contents: &Contents) -> Result<(), RunsError> {
+    let mut file = OpenOptions::new().append(true).open(path).map_err(RunsError::io(path))?;
+    let line = entry::line(&Entry::Sweep::<(), _>(contents)).map_err(RunsError::store(path))?;
+    file.write_all(&line).map_err(RunsError::io(path))
+}
+
+/// The record of results, open for appending.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    file: File,
+    known: BTreeSet<String>,
+}
+
+impl Writer {
+    /// Opens the record at `path`, and gives the runs in it by id. What is cut short or damaged is taken out, and
+    /// `warn` told of.
+    pub(super) fn open(
+        path: &Path,
+        warn: &dyn Fn(&str),
+    ) -> Result<(Self, BTreeMap<String, RunSummary>), RunsError> {
+        let append = || OpenOptions::new().create(true).append(true).open(path).map_err(RunsError::io(path));
+        let mut file = append()?;
+        let mut log = Log::open(path)?;
+        if let Some(damaged) = log.damaged {
+            warn(&format!("{}: {damaged} was damaged and is dropped; its run is made again", path.display()));
+        }
+        if log.torn {
+            let what = "the last record was cut short and is dropped; its run is made again";
+            warn(&format!("{}: {what}", path.display()));
+        }
+        if log.torn || log.damaged.is_some() {
+            log.keep_only(|_| true)?;
+            log = Log::open(path)?;
+            file = append()?;
+        }
+        let mut runs = BTreeMap::new();
+        let mut unread = 0;
+        for (_, run) in log.runs() {
+            match run {
+                Some(run) => drop(runs.insert(run.id.clone(), run)),
+                None => unread += 1,
+            }
+        }
+        if unread > 0 {
+            let what = format!("{} of another version, not used", count(unread, "record"));
+            warn(&format!("{}: {what}", path.display()));
+        }
+        let known = runs.keys().cloned().collect();
+        Ok((Self { path: path.to_owned(), file, known }, runs))
+    }
+
+    /// Adds a finished run, in one write, unless it is there.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn append(&mut self, record: &RunRecord) -> Result<(), RunsError> {
+        if !self.known.insert(record.id.clone()) {
+            return Ok(());
+        }
+        let line = entry::line(&Entry::Run::<_, ()>(record)).map_err(RunsError::store(&self.path))?;
+        self.file.write_all(&line).map_err(RunsError::io(&self.path))
+    }
+}

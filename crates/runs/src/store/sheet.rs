@@ -1,0 +1,138 @@
+//! A table of named columns as a Parquet file.
+//!
+//! Three column types are all results need, so this speaks to the Parquet library directly: going
+//! through Arrow would double the time to build the program.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+
+use tacit_sim::capture::AtomicFile;
+
+use super::Provenance;
+use crate::error::RunsError;
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Column {
+    Text(Vec<String>),
+    Integer(Vec<Option<i64>>),
+    Number(Vec<Option<f64>>),
+}
+
+/// Columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Sheet {
+    pub columns: Vec<(String, Column)>,
+}
+
+impl Sheet {
+    pub fn text<'a>(&mut self, name: &str, values: impl Iterator<Item = &'a str>) {
+        self.columns.push((name.to_owned(), Column::Text(values.map(str::to_owned).collect())));
+    }
+
+    pub fn integer(&mut self, name: &str, values: impl Iterator<Item = Option<u64>>) {
+        // Counters stay far below 2^63; digests, which do not, are text.
+        let values = values.map(|value| value.and_then(|value| i64::try_from(value).ok()));
+        self.columns.push((name.to_owned(), Column::Integer(values.collect())));
+    }
+
+    pub fn number(&mut self, name: &str, values: impl Iterator<Item = Option<f64>>) {
+        self.columns.push((name.to_owned(), Column::Number(values.collect())));
+    }
+}
+
+/// A Parquet file that is being written: sheets of the same columns, a row group each.
+pub(super) struct SheetWriter {
+    path: PathBuf,
+    writer: SerializedFileWriter<AtomicFile>,
+}
+
+impl SheetWriter {
+    /// Opens a file that `path` will name when it is whole, for sheets with the columns of `like`.
+    pub fn create(path: &Path, like: &Sheet, provenance: &Provenance) -> Result<Self, RunsError> {
+        let file = AtomicFile::create(path).map_err(RunsError::io(path))?;
+        let writer = Self::open(file, like, provenance).map_err(RunsError::store(path))?;
+        Ok(Self { path: path.to_owned(), writer })
+    }
+
+    fn open(
+        file: AtomicFile,
+        like: &Sheet,
+        provenance: &Provenance,
+    ) -> Result<SerializedFileWriter<AtomicFile>, ParquetError> {
+        let pairs = provenance.fields().map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
+        let properties = WriterProperties::builder()
+            .set_key_value_metadata(Some(pairs.into()))
+            .set_created_by(format!("tacit {}", crate::VERSION))
+            .build();
+        let fields =
+            like.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_, _>>()?;
+        let schema = Type::group_type_builder("row").with_fields(fields).build()?;
+        SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+    }
+
+    /// Adds the rows of `sheet`.
+    pub fn write(&mut self, sheet: &Sheet) -> Result<(), RunsError> {
+        let mut write = || -> Result<(), ParquetError> {
+            let mut group = self.writer.next_row_group()?;
+            for (_, column) in &sheet.columns {
+                let mut out =
+                    group.next_column()?.ok_or_else(|| ParquetError::EOF("fewer columns".into()))?;
+                write_column(column, &mut out)?;
+                out.close()?;
+            }
+            group.close().map(drop)
+        };
+        write().map_err(RunsError::store(&self.path))
+    }
+
+    /// Gives the file its name.
+    pub fn finish(self) -> Result<(), RunsError> {
+        let file = self.writer.into_inner().map_err(RunsError::store(&self.path))?;
+        file.commit().map_err(RunsError::io(&self.path))
+    }
+}
+
+fn field(name: &str, column: &Column) -> Result<Arc<Type>, ParquetError> {
+    let (physical, logical, repetition) = match column {
+        Column::Text(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
+        Column::Integer(_) => (PhysicalType::INT64, None, Repetition::OPTIONAL),
+        Column::Number(_) => (PhysicalType::DOUBLE, None, Repetition::OPTIONAL),
+    };
+    let builder = Type::primitive_type_builder(name, physical).with_repetition(repetition);
+    builder.with_logical_type(logical).build().map(Arc::new)
+}
+
+/// The values that are there, and for each row whether it has one.
+fn levels<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
+    (
+        values.iter().flatten().copied().collect(),
+        values.iter().map(|value| i16::from(value.is_some())).collect(),
+    )
+}
+
+fn write_column(column: &Column, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+    match column {
+        Column::Text(values) => {
+            let values: Vec<ByteArray> = values.iter().map(|text| text.as_str().into()).collect();
+            out.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+        }
+        Column::Integer(values) => {
+            let (values, levels) = levels(values);
+            out.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
+        }
+        Column::Number(values) => {
+            let (values, levels) = levels(values);
+            out.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,307 @@
+use std::fs;
+use std::sync::Arc;
+
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::{Field, RowAccessor as _};
+use proptest::prelude::*;
+use tacit_scenario::{Scenario, scheme};
+
+use super::*;
+use crate::plan::Place;
+use crate::record::{Label, RunRecord};
+use crate::sweep::{self, Control, Progress};
+
+const SHORT: [&str; 2] = ["run.duration=300ms", "run.measure-from=100ms"];
+
+fn plan(scenario: &str, extra: &[&str], seeds: u32) -> Plan {
+    let assignments: Vec<String> = SHORT.iter().chain(extra).map(|&text| text.to_owned()).collect();
+    let scenario = Arc::new(Scenario::load(scenario, &assignments).unwrap());
+    let mut plan = Plan::default();
+    plan.push(&scenario, &scheme::ALL[0], 2, Place { x: Some(2.5), best_of: None }, seeds).unwrap();
+    plan
+}
+
+fn finished(directory: &Path, plan: &Plan) -> (Store, Vec<RunSummary>) {
+    let store = Store::open(directory).unwrap();
+    let runs = sweep::run(plan, Some(&store), Control::unattended()).unwrap();
+    store.finish(&Provenance { scenario: "ü".into(), ..Provenance::default() }, &runs).unwrap();
+    (store, runs)
+}
+
+/// A record of small runs, which no simulation made.
+fn made_up(directory: &Path, runs: usize) -> Store {
+    let store = Store::open(directory).unwrap();
+    let (mut writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
+    let mut summaries = Vec::new();
+    for number in 0..runs {
+        let label = Label { scheme: "stock".into(), seed: number as u64, ..Label::default() };
+        let record = RunRecord { id: format!("{number:032x}"), label, ..RunRecord::default() };
+        writer.append(&record).unwrap();
+        summaries.push(RunSummary::of(record.clone(), record.label, "".into()));
+    }
+    store.finish(&Provenance::default(), &summaries).unwrap();
+    store
+}
+
+#[test]
+fn what_is_recorded_is_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut plan = plan("wlan-11n-150", &["traffic.application=request-response"], 2);
+    plan.runs.extend(self::plan("wired-10", &["traffic.application=streaming"], 2).runs);
+    let (store, runs) = finished(directory.path(), &plan);
+    let (provenance, read) = store.read().unwrap();
+    assert_eq!((provenance.scenario.as_str(), &read), ("ü", &runs));
+    assert_eq!(read, sweep::run(&plan, None, Control::unattended()).unwrap());
+    assert!(Arc::ptr_eq(&read[0].scenario_text, &read[1].scenario_text), "what is equal is kept once");
+    let mut names: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort_unstable();
+    let mut expected: Vec<&str> = export::FILES.iter().map(|(name, _)| *name).chain([RECORD]).collect();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    // Made again, it stays as it is.
+    let before = fs::read(directory.path().join(RECORD)).unwrap();
+    finished(directory.path(), &plan);
+    assert_eq!(fs::read(directory.path().join(RECORD)).unwrap(), before);
+}
+
+#[test]
+fn a_row_of_another_label_points_at_the_same_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut plan = plan("wired-10", &[], 1);
+    let mut elsewhere = plan.runs[0].clone();
+    elsewhere.x = Some(7.0);
+    plan.runs.push(elsewhere);
+    let (store, _) = finished(directory.path(), &plan);
+    let (_, runs) = store.read().unwrap();
+    assert_eq!(runs.iter().map(|run| run.label.x).collect::<Vec<_>>(), [Some(2.5), Some(7.0)]);
+    let record = fs::read_to_string(directory.path().join(RECORD)).unwrap();
+    assert_eq!(record.matches("\"run\":{").count(), 1, "a run is recorded once");
+    let flows = SerializedFileReader::try_from(directory.path().join("flows.parquet").as_path()).unwrap();
+    assert_eq!(flows.metadata().file_metadata().num_rows(), 2, "and so are its parts: two flows");
+}
+
+#[test]
+fn parquet_files_say_what_the_record_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, runs) = finished(directory.path(), &plan("wlan-11n-150", &[], 3));
+    let open = |name: &str| SerializedFileReader::try_from(directory.path().join(name).as_path()).unwrap();
+    let reader = open(RUNS);
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), runs.len());
+    for (row, run) in rows.iter().zip(&runs) {
+        let (columns, values): (Vec<&String>, Vec<&Field>) = row.get_column_iter().unzip();
+        let value = |name: &str| values[columns.iter().position(|column| *column == name).unwrap()];
+        assert_eq!(value("run"), &Field::Str(run.id.clone()));
+        assert_eq!(value("x"), &Field::Double(2.5));
+        assert_eq!(value("seed"), &Field::Long(run.label.seed as i64));
+        for metric in crate::metric::ALL {
+            assert_eq!(value(metric.name), &run.metric(metric.name).map_or(Field::Null, Field::Double));
+        }
+    }
+    let row = open("flows.parquet").get_row_iter(None).unwrap().next().unwrap().unwrap();
+    assert_eq!(row.get_string(0).unwrap(), &runs[0].id);
+    let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    assert!(pairs.iter().any(|pair| pair.key == "tacit.scenario" && pair.value.as_deref() == Some("ü")));
+}
+
+#[test]
+fn what_a_kill_cuts_short_is_dropped_and_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan("wired-10", &[], 3);
+    let store = Store::open(directory.path()).unwrap();
+    let whole = sweep::run(&plan, Some(&store), Control::unattended()).unwrap();
+    let path = directory.path().join(RECORD);
+    let content = fs::read(&path).unwrap();
+    // Twice, because the second kill meets a record that was mended.
+    for cut in [20, 1] {
+        fs::write(&path, &content[..content.len() - cut]).unwrap();
+        let (again, made, said) = resumed(&plan, &store);
+        assert_eq!((again, made), (whole.clone(), 1));
+        assert!(said.len() == 1 && said[0].contains("the last record was cut short"), "{said:?}");
+        assert_eq!(resumed(&plan, &store).1, 0);
+    }
+}
+
+#[test]
+fn a_damaged_record_is_named_and_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan("wired-10", &[], 3);
+    let (store, whole) = finished(directory.path(), &plan);
+    let path = directory.path().join(RECORD);
+    let mut content = fs::read(&path).unwrap();
+    let second = content.iter().position(|octet| *octet == b'\n').unwrap() + 1;
+    // A digit of a result, which is as good JSON as before.
+    let digit = second + 300 + content[second + 300..].iter().position(u8::is_ascii_digit).unwrap();
+    content[digit] ^= 1;
+    fs::write(&path, content).unwrap();
+    let error = store.read().unwrap_err().to_string();
+    let expected = format!("{RECORD}: record 2 (at octet {second}) does not fit its checksum");
+    assert!(error.contains(&expected), "{error}");
+    assert!(store.select(&plan).is_err());
+    let (again, made, said) = resumed(&plan, &store);
+    assert_eq!((again, made), (whole.clone(), 1));
+    assert!(said.len() == 1 && said[0].contains("record 2 (at octet"), "{said:?}");
+    assert_eq!(store.read().unwrap().1, whole);
+}
+
+/// Results, how many runs were made for them, and what was warned of.
+fn resumed(plan: &Plan, store: &Store) -> (Vec<RunSummary>, usize, Vec<String>) {
+    let said = std::sync::Mutex::new((0, Vec::new()));
+    let progress = |progress: Progress<'_>| match progress {
+        Progress::Finished(_) => said.lock().unwrap().0 += 1,
+        Progress::Warning(text) => said.lock().unwrap().1.push(text.to_owned()),
+        Progress::Started { .. } => {}
+    };
+    let control = Control { progress: &progress, ..Control::unattended() };
+    let runs = sweep::run(plan, Some(store), control).unwrap();
+    let (made, texts) = said.into_inner().unwrap();
+    (runs, made, texts)
+}
+
+#[test]
+fn stored_runs_are_found_whichever_program_made_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan("wired-10", &[], 2);
+    let (store, runs) = finished(directory.path(), &plan);
+    // Another program has other names for the same runs.
+    let path = directory.path().join(RECORD);
+    let (mut writer, known) = store.resume(&|text| panic!("{text}")).unwrap();
+    let log = Log::open(&path).unwrap();
+    let records: Vec<RunRecord> = log.runs().map(|(line, _)| log.run(line).unwrap()).collect();
+    assert_eq!(known.len(), records.len());
+    fs::remove_file(&path).unwrap();
+    assert!(store.select(&plan).unwrap().iter().all(Option::is_none));
+    drop(writer);
+    (writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
+    for (number, record) in records.into_iter().enumerate() {
+        let (id, version) = (format!("{number:032x}"), "0.0.1 (older)".into());
+        writer.append(&RunRecord { id, version, ..record }).unwrap();
+    }
+    let said = std::sync::Mutex::new(Vec::new());
+    let progress = |progress: Progress<'_>| match progress {
+        Progress::Warning(text) => said.lock().unwrap().push(text.to_owned()),
+        _ => panic!("nothing is run"),
+    };
+    let control = Control { progress: &progress, ..Control::unattended() };
+    let found = sweep::stored(&plan, &store, "tacit figure x", control).unwrap();
+    let metrics = |runs: &[RunSummary]| runs.iter().map(|run| run.metrics.clone()).collect::<Vec<_>>();
+    assert_eq!(metrics(&found), metrics(&runs));
+    assert!(said.into_inner().unwrap()[0].contains("made by tacit 0.0.1 (older), this is "));
+
+    let more = self::plan("wired-10", &[], 7);
+    let error =
+        sweep::stored(&more, &store, "tacit figure x", Control::unattended()).unwrap_err().to_string();
+    let end = "5 of 7 runs are missing: wired-10 stock, clients 2, seed 3; wired-10 stock, clients 2, seed 4; \
+               wired-10 stock, clients 2, seed 5; and 2 more; tacit figure x makes them";
+    assert!(error.ends_with(end), "{error}");
+}
+
+#[test]
+fn left_overs_go_when_they_are_more_than_all_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = made_up(directory.path(), 3);
+    let (mut writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
+    // A gibibyte would take long; a scenario of 40 MB does as well.
+    for number in 100..102 {
+        let scenario_text = "x".repeat(40 << 20);
+        writer.append(&RunRecord { id: number.to_string(), scenario_text, ..RunRecord::default() }).unwrap();
+    }
+    let (provenance, runs) = store.read().unwrap();
+    store.finish(&provenance, &runs).unwrap();
+    assert_eq!(store.read().unwrap().1, runs);
+    let (_, known) = store.resume(&|text| panic!("{text}")).unwrap();
+    assert_eq!(known.len(), 3);
+}
+
+#[test]
+fn a_sweep_that_did_not_finish_is_no_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let error = store.read().unwrap_err().to_string();
+    assert!(error.contains("runs.jsonl: "), "{error}");
+    sweep::run(&plan("wired-10", &[], 2), Some(&store), Control::unattended()).unwrap();
+    let error = store.read().unwrap_err().to_string();
+    assert!(error.contains("2 runs of a sweep that did not finish"), "{error}");
+}
+
+/// What is sound but says nothing that this version knows: nested deeply, of another kind, empty, not JSON.
+#[test]
+fn sound_entries_of_strangers_are_refused_or_left_alone() {
+    let sealed = |body: &str| {
+        let hash = blake3::hash(body.as_bytes()).to_hex();
+        format!("{{\"blake3\":\"{hash}\",{body}\n")
+    };
+    let odd = |label: &str| {
+        let row = format!("{{\"id\":\"{:032}\",\"label\":{label},\"scenario_text\":9}}", 0);
+        format!("\"sweep\":{{\"provenance\":{{}},\"scenario_texts\":[],\"rows\":[{row}]}}}}")
+    };
+    let label = |scheme: &str, x: f64| {
+        odd(&format!("{{\"scenario\":\"\",\"scheme\":\"{scheme}\",\"clients\":1,\"x\":{x:e},\"seed\":1}}"))
+    };
+    let deep = format!("\"sweep\":{}", "[".repeat(1_000_000));
+    for (body, readable) in [
+        ("\"run\":{}}", true),
+        ("\"run\":[1,2,3]}", true),
+        ("\"frames\":{\"id\":1}}", true),
+        ("\"sweep\":{}}", false),
+        ("\"sweep\":{\"provenance\":{},\"scenario_texts\":[],\"rows\":[{\"id\":\"x\"}]}}", false),
+        (deep.as_str(), false),
+        (label("stock", 1.0).as_str(), true),
+        (label("stock", 1e300).as_str(), false),
+        (label(&"x".repeat(65), 1.0).as_str(), false),
+        ("\"sweep\":nonsense", false),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = made_up(directory.path(), 2);
+        let path = directory.path().join(RECORD);
+        fs::write(&path, fs::read_to_string(&path).unwrap() + &sealed(body)).unwrap();
+        let read = store.read();
+        assert_eq!(read.is_ok(), readable, "{body:.40}");
+        if let Err(error) = read {
+            let message = error.to_string();
+            assert!(message.contains(RECORD) && message.lines().count() == 1, "{message}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Flipped, cut, doubled and strange octets: what is read is what was written, or one line says what is wrong.
+    #[test]
+    fn a_damaged_directory_is_read_or_refused_in_one_line(
+        places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..4),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = made_up(directory.path(), 4);
+        let written = store.read().unwrap();
+        let path = directory.path().join(RECORD);
+        let mut content = fs::read(&path).unwrap();
+        for (place, octet, how) in places {
+            let place = place.index(content.len().max(1));
+            match how {
+                0 if !content.is_empty() => content[place] = octet,
+                1 => content.truncate(place),
+                2 => drop(content.splice(place..place, std::iter::repeat_n(octet, 1_000))),
+                _ => content.extend_from_within(place..),
+            }
+        }
+        fs::write(&path, &content).unwrap();
+        match store.read() {
+            Ok(read) => prop_assert_eq!(&read, &written),
+            Err(error) => {
+                let message = error.to_string();
+                prop_assert!(message.contains(RECORD) && message.lines().count() == 1, "{}", message);
+            }
+        }
+        // Resuming mends it, and what it knows then is what was written.
+        let (_, known) = store.resume(&|_| {}).unwrap();
+        for (id, run) in known {
+            let original = written.1.iter().find(|other| other.id == id);
+            prop_assert_eq!(Some(&run.metrics), original.map(|run| &run.metrics));
+        }
+        let (_, again) = store.resume(&|text| panic!("{text}")).unwrap();
+        prop_assert!(again.len() <= written.1.len());
+    }
+}

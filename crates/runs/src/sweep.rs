@@ -1,0 +1,254 @@
+//! Makes the runs of a plan on all cores, in any order, and gives the results back in the plan's.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use tacit_scenario::RunSpec;
+
+use crate::cache::{Cache, Entry};
+use crate::error::RunsError;
+use crate::identity::{RunId, run_id};
+use crate::plan::Plan;
+use crate::record::{Label, RunRecord, RunSummary};
+use crate::store::{Store, Writer};
+
+/// What a sweep reports while it runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// Before the first run.
+    Started {
+        /// Runs in the plan.
+        total: usize,
+        /// Runs that a store had already.
+        reused: usize,
+    },
+    /// After each run that was made.
+    Finished(&'a Label),
+    /// Something that the results do not suffer from.
+    Warning(&'a str),
+}
+
+/// How a sweep is watched and stopped.
+#[derive(Clone, Copy)]
+pub struct Control<'a> {
+    /// Set from outside to stop between runs.
+    pub stop: &'a AtomicBool,
+    /// Called from any thread.
+    pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+    /// Results of runs made before; `None` makes them all.
+    pub cache: Option<&'a Cache>,
+}
+
+/// Never set.
+static RUN_ON: AtomicBool = AtomicBool::new(false);
+
+impl Control<'_> {
+    /// Nobody watches, nobody stops.
+    pub const fn unattended() -> Control<'static> {
+        Control { stop: &RUN_ON, progress: &|_| {}, cache: None }
+    }
+}
+
+/// Makes the runs of `plan` that `store` does not hold already, and keeps each as it finishes.
+///
+/// # Errors
+/// The first failure in plan order, or [`RunsError::Interrupted`]; either way the store has every run
+/// that finished.
+pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<Vec<RunSummary>, RunsError> {
+    let warn = |text: &str| (control.progress)(Progress::Warning(text));
+    let (writer, known) = store.map(|store| store.resume(&warn)).transpose()?.unzip();
+    let (writer, known) = (writer.map(Mutex::new), known.unwrap_or_default());
+    let ids: Vec<RunId> = plan.runs.par_iter().map(run_id).collect();
+    let texts = plan.scenario_texts();
+    let reused = ids.iter().filter(|id| known.contains_key(&id.to_string())).count();
+    let total = plan.runs.len();
+    (control.progress)(Progress::Started { total, reused });
+    let failed = AtomicBool::new(false);
+    let results: Vec<Option<Result<RunSummary, RunsError>>> = plan
+        .runs
+        .par_iter()
+        .zip(&ids)
+        .zip(&texts)
+        .with_max_len(1)
+        .map(|((run, id), text)| {
+            let summary = |record| RunSummary::of(record, Label::of(run), text.clone());
+            if let Some(found) = known.get(&id.to_string()) {
+                // The label may differ where two sweeps share a run.
+                let (label, scenario_text) = (Label::of(run), text.clone());
+                return Some(Ok(RunSummary { label, scenario_text, ..found.clone() }));
+            }
+            if let Some(record) = control.cached(*id) {
+                return Some(keep(labelled(record, run), writer.as_ref()).map(summary));
+            }
+            if control.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
+                return None;
+            }
+            let result = run_one(run, *id, control).and_then(|record| keep(record, writer.as_ref()));
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            (control.progress)(Progress::Finished(&Label::of(run)));
+            Some(result.map(summary))
+        })
+        .collect();
+    if let Some(cache) = control.cache {
+        cache.prune();
+    }
+    let runs = results.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
+    if runs.len() < total {
+        let resume_from = store.map(|store| store.directory().to_owned());
+        return Err(RunsError::Interrupted { finished: runs.len(), total, resume_from });
+    }
+    Ok(runs)
+}
+
+/// The runs of `plan` as `store` has them, whichever program made them. Nothing is run.
+///
+/// # Errors
+/// [`RunsError::Missing`], which says that `command` makes what is missing; or where the store is damaged.
+pub fn stored(
+    plan: &Plan,
+    store: &Store,
+    command: &str,
+    control: Control<'_>,
+) -> Result<Vec<RunSummary>, RunsError> {
+    let found = store.select(plan)?;
+    let missing = |(run, found): (_, &Option<_>)| found.is_none().then(|| describe(&Label::of(run)));
+    let missing: Vec<String> = plan.runs.iter().zip(&found).filter_map(missing).collect();
+    let directory = store.directory();
+    if !missing.is_empty() {
+        let there = store.read().ok().map(|(provenance, _)| provenance.command);
+        return Err(RunsError::Missing {
+            directory: directory.to_owned(),
+            missing,
+            total: found.len(),
+            command: command.to_owned(),
+            there: there.filter(|other| other != command && !other.is_empty()),
+        });
+    }
+    let runs: Vec<RunSummary> = found.into_iter().flatten().collect();
+    let others: BTreeSet<&str> =
+        runs.iter().map(|run| run.version.as_ref()).filter(|version| *version != crate::VERSION).collect();
+    if !others.is_empty() {
+        let versions = others.into_iter().collect::<Vec<_>>().join(", ");
+        let text = format!("{}: made by tacit {versions}, this is {}", directory.display(), crate::VERSION);
+        (control.progress)(Progress::Warning(&text));
+    }
+    Ok(runs)
+}
+
+fn run_one(run: &RunSpec, id: RunId, control: Control<'_>) -> Result<RunRecord, RunsError> {
+    let setup = run.setup()?;
+    let outcome = tacit_sim::run(&setup).map_err(|source| RunsError::Run {
+        run: describe(&Label::of(run)),
+        command: run.command(),
+        source,
+    })?;
+    let text = run.subject.scenario().text.clone();
+    let record = RunRecord::new(id, Label::of(run), text, &setup, &outcome);
+    control.remember(id, &record);
+    Ok(record)
+}
+
+/// Adds a run to the record of results, if there is one.
+fn keep(record: RunRecord, writer: Option<&Mutex<Writer>>) -> Result<RunRecord, RunsError> {
+    if let Some(writer) = writer {
+        // A poisoned lock means another run panicked; what this one found is still worth keeping.
+        writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&record)?;
+    }
+    Ok(record)
+}
+
+/// `record` as that of `run`: two runs may share a result and differ in their label.
+fn labelled(record: RunRecord, run: &RunSpec) -> RunRecord {
+    RunRecord { label: Label::of(run), scenario_text: run.subject.scenario().text.clone(), ..record }
+}
+
+impl Control<'_> {
+    /// The result of the run called `id`, if the cache has it.
+    pub fn cached(&self, id: RunId) -> Option<RunRecord> {
+        match self.cache?.get(id) {
+            Entry::Found(record) => Some(*record),
+            Entry::Missing => None,
+            Entry::Corrupted(what) => {
+                (self.progress)(Progress::Warning(&what));
+                None
+            }
+        }
+    }
+
+    /// Gives the result of the run called `id` to the cache. One that cannot be kept is no failure.
+    pub fn remember(&self, id: RunId, record: &RunRecord) {
+        if let Some(Err(error)) = self.cache.map(|cache| cache.put(id, record)) {
+            (self.progress)(Progress::Warning(&format!("not cached: {error}")));
+        }
+    }
+}
+
+fn describe(label: &Label) -> String {
+    let scheme = if label.scheme.is_empty() { "as written" } else { &label.scheme };
+    format!("{} {scheme}, clients {}, seed {}", label.scenario, label.clients, label.seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+    use crate::plan::Place;
+    use tacit_scenario::{Scenario, scheme};
+
+    fn plan(seeds: u32) -> Plan {
+        let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
+        // Here no two schemes come to the same run; with Linux's receiver stock and tcp-linux do.
+        let scenario = Arc::new(Scenario::load("hack-2014-11n-150", &short).unwrap());
+        let mut plan = Plan::default();
+        for scheme in scheme::ALL {
+            plan.push(&scenario, scheme, 1, Place::default(), seeds).unwrap();
+        }
+        plan
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_plan() {
+        let plan = plan(3);
+        let records = run(&plan, None, Control::unattended()).unwrap();
+        let labels: Vec<_> = records.iter().map(|record| record.label.clone()).collect();
+        assert_eq!(labels, plan.runs.iter().map(Label::of).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_interrupted_sweep_resumes_where_it_stopped() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let plan = plan(3);
+        let stop = AtomicBool::new(false);
+        let made = AtomicUsize::new(0);
+        let progress = |progress: Progress<'_>| {
+            if matches!(progress, Progress::Finished(_)) && made.fetch_add(1, Ordering::Relaxed) >= 4 {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let control = Control { stop: &stop, progress: &progress, cache: None };
+        let Err(RunsError::Interrupted { finished, total, resume_from }) = run(&plan, Some(&store), control)
+        else {
+            panic!("the sweep was not interrupted")
+        };
+        assert_eq!((total, resume_from.as_deref()), (plan.runs.len(), Some(directory.path())));
+        assert!((5..total).contains(&finished), "{finished}");
+
+        let (reused, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let progress = |progress: Progress<'_>| match progress {
+            Progress::Started { reused: known, .. } => reused.store(known, Ordering::Relaxed),
+            Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
+            Progress::Warning(text) => panic!("{text}"),
+        };
+        let control = Control { stop: &AtomicBool::new(false), progress: &progress, cache: None };
+        let resumed = run(&plan, Some(&store), control).unwrap();
+        assert_eq!(reused.into_inner(), finished);
+        assert_eq!(made.into_inner(), total - finished);
+        assert_eq!(resumed, run(&plan, None, Control::unattended()).unwrap());
+    }
+}

@@ -1,0 +1,462 @@
+//! From a [`Scenario`] to the [`Setup`] of one run.
+
+use tacit_link::wifi::error_rate::ideal_mode;
+use tacit_link::wifi::phy::{Mode, mpdu_len};
+use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig, StationId};
+use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
+
+use super::{Categories, ClientOverride, Hop, Link, Scenario, Signal, Wifi};
+use crate::error::InputError;
+
+/// Octets of the IP packet that ideal rates are chosen for.
+const FULL_PACKET: u32 = 1500;
+
+/// The hosts and links of a chain, while it grows from the server towards the clients.
+struct Chain {
+    hosts: Vec<String>,
+    wired: Vec<WiredSetup>,
+}
+
+impl Chain {
+    fn host(&mut self, name: String) -> HostId {
+        self.hosts.push(name);
+        HostId(self.hosts.len() as u32 - 1)
+    }
+
+    /// Lays `links` one behind the other from `start` to `end`, over new hosts that `name` names by number.
+    fn lay(&mut self, start: HostId, end: HostId, links: &[Link], name: impl Fn(usize) -> String) {
+        let mut at = start;
+        for (link, number) in links.iter().zip(1..) {
+            let next = if number == links.len() { end } else { self.host(name(number)) };
+            let (forward, backward) = (link.down.clone(), link.up.clone());
+            self.wired.push(WiredSetup { a: at, b: next, forward, backward });
+            at = next;
+        }
+    }
+}
+
+/// What a chain leads to.
+struct Laid {
+    /// One host each behind Wi-Fi, one for all at the end of a wire.
+    clients: Vec<HostId>,
+    /// The access point and its stations.
+    wireless: Option<(HostId, Vec<HostId>)>,
+}
+
+impl Scenario {
+    /// Where downloads come from.
+    pub const SERVER: HostId = HostId(0);
+    /// Name of the only client where there is no Wi-Fi.
+    const ONLY_CLIENT: &str = "client";
+
+    /// The first client of a run that [`Scenario::setup`] made.
+    pub fn first_client(setup: &Setup) -> HostId {
+        let names = [Self::ONLY_CLIENT.to_owned(), client_name(0)];
+        let position = setup.hosts.iter().position(|host| names.contains(host));
+        HostId(position.expect("every setup has a client") as u32)
+    }
+
+    /// Refuses what [`Scenario::setup`] refuses, at less cost.
+    ///
+    /// # Errors
+    /// Where a client starts after the end of the run, or has no signal that its rate could follow.
+    pub fn check(&self, clients: u32) -> Result<(), InputError> {
+        (0..clients).try_for_each(|index| self.check_signal(index))?;
+        self.flows_and_applications(clients, &[Self::SERVER]).map(drop)
+    }
+
+    /// The run of this scenario with `clients` clients and the draws of `seed`.
+    ///
+    /// # Errors
+    /// As [`Scenario::check`].
+    pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
+        (0..clients).try_for_each(|index| self.check_signal(index))?;
+        let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
+        let laid = self.lay_chain(&mut chain, clients);
+        let (flows, applications) = self.flows_and_applications(clients, &laid.clients)?;
+        let wireless = self.wifi.as_ref().zip(laid.wireless);
+        let bss =
+            wireless.map(|(wifi, (access_point, stations))| self.bss(wifi, access_point, stations, &flows));
+        Ok(Setup {
+            hosts: chain.hosts,
+            wired: chain.wired,
+            bss: bss.into_iter().collect(),
+            flows,
+            applications,
+            duration: self.run.duration,
+            measure_from: Instant::ZERO + self.run.measure_from,
+            seed,
+            wire: false,
+            sample_interval: self.run.sample_interval,
+        })
+    }
+
+    fn lay_chain(&self, chain: &mut Chain, clients: u32) -> Laid {
+        let links = |hops: &[Hop]| -> Vec<Link> {
+            hops.iter()
+                .filter_map(|hop| if let Hop::Pipe(link) = hop { Some((**link).clone()) } else { None })
+                .collect()
+        };
+        let router = |number: usize| format!("router-{number}");
+        let Some(at) = self.hops.iter().position(|hop| *hop == Hop::Wifi) else {
+            let client = chain.host(Self::ONLY_CLIENT.to_owned());
+            chain.lay(Self::SERVER, client, &links(&self.hops), router);
+            return Laid { clients: vec![client], wireless: None };
+        };
+        let (before, behind) = (links(&self.hops[..at]), links(&self.hops[at..]));
+        let access_point = if before.is_empty() { Self::SERVER } else { chain.host("ap".to_owned()) };
+        let names = (0..clients).map(client_name);
+        let hosts: Vec<_> = names.map(|name| chain.host(name)).collect();
+        chain.lay(Self::SERVER, access_point, &before, router);
+        let stations = if behind.is_empty() {
+            hosts.clone()
+        } else {
+            let stations: Vec<_> =
+                (1..=clients).map(|number| chain.host(format!("station-{number}"))).collect();
+            for ((station, client), number) in stations.iter().zip(&hosts).zip(1..) {
+                chain.lay(*station, *client, &behind, |hop| format!("router-{hop}-of-client-{number}"));
+            }
+            stations
+        };
+        Laid { clients: hosts, wireless: Some((access_point, stations)) }
+    }
+
+    pub(super) fn client_override(&self, index: u32) -> ClientOverride {
+        self.overrides.get(index as usize).cloned().unwrap_or_default()
+    }
+
+    /// A client whose rate follows its signal must have one.
+    fn check_signal(&self, index: u32) -> Result<(), InputError> {
+        let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.ideal.is_some()) else { return Ok(()) };
+        let client = self.client_override(index);
+        if client.mode.is_some() || client.signal.or(wifi.signal).is_some() {
+            return Ok(());
+        }
+        let place = format!("{}: client {}", self.name, index + 1);
+        Err(InputError::new(place, "its rate is to be ideal for a signal that nobody states")
+            .allowed("snr or distance beside rate = \"ideal\""))
+    }
+
+    fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>, flows: &[FlowSetup]) -> BssSetup {
+        let clients = stations.len() as u32;
+        let station = |index| {
+            let client = self.client_override(index);
+            let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
+            let signal = client.signal.or(wifi.signal);
+            let mode = client.mode.unwrap_or_else(|| wifi.mode_at(signal));
+            StationConfig {
+                mode,
+                control_mode: client.ack_mode.or(wifi.ack_mode),
+                downlink_loss: error.down,
+                uplink_loss: error.up,
+                link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
+                snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
+                away: client.leave.map(|leave| {
+                    let back = client.back.unwrap_or(self.run.duration);
+                    (Instant::ZERO + leave, Instant::ZERO + back)
+                }),
+                downlink_queue: client.ap_queue.unwrap_or(wifi.ap_queue),
+                uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
+            }
+        };
+        let [ap_ack_filter, station_ack_filter] = wifi.ack_filter.in_queues();
+        let config = BssConfig {
+            stations: (0..clients).map(station).collect(),
+            categories: access_categories(wifi, flows),
+            hidden: self.hidden_pairs(wifi, clients),
+            ap_ack_filter,
+            station_ack_filter,
+            ..wifi.bss.clone()
+        };
+        let clients = stations.into_iter().zip(0..);
+        let clients =
+            clients.map(|(host, index)| StationSetup { host, driver: self.client_driver(wifi, index) });
+        let access_point = StationSetup { host: access_point, driver: self.ap_driver(wifi) };
+        BssSetup { access_point, clients: clients.collect(), config }
+    }
+
+    /// What stands between the access point's MAC and its host; reading the scenario left one thing at most.
+    fn ap_driver(&self, wifi: &Wifi) -> ApDriver {
+        let agent = wifi.ap_acks.agent().map_or(ApDriver::Stock, ApDriver::FastAck);
+        self.hack.config().map_or(agent, ApDriver::Hack)
+    }
+
+    /// The same for the client with this index.
+    fn client_driver(&self, wifi: &Wifi, index: u32) -> ClientDriver {
+        let hold = wifi.ack_filter.hold().map_or(ClientDriver::Stock, ClientDriver::AckHold);
+        let speaks = self.client_override(index).hack.unwrap_or(true);
+        self.hack.config().filter(|_| speaks).map_or(hold, ClientDriver::Hack)
+    }
+
+    /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little
+    /// power arrives over the distance between them.
+    fn hidden_pairs(&self, wifi: &Wifi, clients: u32) -> Vec<(StationId, StationId)> {
+        let placed = clients.min(self.overrides.len() as u32);
+        let too_far = |a: &ClientOverride, b: &ClientOverride| match (a.position, b.position) {
+            (Some(a), Some(b)) => {
+                let loss_db = wifi.propagation.path_loss_db(a.distance_m(&b));
+                wifi.propagation.tx_power_dbm - loss_db < wifi.carrier_sense_dbm
+            }
+            _ => false,
+        };
+        let mut pairs = Vec::new();
+        for one in 0..placed {
+            for other in one + 1..placed {
+                let (a, b) = (&self.overrides[one as usize], &self.overrides[other as usize]);
+                if a.hidden_from.contains(&other) || b.hidden_from.contains(&one) || too_far(a, b) {
+                    // The access point is station 0.
+                    pairs.push((StationId(one as u16 + 1), StationId(other as u16 + 1)));
+                }
+            }
+        }
+        pairs
+    }
+
+    pub(super) fn check_start(
+        &self,
+        index: u32,
+        start: Duration,
+        stop: Option<Duration>,
+    ) -> Result<(), InputError> {
+        let place = format!("{}: client {}", self.name, index + 1);
+        if start >= self.run.duration {
+            return Err(InputError::new(place, format!("starts at {start}, after the end of the run"))
+                .allowed(format!("starts before run.duration, {}", self.run.duration)));
+        }
+        match stop {
+            Some(stop) if stop <= start => {
+                Err(InputError::new(place, format!("stops at {stop}, not after its start at {start}"))
+                    .allowed("stop later than start"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn client_name(index: u32) -> String {
+    format!("client-{}", index + 1)
+}
+
+/// The access categories that `flows` use, the least urgent first; best effort where there are none. Or all.
+fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
+    if wifi.categories == Categories::All {
+        return AccessCategory::ALL.to_vec();
+    }
+    let used = |category: &AccessCategory| flows.iter().any(|flow| flow.access_category == *category);
+    let categories: Vec<_> = AccessCategory::ALL.into_iter().filter(used).collect();
+    if categories.is_empty() { vec![AccessCategory::BestEffort] } else { categories }
+}
+
+impl Wifi {
+    /// The mode of data at `signal`: as it was said, or the one that carries most there in MPDUs of full
+    /// packets.
+    fn mode_at(&self, signal: Option<Signal>) -> Mode {
+        let (Some(choice), Some(signal)) = (self.ideal, signal) else { return self.mode };
+        let modes = Mode::fitting(self.bss.standard, self.bss.variant, choice);
+        let octets = mpdu_len(self.bss.standard.phy().mac_header_len(), FULL_PACKET);
+        ideal_mode(modes, |mode| signal.snr(&self.propagation, mode), octets).unwrap_or(self.mode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_link::Loss;
+    use tacit_link::wired::{Order, PipeConfig, Service};
+    use tacit_proto::units::{BitRate, Ratio};
+
+    use super::*;
+
+    #[test]
+    fn the_topology_is_server_wire_access_point_clients() {
+        let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
+        let setup = scenario.setup(3, 7).unwrap();
+        assert_eq!(setup.hosts, ["server", "ap", "client-1", "client-2", "client-3"]);
+        assert_eq!((setup.wired[0].a, setup.wired[0].b), (HostId(0), HostId(1)));
+        assert_eq!(setup.bss[0].clients, [HostId(2), HostId(3), HostId(4)].map(StationSetup::from));
+        assert_eq!(setup.flows[2].sink, HostId(4));
+        assert_eq!(setup.flows[2].start, Instant::ZERO + Duration::from_millis(200));
+        assert_eq!(setup.bss[0].config.stations[0].mode.rate(), BitRate::from_mbps(150));
+        assert_eq!(setup.seed, 7);
+    }
+
+    #[test]
+    fn without_wifi_the_clients_share_a_host() {
+        let setup = Scenario::load("wired-10", &[]).unwrap().setup(2, 1).unwrap();
+        assert_eq!(setup.hosts, ["server", "client"]);
+        assert!(setup.bss.is_empty());
+        assert_eq!(setup.flows.len(), 2);
+    }
+
+    /// Who is joined with whom, by name, wires first.
+    fn joints(setup: &Setup) -> Vec<String> {
+        let name = |host: HostId| setup.hosts[host.0 as usize].as_str();
+        let wires = setup.wired.iter().map(|wire| (wire.a, wire.b));
+        let air = setup
+            .bss
+            .iter()
+            .flat_map(|bss| bss.hosts().skip(1).map(|client| (bss.access_point.host, client)));
+        wires
+            .map(|(a, b)| format!("{} - {}", name(a), name(b)))
+            .chain(air.map(|(a, b)| format!("{} ~ {}", name(a), name(b))))
+            .collect()
+    }
+
+    fn chain(hops: &[&str], clients: u32) -> Setup {
+        let mut text = "base = \"wlan-11n-150\"\n".to_owned();
+        for kind in hops {
+            text.push_str(&format!("[[hop]]\nkind = \"{kind}\"\n"));
+            if *kind == "cellular" {
+                text.push_str("down-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\n");
+            }
+        }
+        Scenario::parse("chain.toml", &text, &[]).unwrap().setup(clients, 1).unwrap()
+    }
+
+    #[test]
+    fn hops_are_laid_from_the_server_to_the_clients() {
+        let setup = chain(&["wired", "cellular", "wifi"], 2);
+        assert_eq!(joints(&setup), ["server - router-1", "router-1 - ap", "ap ~ client-1", "ap ~ client-2"]);
+        assert_eq!(
+            joints(&chain(&["wired", "cellular"], 2)),
+            joints(&setup),
+            "Wi-Fi comes last if not named"
+        );
+        assert_eq!(Scenario::first_client(&setup), setup.flows[0].sink);
+        assert_eq!(chain(&["wired"], 1).hosts, ["server", "ap", "client-1"]);
+    }
+
+    #[test]
+    fn behind_wifi_each_client_has_its_own_links() {
+        let setup = chain(&["wifi", "wired", "wired"], 2);
+        assert_eq!(
+            joints(&setup),
+            [
+                "station-1 - router-1-of-client-1",
+                "router-1-of-client-1 - client-1",
+                "station-2 - router-1-of-client-2",
+                "router-1-of-client-2 - client-2",
+                "server ~ station-1",
+                "server ~ station-2",
+            ]
+        );
+        assert_eq!(setup.hosts[setup.flows[1].sink.0 as usize], "client-2");
+        assert_eq!(setup.hosts[Scenario::first_client(&setup).0 as usize], "client-1");
+    }
+
+    #[test]
+    fn each_direction_has_its_own_link() {
+        let text = "[wired]\nrate = \"10Mbps\"\njitter = \"2 ms\"\n[wired.up]\nrate = \"1Mbps\"\n\
+                    jitter = { spread = \"1 ms\", distribution = \"normal\", order = \"free\" }\n\
+                    [[hop]]\nkind = \"wired\"\n[[hop]]\nkind = \"wired\"\ndown = { delay = \"7 ms\" }\n";
+        let setup = Scenario::parse("ways.toml", text, &[]).unwrap().setup(1, 1).unwrap();
+        let [first, second] = &setup.wired[..] else { panic!("two wires") };
+        assert_eq!(first.forward.service, Service::Rate(BitRate::from_mbps(10)));
+        assert_eq!(first.backward.service, Service::Rate(BitRate::from_mbps(1)));
+        let order = |pipe: &PipeConfig| pipe.impairments.jitter.unwrap().order;
+        assert_eq!((order(&first.forward), order(&first.backward)), (Order::Kept, Order::Free));
+        assert_eq!(
+            (second.forward.delay, second.backward.delay),
+            (Duration::from_millis(7), Duration::from_millis(1))
+        );
+        assert_eq!(second.backward.service, first.backward.service);
+    }
+
+    #[test]
+    fn traces_lie_beside_the_scenario() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        std::fs::write(&path, "[cellular]\ndown-trace = \"a.down\"\nup-trace = \"lte-synthetic.up\"\n")
+            .unwrap();
+        let load = || Scenario::load(path.to_str().unwrap(), &[]);
+        let missing = load().unwrap_err().to_string();
+        assert!(
+            missing.contains("mine.toml:2: cellular.down-trace: ") && missing.contains("a.down"),
+            "{missing}"
+        );
+        std::fs::write(directory.path().join("a.down"), "1\n2\n1\n").unwrap();
+        let broken = load().unwrap_err().to_string();
+        assert!(
+            broken.contains("a.down:3: 1 ms comes after 2 ms; allowed: times that never fall"),
+            "{broken}"
+        );
+        std::fs::write(directory.path().join("a.down"), "1\n2\n9\n").unwrap();
+        let setup = load().unwrap().setup(1, 1).unwrap();
+        let Service::Trace(trace) = &setup.wired[0].forward.service else { panic!("a trace") };
+        assert_eq!(trace.period_millis(), 9);
+    }
+
+    #[test]
+    fn single_clients_differ_where_they_say_so() {
+        let text = "base = \"wlan-11n-150\"\n[[client]]\nrate = \"15Mbps\"\n[[client]]\nstart = \"3 s\"\n\
+                    mpdu-error = { down = \"2 %\" }\n";
+        let scenario = Scenario::parse("two.toml", text, &[]).unwrap();
+        assert_eq!(scenario.clients, 2);
+        let setup = scenario.setup(2, 1).unwrap();
+        let stations = &setup.bss[0].config.stations;
+        assert_eq!(stations[0].mode.rate(), BitRate::from_mbps(15));
+        assert_eq!(stations[1].mode.rate(), BitRate::from_mbps(150));
+        assert_eq!(stations[1].downlink_loss, Loss::Bernoulli(Ratio::from_fraction(0.02).unwrap()));
+        assert_eq!(stations[1].uplink_loss, Loss::None);
+        assert_eq!(setup.flows[1].start, Instant::ZERO + Duration::from_secs(3));
+    }
+
+    #[test]
+    fn clients_walk_away_and_some_come_back() {
+        let text = "base = \"wlan-11n-150\"\nrun = { duration = \"9 s\" }\n[[client]]\nleave = \"3 s\"\nback = \"4 s\"\n\
+                    [[client]]\nleave = \"5 s\"\n[[client]]\n";
+        let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let away = setup.bss[0].config.stations.iter().map(|station| station.away);
+        assert_eq!(away.collect::<Vec<_>>(), [Some((at(3), at(4))), Some((at(5), at(9))), None]);
+        let text = "base = \"wlan-11n-150\"\n[[client]]\nback = \"4 s\"\n";
+        let error = Scenario::parse("one.toml", text, &[]).unwrap_err().to_string();
+        assert!(error.contains("without having left"), "{error}");
+    }
+
+    #[test]
+    fn stations_of_802_11b_force_slots_rates_and_protection() {
+        use tacit_link::wifi::Protection;
+        let config = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+            Scenario::load("wlan-11g-54", &set).unwrap().setup(1, 1).unwrap().bss[0].config.clone()
+        };
+        let alone = config(&[]);
+        assert_eq!((alone.phy().slot, alone.protection), (Duration::from_micros(9), Protection::None));
+        let mixed = config(&["wifi.b-stations=true"]);
+        assert_eq!(mixed.phy().slot, Duration::from_micros(20));
+        assert_eq!(mixed.phy().beacon_mode().rate(), BitRate::from_mbps(1));
+        assert_eq!(mixed.protection, Protection::CtsToSelf { above: 0 });
+        let short = config(&["wifi.b-stations=true", "wifi.slot=short", "wifi.protection=none"]);
+        assert_eq!((short.phy().slot, short.protection), (Duration::from_micros(9), Protection::None));
+        let by_length = config(&["wifi.rts-threshold=500 B"]);
+        assert_eq!(by_length.protection, Protection::RtsCts { above: 500 });
+    }
+
+    #[test]
+    fn ideal_rates_follow_the_distance() {
+        let text = "base = \"wlan-11n-150\"\n[wifi]\nrate = \"ideal\"\ndistance = \"3 m\"\n\
+                    [[client]]\n[[client]]\ndistance = \"40 m\"\n[[client]]\nrate = \"30Mbps\"\n";
+        let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let modes: Vec<_> = setup.bss[0].config.stations.iter().map(|station| station.mode).collect();
+        assert_eq!([modes[0].rate(), modes[2].rate()], [150, 30].map(BitRate::from_mbps));
+        assert!(modes[1].rate() < BitRate::from_mbps(60) && modes[1].streams == 1, "{:?}", modes[1]);
+        let text = "base = \"wlan-11n-150\"\n[wifi]\nrate = \"ideal\"\n";
+        let error = Scenario::parse("one.toml", text, &[]).unwrap().setup(1, 1).unwrap_err().to_string();
+        assert!(error.contains("snr or distance"), "{error}");
+    }
+
+    #[test]
+    fn distances_become_snr_over_each_clients_channel() {
+        let text = "base = \"wlan-11n-150\"\n[wifi]\ndistance = \"20 m\"\npath-loss-exponent = 3.5\n\
+                    [[client]]\n[[client]]\nrate = \"65Mbps\"\n[[client]]\nsnr = \"-1.5 dB\"\n";
+        let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let snr_db: Vec<f64> =
+            setup.bss[0].config.stations.iter().map(|station| station.snr.unwrap().as_db()).collect();
+        // 16 dBm, less 46.73 dB for the first metre and 45.54 for the next nineteen; -90.95 dBm of noise.
+        assert!((snr_db[0] - 14.69).abs() < 0.05, "{snr_db:?}");
+        // 65 Mb/s is sent in 20 MHz: half the noise.
+        assert!((snr_db[1] - snr_db[0] - 3.01).abs() < 0.01, "{snr_db:?}");
+        assert!((snr_db[2] + 1.5).abs() < 1e-9, "{snr_db:?}");
+    }
+}

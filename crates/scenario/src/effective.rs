@@ -1,0 +1,216 @@
+//! What the settings come to that a scheme may change, or whose default depends on others.
+
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
+use tacit_proto::congestion::{Algorithm, bbr, cubic};
+use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
+use tacit_proto::units::Duration;
+
+use super::{Hop, Scenario, Wifi};
+use crate::keys::kind::{Kind, NONE};
+use crate::keys::{self, Key, links, tcp, wifi};
+
+/// A setting as the scenario has it.
+pub(super) struct Effective {
+    /// Its key.
+    pub key: &'static str,
+    /// Its value as TOML, where it is no field that has it; [`NONE`] where there is none.
+    pub value: fn(&Scenario) -> String,
+    /// Where it comes from if it is not given and not the default.
+    pub from: fn(&Scenario) -> &'static str,
+}
+
+/// Those that are no fields of what the keys fill, or whose default depends on others.
+fn all() -> impl Iterator<Item = &'static Effective> {
+    [RUN, TCP, LINKS, WIFI].into_iter().flatten()
+}
+
+/// What `scenario` has for `key`, and where that comes from if it is not given and not the default; `None` for what is
+/// what the scenario says or else the default.
+pub(super) fn of(key: &str, scenario: &Scenario) -> Option<(String, &'static str)> {
+    match all().find(|effective| effective.key == key) {
+        Some(effective) => Some(((effective.value)(scenario), (effective.from)(scenario))),
+        None => {
+            let from = match key.split('.').next() {
+                Some("tcp") => "tcp.profile",
+                Some("wifi") => "wifi.standard",
+                _ => "default",
+            };
+            keys::value(key, scenario).map(|value| (value, from))
+        }
+    }
+}
+
+/// The value as `key` writes it; [`NONE`] for none.
+fn written<K: Kind>(key: &Key<K>, value: Option<&K::Value>) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| key.kind.write(value))
+}
+
+const fn changed_by_schemes(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
+    Effective { key, value, from: |_| "default" }
+}
+
+const fn of_profile(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
+    Effective { key, value, from: |_| "tcp.profile" }
+}
+
+const fn of_standard(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
+    Effective { key, value, from: |_| "wifi.standard" }
+}
+
+const fn of_rate(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
+    Effective { key, value, from: |_| "wifi.rate" }
+}
+
+const RUN: &[Effective] = &[
+    Effective {
+        key: "run.measure-from",
+        value: |scenario| keys::value("run.measure-from", scenario).unwrap_or_default(),
+        // 4 s, or a quarter of a shorter run.
+        from: |scenario| {
+            if scenario.run.duration < Duration::from_secs(16) { "run.duration" } else { "default" }
+        },
+    },
+    Effective {
+        key: "clients.count",
+        value: |scenario| scenario.clients.to_string(),
+        from: |scenario| if scenario.overrides.is_empty() { "default" } else { "[[client]]" },
+    },
+];
+
+const TCP: &[Effective] = &[
+    of_profile("tcp.ack-policy", |scenario| tcp::policy_text(scenario.tcp.ack_policy)),
+    changed_by_schemes("tcp.ack-every", |scenario| match scenario.tcp.ack_policy {
+        AckPolicy::Delayed(delayed) => delayed.every.to_string(),
+        // Only delayed ACKs count segments so.
+        AckPolicy::Linux(_) | AckPolicy::Packets(_) => scenario.delayed_acks.every.to_string(),
+    }),
+    of_profile("tcp.congestion", |scenario| tcp::control_text(scenario.tcp.congestion.algorithm)),
+    of_profile("tcp.slow-start", |scenario| match scenario.tcp.congestion.algorithm {
+        Algorithm::Cubic(cubic) => written(&tcp::SLOW_START, Some(&cubic.slow_start)),
+        // Only CUBIC has a choice.
+        _ => written(&tcp::SLOW_START, Some(&cubic::Config::USUAL.slow_start)),
+    }),
+    of_profile("tcp.bbr-policer", |scenario| match scenario.tcp.congestion.algorithm {
+        Algorithm::Bbr(bbr) => written(&tcp::BBR_POLICER, Some(&bbr.policer)),
+        _ => written(&tcp::BBR_POLICER, Some(&bbr::Config::USUAL.policer)),
+    }),
+    of_profile("tcp.receive-buffer", |scenario| {
+        let size = match scenario.tcp.receive_autotuning {
+            ReceiveAutotuning::Off => Some(scenario.tcp.receive_buffer),
+            ReceiveAutotuning::UpTo(_) => None,
+        };
+        tcp::RECEIVE_BUFFER.kind.write(&size)
+    }),
+    Effective {
+        key: "tcp.receive-buffer-max",
+        value: |scenario| match scenario.tcp.receive_autotuning {
+            ReceiveAutotuning::Off => NONE.to_owned(),
+            ReceiveAutotuning::UpTo(most) => written(&tcp::RECEIVE_BUFFER_MAX, Some(&most)),
+        },
+        from: |_| "tcp.receive-buffer",
+    },
+];
+
+const LINKS: &[Effective] = &[changed_by_schemes("wired.ack-filter", |scenario| {
+    let links = scenario.hops.iter().filter_map(|hop| match hop {
+        Hop::Pipe(link) => Some(link.down.ack_filter),
+        Hop::Wifi => None,
+    });
+    links::ack_filter_text(links.into_iter().next().unwrap_or_default())
+})];
+
+const WIFI: &[Effective] = &[
+    Effective {
+        key: "wifi.rate",
+        value: |scenario| of_mode(scenario, |mode| Some(format!("\"{}\"", mode.rate()))),
+        from: |_| "wifi.mcs",
+    },
+    of_rate("wifi.mcs", |scenario| of_table(scenario, |mode| mode.mcs.map(|mcs| mcs.to_string()))),
+    of_rate("wifi.streams", |scenario| of_table(scenario, |mode| Some(mode.streams.to_string()))),
+    of_rate("wifi.channel-width", |scenario| {
+        of_table(scenario, |mode| Some(written(&wifi::CHANNEL_WIDTH, Some(&mode.width_mhz))))
+    }),
+    of_rate("wifi.guard-interval", |scenario| {
+        of_table(scenario, |mode| Some(written(&wifi::GUARD_INTERVAL, Some(&mode.short_guard_interval))))
+    }),
+    Effective {
+        key: "wifi.slot",
+        value: |scenario| {
+            let is_g = |wifi: &&Wifi| wifi.bss.standard == Standard::G;
+            written(&wifi::SLOT, scenario.wifi.as_ref().filter(is_g).map(|wifi| &wifi.bss.variant.slot))
+        },
+        from: |scenario| {
+            let is_g = scenario.wifi.as_ref().is_some_and(|wifi| wifi.bss.standard == Standard::G);
+            if is_g { "wifi.b-stations" } else { "wifi.standard" }
+        },
+    },
+    of_standard("wifi.preamble", |scenario| {
+        let has_choice = |wifi: &&Wifi| wifi.bss.standard.is_2_4_ghz();
+        let wifi = scenario.wifi.as_ref().filter(has_choice);
+        written(&wifi::PREAMBLE, wifi.map(|wifi| &wifi.bss.variant.preamble))
+    }),
+    Effective {
+        key: "wifi.protection",
+        value: |scenario| {
+            of_wifi(scenario, |wifi| {
+                let without_threshold = match wifi.bss.protection {
+                    Protection::None => Protection::None,
+                    Protection::CtsToSelf { .. } => Protection::CtsToSelf { above: 0 },
+                    Protection::RtsCts { .. } => Protection::RtsCts { above: 0 },
+                };
+                Some(written(&wifi::PROTECTION, Some(&without_threshold)))
+            })
+        },
+        from: |scenario| match scenario.wifi.as_ref().map(|wifi| wifi.bss.protection) {
+            Some(Protection::RtsCts { .. }) => "wifi.rts-threshold",
+            _ => "wifi.b-stations",
+        },
+    },
+    of_standard("wifi.txop-bursts", |scenario| {
+        of_wifi(scenario, |wifi| {
+            let has_txops = wifi.bss.standard.phy().aggregation.is_some();
+            has_txops.then(|| keys::value("wifi.txop-bursts", scenario)).flatten()
+        })
+    }),
+    Effective {
+        key: "wifi.path-loss-exponent",
+        value: |scenario| {
+            of_log_distance(scenario, |exponent, _| written(&wifi::PATH_LOSS_EXPONENT, Some(&exponent)))
+        },
+        from: |_| "wifi.path-loss",
+    },
+    Effective {
+        key: "wifi.reference-distance",
+        value: |scenario| {
+            of_log_distance(scenario, |_, metres| written(&wifi::REFERENCE_DISTANCE, Some(&metres)))
+        },
+        from: |_| "wifi.path-loss",
+    },
+    changed_by_schemes("wifi.reverse-direction", |scenario| {
+        let reverse = scenario.wifi.as_ref().map_or(ReverseDirection::Off, |wifi| wifi.bss.reverse_direction);
+        written(&wifi::REVERSE_DIRECTION, Some(&(reverse != ReverseDirection::Off)))
+    }),
+];
+
+fn of_wifi(scenario: &Scenario, value: impl FnOnce(&Wifi) -> Option<String>) -> String {
+    scenario.wifi.as_ref().and_then(value).unwrap_or_else(|| NONE.to_owned())
+}
+
+/// Of the mode that all clients have; ideal ones differ.
+fn of_mode(scenario: &Scenario, value: impl FnOnce(&Mode) -> Option<String>) -> String {
+    of_wifi(scenario, |wifi| if wifi.ideal.is_none() { value(&wifi.mode) } else { None })
+}
+
+/// The same, where the standard has MCS.
+fn of_table(scenario: &Scenario, value: impl FnOnce(&Mode) -> Option<String>) -> String {
+    of_mode(scenario, |mode| mode.mcs.and_then(|_| value(mode)))
+}
+
+/// Free space has neither exponent nor reference distance.
+fn of_log_distance(scenario: &Scenario, value: impl FnOnce(f64, f64) -> String) -> String {
+    of_wifi(scenario, |wifi| match wifi.propagation.path_loss {
+        PathLoss::LogDistance { exponent, reference_m } => Some(value(exponent, reference_m)),
+        PathLoss::Friis => None,
+    })
+}

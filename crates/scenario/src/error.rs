@@ -1,0 +1,66 @@
+//! What can be wrong with a scenario, as one line each.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A scenario, figure file or argument that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// `FILE:LINE`, or the argument.
+    pub place: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// What would have been right, where that can be said briefly.
+    pub allowed: Option<String>,
+}
+
+impl InputError {
+    /// An error at `place`.
+    pub fn new(place: impl fmt::Display, what: impl Into<String>) -> Self {
+        Self { place: place.to_string(), what: what.into(), allowed: None }
+    }
+
+    /// The same error, saying what is allowed.
+    #[must_use]
+    pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
+        self.allowed = Some(allowed.into());
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)?;
+        match &self.allowed {
+            Some(allowed) => write!(f, "; allowed: {allowed}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// Why there is no scenario.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// Something the user wrote.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A file or directory that cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl ScenarioError {
+    /// Makes an I/O error that names its file.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}

@@ -1,0 +1,423 @@
+//! Every setting of a scenario: its value, what it means, and where it comes from.
+//!
+//! The list is what the reader asked for, the words are those of [`keys`](crate::keys).
+
+mod text;
+
+use serde::Serialize;
+
+use super::{Scenario, effective, load_assigned, read};
+use crate::error::{InputError, ScenarioError};
+use crate::input::{Asked, Log, Node, Value, nearest, unit};
+use crate::keys::{self, Row};
+use crate::markdown::to_text;
+use crate::scheme::{self, Scheme};
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Setting {
+    /// Its key: `wifi.rate`, `client[2].start`.
+    pub key: String,
+    /// Its value as TOML; for a default that is no value, what the default is.
+    pub value: String,
+    /// The unit its value is written in; null where it has none.
+    pub unit: Option<String>,
+    /// `default`, a file and line, `--set`, or a scheme.
+    pub origin: String,
+    /// The default.
+    pub default: String,
+    /// What is allowed.
+    pub allowed: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// A scenario, setting by setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What it is, in a line.
+    pub description: String,
+    /// The scheme on top of it; null for the scenario as written.
+    pub scheme: Option<String>,
+    /// In the order of the page.
+    pub settings: Vec<Setting>,
+}
+
+/// Explains a scenario, under a scheme if one is named; only `keys` and what is below them, if there are any.
+///
+/// # Errors
+/// As [`Scenario::load`]; on an unknown scheme, and on keys that the scenario has not.
+pub fn explain(
+    name_or_path: &str,
+    assignments: &[String],
+    scheme: Option<&str>,
+    keys: &[String],
+) -> Result<Explanation, ScenarioError> {
+    let loaded = load_assigned(name_or_path, assignments)?;
+    let log = Log::default();
+    let scenario = read::logged_scenario(loaded.name, &loaded.source, &loaded.tree, log.clone())?;
+    let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
+    let mut settings: Vec<Setting> = settings_of(&log.borrow(), &scenario);
+    if let Some(scheme) = scheme {
+        apply_scheme(scheme, &scenario, &mut settings);
+    }
+    Ok(Explanation {
+        scenario: scenario.name,
+        description: scenario.description,
+        scheme: scheme.map(|scheme| scheme.name.to_owned()),
+        settings: only(keys, settings)?,
+    })
+}
+
+fn settings_of(log: &[Asked], scenario: &Scenario) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for asked in log {
+        if is_structure(asked) || settings.iter().any(|setting| setting.key == asked.path) {
+            continue;
+        }
+        if asked.found.is_none() && is_said_elsewhere(asked, log, scenario) {
+            continue;
+        }
+        settings.push(Setting::new(asked, scenario));
+    }
+    let place = |setting: &Setting| {
+        let rows = keys::rows();
+        let row = keys::find(&setting.key).and_then(|row| rows.iter().position(|known| known == row));
+        let table = setting.key.split('.').next().unwrap_or_default().to_owned();
+        (row.unwrap_or(rows.len()), table)
+    };
+    // By the tables of keys; the keys of one client or flow stay together.
+    settings.sort_by_cached_key(|setting| {
+        let (row, table) = place(setting);
+        let first = keys::rows().iter().position(|known| table.split('[').next() == Some(known.table));
+        (first, table.len(), table, row)
+    });
+    settings
+}
+
+/// True for an absent key that means nothing here: of a client, flow, hop or direction, which then is as the
+/// others are; of TCP/HACK without Wi-Fi; of a wire or mobile link that there is none of.
+fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool {
+    let absent = |table: &str| log.iter().any(|asked| asked.path == table && asked.found.is_none());
+    let below = |table: &str| asked.path.split('.').next() == Some(table);
+    asked.path.contains('[')
+        || asked.path.matches('.').count() > 1
+        || (below("hack") && scenario.wifi.is_none())
+        || (below("cellular") && absent("cellular"))
+        || (below("wired") && absent("wired") && !absent("cellular"))
+}
+
+/// True for what holds settings and is none: tables, lists of tables, and `base`, which is gone when the
+/// reader comes.
+fn is_structure(asked: &Asked) -> bool {
+    let holds = !asked.path.contains('.') && keys::find(&asked.path).is_none();
+    holds || asked.path == "base" || matches!(&asked.found, Some(Node { value: Value::Table(_), .. }))
+}
+
+impl Setting {
+    fn new(asked: &Asked, scenario: &Scenario) -> Self {
+        let row = keys::find(&asked.path);
+        let default = row.map_or_else(String::new, plain_default);
+        let (value, origin) = match (&asked.found, effective::of(&asked.path, scenario)) {
+            (Some(node), _) => (node.value.to_string(), origin_text(&node.origin.to_string())),
+            (None, Some((value, from))) => {
+                let is_usual = value == default || (default.is_empty() && value == "none");
+                (value, if is_usual { "default" } else { from }.to_owned())
+            }
+            (None, None) if default.is_empty() => ("none".to_owned(), "default".to_owned()),
+            (None, None) => (default.clone(), "default".to_owned()),
+        };
+        Self {
+            key: asked.path.clone(),
+            unit: unit_of(&asked.path, &value),
+            value,
+            origin,
+            default,
+            allowed: row.map_or_else(String::new, |row| to_text(&row.allowed)),
+            meaning: row.map_or_else(String::new, |row| to_text(row.meaning)),
+        }
+    }
+}
+
+/// The default as text; literal ones are TOML as they stand.
+fn plain_default(row: &Row) -> String {
+    if row.literal { row.default.clone() } else { to_text(&row.default) }
+}
+
+/// `--set wifi.rate` names the key once more.
+fn origin_text(origin: &str) -> String {
+    if origin.starts_with("--set ") { "--set".to_owned() } else { origin.to_owned() }
+}
+
+/// What follows the number in a value such as `"14 s"`; words have none, whatever they look like.
+fn unit_of(key: &str, value: &str) -> Option<String> {
+    let is_words = matches!(key.rsplit('.').next(), Some("name" | "description"));
+    let text = value.strip_prefix('"')?.strip_suffix('"')?;
+    unit(text).filter(|_| !is_words).map(str::to_owned)
+}
+
+fn apply_scheme(scheme: &Scheme, scenario: &Scenario, settings: &mut [Setting]) {
+    let changed = scheme.applied_to(scenario);
+    for setting in settings {
+        let before = effective::of(&setting.key, scenario);
+        let after = effective::of(&setting.key, &changed);
+        if let Some((value, _)) = after.filter(|(after, _)| before.is_none_or(|(before, _)| before != *after))
+        {
+            setting.value = value;
+            setting.unit = unit_of(&setting.key, &setting.value);
+            setting.origin = format!("scheme {}", scheme.name);
+        }
+    }
+}
+
+/// Of `settings` those that `keys` name.
+fn only(keys: &[String], settings: Vec<Setting>) -> Result<Vec<Setting>, InputError> {
+    if keys.is_empty() {
+        return Ok(settings);
+    }
+    let below = |setting: &Setting, key: &str| {
+        let rest = setting.key.strip_prefix(key);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    for key in keys {
+        if !settings.iter().any(|setting| below(setting, key)) {
+            let known = settings.iter().map(|setting| setting.key.as_str());
+            let hint = nearest(key, known).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+            return Err(InputError::new(key, format!("the scenario has no such setting{hint}"))
+                .allowed("keys as in --set, or the name of a table"));
+        }
+    }
+    Ok(settings.into_iter().filter(|setting| keys.iter().any(|key| below(setting, key))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A scenario in which the reader asks for everything there is.
+    const EVERYTHING: &str = "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"fq-codel\" }\n\
+                              mpdu-error = { down = \"1 %\" }\n[[client]]\n[[flow]]\n\
+                              [[hop]]\nkind = \"wired\"\njitter = { spread = \"1 ms\" }\n";
+
+    fn asked(text: &str) -> Vec<Asked> {
+        let tree =
+            super::super::with_base("t.toml", None, crate::input::Tree::parse("t.toml", text).unwrap(), 0);
+        let log = Log::default();
+        read::logged_scenario("t".into(), "t.toml", &tree.unwrap(), log.clone()).unwrap();
+        let log = log.take();
+        log.into_iter().filter(|asked| !is_structure(asked) || asked.path.contains('.')).collect()
+    }
+
+    #[test]
+    fn what_is_read_is_described_and_what_is_described_is_read() {
+        let mut described: BTreeSet<(&str, &str)> = BTreeSet::new();
+        for key in asked(EVERYTHING) {
+            let Some(row) = keys::find(&key.path) else { panic!("{} is read and not described", key.path) };
+            described.insert((row.table, row.name));
+        }
+        for row in keys::rows() {
+            let known = described.contains(&(row.table, row.name));
+            let is_base = row.table.is_empty() && row.name == "base";
+            assert!(known || is_base, "{} of {:?} is described and not read", row.name, row.table);
+        }
+    }
+
+    /// `scenario`, written and named as `other` is.
+    fn like(scenario: Scenario, other: &Scenario) -> Scenario {
+        Scenario { text: other.text.clone(), invocation: other.invocation.clone(), ..scenario }
+    }
+
+    #[test]
+    fn written_out_defaults_change_nothing() {
+        // Keys of one standard are refused by others.
+        let texts = ["base = \"hack-2014-11n-150\"\n", "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\n"];
+        let mut checked = BTreeSet::new();
+        let mut refused = BTreeSet::new();
+        for text in texts {
+            let base = Scenario::parse("t.toml", text, &[]).unwrap();
+            let log = asked(text);
+            // A mobile link needs its traces before anything else of it can be said.
+            let plain = |key: &&Asked| {
+                key.found.is_none()
+                    && !is_said_elsewhere(key, &log, &base)
+                    && !key.path.starts_with("cellular")
+            };
+            for key in log.iter().filter(plain).cloned() {
+                let Some(row) = keys::find(&key.path).filter(|row| row.literal) else { continue };
+                let assignment = format!("{}={}", key.path, row.default);
+                match Scenario::parse("t.toml", text, std::slice::from_ref(&assignment)) {
+                    Ok(same) => {
+                        assert_eq!(like(same, &base), base, "{assignment}");
+                        checked.insert(key.path);
+                    }
+                    Err(_) => drop(refused.insert(key.path)),
+                }
+            }
+        }
+        assert_eq!(refused.difference(&checked).collect::<Vec<_>>(), [] as [&String; 0]);
+        let checked = checked.len();
+        assert!(checked > 40, "{checked} defaults");
+    }
+
+    /// Scenarios in which defaults depend on other settings, beside those that come with the program.
+    const DEPENDENT: [&str; 8] = [
+        "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\n",
+        "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\nb-stations = true\n",
+        "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\nrts-threshold = \"500 B\"\n",
+        "[wifi]\nstandard = \"802.11n\"\nmcs = 9\nguard-interval = \"long\"\npath-loss = \"friis\"\n",
+        "[wifi]\nstandard = \"802.11ac\"\nrate = \"ideal\"\nsnr = \"20 dB\"\nbeacons = false\n",
+        "[run]\nduration = \"2 s\"\n[[client]]\n[[client]]\n[tcp]\nreceive-buffer = \"auto\"\n",
+        "[cellular]\ndown-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\n",
+        "[[hop]]\nkind = \"wired\"\n[tcp]\nip = \"v6\"\nack-policy = \"linux\"\n",
+    ];
+
+    #[test]
+    fn an_explained_value_written_out_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = DEPENDENT.iter().zip(1..).map(|(text, number)| {
+            let path = directory.path().join(format!("{number}.toml"));
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        });
+        let scenarios: Vec<String> = super::super::library::names().map(str::to_owned).chain(files).collect();
+        for scenario in scenarios {
+            for (profile, _) in keys::tcp::PROFILE.kind.0 {
+                let mut said = vec![format!("tcp.profile={profile}")];
+                let base = Scenario::load(&scenario, &said).unwrap();
+                said.push(String::new());
+                for setting in explain(&scenario, &said[..1], None, &[]).unwrap().settings {
+                    // What was given stands there already; words such as `none` are no values.
+                    let is_given = setting.origin.contains(".toml:") || setting.origin == "--set";
+                    let document = format!("v = {}", setting.value);
+                    if is_given || crate::input::Tree::parse("t", &document).is_err() {
+                        continue;
+                    }
+                    said[1] = format!("{}={}", setting.key, setting.value);
+                    let same = Scenario::load(&scenario, &said).unwrap_or_else(|error| {
+                        panic!("{scenario} with {said:?}: {error}");
+                    });
+                    assert_eq!(like(same, &base), base, "{scenario} with {said:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_tcp_is_explained_by_its_value() {
+        // The knobs of a policy are the policy's, whatever the profile.
+        let knobs = ["ack-delay", "quick-acks", "gro-flush"];
+        for key in asked("[tcp]\n").into_iter().map(|asked| asked.path) {
+            let Some(name) = key.strip_prefix("tcp.") else { continue };
+            let is_fixed = name == "profile" || name.starts_with("ackfreq-") || knobs.contains(&name);
+            let is_effective =
+                effective::of(&key, &Scenario::parse("t.toml", "[tcp]\n", &[]).unwrap()).is_some();
+            assert!(is_fixed || is_effective, "add {key} to effective.rs");
+        }
+    }
+
+    #[test]
+    fn a_default_that_follows_from_another_setting_names_it() {
+        let of = |said: &[&str]| {
+            let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
+            let settings = explain("wlan-11n-150", &said, None, &[]).unwrap().settings;
+            move |key: &str| {
+                let setting = settings.iter().find(|setting| setting.key == key).unwrap();
+                format!("{} from {}", setting.value, setting.origin)
+            }
+        };
+        let linux = of(&["tcp.profile=linux", "tcp.undo=eifel"]);
+        assert_eq!(linux("tcp.loss-detection"), "\"rack-tlp\" from tcp.profile");
+        assert_eq!(linux("tcp.byte-counting-limit"), "\"none\" from tcp.profile");
+        assert_eq!(linux("tcp.receive-buffer"), "\"auto\" from tcp.profile");
+        assert_eq!(linux("tcp.receive-buffer-max"), "\"6 MiB\" from tcp.receive-buffer");
+        assert_eq!(linux("tcp.undo"), "\"eifel\" from --set");
+        assert_eq!(linux("tcp.send-buffer"), "\"4 MiB\" from default");
+        assert_eq!(linux("wifi.slot"), "none from wifi.standard");
+        assert_eq!(linux("wifi.streams"), "1 from wifi.rate");
+        let mixed = of(&["wifi.standard=802.11g", "wifi.rate=54Mbps", "wifi.b-stations=true"]);
+        assert_eq!(mixed("wifi.slot"), "\"long\" from wifi.b-stations");
+        assert_eq!(mixed("wifi.protection"), "\"cts-to-self\" from wifi.b-stations");
+    }
+
+    #[test]
+    fn a_default_of_tcp_is_written_as_the_keys_have_it() {
+        let classic = ["tcp.profile=classic".to_owned()];
+        let settings = explain("wired-10", &classic, None, &["tcp".to_owned()]).unwrap().settings;
+        for setting in settings.iter().filter(|setting| setting.key != "tcp.receive-buffer-max") {
+            assert_eq!(setting.value, setting.default, "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn what_a_scheme_changes_is_explained() {
+        let base = Scenario::load("wlan-11n-150", &[]).unwrap();
+        for scheme in scheme::ALL {
+            let explanation = explain("wlan-11n-150", &[], Some(scheme.name), &[]).unwrap();
+            let changed = explanation.settings.iter().filter(|setting| setting.origin.starts_with("scheme"));
+            let assignments: Vec<String> =
+                changed.map(|setting| format!("{}={}", setting.key, setting.value)).collect();
+            let same = Scenario::load("wlan-11n-150", &assignments).unwrap();
+            assert_eq!(
+                like(same, &base),
+                scheme.applied_to(&base),
+                "scheme {} changes more than {assignments:?}: add what to effective.rs",
+                scheme.name
+            );
+        }
+    }
+
+    #[test]
+    fn origins_are_files_lines_arguments_and_schemes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        let text =
+            "base = \"wlan-11n-150\"\n\n[tcp]\nsack = false\n[[client]]\n[[client]]\nstart = \"2 s\"\n";
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let assignments = ["wifi.retry-limit=3".to_owned()];
+        let explanation = explain(path, &assignments, Some("tcp-l4"), &[]).unwrap();
+        let of = |key: &str| {
+            let setting = explanation.settings.iter().find(|setting| setting.key == key).unwrap();
+            (setting.value.as_str(), setting.origin.as_str())
+        };
+        assert_eq!(of("tcp.sack"), ("false", &*format!("{path}:4")));
+        assert_eq!(of("client[2].start"), ("\"2 s\"", &*format!("{path}:7")));
+        assert_eq!(of("wifi.retry-limit"), ("3", "--set"));
+        assert_eq!(of("tcp.ack-every"), ("4", "scheme tcp-l4"));
+        assert_eq!(of("tcp.rto-min"), ("\"200 ms\"", "default"));
+        assert_eq!(of("traffic.udp-rate"), ("\"saturating\"", "default"));
+        let (rate, origin) = of("wifi.rate");
+        assert_eq!((rate, origin.split(':').next().unwrap()), ("\"150Mbps\"", "scenarios/wlan-11n-150.toml"));
+        let setting = explanation.settings.iter().find(|setting| setting.key == "tcp.rto-min").unwrap();
+        assert_eq!(setting.unit.as_deref(), Some("ms"));
+    }
+
+    #[test]
+    fn only_quantities_have_a_unit() {
+        let said = ["description=5 s", "wifi.standard=802.11ac", "wifi.snr=-3 dB", "wifi.amsdu=3839 B"];
+        let said = said.map(str::to_owned);
+        let settings = explain("hack-2014-11n-150", &said, None, &[]).unwrap().settings;
+        let of = |key: &str| settings.iter().find(|setting| setting.key == key).unwrap().unit.as_deref();
+        let none =
+            ["description", "wifi.standard", "wifi.retry-limit", "tcp.receive-buffer-max", "wired.loss"];
+        assert_eq!(none.map(of), [None; 5]);
+        let some = ["wifi.snr", "wifi.amsdu", "wifi.ap-queue", "wifi.channel-width", "wired.rate"];
+        assert_eq!(some.map(of), ["dB", "B", "packets", "MHz", "Mbps"].map(Some));
+    }
+
+    #[test]
+    fn one_key_or_one_table_can_be_asked_for() {
+        let keys = |keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(|&key| key.into()).collect();
+            explain("wired-10", &[], None, &keys).map(|explanation| explanation.settings.len())
+        };
+        assert_eq!(keys(&["tcp.sack"]).unwrap(), 1);
+        assert_eq!(keys(&["clients", "tcp.sack"]).unwrap(), 3);
+        let error = keys(&["tcp.sak"]).unwrap_err().to_string();
+        assert!(error.contains("did you mean \"tcp.sack\"?"), "{error}");
+    }
+}

@@ -1,0 +1,76 @@
+//! `[traffic]` and `[[flow]]` as runs see them.
+
+use tacit_proto::units::{Bytes, Instant};
+use tacit_sim::setup::{FlowSetup, Traffic};
+
+use super::*;
+
+const HOUSEHOLD: &str = include_str!("../tests/household.toml");
+
+#[test]
+fn flows_of_several_kinds_run_side_by_side() {
+    let scenario = Scenario::parse("household.toml", HOUSEHOLD, &[]).unwrap();
+    let setup = scenario.setup(3, 1).unwrap();
+    let names: Vec<_> = setup
+        .applications
+        .iter()
+        .map(|application| (application.name.as_str(), application.flows.iter().map(|flow| flow.0).collect()))
+        .collect::<Vec<(_, Vec<u32>)>>();
+    let expected = [
+        ("web, client 1 down", vec![0, 1]),
+        ("web, client 2 down", vec![2, 3]),
+        ("streaming, client 2 down", vec![4]),
+        ("web, client 3 down", vec![5, 6]),
+    ];
+    assert_eq!(names, expected);
+    let photos = &setup.flows[7];
+    assert_eq!(photos.sink, Scenario::SERVER);
+    assert_eq!(photos.stop, Some(Instant::ZERO + Duration::from_secs(5)));
+    assert!(matches!(photos.traffic, Traffic::Connection { size: Some(Bytes(2_000_000)), .. }));
+    assert_eq!(setup.flows[4].start, Instant::ZERO + Duration::from_millis(500));
+    // With fewer clients there is less of it; with none that a flow names there is nothing to run.
+    assert_eq!(scenario.setup(1, 1).unwrap().flows.len(), 2);
+    let text = "[[flow]]\nclient = 2\n";
+    let error = Scenario::parse("x.toml", text, &[]).unwrap().setup(1, 1).unwrap_err().to_string();
+    assert!(error.contains("no [[flow]] has one of the 1 clients"), "{error}");
+}
+
+#[test]
+fn schemes_change_what_names_no_transport_of_its_own() {
+    let scenario = Scenario::parse("household.toml", HOUSEHOLD, &[]).unwrap();
+    let over_udp = |scheme: &str| {
+        let changed = scheme::find("", scheme).unwrap().applied_to(&scenario);
+        let setup = changed.setup(3, 1).unwrap();
+        let udp = |flow: &FlowSetup| matches!(flow.traffic, Traffic::Udp { .. });
+        (setup.flows.iter().filter(|flow| udp(flow)).count(), setup.applications.len())
+    };
+    assert_eq!(over_udp("stock"), (1, 4), "the video stays what it is");
+    assert_eq!(over_udp("udp"), (5, 1), "the bound is bulk data for each flow, and the video");
+}
+
+/// What came of the only application of `scenario`, two clients and eight seconds, and how much its bulk flow carried.
+fn served(scenario: &str) -> (tacit_sim::record::ApplicationResult, f64) {
+    let short = ["run.duration=8 s".to_owned(), "run.measure-from=2 s".to_owned()];
+    let setup = Scenario::load(scenario, &short).unwrap().setup(2, 1).unwrap();
+    let outcome = tacit_sim::run(&setup).unwrap();
+    let bulk = outcome.flows.last().unwrap().goodput_bps(outcome.measured);
+    let [application] = &outcome.applications[..] else { panic!("one application") };
+    (application.result.clone(), bulk)
+}
+
+#[test]
+fn pages_load_beside_an_upload() {
+    let (web, upload_bps) = served("wlan-web");
+    let tacit_sim::record::ApplicationResult::Pages(pages) = web else { panic!("pages") };
+    // Each takes about a second of thinking.
+    assert!(pages.load_times.len() >= 2, "{pages:?}");
+    assert!(upload_bps > 50e6, "{upload_bps}");
+}
+
+#[test]
+fn a_video_plays_beside_a_download() {
+    let (video, download_bps) = served("wlan-video");
+    let tacit_sim::record::ApplicationResult::Stream(played) = video else { panic!("a video") };
+    assert!(played.frames_played >= 5 * 30 && played.start_up.is_some(), "{played:?}");
+    assert!(download_bps > 50e6, "{download_bps}");
+}

@@ -1,0 +1,354 @@
+//! A TOML document that remembers where each value stands.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::error::InputError;
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    source: Arc<str>,
+    line: Option<u32>,
+}
+
+impl Origin {
+    /// A file as a whole, or an argument.
+    pub fn whole(source: &str) -> Self {
+        Self { source: source.into(), line: None }
+    }
+}
+
+impl Origin {
+    /// Of a value that `--set` gives the key at `path`, through tables from the top.
+    pub fn assigned(path: &str) -> Self {
+        Self::whole(&format!("--set {path}"))
+    }
+
+    /// `what` is wrong with the key at `path`, which an argument of the command line names already.
+    pub fn complaint(&self, path: &str, what: &str) -> InputError {
+        let is_named = *self == Self::assigned(path);
+        InputError::new(self, if is_named { what.to_owned() } else { format!("{path}: {what}") })
+    }
+
+    /// Where the file lies that the value was written in; `None` for what was written in none.
+    pub fn directory(&self) -> Option<&Path> {
+        self.line.and_then(|_| Path::new(&*self.source).parent())
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)?;
+        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))
+    }
+}
+
+/// A value and where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Where.
+    pub origin: Origin,
+    /// What.
+    pub value: Value,
+}
+
+/// A TOML value; dates are kept as text, no schema here has any.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// True or false.
+    Flag(bool),
+    /// An array.
+    List(Vec<Node>),
+    /// A table, inline or not.
+    Table(Tree),
+}
+
+impl Value {
+    /// Its type, for messages.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a string",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number",
+            Self::Flag(_) => "true or false",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As inline TOML.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Debug escapes quotes, backslashes and newlines as a TOML basic string does.
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Integer(number) => write!(f, "{number}"),
+            Self::Float(number) => write!(f, "{number:?}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::List(items) => {
+                f.write_char('[')?;
+                for (i, item) in items.iter().enumerate() {
+                    write!(f, "{}{}", if i == 0 { "" } else { ", " }, item.value)?;
+                }
+                f.write_char(']')
+            }
+            Self::Table(tree) => {
+                f.write_char('{')?;
+                for (i, (key, node)) in tree.entries.iter().enumerate() {
+                    write!(f, "{} {} = {}", if i == 0 { "" } else { "," }, Key(key), node.value)?;
+                }
+                f.write_str(" }")
+            }
+        }
+    }
+}
+
+/// A key as TOML writes it.
+struct Key<'a>(&'a str);
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !self.0.is_empty() && self.0.chars().all(bare) {
+            f.write_str(self.0)
+        } else {
+            write!(f, "{:?}", self.0)
+        }
+    }
+}
+
+/// A table: keys and their values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tree {
+    /// In alphabetical order.
+    pub entries: BTreeMap<String, Node>,
+}
+
+impl Tree {
+    /// Parses `text`, which `source` names in messages.
+    ///
+    /// # Errors
+    /// Where the text is not TOML.
+    pub fn parse(source: &str, text: &str) -> Result<Self, InputError> {
+        let source: Arc<str> = source.into();
+        let lines = LineIndex::new(text);
+        match DeTable::parse(text) {
+            Ok(table) => convert_table(table.get_ref(), &source, &lines),
+            Err(error) => {
+                let line = error.span().map(|span| lines.line_of(span.start));
+                let what = error.message().lines().collect::<Vec<_>>().join(", ");
+                let origin = Origin { source, line };
+                Err(InputError::new(origin, format!("not TOML: {what}"))
+                    .allowed("key = value lines and [section] headers as on https://toml.io"))
+            }
+        }
+    }
+
+    /// Lays `over` on top: tables merge, anything else replaces what was there.
+    pub fn merge(&mut self, over: Self) {
+        for (key, node) in over.entries {
+            match (self.entries.get_mut(&key), node) {
+                (Some(Node { value: Value::Table(below), .. }), Node { value: Value::Table(above), .. }) => {
+                    below.merge(above);
+                }
+                (_, node) => {
+                    self.entries.insert(key, node);
+                }
+            }
+        }
+    }
+
+    /// Applies one `key.path=value` of the command line. The value is read as TOML where it is TOML
+    /// (numbers, true, lists) and as a string otherwise, so units need no quotes.
+    ///
+    /// # Errors
+    /// Without `=`, with an empty key, or where the path leads through something that is no table.
+    pub fn set(&mut self, assignment: &str) -> Result<(), InputError> {
+        let whole = format!("--set {assignment}");
+        let usage = "key.path=value, for example wifi.rate=65Mbps";
+        let (path, value) = assignment
+            .split_once('=')
+            .ok_or_else(|| InputError::new(&whole, "there is no = in it").allowed(usage))?;
+        let path: Vec<&str> = path.trim().split('.').map(str::trim).collect();
+        if path.iter().any(|key| key.is_empty()) {
+            return Err(InputError::new(&whole, "a key is empty").allowed(usage));
+        }
+        let source = Origin::assigned(&path.join(".")).source;
+        self.insert(&path, parse_argument(value.trim(), &source)?, &source)
+    }
+
+    fn insert(&mut self, path: &[&str], node: Node, source: &Arc<str>) -> Result<(), InputError> {
+        let Some((key, rest)) = path.split_first() else { return Ok(()) };
+        if rest.is_empty() {
+            self.entries.insert((*key).to_owned(), node);
+            return Ok(());
+        }
+        let below = self.entries.entry((*key).to_owned()).or_insert_with(|| Node {
+            origin: Origin { source: source.clone(), line: None },
+            value: Value::Table(Self::default()),
+        });
+        match &mut below.value {
+            Value::Table(tree) => tree.insert(rest, node, source),
+            other => Err(InputError::new(source, format!("{key} is {}, not a table", other.kind()))
+                .allowed("paths through tables; a list is set as a whole")),
+        }
+    }
+
+    /// The same content as TOML text, keys in alphabetical order: equal trees give equal text.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        self.write_toml("", &mut text);
+        text
+    }
+
+    fn write_toml(&self, path: &str, out: &mut String) {
+        let is_section = |value: &Value| match value {
+            Value::Table(_) => true,
+            Value::List(items) => {
+                !items.is_empty() && items.iter().all(|item| matches!(item.value, Value::Table(_)))
+            }
+            _ => false,
+        };
+        for (key, node) in self.entries.iter().filter(|(_, node)| !is_section(&node.value)) {
+            let _ = writeln!(out, "{} = {}", Key(key), node.value);
+        }
+        for (key, node) in &self.entries {
+            let path = if path.is_empty() { Key(key).to_string() } else { format!("{path}.{}", Key(key)) };
+            match &node.value {
+                Value::Table(tree) => {
+                    let _ = writeln!(out, "\n[{path}]");
+                    tree.write_toml(&path, out);
+                }
+                Value::List(items) if is_section(&node.value) => {
+                    for item in items {
+                        if let Value::Table(tree) = &item.value {
+                            let _ = writeln!(out, "\n[[{path}]]");
+                            tree.write_toml(&path, out);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Line numbers from octet offsets.
+struct LineIndex {
+    starts: Vec<usize>,
+}
+
+impl LineIndex {
+    fn new(text: &str) -> Self {
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { starts: std::iter::once(0).chain(starts).collect() }
+    }
+
+    fn line_of(&self, offset: usize) -> u32 {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        u32::try_from(line).unwrap_or(u32::MAX)
+    }
+}
+
+fn convert_table(table: &DeTable<'_>, source: &Arc<str>, lines: &LineIndex) -> Result<Tree, InputError> {
+    let mut tree = Tree::default();
+    for (key, value) in table {
+        let line = lines.line_of(key.span().start);
+        let node = convert(value.get_ref(), source, line, lines)?;
+        tree.entries.insert(key.get_ref().to_string(), node);
+    }
+    Ok(tree)
+}
+
+fn convert(value: &DeValue<'_>, source: &Arc<str>, line: u32, lines: &LineIndex) -> Result<Node, InputError> {
+    let origin = Origin { source: source.clone(), line: Some(line) };
+    let too_large = |text: &str| {
+        InputError::new(&origin, format!("{text} is too large a number")).allowed("numbers that fit 64 bits")
+    };
+    let value = match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => Value::Integer(
+            i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| too_large(number.as_str()))?,
+        ),
+        DeValue::Float(number) => {
+            Value::Float(number.as_str().parse().map_err(|_| too_large(number.as_str()))?)
+        }
+        DeValue::Boolean(flag) => Value::Flag(*flag),
+        DeValue::Datetime(datetime) => Value::Text(datetime.to_string()),
+        DeValue::Array(items) => Value::List(
+            items
+                .iter()
+                .map(|item| convert(item.get_ref(), source, lines.line_of(item.span().start), lines))
+                .collect::<Result<_, _>>()?,
+        ),
+        DeValue::Table(table) => Value::Table(convert_table(table, source, lines)?),
+    };
+    Ok(Node { origin, value })
+}
+
+fn parse_argument(text: &str, source: &Arc<str>) -> Result<Node, InputError> {
+    let lines = LineIndex { starts: vec![0] };
+    let mut node = match DeValue::parse(text) {
+        Ok(value) => convert(value.get_ref(), source, 1, &lines)?,
+        Err(_) => Node {
+            origin: Origin { source: source.clone(), line: None },
+            value: Value::Text(text.to_owned()),
+        },
+    };
+    node.origin.line = None;
+    Ok(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_text_parses_to_the_same_tree() {
+        let text = "a = 1\nb = \"x \\\"y\\\"\"\n[s]\nlist = [1, 2.5, true]\n[s.t]\nk = { u = 1 }\n[[c]]\nd = 1\n[[c]]\nd = 2\n";
+        let canonical = Tree::parse("first", text).unwrap().to_toml();
+        assert_eq!(Tree::parse("second", &canonical).unwrap().to_toml(), canonical);
+    }
+
+    #[test]
+    fn merging_keeps_what_is_not_mentioned() {
+        let mut base = Tree::parse("base", "[s]\na = 1\nb = 2\n").unwrap();
+        base.merge(Tree::parse("over", "[s]\nb = 3\n[t]\nc = 4\n").unwrap());
+        assert_eq!(base.to_toml(), "\n[s]\na = 1\nb = 3\n\n[t]\nc = 4\n");
+    }
+
+    #[test]
+    fn assignments_need_no_quotes() {
+        let mut tree = Tree::default();
+        for assignment in ["s.rate=65Mbps", "s.count = 3", "s.flag=true", "s.text=\"3\"", "s.loss=1 %"] {
+            tree.set(assignment).unwrap();
+        }
+        assert_eq!(
+            tree.to_toml(),
+            "\n[s]\ncount = 3\nflag = true\nloss = \"1 %\"\nrate = \"65Mbps\"\ntext = \"3\"\n"
+        );
+    }
+
+    #[test]
+    fn a_path_through_a_value_is_refused() {
+        let mut tree = Tree::parse("f", "a = 1\n").unwrap();
+        assert_eq!(
+            tree.set("a.b=2").unwrap_err().to_string(),
+            "--set a.b: a is a whole number, not a table; allowed: paths through tables; a list is set as a whole"
+        );
+        assert!(tree.set("nothing").is_err());
+        assert!(tree.set("a..b=1").is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! `[hack]`.
+
+use tacit_proto::hack::{self, Coding};
+use tacit_proto::units::Duration;
+
+use super::kind::{Choice, OrNone, Own, Span};
+use super::{Field, Keys, Usual};
+use crate::input::{Mismatch, Value, byte_count, within};
+use crate::{HackPlan, HackVariant};
+use tacit_proto::units::Bytes;
+
+const VARIANTS: &[(&str, Option<HackVariant>)] = &[
+    ("stock", None),
+    ("more-data", Some(HackVariant::MoreData)),
+    ("opportunistic", Some(HackVariant::Opportunistic)),
+    ("timer", Some(HackVariant::Timer)),
+];
+
+/// Of a scenario that says nothing.
+pub(crate) fn usual() -> HackPlan {
+    let usual = hack::Config::default();
+    HackPlan {
+        variant: None,
+        // The paper finds no good value (section 3.2); this is a few full A-MPDUs at 150 Mb/s.
+        timer: Duration::from_millis(20),
+        coding: usual.coding,
+        turnaround: usual.turnaround,
+        hold_limit: usual.hold_limit,
+        appended_limit: usual.appended_limit,
+    }
+}
+
+/// How long hosts may take or wait.
+pub(super) const HOST_TIME: Span = Span::between(Duration::from_micros(1), Duration::from_secs(1));
+
+type Hack<K> = Field<HackPlan, K>;
+
+pub(crate) const HACK: Keys<HackPlan> = &[
+    &Hack {
+        name: "variant",
+        kind: Choice(VARIANTS),
+        usual: Usual::Field,
+        meaning: "when an ACK waits for a link-layer ACK: nobody does; while the last PPDU announced more data; it \
+                  does not wait but is queued as a packet too, and whichever goes first goes; for a fixed time",
+        of: |hack| &mut hack.variant,
+    },
+    &Hack {
+        name: "timer",
+        kind: HOST_TIME,
+        usual: Usual::Field,
+        meaning: "how long the `timer` variant waits",
+        of: |hack| &mut hack.timer,
+    },
+    &Hack {
+        name: "coding",
+        kind: Choice(&[("per-ack", Coding::PerAck), ("batch", Coding::Batch)]),
+        usual: Usual::Field,
+        meaning: "each ACK coded by itself, or the ACKs of a frame together",
+        of: |hack| &mut hack.coding,
+    },
+    &Hack {
+        name: "turnaround",
+        kind: HOST_TIME,
+        usual: Usual::Field,
+        meaning: "from the reception of data to the moment the compressed ACKs for it lie in the NIC",
+        of: |hack| &mut hack.turnaround,
+    },
+    &Hack {
+        name: "hold-limit",
+        kind: HOST_TIME,
+        usual: Usual::Field,
+        meaning: "longest wait, whatever the variant",
+        of: |hack| &mut hack.hold_limit,
+    },
+    &Hack {
+        name: "appended-limit",
+        kind: OrNone(Own {
+            read: octets,
+            write: |octets| format!("\"{octets} B\""),
+            allowed: "16 B to 65535 B",
+        }),
+        usual: Usual::Field,
+        meaning: "most octets appended to one link-layer ACK; the rest rides on the next",
+        of: |hack| &mut hack.appended_limit,
+    },
+];
+
+/// A small number of octets.
+fn octets(value: &Value) -> Result<u32, Mismatch> {
+    within(Bytes(16)..=Bytes(65_535), byte_count)(value).map(|bytes| bytes.0 as u32)
+}

@@ -1,0 +1,411 @@
+//! How the values of keys are written: types with their limits, each of which reads a value, writes one, and says
+//! what is allowed.
+
+use std::ops::RangeInclusive;
+
+use tacit_link::wifi::Decibels;
+use tacit_link::{Loss, QueueLimit};
+use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
+
+use crate::input::{
+    self, MAX_DURATION, Mismatch, Value, bit_rate, byte_count, decibels, duration, level_dbm, metres,
+    name_of, one_of, within,
+};
+
+/// A type of values and its limits.
+pub(crate) trait Kind {
+    /// What the program makes of a value.
+    type Value;
+
+    /// Reads what a user wrote.
+    fn read(&self, value: &Value) -> Result<Self::Value, Mismatch>;
+
+    /// As TOML; [`NONE`] for what cannot be written.
+    fn write(&self, value: &Self::Value) -> String;
+
+    /// What is allowed, in Markdown.
+    fn allowed(&self) -> String;
+}
+
+/// No value, and none that could be written.
+pub(crate) const NONE: &str = "none";
+
+/// A time.
+pub(crate) struct Span {
+    least: Duration,
+    most: Duration,
+}
+
+/// Any time up to an hour.
+pub(crate) const ANY_TIME: Span = Span { least: Duration::ZERO, most: MAX_DURATION };
+/// The same, but none at all.
+pub(crate) const SOME_TIME: Span = Span { least: Duration::from_nanos(1), most: MAX_DURATION };
+
+impl Span {
+    pub(crate) const fn between(least: Duration, most: Duration) -> Self {
+        Self { least, most }
+    }
+
+    pub(crate) const fn up_to(most: Duration) -> Self {
+        Self { least: Duration::ZERO, most }
+    }
+
+    pub(crate) const fn from(least: Duration) -> Self {
+        Self { least, most: MAX_DURATION }
+    }
+}
+
+impl Kind for Span {
+    type Value = Duration;
+
+    fn read(&self, value: &Value) -> Result<Duration, Mismatch> {
+        within(self.least..=self.most, duration)(value)
+    }
+
+    fn write(&self, value: &Duration) -> String {
+        if *value == Duration::ZERO { quoted("0 s") } else { quoted(spaced(&value.to_string())) }
+    }
+
+    fn allowed(&self) -> String {
+        let spoken = |time: Duration| match time {
+            MAX_DURATION => "60 min".to_owned(),
+            other => spaced(&other.to_string()),
+        };
+        match (self.least.as_nanos(), self.most) {
+            (0 | 1, most) => format!("up to {}", spoken(most)),
+            (_, MAX_DURATION) => format!("from {}", spoken(self.least)),
+            (_, most) => format!("{} to {}", spoken(self.least), spoken(most)),
+        }
+    }
+}
+
+/// A number of octets.
+pub(crate) struct Size(pub u64, pub u64);
+
+impl Kind for Size {
+    type Value = Bytes;
+
+    fn read(&self, value: &Value) -> Result<Bytes, Mismatch> {
+        within(Bytes(self.0)..=Bytes(self.1), byte_count)(value)
+    }
+
+    fn write(&self, value: &Bytes) -> String {
+        quoted(size(*value))
+    }
+
+    fn allowed(&self) -> String {
+        format!("{} to {}", size(Bytes(self.0)), size(Bytes(self.1)))
+    }
+}
+
+/// A rate of bits.
+pub(crate) struct Rate;
+
+impl Kind for Rate {
+    type Value = BitRate;
+
+    fn read(&self, value: &Value) -> Result<BitRate, Mismatch> {
+        bit_rate(value)
+    }
+
+    fn write(&self, value: &BitRate) -> String {
+        match value.as_bps() {
+            bps if bps >= 1_000_000_000 && bps % 1_000_000_000 == 0 => {
+                quoted(format!("{}Gbps", bps / 1_000_000_000))
+            }
+            _ => quoted(value.to_string()),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        "a rate".to_owned()
+    }
+}
+
+/// A share of one.
+pub(crate) struct Share;
+
+impl Kind for Share {
+    type Value = Ratio;
+
+    fn read(&self, value: &Value) -> Result<Ratio, Mismatch> {
+        input::ratio(value)
+    }
+
+    fn write(&self, value: &Ratio) -> String {
+        if *value == Ratio::ZERO { NONE.to_owned() } else { quoted(value.to_string()) }
+    }
+
+    fn allowed(&self) -> String {
+        "a share".to_owned()
+    }
+}
+
+/// A whole number.
+pub(crate) struct Whole(pub u32, pub u32);
+
+impl Kind for Whole {
+    type Value = u32;
+
+    fn read(&self, value: &Value) -> Result<u32, Mismatch> {
+        input::integer(self.0..=self.1)(value)
+    }
+
+    fn write(&self, value: &u32) -> String {
+        value.to_string()
+    }
+
+    fn allowed(&self) -> String {
+        format!("{} to {}", self.0, self.1)
+    }
+}
+
+/// A number without a unit, whole or not.
+pub(crate) struct Number(pub RangeInclusive<f64>);
+
+impl Kind for Number {
+    type Value = f64;
+
+    fn read(&self, value: &Value) -> Result<f64, Mismatch> {
+        within(self.0.clone(), input::number)(value)
+    }
+
+    fn write(&self, value: &f64) -> String {
+        value.to_string()
+    }
+
+    fn allowed(&self) -> String {
+        format!("{} to {}", self.0.start(), self.0.end())
+    }
+}
+
+/// A ratio of powers, limits in thousandths of a decibel.
+pub(crate) struct PowerRatio(pub i32, pub i32);
+
+impl Kind for PowerRatio {
+    type Value = Decibels;
+
+    fn read(&self, value: &Value) -> Result<Decibels, Mismatch> {
+        within(Decibels::from_millis(self.0)..=Decibels::from_millis(self.1), decibels)(value)
+    }
+
+    fn write(&self, value: &Decibels) -> String {
+        quoted(format!("{} dB", value.as_db()))
+    }
+
+    fn allowed(&self) -> String {
+        format!("{} to {} dB", f64::from(self.0) / 1e3, f64::from(self.1) / 1e3)
+    }
+}
+
+/// A power in dBm.
+pub(crate) struct Power(pub RangeInclusive<f64>);
+
+impl Kind for Power {
+    type Value = f64;
+
+    fn read(&self, value: &Value) -> Result<f64, Mismatch> {
+        within(self.0.clone(), level_dbm)(value)
+    }
+
+    fn write(&self, value: &f64) -> String {
+        quoted(format!("{value} dBm"))
+    }
+
+    fn allowed(&self) -> String {
+        format!("{} to {} dBm", self.0.start(), self.0.end())
+    }
+}
+
+/// A distance in metres: from antennas side by side to a directional link.
+pub(crate) struct Distance;
+
+impl Distance {
+    pub(crate) const METRES: RangeInclusive<f64> = 0.1..=100_000.0;
+}
+
+impl Kind for Distance {
+    type Value = f64;
+
+    fn read(&self, value: &Value) -> Result<f64, Mismatch> {
+        within(Self::METRES, metres)(value)
+    }
+
+    fn write(&self, value: &f64) -> String {
+        quoted(format!("{value} m"))
+    }
+
+    fn allowed(&self) -> String {
+        "0.1 m to 100 km".to_owned()
+    }
+}
+
+/// True or false.
+pub(crate) struct Flag;
+
+impl Kind for Flag {
+    type Value = bool;
+
+    fn read(&self, value: &Value) -> Result<bool, Mismatch> {
+        input::flag(value)
+    }
+
+    fn write(&self, value: &bool) -> String {
+        value.to_string()
+    }
+
+    fn allowed(&self) -> String {
+        "flag".to_owned()
+    }
+}
+
+/// One of a few, by name.
+pub(crate) struct Choice<T: 'static>(pub &'static [(&'static str, T)]);
+
+impl<T: Clone + PartialEq> Kind for Choice<T> {
+    type Value = T;
+
+    fn read(&self, value: &Value) -> Result<T, Mismatch> {
+        one_of(self.0)(value)
+    }
+
+    fn write(&self, value: &T) -> String {
+        name_of(self.0, value).map_or_else(|| NONE.to_owned(), quoted)
+    }
+
+    fn allowed(&self) -> String {
+        self.0.iter().map(|(name, _)| format!("`\"{name}\"`")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What a link loses.
+pub(crate) struct Losses;
+
+impl Kind for Losses {
+    type Value = Loss;
+
+    fn read(&self, value: &Value) -> Result<Loss, Mismatch> {
+        input::loss(value)
+    }
+
+    fn write(&self, _: &Loss) -> String {
+        NONE.to_owned()
+    }
+
+    fn allowed(&self) -> String {
+        "a loss".to_owned()
+    }
+}
+
+/// What a queue holds.
+pub(crate) struct Limit;
+
+impl Kind for Limit {
+    type Value = QueueLimit;
+
+    fn read(&self, value: &Value) -> Result<QueueLimit, Mismatch> {
+        input::queue_limit(value)
+    }
+
+    fn write(&self, value: &QueueLimit) -> String {
+        let packets = value.packets.map(|packets| format!("{packets} packets"));
+        let parts: Vec<String> = packets.into_iter().chain(value.bytes.map(size)).collect();
+        quoted(if parts.is_empty() { "unlimited".to_owned() } else { parts.join(", ") })
+    }
+
+    fn allowed(&self) -> String {
+        "a queue".to_owned()
+    }
+}
+
+/// What the inner kind takes, or `"none"`.
+pub(crate) struct OrNone<K>(pub K);
+
+impl<K: Kind> Kind for OrNone<K> {
+    type Value = Option<K::Value>;
+
+    fn read(&self, value: &Value) -> Result<Option<K::Value>, Mismatch> {
+        match value {
+            Value::Text(text) if text == NONE => Ok(None),
+            other => self.0.read(other).map(Some).map_err(|mismatch| or(mismatch, "\"none\"")),
+        }
+    }
+
+    fn write(&self, value: &Option<K::Value>) -> String {
+        value.as_ref().map_or_else(|| quoted(NONE), |value| self.0.write(value))
+    }
+
+    fn allowed(&self) -> String {
+        format!("{}, or `\"none\"`", self.0.allowed())
+    }
+}
+
+/// What the inner kind takes, for a setting that is nothing until it is given.
+pub(crate) struct Given<K>(pub K);
+
+impl<K: Kind> Kind for Given<K> {
+    type Value = Option<K::Value>;
+
+    fn read(&self, value: &Value) -> Result<Option<K::Value>, Mismatch> {
+        self.0.read(value).map(Some)
+    }
+
+    fn write(&self, value: &Option<K::Value>) -> String {
+        value.as_ref().map_or_else(|| NONE.to_owned(), |value| self.0.write(value))
+    }
+
+    fn allowed(&self) -> String {
+        self.0.allowed()
+    }
+}
+
+/// A type of one key only.
+pub(crate) struct Own<T> {
+    pub read: fn(&Value) -> Result<T, Mismatch>,
+    pub write: fn(&T) -> String,
+    pub allowed: &'static str,
+}
+
+impl<T> Kind for Own<T> {
+    type Value = T;
+
+    fn read(&self, value: &Value) -> Result<T, Mismatch> {
+        (self.read)(value)
+    }
+
+    fn write(&self, value: &T) -> String {
+        (self.write)(value)
+    }
+
+    fn allowed(&self) -> String {
+        self.allowed.to_owned()
+    }
+}
+
+/// The same mismatch, with one more thing allowed.
+pub(crate) fn or(mut mismatch: Mismatch, also: &str) -> Mismatch {
+    mismatch.allowed.push_str(", or ");
+    mismatch.allowed.push_str(also);
+    mismatch
+}
+
+pub(crate) fn quoted(text: impl std::fmt::Display) -> String {
+    format!("\"{text}\"")
+}
+
+/// In the largest unit that leaves no fraction.
+fn size(bytes: Bytes) -> String {
+    let binary = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let fits = |(_, shift): &(_, u32)| bytes.0.trailing_zeros() >= *shift && bytes.0 > 0;
+    match binary.into_iter().find(fits) {
+        Some((unit, shift)) => format!("{} {unit}", bytes.0 >> shift),
+        None if bytes.0 >= 10_000 && bytes.0.is_multiple_of(1_000) => format!("{} kB", bytes.0 / 1_000),
+        None => format!("{} B", bytes.0),
+    }
+}
+
+/// With a space before the unit.
+fn spaced(quantity: &str) -> String {
+    let unit = quantity.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(quantity.len());
+    format!("{} {}", &quantity[..unit], &quantity[unit..])
+}

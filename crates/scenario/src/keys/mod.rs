@@ -1,0 +1,297 @@
+//! Every key of a scenario, described once: its name, its type with unit and limits, its default and what it means.
+//!
+//! The reader takes types, limits and messages from here, `tacit explain` and `docs/use/scenario.md` their words. A
+//! key that is one field of what the simulator is told is a [`Field`], which says where its value goes: nothing else
+//! has to know of it. One that is read together with others is a [`Key`], and `read` knows how; one that is a table,
+//! or whose type depends on others, is [`Said`].
+
+pub(crate) mod clients;
+pub(crate) mod hack;
+pub(crate) mod kind;
+pub(crate) mod links;
+#[cfg(test)]
+mod page;
+pub(crate) mod queue;
+pub(crate) mod run;
+pub(crate) mod tcp;
+pub(crate) mod traffic;
+pub(crate) mod wifi;
+
+use std::sync::OnceLock;
+
+use crate::input::Section;
+use crate::{InputError, Scenario};
+use kind::Kind;
+
+/// What a setting is where nobody gives it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Usual {
+    /// What its field is in the default of its table.
+    Field,
+    /// This, in TOML.
+    Is(&'static str),
+    /// This, which is no TOML.
+    Said(&'static str),
+    /// Nothing.
+    Nothing,
+}
+
+/// A key that is read by itself.
+pub(crate) struct Key<K> {
+    /// As users write it.
+    pub name: &'static str,
+    /// Its type and limits.
+    pub kind: K,
+    /// Without it.
+    pub usual: Usual,
+    /// What it means, in Markdown.
+    pub meaning: &'static str,
+}
+
+/// A key that says what a field of `T` is.
+pub(crate) struct Field<T, K: Kind> {
+    pub name: &'static str,
+    pub kind: K,
+    pub usual: Usual,
+    pub meaning: &'static str,
+    /// Where its value goes.
+    pub of: fn(&mut T) -> &mut K::Value,
+}
+
+/// A key that only its reader can read.
+pub(crate) struct Said {
+    pub name: &'static str,
+    pub usual: Usual,
+    /// What is allowed, in Markdown.
+    pub allowed: &'static str,
+    pub meaning: &'static str,
+}
+
+/// A key of a table that fills a `T`.
+pub(crate) trait Entry<T> {
+    /// Puts what the section says where it belongs, unless others do.
+    fn fill(&self, section: &Section<'_>, target: &mut T) -> Result<(), InputError>;
+
+    /// The value that `target` has, in TOML; `None` for what is no field.
+    fn value(&self, name: &str, target: &T) -> Option<String>;
+
+    /// How the key is described; `usual` is what the table is without any key.
+    fn row(&self, table: &'static str, usual: &T) -> Row;
+}
+
+/// A key as explanations and the page have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The table: `wifi`, `client`; empty at the top of a scenario.
+    pub table: &'static str,
+    /// The key in it.
+    pub name: &'static str,
+    /// The default; literal ones in TOML.
+    pub default: String,
+    /// True for a default that can be written in a scenario as it stands.
+    pub literal: bool,
+    /// What is allowed, in Markdown.
+    pub allowed: String,
+    /// What it means, in Markdown.
+    pub meaning: &'static str,
+}
+
+impl Row {
+    fn new(
+        table: &'static str,
+        name: &'static str,
+        (default, literal): (String, bool),
+        allowed: String,
+        meaning: &'static str,
+    ) -> Self {
+        Self { table, name, default, literal, allowed, meaning }
+    }
+}
+
+impl Usual {
+    /// The default, and whether it is TOML.
+    fn shown(self, field: impl FnOnce() -> String) -> (String, bool) {
+        match self {
+            Self::Field => {
+                let value = field();
+                let literal = value != kind::NONE;
+                (value, literal)
+            }
+            Self::Is(toml) => (toml.to_owned(), true),
+            Self::Said(words) => (words.to_owned(), false),
+            Self::Nothing => (String::new(), false),
+        }
+    }
+}
+
+impl<K: Kind> Key<K> {
+    /// What `section` says of it.
+    ///
+    /// # Errors
+    /// Where that is not allowed.
+    pub(crate) fn given(&self, section: &Section<'_>) -> Result<Option<K::Value>, InputError> {
+        section.optional(self.name, |value| self.kind.read(value))
+    }
+
+    /// What `section` says of it, or `usual`.
+    ///
+    /// # Errors
+    /// Where that is not allowed.
+    pub(crate) fn or(&self, section: &Section<'_>, usual: K::Value) -> Result<K::Value, InputError> {
+        Ok(self.given(section)?.unwrap_or(usual))
+    }
+
+    /// What `section` has to say of it.
+    ///
+    /// # Errors
+    /// Where it says nothing, or something that is not allowed.
+    pub(crate) fn required(&self, section: &Section<'_>) -> Result<K::Value, InputError> {
+        self.given(section)?.ok_or_else(|| section.missing(self.name))
+    }
+}
+
+impl<T, K: Kind> Entry<T> for Key<K> {
+    fn fill(&self, _: &Section<'_>, _: &mut T) -> Result<(), InputError> {
+        Ok(())
+    }
+
+    fn value(&self, _: &str, _: &T) -> Option<String> {
+        None
+    }
+
+    fn row(&self, table: &'static str, _: &T) -> Row {
+        let usual = self.usual.shown(|| unreachable!("{} of {table} is no field", self.name));
+        Row::new(table, self.name, usual, self.kind.allowed(), self.meaning)
+    }
+}
+
+impl<T: Clone, K: Kind> Entry<T> for Field<T, K> {
+    fn fill(&self, section: &Section<'_>, target: &mut T) -> Result<(), InputError> {
+        if let Some(value) = section.optional(self.name, |value| self.kind.read(value))? {
+            *(self.of)(target) = value;
+        }
+        Ok(())
+    }
+
+    fn value(&self, name: &str, target: &T) -> Option<String> {
+        (name == self.name).then(|| self.kind.write((self.of)(&mut target.clone())))
+    }
+
+    fn row(&self, table: &'static str, usual: &T) -> Row {
+        let usual = self.usual.shown(|| self.kind.write((self.of)(&mut usual.clone())));
+        Row::new(table, self.name, usual, self.kind.allowed(), self.meaning)
+    }
+}
+
+impl<T> Entry<T> for Said {
+    fn fill(&self, _: &Section<'_>, _: &mut T) -> Result<(), InputError> {
+        Ok(())
+    }
+
+    fn value(&self, _: &str, _: &T) -> Option<String> {
+        None
+    }
+
+    fn row(&self, table: &'static str, _: &T) -> Row {
+        let usual = self.usual.shown(|| unreachable!("{} of {table} is no field", self.name));
+        Row::new(table, self.name, usual, self.allowed.to_owned(), self.meaning)
+    }
+}
+
+/// The keys of a table.
+pub(crate) type Keys<T> = &'static [&'static dyn Entry<T>];
+
+/// Reads the fields of `target` among `keys`; the others are for the caller.
+///
+/// # Errors
+/// On the first value that is not allowed.
+pub(crate) fn fill<T>(keys: Keys<T>, section: &Section<'_>, target: &mut T) -> Result<(), InputError> {
+    keys.iter().try_for_each(|key| key.fill(section, target))
+}
+
+fn value_in<T>(keys: Keys<T>, name: &str, target: &T) -> Option<String> {
+    keys.iter().find_map(|key| key.value(name, target))
+}
+
+fn rows_of<T>(table: &'static str, keys: Keys<T>, usual: &T) -> Vec<Row> {
+    keys.iter().map(|key| key.row(table, usual)).collect()
+}
+
+/// Name of the table that describes queues written as tables.
+const QUEUE_TABLE: &str = "queue";
+
+/// Every key, table by table in the order of the page.
+pub(crate) fn rows() -> &'static [Row] {
+    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        [
+            rows_of("", run::TOP, &()),
+            rows_of("run", run::RUN, &run::usual()),
+            rows_of("wifi", wifi::WIFI, &wifi::usual()),
+            rows_of(QUEUE_TABLE, queue::QUEUE, &()),
+            rows_of("hack", hack::HACK, &hack::usual()),
+            rows_of("wired", links::WIRED, &links::usual_wire()),
+            rows_of("wired", links::COMMON, &links::usual_wire()),
+            rows_of("cellular", links::CELLULAR, &links::usual_cellular()),
+            rows_of("cellular", links::COMMON, &links::usual_cellular()),
+            rows_of("hop", links::HOP, &()),
+            rows_of("clients", run::CLIENTS, &()),
+            rows_of("client", clients::CLIENT, &crate::ClientOverride::default()),
+            rows_of("client", clients::WIRELESS, &crate::ClientOverride::default()),
+            rows_of("traffic", traffic::TRAFFIC, &traffic::usual()),
+            rows_of("flow", traffic::FLOW, &()),
+            rows_of("tcp", tcp::TCP, &tacit_proto::tcp::Config::default()),
+            rows_of("compare", run::COMPARE, &()),
+        ]
+        .concat()
+    })
+}
+
+/// The value of the field that `path` names, such as `wifi.rate`; `None` for what is no field of the tables below.
+pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
+    let (table, name) = path.split_once('.')?;
+    match table {
+        "run" => value_in(run::RUN, name, &scenario.run),
+        "wifi" => value_in(wifi::WIFI, name, scenario.wifi.as_ref()?),
+        "hack" => value_in(hack::HACK, name, &scenario.hack),
+        "traffic" => value_in(traffic::TRAFFIC, name, &scenario.traffic),
+        "tcp" => value_in(tcp::TCP, name, &scenario.tcp),
+        _ => None,
+    }
+}
+
+/// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. What `[[flow]]` and `[[hop]]` do not
+/// describe themselves is as in the tables they differ from; `down` and `up` of a link have its keys; any other
+/// table in place of a value has a table of its own, or is described by the value.
+pub(crate) fn find(path: &str) -> Option<&'static Row> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let (table, key) = match parts[..] {
+        [key] => ("", key),
+        [_, queue, key] if queue == "queue" || queue.ends_with("-queue") => (QUEUE_TABLE, key),
+        [table, "down" | "up", key, ..] | [table, key, ..] => (table.split('[').next().unwrap_or(table), key),
+        [] => return None,
+    };
+    let others: &[&str] = match table {
+        "flow" => &["traffic"],
+        "hop" => &["wired", "cellular"],
+        _ => &[],
+    };
+    let in_table = |table: &str| rows().iter().find(|row| row.table == table && row.name == key);
+    std::iter::once(table).chain(others.iter().copied()).find_map(in_table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_is_described_twice_and_each_says_what_it_means() {
+        let mut keys: Vec<(&str, &str)> = rows().iter().map(|row| (row.table, row.name)).collect();
+        keys.sort_unstable();
+        let twice: Vec<_> = keys.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert_eq!(twice, [] as [&[(&str, &str)]; 0]);
+        for row in rows() {
+            assert!(!row.meaning.is_empty() && !row.allowed.is_empty(), "{}.{}", row.table, row.name);
+        }
+    }
+}

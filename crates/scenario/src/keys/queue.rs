@@ -1,0 +1,103 @@
+//! Queues that are written as tables.
+
+use tacit_proto::units::Duration;
+
+use super::kind::{Choice, Flag, Limit, Span, Whole};
+use super::{Key, Keys, Usual};
+
+/// Which packet leaves next, and which are dropped besides those that do not fit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Discipline {
+    DropTail,
+    DropHead,
+    CoDel,
+    FqCoDel,
+}
+
+pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = Key {
+    name: "discipline",
+    kind: Choice(&[
+        ("drop-tail", Discipline::DropTail),
+        ("drop-head", Discipline::DropHead),
+        ("codel", Discipline::CoDel),
+        ("fq-codel", Discipline::FqCoDel),
+    ]),
+    usual: Usual::Said("required"),
+    meaning: "first in, first out; the same, but what has waited longest goes when it is full; first in, first out \
+              under CoDel (RFC 8289); flows in turns, each under CoDel (RFC 8290): for Wi-Fi as Linux's mac80211 \
+              queues for each station, for wires with the RFC's defaults",
+};
+
+pub(crate) const LIMIT: Key<Limit> = Key {
+    name: "limit",
+    kind: Limit,
+    usual: Usual::Said("1000 packets; `fq-codel` 8192 packets, on wires 10240"),
+    meaning: "what waits at most; a full `fq-codel` queue drops the oldest packet of its longest flow",
+};
+
+const DELAY: Span = Span::between(Duration::from_micros(1), Duration::from_secs(10));
+
+pub(crate) const TARGET: Key<Span> = Key {
+    name: "target",
+    kind: DELAY,
+    usual: Usual::Said("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`"),
+    meaning: "delay that may stand",
+};
+
+pub(crate) const INTERVAL: Key<Span> = Key {
+    name: "interval",
+    kind: DELAY,
+    usual: Usual::Is("\"100 ms\""),
+    meaning: "how long it may stand above `target` before packets are dropped",
+};
+
+pub(crate) const ECN: Key<Flag> = Key {
+    name: "ecn",
+    kind: Flag,
+    usual: Usual::Is("true"),
+    meaning: "mark packets that understand ECN instead of dropping them",
+};
+
+pub(crate) const QUANTUM: Key<Whole> = Key {
+    name: "quantum",
+    kind: Whole(1, 65_535),
+    usual: Usual::Said("300; on wires 1514"),
+    meaning: "octets a flow sends per turn (`fq-codel`)",
+};
+
+pub(crate) const FLOWS: Key<Whole> = Key {
+    name: "flows",
+    kind: Whole(1, 32_768),
+    usual: Usual::Is("1024"),
+    meaning: "queues that flows are hashed into (`fq-codel`)",
+};
+
+pub(super) const QUEUE: Keys<()> = &[&DISCIPLINE, &LIMIT, &TARGET, &INTERVAL, &ECN, &QUANTUM, &FLOWS];
+
+#[cfg(test)]
+mod tests {
+    use tacit_link::queue::{CoDelConfig, FqCoDelConfig};
+
+    use super::*;
+    use crate::keys::Row;
+    use crate::keys::kind::Kind;
+
+    #[test]
+    fn the_defaults_are_those_of_the_queues() {
+        let default =
+            |name: &str| -> &'static Row { crate::keys::find(&format!("wifi.ap-queue.{name}")).unwrap() };
+        let (codel, wire, wifi) = (CoDelConfig::INTERNET, FqCoDelConfig::INTERNET, FqCoDelConfig::MAC80211);
+        let [usual, own] = [codel.target, wifi.codel.target].map(|target| DELAY.write(&target));
+        assert_eq!(default("target").default, format!("`{usual}`; `fq-codel` of Wi-Fi `{own}`"));
+        assert_eq!(wire.codel.target, codel.target);
+        for usual in [codel, wire.codel, wifi.codel] {
+            assert_eq!(default("interval").default, DELAY.write(&usual.interval));
+            assert!(usual.ecn);
+        }
+        assert_eq!(default("quantum").default, format!("{}; on wires {}", wifi.quantum, wire.quantum));
+        assert_eq!(
+            [wifi.flows, wire.flows].map(|flows| flows.to_string()),
+            [default("flows").default.as_str(); 2]
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! The top of a scenario, `[run]`, `[clients]` and `[compare]`.
+
+use tacit_proto::units::Duration;
+
+use super::kind::{ANY_TIME, OrNone, Own, SOME_TIME, Span, Whole};
+use super::{Field, Key, Keys, Said, Usual};
+use crate::input::{Mismatch, Value, integer, line, title};
+use crate::{MAX_CLIENTS, MAX_SEEDS, RunPlan};
+
+pub(crate) const NAME: Key<Own<String>> = Key {
+    name: "name",
+    kind: Own { read: title, write: String::clone, allowed: "a string, not empty, no control characters" },
+    usual: Usual::Said("the file's name without its ending"),
+    meaning: "what results call it",
+};
+
+pub(crate) const DESCRIPTION: Key<Own<String>> = Key {
+    name: "description",
+    kind: Own { read: line, write: String::clone, allowed: "a string without control characters" },
+    usual: Usual::Said("none"),
+    meaning: "what it is, in one line",
+};
+
+pub(super) const TOP: Keys<()> = &[
+    &Said {
+        name: "base",
+        usual: Usual::Said("none"),
+        allowed: "a bundled name, or a file beside this one",
+        meaning: "the scenario this one differs from",
+    },
+    &NAME,
+    &DESCRIPTION,
+];
+
+/// Of a run that says nothing.
+pub(crate) const fn usual() -> RunPlan {
+    RunPlan {
+        duration: Duration::from_secs(14),
+        measure_from: Duration::from_millis(3_500),
+        seeds: 10,
+        sample_interval: Some(Duration::from_millis(500)),
+    }
+}
+
+pub(crate) const MEASURE_FROM: &str = "measure-from";
+
+type Run<K> = Field<RunPlan, K>;
+
+pub(crate) const RUN: Keys<RunPlan> = &[
+    &Run {
+        name: "duration",
+        kind: SOME_TIME,
+        usual: Usual::Field,
+        meaning: "length of a run",
+        of: |run| &mut run.duration,
+    },
+    &Run {
+        name: MEASURE_FROM,
+        kind: ANY_TIME,
+        usual: Usual::Said("4 s, or a quarter of a shorter run"),
+        meaning: "results count from here: sooner than `duration`",
+        of: |run| &mut run.measure_from,
+    },
+    &Run {
+        name: "seeds",
+        kind: Whole(1, MAX_SEEDS),
+        usual: Usual::Field,
+        meaning: "runs with different draws, for `compare`",
+        of: |run| &mut run.seeds,
+    },
+    &Run {
+        name: "sample-interval",
+        kind: OrNone(Span::from(Duration::from_millis(1))),
+        usual: Usual::Field,
+        meaning: "distance of samples in the series",
+        of: |run| &mut run.sample_interval,
+    },
+];
+
+pub(crate) const COUNT: Key<Whole> = Key {
+    name: "count",
+    kind: Whole(1, MAX_CLIENTS),
+    usual: Usual::Said("number of `[[client]]` tables, at least 1"),
+    meaning: "clients of `tacit run` without `--clients`; that of a base does not count in a file with more \
+              `[[client]]` tables",
+};
+
+pub(crate) const STAGGER: Key<Span> = Key {
+    name: "stagger",
+    kind: ANY_TIME,
+    usual: Usual::Is("\"0 ms\""),
+    meaning: "client *i* starts *i* times this after the first",
+};
+
+pub(super) const CLIENTS: Keys<()> = &[&COUNT, &STAGGER];
+
+pub(crate) const COMPARED_CLIENTS: Key<Own<Vec<u32>>> = Key {
+    name: "clients",
+    kind: Own {
+        read: client_counts,
+        write: |counts| format!("{counts:?}"),
+        allowed: "counts from 1 to 1000",
+    },
+    usual: Usual::Is("[1, 10]"),
+    meaning: "client counts of `tacit compare` without `--clients`",
+};
+
+pub(super) const COMPARE: Keys<()> = &[&COMPARED_CLIENTS];
+
+/// Client counts, in a list or as one number.
+fn client_counts(value: &Value) -> Result<Vec<u32>, Mismatch> {
+    let one = integer(1..=MAX_CLIENTS);
+    match value {
+        Value::List(items) if !items.is_empty() => items.iter().map(|item| one(&item.value)).collect(),
+        other => one(other).map(|count| vec![count]).map_err(|_| {
+            Mismatch::new(
+                format!("{other} is no list of client counts"),
+                format!("whole numbers from 1 to {MAX_CLIENTS}, such as [1, 10]"),
+            )
+        }),
+    }
+}

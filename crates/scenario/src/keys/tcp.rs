@@ -1,0 +1,342 @@
+//! `[tcp]`.
+
+use std::mem::discriminant;
+
+use tacit_proto::congestion::bbr::PolicerDetection;
+use tacit_proto::congestion::cubic::SlowStart;
+use tacit_proto::congestion::{Algorithm, Pacing};
+use tacit_proto::packet::IpVersion;
+use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo};
+use tacit_proto::units::Duration;
+
+use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, Own, Size, Span, Whole, or, quoted};
+use super::{Field, Key, Keys, Usual};
+use crate::input::{Mismatch, Value};
+
+pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
+    name: "profile",
+    kind: Choice(&[("classic", Profile::Classic), ("linux", Profile::Linux)]),
+    usual: Usual::Is("\"classic\""),
+    meaning: "defaults of the keys below: as listed; or as today's Linux, see below",
+};
+
+pub(crate) const MTU: &str = "mtu";
+
+/// Each controller as it is usual; what it can choose are keys of their own.
+pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
+    name: "congestion",
+    kind: Choice(&[
+        ("cubic", Algorithm::CUBIC),
+        ("newreno", Algorithm::NewReno),
+        ("bbr", Algorithm::BBR),
+        ("vegas", Algorithm::Vegas),
+        ("copa", Algorithm::Copa),
+    ]),
+    usual: Usual::Is("\"cubic\""),
+    meaning: "congestion control; BBR is version 1",
+};
+
+/// What `tcp.congestion` calls `algorithm`, whatever it chose, as TOML.
+pub(crate) fn control_text(algorithm: Algorithm) -> String {
+    let is_it = |(_, known): &&(&str, Algorithm)| discriminant(known) == discriminant(&algorithm);
+    CONGESTION.kind.0.iter().find(is_it).map_or_else(|| NONE.to_owned(), |(name, _)| quoted(name))
+}
+
+pub(crate) const SLOW_START: Key<Choice<SlowStart>> = Key {
+    name: "slow-start",
+    kind: Choice(&[("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)]),
+    usual: Usual::Is("\"hystart\""),
+    meaning: "how CUBIC's slow start ends",
+};
+
+pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = Key {
+    name: "bbr-policer",
+    kind: Choice(&[("on", PolicerDetection::On), ("off", PolicerDetection::Off)]),
+    usual: Usual::Is("\"on\""),
+    meaning: "BBR notices token-bucket policers and keeps to their rate, as in Linux",
+};
+
+/// Bounds of both buffers.
+pub(crate) const BUFFER: Size = Size(4_096, 1 << 30);
+
+/// `None` is `"auto"`.
+pub(crate) const RECEIVE_BUFFER: Key<Own<Option<tacit_proto::units::Bytes>>> = Key {
+    name: "receive-buffer",
+    kind: Own {
+        read: |value| match value {
+            Value::Text(text) if text == "auto" => Ok(None),
+            other => BUFFER.read(other).map(Some).map_err(|mismatch| or(mismatch, "\"auto\"")),
+        },
+        write: |size| size.as_ref().map_or_else(|| "\"auto\"".to_owned(), |size| BUFFER.write(size)),
+        allowed: "4 KiB to 1 GiB, or `\"auto\"`",
+    },
+    usual: Usual::Is("\"4 MiB\""),
+    meaning: "`auto` starts with 128 KiB and grows to twice what a round trip brings",
+};
+
+pub(crate) const RECEIVE_BUFFER_MAX: Key<Size> = Key {
+    name: "receive-buffer-max",
+    kind: BUFFER,
+    usual: Usual::Said("`\"6 MiB\"` with `\"auto\"`"),
+    meaning: "how far `auto` grows",
+};
+
+/// RFC 9293 section 3.8.6.3: below half a second.
+const ACK_DELAY_LIMIT: Span = Span::up_to(Duration::from_millis(500));
+
+pub(crate) const ACK_EVERY: Key<Whole> = Key {
+    name: "ack-every",
+    kind: Whole(1, 1_000),
+    usual: Usual::Is("2"),
+    meaning: "full-sized segments per ACK, with `\"delayed\"`; schemes change it",
+};
+
+pub(crate) const ACK_DELAY: Key<Span> = Key {
+    name: "ack-delay",
+    kind: ACK_DELAY_LIMIT,
+    usual: Usual::Is("\"40 ms\""),
+    meaning: "longest an ACK is held, with `\"delayed\"`",
+};
+
+pub(crate) const QUICK_ACKS: Key<Whole> = Key {
+    name: "quick-acks",
+    kind: Whole(0, 1_000_000),
+    usual: Usual::Is("16"),
+    meaning: "segments of a young connection that are acknowledged one by one, with `\"delayed\"`",
+};
+
+pub(crate) const GRO_FLUSH: Key<Span> = Key {
+    name: "gro-flush",
+    kind: Span::up_to(Duration::from_millis(10)),
+    usual: Usual::Is("\"0 s\""),
+    meaning: "with `\"linux\"`: in-order segments that arrive within this of the first are one aggregate, of up to \
+              64 KiB; 0 joins what arrives at the same instant, such as the packets of one PPDU",
+};
+
+pub(crate) const ACKFREQ_PACKETS: Key<Whole> = Key {
+    name: "ackfreq-packets",
+    kind: Whole(1, 1_000_000),
+    usual: Usual::Is("10"),
+    meaning: "with `\"quic-ackfreq\"`: packets per ACK the sender asked for",
+};
+
+pub(crate) const ACKFREQ_DELAY: Key<Span> = Key {
+    name: "ackfreq-delay",
+    kind: ACK_DELAY_LIMIT,
+    usual: Usual::Is("\"25 ms\""),
+    meaning: "with `\"quic-ackfreq\"`: longest an ACK is held",
+};
+
+pub(crate) const ACKFREQ_REORDERING: Key<Whole> = Key {
+    name: "ackfreq-reordering",
+    kind: Whole(0, 1_000),
+    usual: Usual::Is("3"),
+    meaning: "with `\"quic-ackfreq\"`: a gap is acknowledged at once when a packet this far above it has arrived; 0 \
+              never",
+};
+
+/// How `ack-policy` is chosen: by name, without the knobs that other keys are.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Policy {
+    Delayed,
+    Linux,
+    AckFrequency,
+    Fixed(AckPolicy),
+}
+
+pub(crate) const ACK_POLICY: Key<Choice<Policy>> = Key {
+    name: "ack-policy",
+    kind: Choice(&[
+        ("delayed", Policy::Delayed),
+        ("linux", Policy::Linux),
+        ("quic-ack2", Policy::Fixed(AckPolicy::quic_ack2())),
+        ("quic-ackfreq", Policy::AckFrequency),
+        ("chrome", Policy::Fixed(AckPolicy::chrome())),
+        ("neqo", Policy::Fixed(AckPolicy::neqo())),
+        ("picoquic", Policy::Fixed(AckPolicy::picoquic())),
+        ("tack-lite", Policy::Fixed(AckPolicy::tack_lite())),
+    ]),
+    usual: Usual::Is("\"delayed\""),
+    meaning: "when receivers acknowledge; see [schemes.md](schemes.md). Schemes change it",
+};
+
+/// What `tcp.ack-policy` calls `policy`, as TOML.
+pub(crate) fn policy_text(policy: AckPolicy) -> String {
+    let fixed = Policy::Fixed(policy);
+    ACK_POLICY.kind.write(&match policy {
+        AckPolicy::Delayed(_) => Policy::Delayed,
+        AckPolicy::Linux(_) => Policy::Linux,
+        AckPolicy::Packets(_) if ACK_POLICY.kind.0.iter().any(|(_, known)| *known == fixed) => fixed,
+        AckPolicy::Packets(_) => Policy::AckFrequency,
+    })
+}
+
+/// No `byte-counting-limit`: more than a window holds.
+const NO_COUNTING_LIMIT: u32 = u32::MAX;
+const COUNTING_LIMIT: Whole = Whole(1, 1_000_000);
+
+type Tcp<K> = Field<Config, K>;
+
+pub(crate) const TCP: Keys<Config> = &[
+    &PROFILE,
+    &Tcp {
+        name: "ip",
+        kind: Choice(&[("v4", IpVersion::V4), ("v6", IpVersion::V6)]),
+        usual: Usual::Field,
+        meaning: "version of IP, also for UDP",
+        of: |tcp| &mut tcp.ip,
+    },
+    &Tcp {
+        name: MTU,
+        kind: Size(256, 65_535),
+        usual: Usual::Field,
+        meaning: "largest IP packet; over IPv6 from 1280 B, over Wi-Fi at most 2296 B",
+        of: |tcp| &mut tcp.mtu,
+    },
+    &CONGESTION,
+    &SLOW_START,
+    &Tcp {
+        name: "pacing",
+        kind: Own { read: pacing, write: write_pacing, allowed: "`\"auto\"`, `true`, `false`" },
+        usual: Usual::Field,
+        meaning: "space segments in time; `\"auto\"` leaves it to the congestion control (BBR and Copa pace, the \
+                  others do not), `true` paces those at 200 % of their window per round trip in slow start and at \
+                  120 % after",
+        of: |tcp| &mut tcp.congestion.pacing,
+    },
+    &BBR_POLICER,
+    &Tcp {
+        name: "byte-counting-limit",
+        kind: Own {
+            read: counting_limit,
+            write: write_counting_limit,
+            allowed: "1 to 1000000, or `\"none\"`",
+        },
+        usual: Usual::Field,
+        meaning: "segments the window may grow by per ACK in slow start (RFC 3465's L)",
+        of: |tcp| &mut tcp.congestion.byte_counting_limit,
+    },
+    &Tcp {
+        name: "timestamps",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "timestamps on every segment (RFC 7323)",
+        of: |tcp| &mut tcp.timestamps,
+    },
+    &Tcp {
+        name: "sack",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "selective acknowledgments (RFC 2018)",
+        of: |tcp| &mut tcp.sack,
+    },
+    &ACK_POLICY,
+    &ACK_EVERY,
+    &ACK_DELAY,
+    &QUICK_ACKS,
+    &GRO_FLUSH,
+    &ACKFREQ_PACKETS,
+    &ACKFREQ_DELAY,
+    &ACKFREQ_REORDERING,
+    &Tcp {
+        name: "ecn",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "explicit congestion notification (RFC 3168); needs a queue that marks",
+        of: |tcp| &mut tcp.ecn,
+    },
+    &Tcp {
+        name: "dsack",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "report data that came twice (RFC 2883)",
+        of: |tcp| &mut tcp.dsack,
+    },
+    &Tcp {
+        name: "loss-detection",
+        kind: Choice(&[("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)]),
+        usual: Usual::Field,
+        meaning: "a segment is lost when enough was SACKed above it; or when something sent later has arrived, with a \
+                  probe where the end of a flight may be lost (RFC 8985; needs SACK)",
+        of: |tcp| &mut tcp.loss_detection,
+    },
+    &Tcp {
+        name: "recovery",
+        kind: Choice(&[("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)]),
+        usual: Usual::Field,
+        meaning: "during fast recovery, wait until the network holds no more than the reduced window; or reduce with \
+                  each ACK (RFC 6937)",
+        of: |tcp| &mut tcp.recovery,
+    },
+    &Tcp {
+        name: "undo",
+        kind: Choice(&[
+            ("none", Undo::Never),
+            ("eifel", Undo::Eifel),
+            ("f-rto", Undo::FRto),
+            ("all", Undo::All),
+        ]),
+        usual: Usual::Field,
+        meaning: "how needless timeouts and fast recoveries are noticed and undone: by timestamps (RFC 3522), by what \
+                  comes after a timeout (RFC 5682), by both and by reported duplicates",
+        of: |tcp| &mut tcp.undo,
+    },
+    &RECEIVE_BUFFER,
+    &RECEIVE_BUFFER_MAX,
+    &Tcp {
+        name: "send-buffer",
+        kind: BUFFER,
+        usual: Usual::Field,
+        meaning: "most octets in flight",
+        of: |tcp| &mut tcp.send_buffer,
+    },
+    &Tcp {
+        name: "initial-window",
+        kind: Whole(1, 1_000),
+        usual: Usual::Field,
+        meaning: "segments sent before the first ACK (RFC 6928)",
+        of: |tcp| &mut tcp.congestion.initial_window,
+    },
+    &Tcp {
+        name: "rto-min",
+        kind: Span::between(Duration::from_millis(1), Duration::from_secs(60)),
+        usual: Usual::Field,
+        meaning: "lower bound of the timeout's variance term",
+        of: |tcp| &mut tcp.rto_min,
+    },
+    &Tcp {
+        name: "time-wait",
+        kind: ANY_TIME,
+        usual: Usual::Field,
+        meaning: "how long the end that closed first answers late segments",
+        of: |tcp| &mut tcp.time_wait,
+    },
+];
+
+fn pacing(value: &Value) -> Result<Pacing, Mismatch> {
+    match value {
+        Value::Text(text) if text == "auto" => Ok(Pacing::Auto),
+        Value::Flag(true) => Ok(Pacing::On),
+        Value::Flag(false) => Ok(Pacing::Off),
+        other => Err(Mismatch::new(format!("{other} is no pacing"), "\"auto\", true, false")),
+    }
+}
+
+fn write_pacing(pacing: &Pacing) -> String {
+    match pacing {
+        Pacing::Auto => "\"auto\"".to_owned(),
+        Pacing::On => true.to_string(),
+        Pacing::Off => false.to_string(),
+    }
+}
+
+fn counting_limit(value: &Value) -> Result<u32, Mismatch> {
+    match value {
+        Value::Text(text) if text == NONE => Ok(NO_COUNTING_LIMIT),
+        other => COUNTING_LIMIT.read(other).map_err(|mismatch| or(mismatch, "\"none\"")),
+    }
+}
+
+fn write_counting_limit(limit: &u32) -> String {
+    if *limit == NO_COUNTING_LIMIT { quoted(NONE) } else { limit.to_string() }
+}

@@ -1,0 +1,306 @@
+//! `[traffic]` and `[[flow]]`.
+
+use tacit_link::wifi::AccessCategory;
+use tacit_proto::udp::ReportAfter;
+use tacit_proto::units::{BitRate, Bytes};
+use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
+
+use super::hack::HOST_TIME;
+use super::kind::{ANY_TIME, Choice, Given, Kind as _, Own, Rate, SOME_TIME, Size, Span, Whole, or};
+use super::{Field, Key, Keys, Usual};
+use crate::MAX_CLIENTS;
+use crate::input::{Mismatch, Value, integer, title};
+use crate::traffic::{ApplicationKind, ApplicationKnobs, Direction, ObjectsPlan, TrafficPlan, Transport};
+
+const MAX_DATAGRAMS_PER_REPORT: u32 = 1_000_000;
+/// An amount of data in one piece, up to 1 TiB.
+const PIECE: Size = Size(1, 1 << 40);
+/// Octets that number a datagram, and the most there are room for.
+pub(crate) const UDP_PAYLOAD: &str = "udp-payload";
+const DATAGRAM: Size = Size(8, 65_535);
+
+/// Of a scenario that says nothing.
+pub(crate) fn usual() -> TrafficPlan {
+    TrafficPlan {
+        direction: Direction::Download,
+        transport: Transport::Tcp,
+        size: None,
+        udp_rate: None,
+        udp_report: None,
+        udp_payload: None,
+        access_category: None,
+        application: ApplicationKind::Bulk,
+        knobs: ApplicationKnobs::default(),
+    }
+}
+
+pub(crate) const TRANSPORT: &str = "transport";
+pub(crate) const TRANSPORTS: Choice<Transport> = Choice(&[("tcp", Transport::Tcp), ("udp", Transport::Udp)]);
+
+pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
+    name: "access-category",
+    kind: Choice(&[
+        (AccessCategory::Background.name(), AccessCategory::Background),
+        (AccessCategory::BestEffort.name(), AccessCategory::BestEffort),
+        (AccessCategory::Video.name(), AccessCategory::Video),
+        (AccessCategory::Voice.name(), AccessCategory::Voice),
+    ]),
+    usual: Usual::Said("`\"be\"`, or as the client says"),
+    meaning: "EDCA access category of all packets on Wi-Fi, both ways; 802.11a has `\"be\"` only",
+};
+
+const LAWS: Choice<Law> = Choice(&[("exponential", Law::Exponential), ("fixed", Law::Fixed)]);
+
+type Flow<K> = Field<TrafficPlan, K>;
+
+pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
+    &Flow {
+        name: "kind",
+        kind: Choice(&[
+            ("download", Direction::Download),
+            ("upload", Direction::Upload),
+            ("both", Direction::Both),
+        ]),
+        usual: Usual::Field,
+        meaning: "server to client, client to server, or a flow each way",
+        of: |flow| &mut flow.direction,
+    },
+    &Flow {
+        name: TRANSPORT,
+        kind: TRANSPORTS,
+        usual: Usual::Field,
+        meaning: "of the scenario as written; schemes change it",
+        of: |flow| &mut flow.transport,
+    },
+    &ACCESS_CATEGORY,
+    &Flow {
+        name: "size",
+        kind: Given(PIECE),
+        usual: Usual::Field,
+        meaning: "octets per TCP flow; without it as much as the connection takes",
+        of: |flow| &mut flow.size,
+    },
+    &Flow {
+        name: "udp-rate",
+        kind: Own { read: saturating_or_rate, write: write_rate, allowed: "`\"saturating\"` or a rate" },
+        usual: Usual::Field,
+        meaning: "payload rate; saturating keeps the first queue full",
+        of: |flow| &mut flow.udp_rate,
+    },
+    &Flow {
+        name: "udp-report",
+        kind: Given(Own {
+            read: time_or_datagrams,
+            write: |after| match after {
+                ReportAfter::Time(time) => HOST_TIME.write(time),
+                ReportAfter::Datagrams(count) => format!("\"{count} datagrams\""),
+            },
+            allowed: "1 us to 1 s, or `\"4 datagrams\"` (1 to 1000000)",
+        }),
+        usual: Usual::Field,
+        meaning: "so long after a datagram arrived, or with every so many, the sink tells the source in a datagram of \
+                  its own how many have; with `[hack]` that may ride on a link-layer ACK; counted as TCP ACKs are",
+        of: |flow| &mut flow.udp_report,
+    },
+    &Flow {
+        name: UDP_PAYLOAD,
+        kind: Given(DATAGRAM),
+        usual: Usual::Said("what fills `tcp.mtu`"),
+        meaning: "octets after the UDP header, as many as one packet holds",
+        of: |flow| &mut flow.udp_payload,
+    },
+    &Flow {
+        name: "application",
+        kind: Choice(&ApplicationKind::NAMES),
+        usual: Usual::Field,
+        meaning: "what feeds the flows; see below",
+        of: |flow| &mut flow.application,
+    },
+    &Flow {
+        name: "objects",
+        kind: Own { read: objects, write: write_objects, allowed: "1 to 10000, or a list of sizes" },
+        usual: Usual::Field,
+        meaning: "what a page is made of; with a list exactly those, the document first",
+        of: |flow| &mut flow.knobs.objects,
+    },
+    &Flow {
+        name: "object-size",
+        kind: PIECE,
+        usual: Usual::Field,
+        meaning: "mean size of objects that are counted",
+        of: |flow| &mut flow.knobs.object_size,
+    },
+    &Flow {
+        name: "sizes",
+        kind: LAWS,
+        usual: Usual::Field,
+        meaning: "how those sizes are distributed",
+        of: |flow| &mut flow.knobs.sizes,
+    },
+    &Flow {
+        name: "request-size",
+        kind: PIECE,
+        usual: Usual::Field,
+        meaning: "what asks for an object, or answers one that was uploaded",
+        of: |flow| &mut flow.knobs.request_size,
+    },
+    &Flow {
+        name: "connections",
+        kind: Whole(1, MAX_CONNECTIONS as u32),
+        usual: Usual::Field,
+        meaning: "TCP connections per client; 1 is one persistent connection",
+        of: |flow| &mut flow.knobs.connections,
+    },
+    &Flow {
+        name: "think-time",
+        kind: ANY_TIME,
+        usual: Usual::Field,
+        meaning: "from the end of a page to the next",
+        of: |flow| &mut flow.knobs.think_time,
+    },
+    &Flow {
+        name: "on-time",
+        kind: SOME_TIME,
+        usual: Usual::Field,
+        meaning: "how long an on-off source is on, and off",
+        of: |flow| &mut flow.knobs.on_time,
+    },
+    &Flow {
+        name: "off-time",
+        kind: SOME_TIME,
+        usual: Usual::Field,
+        meaning: "how long an on-off source is on, and off",
+        of: |flow| &mut flow.knobs.off_time,
+    },
+    &Flow {
+        name: "times",
+        kind: LAWS,
+        usual: Usual::Field,
+        meaning: "how think, on and off times are distributed; the values above are means",
+        of: |flow| &mut flow.knobs.times,
+    },
+    &Flow {
+        name: "rate",
+        kind: Given(Rate),
+        usual: Usual::Said("none; 4 Mbps for a video"),
+        meaning: "payload rate of a video, and of an on-off source while it is on; without it that takes `udp-rate`, \
+                  or what TCP takes",
+        of: |flow| &mut flow.knobs.rate,
+    },
+    &Flow {
+        name: "frame-rate",
+        kind: Whole(1, 1_000),
+        usual: Usual::Field,
+        meaning: "frames of a video per second",
+        of: |flow| &mut flow.knobs.frame_rate,
+    },
+    &Flow {
+        name: "play-out-buffer",
+        kind: ANY_TIME,
+        usual: Usual::Field,
+        meaning: "video gathered before it is played, and again whenever the player ran dry",
+        of: |flow| &mut flow.knobs.play_out_buffer,
+    },
+];
+
+pub(crate) const NAME: Key<Own<String>> = Key {
+    name: "name",
+    kind: Own { read: title, write: String::clone, allowed: "as at the top" },
+    usual: Usual::Said("the application"),
+    meaning: "its name in results",
+};
+
+pub(crate) const CLIENT: Key<Own<Option<Vec<u32>>>> = Key {
+    name: "client",
+    kind: Own {
+        read: client_numbers,
+        write: |clients| format!("{clients:?}"),
+        allowed: "`\"all\"`, the number of a client from 1, or a list of them",
+    },
+    usual: Usual::Is("\"all\""),
+    meaning: "who has it; clients that the run does not have are left out",
+};
+
+pub(crate) const START: Key<Span> = Key {
+    name: "start",
+    kind: ANY_TIME,
+    usual: Usual::Said("when its client starts"),
+    meaning: "when it starts",
+};
+
+pub(crate) const STOP: Key<Span> = Key {
+    name: "stop",
+    kind: ANY_TIME,
+    usual: Usual::Said("when its client stops"),
+    meaning: "its source offers nothing more; pages under way are never finished, videos are played to their end",
+};
+
+/// What a `[[flow]]` has beside the keys of `[traffic]`.
+pub(super) const FLOW: Keys<()> = &[&NAME, &CLIENT, &START, &STOP];
+
+fn saturating_or_rate(value: &Value) -> Result<Option<BitRate>, Mismatch> {
+    match value {
+        Value::Text(text) if text == "saturating" => Ok(None),
+        other => Rate.read(other).map(Some).map_err(|mismatch| or(mismatch, "\"saturating\"")),
+    }
+}
+
+fn write_rate(rate: &Option<BitRate>) -> String {
+    rate.as_ref().map_or_else(|| "\"saturating\"".to_owned(), |rate| Rate.write(rate))
+}
+
+/// A time, or a number of datagrams.
+fn time_or_datagrams(value: &Value) -> Result<ReportAfter, Mismatch> {
+    let most = MAX_DATAGRAMS_PER_REPORT;
+    if let Value::Text(text) = value
+        && let Some(count) = text.trim().strip_suffix("datagrams").or(text.trim().strip_suffix("datagram"))
+    {
+        let count = count.trim().parse().ok().filter(|count| (1..=most).contains(count));
+        return count.map(ReportAfter::Datagrams).ok_or_else(|| {
+            Mismatch::new(format!("{value} is out of range"), format!("1 to {most} datagrams"))
+        });
+    }
+    let also = "a number of datagrams such as \"4 datagrams\"";
+    HOST_TIME.read(value).map(ReportAfter::Time).map_err(|mismatch| or(mismatch, also))
+}
+
+/// How many objects, or their sizes in a list.
+fn objects(value: &Value) -> Result<ObjectsPlan, Mismatch> {
+    let Value::List(items) = value else {
+        let count = integer(1..=MAX_OBJECTS)(value).map(ObjectsPlan::Count);
+        return count.map_err(|mismatch| or(mismatch, "a list of sizes"));
+    };
+    if items.is_empty() || items.len() > MAX_OBJECTS as usize {
+        return Err(Mismatch::new(
+            format!("{} sizes", items.len()),
+            format!("1 to {MAX_OBJECTS} sizes, such as [\"10 kB\", \"50 kB\"]"),
+        ));
+    }
+    let sizes: Result<Vec<Bytes>, Mismatch> = items.iter().map(|item| PIECE.read(&item.value)).collect();
+    sizes.map(ObjectsPlan::Sizes)
+}
+
+fn write_objects(objects: &ObjectsPlan) -> String {
+    match objects {
+        ObjectsPlan::Count(count) => count.to_string(),
+        ObjectsPlan::Sizes(sizes) => {
+            format!("[{}]", sizes.iter().map(|size| PIECE.write(size)).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// `"all"`, the number of a client or a list of them, from 1.
+fn client_numbers(value: &Value) -> Result<Option<Vec<u32>>, Mismatch> {
+    let number = |value: &Value| integer(1..=MAX_CLIENTS)(value).map(|number| number - 1);
+    let wrong = |mut mismatch: Mismatch| {
+        mismatch.allowed.push_str(", a list of such, or \"all\"");
+        mismatch
+    };
+    match value {
+        Value::Text(text) if text == "all" => Ok(None),
+        Value::List(items) if !items.is_empty() => {
+            items.iter().map(|item| number(&item.value)).collect::<Result<_, _>>().map(Some).map_err(wrong)
+        }
+        other => number(other).map(|number| Some(vec![number])).map_err(wrong),
+    }
+}

@@ -1,0 +1,504 @@
+//! `[wifi]`.
+
+use tacit_link::wifi::phy::{Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::{
+    AmsduLimit, ApScheduler, BssConfig, Bursts, LinkAcks, Protection, RateControl, TxopLimits,
+};
+use tacit_proto::units::{BitRate, Bytes, Duration};
+
+use super::kind::{
+    Choice, Distance, Flag, Kind as _, Losses, Number, OrNone, Own, Power, PowerRatio, SOME_TIME, Size, Span,
+    Whole,
+};
+use super::{Field, Key, Keys, Said, Usual};
+use crate::input::{Mismatch, Value, byte_count, duration};
+use crate::{ApAcks, Categories, Wifi, WifiAckFilter};
+
+/// What explanations and the page take for the default: 802.11n.
+pub(super) fn usual() -> Wifi {
+    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).expect("802.11n has this rate");
+    Wifi::new(BssConfig::new(Standard::N, Vec::new()), mode)
+}
+
+pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
+    name: "standard",
+    kind: Choice(&[
+        (Standard::A.name(), Standard::A),
+        (Standard::B.name(), Standard::B),
+        (Standard::G.name(), Standard::G),
+        (Standard::N.name(), Standard::N),
+        (Standard::Ac.name(), Standard::Ac),
+    ]),
+    usual: Usual::Said("required"),
+    meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz",
+};
+
+pub(crate) const RATE: Said = Said {
+    name: "rate",
+    usual: Usual::Said("required, unless `mcs` is given"),
+    allowed: "a rate of its table, or `\"ideal\"`",
+    meaning: "rate of data frames, both ways; see [rates](#rates)",
+};
+
+pub(crate) const MCS: Key<Whole> = Key {
+    name: "mcs",
+    kind: Whole(0, 31),
+    usual: Usual::Nothing,
+    meaning: "what `rate` leaves open, like the next three; with `mcs` there need be no `rate`",
+};
+
+pub(crate) const STREAMS: Key<Whole> =
+    Key { name: "streams", kind: Whole(1, 4), usual: Usual::Nothing, meaning: "spatial streams" };
+
+pub(crate) const CHANNEL_WIDTH: Key<Choice<u16>> = Key {
+    name: "channel-width",
+    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)]),
+    usual: Usual::Nothing,
+    meaning: "width of the channel",
+};
+
+/// The value is true for the short one.
+pub(crate) const GUARD_INTERVAL: Key<Choice<bool>> = Key {
+    name: "guard-interval",
+    kind: Choice(&[("short", true), ("long", false)]),
+    usual: Usual::Nothing,
+    meaning: "0.4 or 0.8 us between symbols",
+};
+
+pub(crate) const PREAMBLE: Key<Choice<Preamble>> = Key {
+    name: "preamble",
+    kind: Choice(&[("long", Preamble::Long), ("short", Preamble::Short)]),
+    usual: Usual::Is("\"long\""),
+    meaning: "of DSSS frames: 192 or 96 us; 802.11b and g",
+};
+
+pub(crate) const SLOT: Key<Choice<SlotTime>> = Key {
+    name: "slot",
+    kind: Choice(&[("short", SlotTime::Short), ("long", SlotTime::Long)]),
+    usual: Usual::Is("\"short\""),
+    meaning: "9 or 20 us; 802.11g",
+};
+
+pub(crate) const B_STATIONS: Key<Flag> = Key {
+    name: "b-stations",
+    kind: Flag,
+    usual: Usual::Is("false"),
+    meaning: "802.11g beside stations of 802.11b: 1, 2, 5.5 and 11 Mb/s are the basic rates, beacons go at 1 Mb/s; \
+              unless said otherwise long slots and `cts-to-self`",
+};
+
+/// The values are without a threshold.
+pub(crate) const PROTECTION: Key<Choice<Protection>> = Key {
+    name: "protection",
+    kind: Choice(&[
+        ("none", Protection::None),
+        ("cts-to-self", Protection::CtsToSelf { above: 0 }),
+        ("rts-cts", Protection::RtsCts { above: 0 }),
+    ]),
+    usual: Usual::Is("\"none\""),
+    meaning: "what goes before data PPDUs; with `b-stations` at 11 Mb/s DSSS, else at the rate of control responses",
+};
+
+pub(crate) const RTS_THRESHOLD: Key<OrNone<Size>> = Key {
+    name: "rts-threshold",
+    kind: OrNone(Size(0, 1 << 20)),
+    usual: Usual::Is("\"none\""),
+    meaning: "before PSDUs longer than this only; by itself it means `rts-cts`",
+};
+
+pub(crate) const ACK_RATE: Said = Said {
+    name: "ack-rate",
+    usual: Usual::Is("\"auto\""),
+    allowed: "`\"auto\"`; 6, 9, 12, 18, 24, 36, 48, 54 Mbps; 1, 2, 5.5, 11 Mbps with 802.11b and g",
+    meaning: "rate of link-layer ACKs; `auto` follows the standard's rule",
+};
+
+pub(crate) const MPDU_ERROR: Said = Said {
+    name: "mpdu-error",
+    usual: Usual::Said("none"),
+    allowed: "a loss, or `{ down = …, up = … }`",
+    meaning: "which data MPDUs are lost, besides collisions",
+};
+
+pub(crate) const LINK_ACK_ERROR: Key<Losses> = Key {
+    name: "link-ack-error",
+    kind: Losses,
+    usual: Usual::Said("none"),
+    meaning: "which ACKs and Block Acks are lost, each direction on its own",
+};
+
+pub(crate) const SNR: Key<PowerRatio> = Key {
+    name: "snr",
+    kind: PowerRatio(-20_000, 100_000),
+    usual: Usual::Said("no noise"),
+    meaning: "signal over noise in the channel of `rate`, the same both ways: noise takes data, Block Ack Requests, \
+              ACKs and Block Acks, by mode and length; see [simulator.md](../design/simulator.md#noise)",
+};
+
+pub(crate) const DISTANCE: Key<Distance> = Key {
+    name: "distance",
+    kind: Distance,
+    usual: Usual::Said("no noise"),
+    meaning: "the same from the distance between access point and client; `snr` or `distance`, not both",
+};
+
+/// The value is true where there is an exponent.
+pub(crate) const PATH_LOSS: Key<Choice<bool>> = Key {
+    name: "path-loss",
+    kind: Choice(&[("log-distance", true), ("friis", false)]),
+    usual: Usual::Is("\"log-distance\""),
+    meaning: "how power falls with distance; `friis` is free space",
+};
+
+/// The exponents of measured places lie well within, tunnels and factories included.
+pub(crate) const PATH_LOSS_EXPONENT: Key<Number> = Key {
+    name: "path-loss-exponent",
+    kind: Number(1.0..=8.0),
+    usual: Usual::Is("3"),
+    meaning: "with which power, beyond the reference distance",
+};
+
+pub(crate) const REFERENCE_DISTANCE: Key<Distance> = Key {
+    name: "reference-distance",
+    kind: Distance,
+    usual: Usual::Is("\"1 m\""),
+    meaning: "free space up to here",
+};
+
+pub(crate) const NOISE_FIGURE: Key<PowerRatio> = Key {
+    name: "noise-figure",
+    kind: PowerRatio(0, 40_000),
+    usual: Usual::Is("\"7 dB\""),
+    meaning: "what receivers add to thermal noise",
+};
+
+pub(crate) const TXOP_LIMITS: &str = "txop-limits";
+pub(crate) const TXOP_BURSTS: &str = "txop-bursts";
+pub(crate) const MPDU_START_SPACING: &str = "mpdu-start-spacing";
+pub(crate) const AMSDU: &str = "amsdu";
+pub(crate) const ACCESS_CATEGORIES: &str = "access-categories";
+pub(crate) const LINK_ACKS: &str = "link-acks";
+
+/// The value is true for granted ones.
+pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = Key {
+    name: "reverse-direction",
+    kind: Choice(&[("off", false), ("granted", true)]),
+    usual: Usual::Is("\"off\""),
+    meaning: "with `granted` who acknowledges a data PPDU sends one of its own a SIFS later, in the TXOP of the first \
+              (reverse direction grant); 802.11n and ac; schemes change it; see \
+              [simulator.md](../design/simulator.md#reverse-direction)",
+};
+
+pub(crate) const REVERSE_TURNAROUND: Key<Span> = Key {
+    name: "reverse-turnaround",
+    kind: Span::up_to(Duration::from_millis(10)),
+    usual: Usual::Is("\"0 us\""),
+    meaning: "how long a packet must have been queued to be in such a PPDU",
+};
+
+pub(crate) const REVERSE_LIMIT: Key<Span> = Key {
+    name: "reverse-limit",
+    kind: Span::between(Duration::from_micros(100), Duration::from_millis(30)),
+    usual: Usual::Is("\"3.008 ms\""),
+    meaning: "how long is granted where there is no TXOP limit; else it is what is left of that",
+};
+
+pub(crate) const AP_QUEUE: Said = Said {
+    name: "ap-queue",
+    usual: Usual::Is("\"1000 packets\""),
+    allowed: "a queue",
+    meaning: "queue at the access point, one per client",
+};
+
+pub(crate) const STATION_QUEUE: Said = Said {
+    name: "station-queue",
+    usual: Usual::Is("\"1000 packets\""),
+    allowed: "a queue",
+    meaning: "queue at each client",
+};
+
+type W<K> = Field<Wifi, K>;
+
+pub(crate) const WIFI: Keys<Wifi> = &[
+    &STANDARD,
+    &RATE,
+    &MCS,
+    &STREAMS,
+    &CHANNEL_WIDTH,
+    &GUARD_INTERVAL,
+    &PREAMBLE,
+    &SLOT,
+    &B_STATIONS,
+    &PROTECTION,
+    &RTS_THRESHOLD,
+    &W {
+        name: "short-retry-limit",
+        kind: Whole(0, 255),
+        usual: Usual::Field,
+        meaning: "RTS in a row that may stay unanswered before the packets they announce are given up",
+        of: |wifi| &mut wifi.bss.short_retry_limit,
+    },
+    &ACK_RATE,
+    &MPDU_ERROR,
+    &W {
+        name: "rate-control",
+        kind: Choice(&[("fixed", RateControl::Fixed), ("minstrel", RateControl::Minstrel)]),
+        usual: Usual::Field,
+        meaning: "`minstrel` adapts the rate to what gets through, between the modes of the width and guard interval \
+                  of `rate` with at most its streams; the best that can be done with a known signal is `rate = \
+                  \"ideal\"`",
+        of: |wifi| &mut wifi.bss.rate_control,
+    },
+    &W {
+        name: "carrier-sense",
+        kind: Power(-120.0..=0.0),
+        usual: Usual::Field,
+        meaning: "clients that say where they stand (`position`) hear each other from this power on",
+        of: |wifi| &mut wifi.carrier_sense_dbm,
+    },
+    &LINK_ACK_ERROR,
+    &SNR,
+    &DISTANCE,
+    &PATH_LOSS,
+    &PATH_LOSS_EXPONENT,
+    &REFERENCE_DISTANCE,
+    &W {
+        name: "tx-power",
+        kind: Power(-30.0..=60.0),
+        usual: Usual::Field,
+        meaning: "of access point and clients",
+        of: |wifi| &mut wifi.propagation.tx_power_dbm,
+    },
+    &NOISE_FIGURE,
+    &W {
+        name: "txop-limit",
+        kind: OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))),
+        usual: Usual::Field,
+        meaning: "longest exchange: data PPDU, SIFS and acknowledgment; or longest TXOP, see `txop-bursts`",
+        of: |wifi| &mut wifi.bss.txop_limit,
+    },
+    &W {
+        name: TXOP_LIMITS,
+        kind: Choice(&[("802.11-2012", TxopLimits::Ieee2012), ("802.11-2020", TxopLimits::Ieee2020)]),
+        usual: Usual::Field,
+        meaning: "TXOP limits of the access categories: of video and voice 3.008 and 1.504 ms, as access points still \
+                  set them (hostapd); or, with 802.11-2016 and 2020, 4.096 and 2.080 ms, and 2.528 ms of best effort \
+                  and background; 802.11n and ac",
+        of: |wifi| &mut wifi.bss.txop_limits,
+    },
+    &W {
+        name: TXOP_BURSTS,
+        kind: Choice(&[
+            ("none", Bursts::Never),
+            ("categories", Bursts::ByCategory),
+            ("all", Bursts::WithinLimit),
+        ]),
+        usual: Usual::Field,
+        meaning: "where a TXOP holds several exchanges, a SIFS apart: in the categories that have a limit of their own \
+                  (`txop-limits`), or within `txop-limit` too; 802.11n and ac",
+        of: |wifi| &mut wifi.bss.bursts,
+    },
+    &W {
+        name: "ampdu-mpdus",
+        kind: OrNone(Whole(1, 64)),
+        usual: Usual::Field,
+        meaning: "most MPDUs in an A-MPDU; 1 switches aggregation off",
+        of: |wifi| &mut wifi.bss.ampdu_mpdus,
+    },
+    &W {
+        name: MPDU_START_SPACING,
+        kind: Own {
+            read: mpdu_start_spacing,
+            write: |spacing| SPACING.write(spacing),
+            allowed: SPACINGS_ALLOWED,
+        },
+        usual: Usual::Field,
+        meaning: "least time between the starts of MPDUs in an A-MPDU, for which delimiters are put between short ones \
+                  (Minimum MPDU Start Spacing); many receivers ask for 8 us; 802.11n and ac",
+        of: |wifi| &mut wifi.bss.mpdu_start_spacing,
+    },
+    &W {
+        name: AMSDU,
+        kind: OrNone(Own {
+            read: amsdu_limit,
+            write: |limit| format!("\"{} B\"", limit.octets()),
+            allowed: "`\"3839 B\"`, `\"7935 B\"`",
+        }),
+        usual: Usual::Field,
+        meaning: "packets share an MPDU up to this length (A-MSDU), within A-MPDUs too; 802.11n and ac",
+        of: |wifi| &mut wifi.bss.amsdu,
+    },
+    &W {
+        name: ACCESS_CATEGORIES,
+        kind: Choice(&[("used", Categories::Used), ("all", Categories::All)]),
+        usual: Usual::Field,
+        meaning: "EDCA access categories: those that flows use, or all four; with several, `tacit shell` puts packets \
+                  of real programs in the one of their DSCP (RFC 8325)",
+        of: |wifi| &mut wifi.categories,
+    },
+    &W {
+        name: LINK_ACKS,
+        kind: Choice(&[("normal", LinkAcks::Normal), ("none", LinkAcks::None)]),
+        usual: Usual::Field,
+        meaning: "whether data is acknowledged at the link layer; with `none` (Ack Policy No Ack) each PPDU is sent \
+                  once, nothing waits for a window or a gap, and TCP sees every loss; 802.11n and ac, a fixed rate, \
+                  not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need link-layer ACKs change it",
+        of: |wifi| &mut wifi.bss.link_acks,
+    },
+    &REVERSE_DIRECTION,
+    &REVERSE_TURNAROUND,
+    &REVERSE_LIMIT,
+    &W {
+        name: "beacons",
+        kind: Own {
+            read: beacons,
+            write: |interval| BEACONS.write(interval),
+            allowed: "from 1 ms, `\"none\"`, `true`, `false`",
+        },
+        usual: Usual::Field,
+        meaning: "beacon interval",
+        of: |wifi| &mut wifi.bss.beacon_interval,
+    },
+    &W {
+        name: "retry-limit",
+        kind: Whole(0, 255),
+        usual: Usual::Field,
+        meaning: "retries of an MPDU, and of a Block Ack Request",
+        of: |wifi| &mut wifi.bss.retry_limit,
+    },
+    &W {
+        name: "lifetime",
+        kind: SOME_TIME,
+        usual: Usual::Field,
+        meaning: "an MPDU older than this is dropped instead of sent again",
+        of: |wifi| &mut wifi.bss.lifetime,
+    },
+    &W {
+        name: "reorder-timeout",
+        kind: SOME_TIME,
+        usual: Usual::Field,
+        meaning: "how long a recipient waits for a gap",
+        of: |wifi| &mut wifi.bss.reorder_timeout,
+    },
+    &W {
+        name: "link-ack-delay",
+        kind: Span::up_to(Duration::from_millis(1)),
+        usual: Usual::Field,
+        meaning: "link-layer ACKs leave this much later than SIFS, and are waited for that much longer",
+        of: |wifi| &mut wifi.bss.link_ack_delay,
+    },
+    &W {
+        name: "ack-filter",
+        kind: Choice(&[
+            ("none", WifiAckFilter::Off),
+            ("cake", WifiAckFilter::Cake),
+            ("cake-aggressive", WifiAckFilter::CakeAggressive),
+            ("driver-replace", WifiAckFilter::DriverReplace),
+            ("driver-hold", WifiAckFilter::DriverHold),
+        ]),
+        usual: Usual::Field,
+        meaning: "what becomes of pure TCP ACKs that wait for the Wi-Fi: CAKE's filter in all queues, or what drivers \
+                  do in front of the clients'; not with `[hack]`; see \
+                  [simulator.md](../design/simulator.md#ack-filters)",
+        of: |wifi| &mut wifi.ack_filter,
+    },
+    &W {
+        name: "ap-acks",
+        kind: Choice(&[("none", ApAcks::None), ("fastack", ApAcks::FastAck)]),
+        usual: Usual::Field,
+        meaning: "TCP ACKs that the access point gives in its clients' stead: with `fastack` as soon as a segment's \
+                  MPDU was acknowledged; not with `[hack]`, nor in `tacit shell`; see \
+                  [fastack.md](../design/fastack.md). Schemes change it",
+        of: |wifi| &mut wifi.ap_acks,
+    },
+    &W {
+        name: "eifs",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "wait EIFS after a collision",
+        of: |wifi| &mut wifi.bss.eifs,
+    },
+    &W {
+        name: "capture",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "a collision spares the longest PPDU where it stands alone; with hidden clients and `snr` or \
+                  `distance`, the first one that is strong enough at the access point; see \
+                  [simulator.md](../design/simulator.md#collisions)",
+        of: |wifi| &mut wifi.bss.capture,
+    },
+    &W {
+        name: "ap-scheduler",
+        kind: Choice(&[
+            ("round-robin", ApScheduler::RoundRobin),
+            ("fcfs", ApScheduler::FirstComeFirstServed),
+        ]),
+        usual: Usual::Field,
+        meaning: "whom the access point serves next: each client that it has packets for in turn, a TXOP at a time; or \
+                  first come, first served: the one whose oldest packet has waited longest",
+        of: |wifi| &mut wifi.bss.ap_scheduler,
+    },
+    &AP_QUEUE,
+    &STATION_QUEUE,
+];
+
+const SPACINGS_ALLOWED: &str = "0, 0.25, 0.5, 1, 2, 4, 8 or 16 us";
+const SPACING: Span = Span::up_to(Duration::from_micros(16));
+
+/// What receivers may ask for.
+fn mpdu_start_spacing(value: &Value) -> Result<Duration, Mismatch> {
+    let spacing = duration(value)?;
+    let known = spacing == Duration::ZERO || BssConfig::MPDU_START_SPACINGS.contains(&spacing);
+    known
+        .then_some(spacing)
+        .ok_or_else(|| Mismatch::new(format!("{value} is no such spacing"), SPACINGS_ALLOWED))
+}
+
+/// Limits that the standard knows.
+fn amsdu_limit(value: &Value) -> Result<AmsduLimit, Mismatch> {
+    let bytes = byte_count(value)?;
+    [AmsduLimit::Octets3839, AmsduLimit::Octets7935]
+        .into_iter()
+        .find(|limit| Bytes(limit.octets().into()) == bytes)
+        .ok_or_else(|| Mismatch::new(format!("{value} is no limit"), "\"3839 B\", \"7935 B\""))
+}
+
+const BEACONS: OrNone<Span> = OrNone(Span::from(Duration::from_millis(1)));
+
+/// 100 time units of 1024 us.
+const USUAL_BEACONS: Duration = Duration::from_micros(102_400);
+
+/// An interval, `"none"`, or true for the usual interval.
+fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
+    match value {
+        Value::Flag(true) => Ok(Some(USUAL_BEACONS)),
+        Value::Flag(false) => Ok(None),
+        other => BEACONS.read(other),
+    }
+}
+
+/// The same key of one client; what is allowed is as in `[wifi]`.
+const fn of_client(name: &'static str, meaning: &'static str) -> Said {
+    Said { name, usual: Usual::Said("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
+}
+
+const NARROWS: &str = "rate of data frames to and from this client; nothing of `[wifi]` narrows it";
+const FOR_THIS: &str = "what `[wifi]` says, for this client";
+
+/// What `[[client]]` may say otherwise.
+pub(super) mod client {
+    use super::*;
+
+    pub const RATE: Said = of_client(super::RATE.name, NARROWS);
+    pub const MCS: Said = of_client(super::MCS.name, NARROWS);
+    pub const STREAMS: Said = of_client(super::STREAMS.name, NARROWS);
+    pub const CHANNEL_WIDTH: Said = of_client(super::CHANNEL_WIDTH.name, NARROWS);
+    pub const GUARD_INTERVAL: Said = of_client(super::GUARD_INTERVAL.name, NARROWS);
+    pub const ACK_RATE: Said = of_client(super::ACK_RATE.name, FOR_THIS);
+    pub const MPDU_ERROR: Said = of_client(super::MPDU_ERROR.name, FOR_THIS);
+    pub const LINK_ACK_ERROR: Said = of_client(super::LINK_ACK_ERROR.name, FOR_THIS);
+    pub const SNR: Said = of_client(super::SNR.name, FOR_THIS);
+    pub const DISTANCE: Said = of_client(super::DISTANCE.name, FOR_THIS);
+    pub const AP_QUEUE: Said = of_client(super::AP_QUEUE.name, FOR_THIS);
+    pub const STATION_QUEUE: Said = of_client(super::STATION_QUEUE.name, FOR_THIS);
+}

@@ -1,0 +1,535 @@
+//! Scenarios: what users write in TOML, and the [`Setup`](tacit_sim::Setup) it becomes.
+//!
+//! The topology is a chain: server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
+//! where there is no `[wifi]`, or what `[[hop]]` lists. A scenario may name a `base` it differs from; tables
+//! merge.
+
+mod build;
+mod effective;
+mod error;
+pub mod explain;
+#[cfg(test)]
+mod flow_tests;
+pub mod input;
+mod keys;
+pub mod library;
+mod markdown;
+mod read;
+pub mod scheme;
+mod shell;
+mod signal;
+mod spec;
+pub mod table;
+#[cfg(test)]
+mod tests;
+mod traces;
+mod traffic;
+pub mod warnings;
+
+use std::fs;
+use std::path::Path;
+
+use tacit_link::queue::{AckFilter, AckHoldConfig};
+use tacit_link::wifi::phy::{Mode, ModeChoice};
+use tacit_link::wifi::{AccessCategory, BssConfig, Position, Propagation, ReverseDirection};
+use tacit_link::wired::PipeConfig;
+use tacit_link::{Loss, QueueConfig};
+use tacit_proto::fastack;
+use tacit_proto::hack;
+use tacit_proto::tcp::{self, DelayedAcks};
+use tacit_proto::units::Duration;
+
+pub use self::error::{InputError, ScenarioError};
+pub use self::shell::quoted;
+pub use self::signal::Signal;
+pub use self::spec::{RunSpec, Subject};
+pub use self::traffic::{
+    ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
+};
+use crate::input::{Node, Tree, Value, nearest};
+
+/// Most clients, of a scenario or a sweep.
+pub const MAX_CLIENTS: u32 = 1_000;
+/// Most seeds of a sweep.
+pub const MAX_SEEDS: u32 = 10_000;
+/// Deepest chain of bases.
+const MAX_BASES: usize = 16;
+/// Largest scenario file in octets.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A scenario, every number decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Name: as bundled, or the file's stem.
+    pub name: String,
+    /// One line about it.
+    pub description: String,
+    /// The whole of it as TOML, bases and `--set` merged in: what provenance records.
+    pub text: String,
+    /// How it was named: name or path, and assignments, as a shell takes them.
+    pub invocation: String,
+    /// When and how often.
+    pub run: RunPlan,
+    /// The wireless hop, if there is one.
+    pub wifi: Option<Wifi>,
+    /// TCP/HACK on that hop.
+    pub hack: HackPlan,
+    /// From the server to the clients.
+    pub hops: Vec<Hop>,
+    /// How many clients when nobody says otherwise.
+    pub clients: u32,
+    /// Client `i` starts `i` times this after the first.
+    pub stagger: Duration,
+    /// What single clients do differently, in their order.
+    pub overrides: Vec<ClientOverride>,
+    /// What flows.
+    pub traffic: TrafficPlan,
+    /// Flows of their own kinds, in place of those; none for as `traffic` says.
+    pub flows: Vec<FlowPlan>,
+    /// Both ends of each TCP connection.
+    pub tcp: tcp::Config,
+    /// How receivers acknowledge that count segments, be it under a scheme.
+    pub delayed_acks: DelayedAcks,
+    /// What `compare` does when nobody says otherwise.
+    pub compare: ComparePlan,
+}
+
+/// `[run]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunPlan {
+    /// Length of a run.
+    pub duration: Duration,
+    /// Results count from here.
+    pub measure_from: Duration,
+    /// Runs with different draws in a comparison or sweep.
+    pub seeds: u32,
+    /// Distance of the samples in the series; `None` for no series.
+    pub sample_interval: Option<Duration>,
+}
+
+/// `[wifi]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wifi {
+    /// What the simulator is told, but for stations, categories and ACK filters, which follow from the rest.
+    pub bss: BssConfig,
+    /// Data rate.
+    pub mode: Mode,
+    /// Where each client has the mode that carries most at its signal: which modes there are.
+    pub ideal: Option<ModeChoice>,
+    /// Rate of control responses; `None` follows the standard's rule.
+    pub ack_mode: Option<Mode>,
+    /// MPDU loss.
+    pub mpdu_error: MpduError,
+    /// Loss of ACKs and Block Acks.
+    pub link_ack_error: Loss,
+    /// How well clients and access point hear each other; `None` for perfectly.
+    pub signal: Option<Signal>,
+    /// What distances mean.
+    pub propagation: Propagation,
+    /// Clients with positions hear each other from this power on, in dBm.
+    pub carrier_sense_dbm: f64,
+    /// Which access categories there are.
+    pub categories: Categories,
+    /// What TXOPs hold for those who answer, where they hold something.
+    pub grant: ReverseDirection,
+    /// What becomes of pure TCP ACKs in front of it.
+    pub ack_filter: WifiAckFilter,
+    /// Who acknowledges TCP data that clients receive.
+    pub ap_acks: ApAcks,
+    /// Queue per station at the access point.
+    pub ap_queue: QueueConfig,
+    /// Queue at each station.
+    pub station_queue: QueueConfig,
+}
+
+impl Wifi {
+    /// One of `bss` and `mode` that is usual in all else.
+    pub fn new(bss: BssConfig, mode: Mode) -> Self {
+        /// Least power at which a receiver must notice the preamble of a 20 MHz PPDU (802.11-2020 clause
+        /// 17.3.10.6).
+        const CARRIER_SENSE_DBM: f64 = -82.0;
+        Self {
+            mode,
+            ideal: None,
+            ack_mode: None,
+            mpdu_error: MpduError::default(),
+            link_ack_error: Loss::None,
+            signal: None,
+            propagation: Propagation::at(bss.standard),
+            carrier_sense_dbm: CARRIER_SENSE_DBM,
+            categories: Categories::Used,
+            grant: ReverseDirection::Granted {
+                turnaround: Duration::ZERO,
+                limit: ReverseDirection::USUAL_LIMIT,
+            },
+            ack_filter: WifiAckFilter::Off,
+            ap_acks: ApAcks::None,
+            ap_queue: read::DEFAULT_QUEUE.into(),
+            station_queue: read::DEFAULT_QUEUE.into(),
+            bss,
+        }
+    }
+}
+
+/// One link of the chain from the server to the clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// A wired or cellular one.
+    Pipe(Box<Link>),
+    /// The wireless one that `[wifi]` describes: the access point stands on the server's side.
+    Wifi,
+}
+
+/// A wired or cellular link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Towards the clients.
+    pub down: PipeConfig,
+    /// Towards the server.
+    pub up: PipeConfig,
+}
+
+impl Link {
+    /// One that is the same both ways.
+    pub fn both_ways(pipe: &PipeConfig) -> Self {
+        Self { down: pipe.clone(), up: pipe.clone() }
+    }
+}
+
+/// Which access categories there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Categories {
+    /// Those that flows use.
+    #[default]
+    Used,
+    /// All four.
+    All,
+}
+
+/// ACKs that the access point gives in its clients' stead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApAcks {
+    /// None.
+    #[default]
+    None,
+    /// As FastACK does: once the link-layer acknowledgment has come.
+    FastAck,
+}
+
+impl ApAcks {
+    /// For the access point.
+    pub fn agent(self) -> Option<fastack::Config> {
+        match self {
+            Self::None => None,
+            Self::FastAck => Some(fastack::Config::USUAL),
+        }
+    }
+}
+
+/// What becomes of pure TCP ACKs that wait for the Wi-Fi.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WifiAckFilter {
+    /// Nothing.
+    #[default]
+    Off,
+    /// CAKE's filter in every queue.
+    Cake,
+    /// The same, down to one ACK per flow.
+    CakeAggressive,
+    /// The clients' drivers put an ACK in the place of the one before.
+    DriverReplace,
+    /// The clients' drivers hold ACKs back.
+    DriverHold,
+}
+
+impl WifiAckFilter {
+    /// In the queues of the access point, and of the clients.
+    pub fn in_queues(self) -> [AckFilter; 2] {
+        match self {
+            Self::Off | Self::DriverHold => [AckFilter::Off; 2],
+            Self::Cake => [AckFilter::Cake; 2],
+            Self::CakeAggressive => [AckFilter::CakeAggressive; 2],
+            Self::DriverReplace => [AckFilter::Off, AckFilter::Replace],
+        }
+    }
+
+    /// In front of the clients' queues.
+    pub fn hold(self) -> Option<AckHoldConfig> {
+        (self == Self::DriverHold).then_some(AckHoldConfig::USUAL)
+    }
+}
+
+/// `[hack]`: how TCP ACKs wait for link-layer ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HackPlan {
+    /// Which stations do; `None` leaves all of them stock.
+    pub variant: Option<HackVariant>,
+    /// How long the timer variant waits.
+    pub timer: Duration,
+    /// How the ACKs of a frame are coded.
+    pub coding: hack::Coding,
+    /// From the reception of data to compressed ACKs in the NIC.
+    pub turnaround: Duration,
+    /// Longest wait, whatever the variant.
+    pub hold_limit: Duration,
+    /// Most octets appended to one link-layer ACK.
+    pub appended_limit: Option<u32>,
+}
+
+/// When an ACK waits (HACK paper section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HackVariant {
+    /// While the access point says that more data follows.
+    MoreData,
+    /// It is queued as a packet too; whichever goes first goes.
+    Opportunistic,
+    /// For a fixed time.
+    Timer,
+}
+
+impl HackPlan {
+    /// The drivers' configuration; `None` for stock ones.
+    pub fn config(&self) -> Option<hack::Config> {
+        let variant = match self.variant? {
+            HackVariant::MoreData => hack::Variant::MoreData,
+            HackVariant::Opportunistic => hack::Variant::Opportunistic,
+            HackVariant::Timer => hack::Variant::Timer(self.timer),
+        };
+        Some(hack::Config {
+            variant,
+            coding: self.coding,
+            turnaround: self.turnaround,
+            hold_limit: self.hold_limit,
+            appended_limit: self.appended_limit,
+        })
+    }
+}
+
+/// Which data MPDUs are lost, apart from collisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MpduError {
+    /// From the access point.
+    pub down: Loss,
+    /// To the access point.
+    pub up: Loss,
+}
+
+/// `[[client]]`: what one client does differently.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClientOverride {
+    /// Data rate.
+    pub mode: Option<Mode>,
+    /// Rate of control responses.
+    pub ack_mode: Option<Mode>,
+    /// MPDU loss.
+    pub mpdu_error: Option<MpduError>,
+    /// Loss of ACKs and Block Acks.
+    pub link_ack_error: Option<Loss>,
+    /// How well it and the access point hear each other.
+    pub signal: Option<Signal>,
+    /// Whether it speaks TCP/HACK where others do.
+    pub hack: Option<bool>,
+    /// Queue at the access point.
+    pub ap_queue: Option<QueueConfig>,
+    /// Queue at the station.
+    pub station_queue: Option<QueueConfig>,
+    /// Where it stands, the access point being at the origin.
+    pub position: Option<Position>,
+    /// Clients that it does not hear and that do not hear it, numbered from 0.
+    pub hidden_from: Vec<u32>,
+    /// The access category of its traffic.
+    pub access_category: Option<AccessCategory>,
+    /// When its flows start.
+    pub start: Option<Duration>,
+    /// When its sources stop offering data.
+    pub stop: Option<Duration>,
+    /// When it goes out of reach.
+    pub leave: Option<Duration>,
+    /// When it comes back; `None` for never.
+    pub back: Option<Duration>,
+}
+
+/// `[compare]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparePlan {
+    /// Client counts.
+    pub clients: Vec<u32>,
+}
+
+impl Scenario {
+    /// Loads a bundled scenario by name or any scenario by path, with `--set` assignments on top.
+    ///
+    /// # Errors
+    /// Where there is none, it cannot be read, or says something that is not allowed.
+    pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
+        let loaded = load_assigned(name_or_path, assignments)?;
+        let scenario = read::scenario(loaded.name, &loaded.source, &loaded.tree)?;
+        Ok(Self { invocation: invocation(name_or_path, assignments), ..scenario })
+    }
+
+    /// Parses a scenario from its text; bases are bundled names.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn parse(source: &str, text: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
+        let mut tree = with_base(source, None, Tree::parse(source, text)?, 0)?;
+        for assignment in assignments {
+            tree.set(assignment)?;
+        }
+        let scenario = read::scenario(stem(source), source, &tree)?;
+        Ok(Self { invocation: invocation(source, assignments), ..scenario })
+    }
+
+    /// The command that makes one run of it.
+    pub fn run_command(&self, scheme: Option<&str>, clients: u32, seed: u64) -> String {
+        let scheme = scheme.map_or(String::new(), |name| format!(" --scheme {name}"));
+        format!("tacit run {}{scheme} --clients {clients} --seed {seed}", self.invocation)
+    }
+
+    /// The same with runs that are short and few, but for what `assignments` say of that: at most 5 s, or 3 s
+    /// more than the latest start, of which the first second is not measured, and 3 seeds.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn load_quick(name_or_path: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
+        let others: Vec<String> =
+            assignments.iter().filter(|said| !said.trim_start().starts_with("run.")).cloned().collect();
+        let mut quick = Self::load(name_or_path, &others)?.quick_assignments(assignments);
+        quick.extend(assignments.iter().cloned());
+        Self::load(name_or_path, &quick)
+    }
+
+    fn quick_assignments(&self, assignments: &[String]) -> Vec<String> {
+        let starts =
+            self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
+        let staggered = self.stagger.saturating_mul(u64::from(MAX_CLIENTS.min(self.most_clients()) - 1));
+        let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered);
+        let duration = (latest + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
+        let measure_from = self.run.measure_from.min(Duration::from_secs(1)).min(duration / 2);
+        let quick = [
+            ("run.duration", format!("{}ns", duration.as_nanos())),
+            ("run.measure-from", format!("{}ns", measure_from.as_nanos())),
+            ("run.seeds", self.run.seeds.min(3).to_string()),
+        ];
+        let said = |key: &str| {
+            assignments.iter().any(|said| said.split_once('=').is_some_and(|(known, _)| known.trim() == key))
+        };
+        quick.into_iter().filter(|(key, _)| !said(key)).map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    fn most_clients(&self) -> u32 {
+        self.compare.clients.iter().copied().max().unwrap_or(1).max(self.clients)
+    }
+}
+
+/// Name or path and assignments as a shell takes them.
+fn invocation(name_or_path: &str, assignments: &[String]) -> String {
+    let mut words = quoted(name_or_path);
+    for assignment in assignments {
+        words.push_str(&format!(" --set {}", quoted(assignment)));
+    }
+    words
+}
+
+struct Loaded {
+    name: String,
+    source: String,
+    tree: Tree,
+}
+
+/// A scenario's tree with assignments on top.
+fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, ScenarioError> {
+    let mut loaded = load_tree(name_or_path, 0)?;
+    for assignment in assignments {
+        loaded.tree.set(assignment)?;
+    }
+    Ok(loaded)
+}
+
+fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, ScenarioError> {
+    if let Some(bundled) = library::find(name_or_path) {
+        let tree = with_base(bundled.path, None, Tree::parse(bundled.path, bundled.text)?, depth)?;
+        return Ok(Loaded { name: bundled.name.to_owned(), source: bundled.path.to_owned(), tree });
+    }
+    let path = Path::new(name_or_path);
+    if !path.exists() {
+        return Err(no_such_scenario("scenario", name_or_path).into());
+    }
+    let text = read_limited(path)?;
+    let tree = with_base(name_or_path, path.parent(), Tree::parse(name_or_path, &text)?, depth)?;
+    Ok(Loaded { name: stem(name_or_path), source: name_or_path.to_owned(), tree })
+}
+
+/// Puts the tree on top of its `base`, which is a bundled name or a path next to the file.
+fn with_base(
+    source: &str,
+    directory: Option<&Path>,
+    mut tree: Tree,
+    depth: usize,
+) -> Result<Tree, ScenarioError> {
+    let Some(Node { origin, value }) = tree.entries.remove("base") else { return Ok(tree) };
+    let Value::Text(base) = value else {
+        return Err(InputError::new(origin, format!("base is {}", value.kind()))
+            .allowed("the name or path of a scenario, in quotes")
+            .into());
+    };
+    if depth >= MAX_BASES {
+        return Err(InputError::new(origin, format!("base {base:?}: more than {MAX_BASES} bases deep"))
+            .allowed("bases that do not go in circles")
+            .into());
+    }
+    let beside = directory.map(|directory| directory.join(&base)).filter(|path| path.is_file());
+    let found = beside.as_deref().and_then(Path::to_str).unwrap_or(&base);
+    if library::find(found).is_none() && !Path::new(found).is_file() {
+        return Err(no_such_scenario(&origin.to_string(), &base).into());
+    }
+    debug_assert_ne!(source, "", "a source has a name");
+    let mut merged = load_tree(found, depth + 1)?.tree;
+    forget_smaller_count(&mut merged, &tree);
+    merged.merge(tree);
+    Ok(merged)
+}
+
+/// Who lists more `[[client]]` tables than the base has clients means them all.
+fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
+    let Some(Value::List(clients)) = tree.entries.get("client").map(|node| &node.value) else { return };
+    let Some(Value::Table(counts)) = base.entries.get_mut("clients").map(|node| &mut node.value) else {
+        return;
+    };
+    let listed = i64::try_from(clients.len()).unwrap_or(i64::MAX);
+    let is_smaller = |node: &Node| matches!(node.value, Value::Integer(count) if count < listed);
+    if counts.entries.get("count").is_some_and(is_smaller) {
+        counts.entries.remove("count");
+    }
+}
+
+fn no_such_scenario(place: &str, name: &str) -> InputError {
+    let hint =
+        nearest(name, library::names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+    let names = library::names().collect::<Vec<_>>().join(", ");
+    InputError::new(place, format!("no scenario or file {name:?}{hint}"))
+        .allowed(format!("{names}, or the path of a TOML file"))
+}
+
+fn read_limited(path: &Path) -> Result<String, ScenarioError> {
+    let length = fs::metadata(path).map_err(ScenarioError::io(path))?.len();
+    if length > MAX_FILE {
+        return Err(InputError::new(path.display(), format!("{length} octets are no scenario"))
+            .allowed(format!("files up to {MAX_FILE} octets"))
+            .into());
+    }
+    let octets = fs::read(path).map_err(ScenarioError::io(path))?;
+    String::from_utf8(octets).map_err(|error| {
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        InputError::new(format!("{}:{}", path.display(), line + 1), "not TOML: not UTF-8")
+            .allowed("text in UTF-8")
+            .into()
+    })
+}
+
+fn stem(source: &str) -> String {
+    Path::new(source)
+        .file_stem()
+        .map_or_else(|| source.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}

@@ -1,0 +1,74 @@
+//! The scenarios that come with the program, embedded so that an installed binary has them.
+
+/// A named scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    /// What users write.
+    pub name: &'static str,
+    /// Its file in the source tree, for messages.
+    pub path: &'static str,
+    /// The TOML.
+    pub text: &'static str,
+}
+
+macro_rules! bundled {
+    ($($name:literal),* $(,)?) => {
+        &[$(Bundled {
+            name: $name,
+            path: concat!("scenarios/", $name, ".toml"),
+            text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All of them, the default first.
+pub const ALL: &[Bundled] = bundled![
+    "wlan-11n-150",
+    "wlan-11n-300",
+    "wlan-11n-600",
+    "wlan-11a-54",
+    "wlan-11b-11",
+    "wlan-11g-54",
+    "wlan-11ac-433",
+    "wlan-11ac-866",
+    "wlan-11ac-1300",
+    "wlan-11ac-1733",
+    "hack-2014-11n-150",
+    "sora-11a-54",
+    "lossy-11n-150",
+    "ns3-11n-150",
+    "wlan-wan",
+    "wlan-web",
+    "wlan-video",
+    "wired-10",
+    "lte-slow-uplink",
+    "lte-synthetic",
+];
+
+/// The scenario called `name`.
+pub fn find(name: &str) -> Option<&'static Bundled> {
+    ALL.iter().find(|bundled| bundled.name == name)
+}
+
+/// Every name, for messages.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|bundled| bundled.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+        let mut files: Vec<String> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort_unstable();
+        let mut listed: Vec<String> = names().map(|name| format!("{name}.toml")).collect();
+        listed.sort_unstable();
+        assert_eq!(files, listed);
+    }
+}

@@ -1,0 +1,98 @@
+//! Words of the documentation for a terminal: Markdown as plain text, and text in lines of a width.
+
+/// `markdown` without its marks: code as it stands, links as their labels, emphasised words as words.
+pub fn to_text(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut rest = markdown;
+    while let Some(mark) = rest.find(['`', '[', '*']) {
+        let (before, at) = rest.split_at(mark);
+        text.push_str(before);
+        let (words, after) = code(at).or_else(|| link(at)).or_else(|| emphasis(at)).unwrap_or_else(|| {
+            // A mark that stands for itself.
+            let (mark, after) = at.split_at(1);
+            (mark.to_owned(), after)
+        });
+        text.push_str(&words);
+        rest = after;
+    }
+    text + rest
+}
+
+/// What stands between backticks, and what comes after.
+fn code(text: &str) -> Option<(String, &str)> {
+    let (inner, after) = text.strip_prefix('`')?.split_once('`')?;
+    Some((inner.to_owned(), after))
+}
+
+/// The label of `[label](target)`.
+fn link(text: &str) -> Option<(String, &str)> {
+    let text = text.strip_prefix('[')?;
+    // Code in a label may hold brackets: `[[flow]]`.
+    let mut in_code = false;
+    let end = text.find(|character| {
+        in_code ^= character == '`';
+        character == ']' && !in_code
+    })?;
+    let (_, after) = text[end + 1..].strip_prefix('(')?.split_once(')')?;
+    Some((to_text(&text[..end]), after))
+}
+
+/// The words of `*words*` or `**words**`.
+fn emphasis(text: &str) -> Option<(String, &str)> {
+    let mark = if text.starts_with("**") { "**" } else { "*" };
+    let (inner, after) = text.strip_prefix(mark)?.split_once(mark)?;
+    let has_room = |side: Option<char>| side.is_none_or(char::is_whitespace);
+    let stands_alone = has_room(inner.chars().next()) || has_room(inner.chars().next_back());
+    (!stands_alone).then(|| (to_text(inner), after))
+}
+
+/// `text` in lines of at most `width` characters, broken between words; a longer word has a line of its own.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_become_their_labels() {
+        let filter =
+            "not with `[hack]`; see [simulator.md](../design/simulator.md#ack-filters). Schemes change it";
+        assert_eq!(to_text(filter), "not with [hack]; see simulator.md. Schemes change it");
+        assert_eq!(to_text("a [size](x.md), or [`[[flow]]`](#flow)"), "a size, or [[flow]]");
+        assert_eq!(to_text("![drawn](a.svg)"), "!drawn");
+    }
+
+    #[test]
+    fn marks_go_and_what_only_looks_like_one_stays() {
+        assert_eq!(to_text("of *both*, **all** and `a*b|c`"), "of both, all and a*b|c");
+        assert_eq!(to_text("2 * 3 * 4, [1, 10], a ` alone"), "2 * 3 * 4, [1, 10], a ` alone");
+        assert_eq!(to_text("*`code`* of [a *b*](c)"), "code of a b");
+        for text in ["", "[", "[a", "[a](", "*", "**", "`", "[é](ü)ö*", "–`"] {
+            // None of these panics, and what is no Markdown comes back.
+            assert!(to_text(text).len() <= text.len(), "{text}");
+        }
+        let plain = "as in [wired]; 3 of them, \"none\"";
+        assert_eq!(to_text(plain), plain);
+    }
+
+    #[test]
+    fn lines_are_no_longer_than_the_width() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("one  two\nthree", 80), ["one two three"]);
+        assert_eq!(wrap("a unbreakable b", 5), ["a", "unbreakable", "b"]);
+        assert_eq!(wrap("µµ µµ", 5), ["µµ µµ"]);
+        assert_eq!(wrap("", 5), [] as [&str; 0]);
+    }
+}

@@ -1,0 +1,65 @@
+//! `[[client]]`.
+
+use tacit_link::wifi::Position;
+
+use super::queue::{Place, queue};
+use super::traffic::access_category;
+use super::wifi::{ack_mode, data_mode, mpdu_error};
+use crate::error::InputError;
+use crate::input::Section;
+use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, STATION_QUEUE};
+use crate::keys::{clients as keys, fill};
+use crate::{ClientOverride, MAX_CLIENTS, Signal, Wifi, signal};
+
+pub(super) fn client_overrides(
+    root: &Section<'_>,
+    wifi: Option<&Wifi>,
+) -> Result<Vec<ClientOverride>, InputError> {
+    let sections = root.sections("client")?;
+    if sections.len() > MAX_CLIENTS as usize {
+        return Err(root
+            .error("client", format!("{} clients", sections.len()))
+            .allowed(format!("at most {MAX_CLIENTS}")));
+    }
+    let clients = sections
+        .into_iter()
+        .map(|section| {
+            let mut client = ClientOverride::default();
+            fill(keys::CLIENT, &section, &mut client)?;
+            if let Some(wifi) = wifi {
+                wireless(&section, wifi, &mut client)?;
+            }
+            section.finish()?;
+            Ok(client)
+        })
+        .collect::<Result<Vec<_>, InputError>>()?;
+    for (number, client) in clients.iter().enumerate() {
+        if client.hidden_from.contains(&(number as u32)) {
+            return Err(root
+                .error("client", format!("client {} is hidden from itself", number + 1))
+                .allowed("hidden-from with the numbers of other clients"));
+        }
+    }
+    Ok(clients)
+}
+
+/// What a client behind Wi-Fi says.
+fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> Result<(), InputError> {
+    fill(keys::WIRELESS, section, client)?;
+    let (standard, variant) = (wifi.bss.standard, wifi.bss.variant);
+    client.mode = data_mode(section, standard, variant)?;
+    client.ack_mode = section.or(ACK_RATE.name, None, ack_mode(standard, variant))?;
+    client.mpdu_error = mpdu_error(section)?;
+    client.link_ack_error = LINK_ACK_ERROR.given(section)?;
+    client.signal = signal::signal(section)?;
+    if let (Some(position), None) = (client.position, client.signal) {
+        client.signal = Some(Signal::Distance(position.distance_m(&Position::default())));
+    }
+    client.access_category = access_category(section, Some(wifi))?;
+    if client.back.is_some() && client.leave.is_none_or(|leave| client.back <= Some(leave)) {
+        return Err(section.error("back", "comes back without having left").allowed("leave before back"));
+    }
+    client.ap_queue = queue(section, AP_QUEUE.name, Place::Wifi)?;
+    client.station_queue = queue(section, STATION_QUEUE.name, Place::Wifi)?;
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! From sections of TOML to a [`Scenario`], with every limit there is: a file for each large section.
+
+mod clients;
+pub(super) mod hack;
+pub(super) mod hops;
+mod queue;
+pub(super) mod tcp;
+mod traffic;
+pub(super) mod wifi;
+
+use tacit_link::QueueLimit;
+use tacit_link::wifi::LinkAcks;
+use tacit_proto::units::{Bytes, Duration};
+
+use self::clients::client_overrides;
+use self::hack::hack_section;
+use self::hops::chain;
+use self::tcp::tcp_section;
+use self::traffic::{Surroundings, flow_sections, traffic_section};
+use self::wifi::wifi_section;
+use super::{ApAcks, ComparePlan, MAX_CLIENTS, RunPlan, Scenario, WifiAckFilter};
+use crate::error::InputError;
+use crate::input::{Log, Section, Tree};
+use crate::keys::{fill, run};
+
+/// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 octets less LLC/SNAP
+/// (802.11-2020 clause 9.2.4.7).
+const MAX_WIFI_PACKET: Bytes = Bytes(2_296);
+/// Linux's default interface queue length.
+pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit { packets: Some(1_000), bytes: None };
+
+pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenario, InputError> {
+    from_root(name, Section::root(source, tree), tree)
+}
+
+/// The same, with `log` for the keys that were asked for.
+pub(super) fn logged_scenario(
+    name: String,
+    source: &str,
+    tree: &Tree,
+    log: Log,
+) -> Result<Scenario, InputError> {
+    from_root(name, Section::logged(source, tree, log), tree)
+}
+
+fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, InputError> {
+    let wifi = wifi_section(root.section("wifi")?)?;
+    let overrides = client_overrides(&root, wifi.as_ref())?;
+    let (tcp, delayed_acks) = tcp_section(root.section("tcp")?, wifi.is_some())?;
+    let around = Surroundings { tcp: &tcp, wifi: wifi.as_ref() };
+    let traffic = traffic_section(root.section("traffic")?, around)?;
+    let flows = flow_sections(&root, &traffic, around)?;
+    let clients = root.section("clients")?;
+    let default_count = u32::try_from(overrides.len()).unwrap_or(MAX_CLIENTS).max(1);
+    let scenario = Scenario {
+        name: run::NAME.or(&root, name)?,
+        description: run::DESCRIPTION.or(&root, String::new())?,
+        text: tree.to_toml(),
+        invocation: String::new(),
+        run: run_section(root.section("run")?)?,
+        hack: hack_section(root.section("hack")?, wifi.is_some())?,
+        hops: chain(&root, wifi.is_some())?,
+        clients: run::COUNT.or(&clients, default_count)?,
+        stagger: run::STAGGER.or(&clients, Duration::ZERO)?,
+        overrides,
+        traffic,
+        flows,
+        tcp,
+        delayed_acks,
+        wifi,
+        compare: compare_section(root.section("compare")?)?,
+    };
+    clients.finish()?;
+    if let (Some(wifi), Some(_)) = (&scenario.wifi, scenario.hack.variant) {
+        let in_the_way = [
+            (
+                wifi.ack_filter != WifiAckFilter::Off,
+                "filters the ACKs that are to ride",
+                "hack or wifi.ack-filter",
+            ),
+            (
+                wifi.ap_acks != ApAcks::None,
+                "has the access point give the ACKs that are to ride",
+                "hack or wifi.ap-acks",
+            ),
+            (
+                wifi.bss.link_acks == LinkAcks::None,
+                "has no link-layer ACKs to ride on",
+                "hack or wifi.link-acks = \"none\"",
+            ),
+        ];
+        if let Some((_, what, allowed)) = in_the_way.into_iter().find(|(is_set, ..)| *is_set) {
+            return Err(root.error("hack", format!("[wifi] {what}")).allowed(allowed));
+        }
+    }
+    // `base` was resolved before; asking for it keeps it among the known keys.
+    root.node("base");
+    root.finish()?;
+    Ok(scenario)
+}
+
+fn run_section(section: Section<'_>) -> Result<RunPlan, InputError> {
+    let mut plan = run::usual();
+    fill(run::RUN, &section, &mut plan)?;
+    if !section.has(run::MEASURE_FROM) {
+        plan.measure_from = (plan.duration / 4).min(Duration::from_secs(4));
+    }
+    let RunPlan { duration, measure_from, .. } = plan;
+    if measure_from >= duration {
+        return Err(section
+            .error(run::MEASURE_FROM, format!("{measure_from} leaves nothing to measure"))
+            .allowed(format!("less than run.duration, {duration}")));
+    }
+    section.finish()?;
+    Ok(plan)
+}
+
+fn compare_section(section: Section<'_>) -> Result<ComparePlan, InputError> {
+    let plan = ComparePlan { clients: run::COMPARED_CLIENTS.or(&section, vec![1, 10])? };
+    section.finish()?;
+    Ok(plan)
+}

@@ -1,0 +1,82 @@
+//! Queues: a limit, or a table with a discipline.
+
+use tacit_link::queue::{self, CoDelConfig, FqCoDelConfig};
+use tacit_link::{QueueConfig, QueueLimit};
+
+use super::DEFAULT_QUEUE;
+use crate::error::InputError;
+use crate::input::{Section, Value, queue_limit};
+use crate::keys::kind::or;
+use crate::keys::queue::{DISCIPLINE, Discipline, ECN, FLOWS, INTERVAL, LIMIT, QUANTUM, TARGET};
+
+/// What Linux's mac80211 lets wait (`fq_init`), for all stations together there.
+const MAC80211_LIMIT: QueueLimit = QueueLimit { packets: Some(8_192), bytes: None };
+
+/// What RFC 8290 section 5.2.4 lets wait.
+const FQ_CODEL_LIMIT: QueueLimit = QueueLimit { packets: Some(10_240), bytes: None };
+
+/// Where a queue stands, which decides what FQ-CoDel has by default.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// In front of a wire or a mobile link.
+    Wire,
+    /// In front of a station's MAC.
+    Wifi,
+}
+
+impl Place {
+    fn fq_codel(self) -> (QueueLimit, FqCoDelConfig) {
+        match self {
+            Self::Wire => (FQ_CODEL_LIMIT, FqCoDelConfig::INTERNET),
+            Self::Wifi => (MAC80211_LIMIT, FqCoDelConfig::MAC80211),
+        }
+    }
+}
+
+/// The queue under `key`, if there is one: `"126 packets"`, or `{ discipline = "fq-codel", ... }`.
+pub(super) fn queue(
+    section: &Section<'_>,
+    key: &'static str,
+    place: Place,
+) -> Result<Option<QueueConfig>, InputError> {
+    let Some(node) = section.node(key) else { return Ok(None) };
+    if matches!(node.value, Value::Table(_)) {
+        return table(section.section(key)?, place).map(Some);
+    }
+    let limit = section.optional(key, |value| {
+        queue_limit(value).map_err(|mismatch| or(mismatch, "{ discipline = \"fq-codel\" }"))
+    })?;
+    Ok(limit.map(QueueConfig::from))
+}
+
+fn table(section: Section<'_>, place: Place) -> Result<QueueConfig, InputError> {
+    let kind = DISCIPLINE.required(&section)?;
+    let (fq_limit, fq) = place.fq_codel();
+    let (usual_limit, usual) = match kind {
+        Discipline::FqCoDel => (fq_limit, fq.codel),
+        Discipline::DropTail | Discipline::DropHead | Discipline::CoDel => {
+            (DEFAULT_QUEUE, CoDelConfig::INTERNET)
+        }
+    };
+    let limit = LIMIT.or(&section, usual_limit)?;
+    let discipline = match kind {
+        Discipline::DropTail => queue::Discipline::DropTail,
+        Discipline::DropHead => queue::Discipline::DropHead,
+        Discipline::CoDel => queue::Discipline::CoDel(codel(&section, usual)?),
+        Discipline::FqCoDel => queue::Discipline::FqCoDel(FqCoDelConfig {
+            codel: codel(&section, usual)?,
+            quantum: QUANTUM.or(&section, fq.quantum)?,
+            flows: FLOWS.or(&section, fq.flows.into())?.try_into().expect("the range is within 16 bits"),
+        }),
+    };
+    section.finish()?;
+    Ok(QueueConfig { limit, discipline })
+}
+
+fn codel(section: &Section<'_>, usual: CoDelConfig) -> Result<CoDelConfig, InputError> {
+    Ok(CoDelConfig {
+        target: TARGET.or(section, usual.target)?,
+        interval: INTERVAL.or(section, usual.interval)?,
+        ecn: ECN.or(section, usual.ecn)?,
+    })
+}

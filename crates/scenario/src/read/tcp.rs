@@ -1,0 +1,98 @@
+//! `[tcp]`.
+
+use tacit_proto::congestion::{Algorithm, bbr, cubic};
+use tacit_proto::packet::IpVersion;
+use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks, Profile, ReceiveAutotuning};
+use tacit_proto::units::{Bytes, Duration};
+
+use super::MAX_WIFI_PACKET;
+use crate::error::InputError;
+use crate::input::{Section, byte_count, within};
+use crate::keys::tcp::Policy;
+use crate::keys::{fill, tcp as keys};
+
+/// Smallest MTU with room for headers, options and payload, and that of IPv6 (RFC 8200 section 5).
+const MIN_MTU: [Bytes; 2] = [Bytes(256), Bytes(1_280)];
+
+pub(super) fn tcp_section(
+    section: Section<'_>,
+    has_wifi: bool,
+) -> Result<(tcp::Config, DelayedAcks), InputError> {
+    let usual = keys::PROFILE.or(&section, Profile::default())?.config();
+    let mut config = usual;
+    fill(keys::TCP, &section, &mut config)?;
+    let smallest = MIN_MTU[usize::from(config.ip == IpVersion::V6)];
+    let largest = if has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
+    config.mtu = section.or(keys::MTU, config.mtu, within(smallest..=largest, byte_count))?;
+    (config.receive_buffer, config.receive_autotuning) = receive_buffer(&section, &usual)?;
+    config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm)?;
+    let delayed_acks = delayed_acks(&section)?;
+    config.ack_policy = ack_policy(&section, usual.ack_policy, delayed_acks)?;
+    section.finish()?;
+    Ok((config, delayed_acks))
+}
+
+/// `receive-buffer`, a size or `"auto"`, and `receive-buffer-max`, how far the latter grows.
+fn receive_buffer(
+    section: &Section<'_>,
+    usual: &tcp::Config,
+) -> Result<(Bytes, ReceiveAutotuning), InputError> {
+    let growing = (ReceiveAutotuning::LINUX_START, ReceiveAutotuning::LINUX);
+    let (start, autotuning) = match keys::RECEIVE_BUFFER.given(section)? {
+        None => (usual.receive_buffer, usual.receive_autotuning),
+        Some(None) => growing,
+        Some(Some(size)) => (size, ReceiveAutotuning::Off),
+    };
+    match (autotuning, keys::RECEIVE_BUFFER_MAX.given(section)?) {
+        (ReceiveAutotuning::Off, Some(_)) => {
+            Err(section.error(keys::RECEIVE_BUFFER_MAX.name, "only where receive-buffer is \"auto\""))
+        }
+        (ReceiveAutotuning::UpTo(_), Some(max)) => {
+            Ok((Bytes(start.0.min(max.0)), ReceiveAutotuning::UpTo(max)))
+        }
+        _ => Ok((start, autotuning)),
+    }
+}
+
+/// Every controller's choices are read, whichever is chosen.
+fn algorithm(section: &Section<'_>, usual: Algorithm) -> Result<Algorithm, InputError> {
+    let algorithm = keys::CONGESTION.or(section, usual)?;
+    let cubic = cubic::Config { slow_start: keys::SLOW_START.or(section, cubic::Config::USUAL.slow_start)? };
+    let bbr = bbr::Config { policer: keys::BBR_POLICER.or(section, bbr::Config::USUAL.policer)? };
+    Ok(match algorithm {
+        Algorithm::Cubic(_) => Algorithm::Cubic(cubic),
+        Algorithm::Bbr(_) => Algorithm::Bbr(bbr),
+        without_choices => without_choices,
+    })
+}
+
+fn delayed_acks(section: &Section<'_>) -> Result<DelayedAcks, InputError> {
+    let usual = DelayedAcks::default();
+    Ok(DelayedAcks {
+        every: keys::ACK_EVERY.or(section, usual.every)?,
+        delay: keys::ACK_DELAY.or(section, usual.delay)?,
+        quick_ack_segments: keys::QUICK_ACKS.or(section, usual.quick_ack_segments)?,
+    })
+}
+
+/// `usual` is the profile's; the knobs of each policy are those of the policy.
+fn ack_policy(
+    section: &Section<'_>,
+    usual: AckPolicy,
+    delayed: DelayedAcks,
+) -> Result<AckPolicy, InputError> {
+    let delayed = AckPolicy::Delayed(delayed);
+    let linux = AckPolicy::Linux(LinuxAcks { gro_flush: keys::GRO_FLUSH.or(section, Duration::ZERO)? });
+    let (packets, max_delay, threshold) = AckPolicy::ACK_FREQUENCY;
+    let ack_frequency = AckPolicy::quic_ackfreq(
+        keys::ACKFREQ_PACKETS.or(section, packets)?,
+        keys::ACKFREQ_DELAY.or(section, max_delay)?,
+        keys::ACKFREQ_REORDERING.or(section, threshold)?,
+    );
+    Ok(match (keys::ACK_POLICY.given(section)?, usual) {
+        (Some(Policy::Linux), _) | (None, AckPolicy::Linux(_)) => linux,
+        (Some(Policy::Delayed), _) | (None, _) => delayed,
+        (Some(Policy::AckFrequency), _) => ack_frequency,
+        (Some(Policy::Fixed(policy)), _) => policy,
+    })
+}

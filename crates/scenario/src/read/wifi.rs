@@ -1,0 +1,248 @@
+//! `[wifi]` and what `[[client]]` may say of it.
+
+use tacit_link::Loss;
+use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, SlotTime, Standard, Variant};
+use tacit_link::wifi::{BssConfig, LinkAcks, Protection, RateControl, ReverseDirection, TxopLimits};
+use tacit_proto::units::{BitRate, Duration};
+
+use super::queue::{Place, queue};
+use crate::error::InputError;
+use crate::input::{Mismatch, Node, Section, Tree, Value, bit_rate, loss};
+use crate::keys::kind::or;
+use crate::keys::{fill, wifi as keys};
+use crate::{ApAcks, Categories, MpduError, Wifi, signal};
+
+/// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
+pub(super) fn data_mode(
+    section: &Section<'_>,
+    standard: Standard,
+    variant: Variant,
+) -> Result<Option<Mode>, InputError> {
+    mode_choice(section, bit_rate)?.map(|choice| choose(section, standard, variant, choice)).transpose()
+}
+
+/// The same where the rate may be `"ideal"`: the mode for lack of a signal, and what narrows the choice.
+fn mode_or_ideal(
+    section: &Section<'_>,
+    standard: Standard,
+    variant: Variant,
+) -> Result<Option<(Mode, Option<ModeChoice>)>, InputError> {
+    let is_ideal = |node: &Node| matches!(&node.value, Value::Text(text) if text == "ideal");
+    if !section.node("rate").is_some_and(is_ideal) {
+        return Ok(data_mode(section, standard, variant)?.map(|mode| (mode, None)));
+    }
+    let any_rate = |_: &Value| Ok(BitRate::from_bps(1));
+    let said = mode_choice(section, any_rate)?.unwrap_or_default();
+    // More streams are no better where each is given the SNR of all, but that costs nothing here.
+    let streams = said.streams.unwrap_or(1);
+    let choice = ModeChoice { rate: None, streams: Some(streams), ..said };
+    let mode = choose(section, standard, variant, choice)?;
+    Ok(Some((mode, Some(choice))))
+}
+
+fn mode_choice(
+    section: &Section<'_>,
+    rate: impl FnOnce(&Value) -> Result<BitRate, Mismatch>,
+) -> Result<Option<ModeChoice>, InputError> {
+    let choice = ModeChoice {
+        rate: section.optional(keys::RATE.name, rate)?,
+        mcs: keys::MCS.given(section)?.map(|mcs| mcs as u8),
+        streams: keys::STREAMS.given(section)?.map(|streams| streams as u8),
+        width_mhz: keys::CHANNEL_WIDTH.given(section)?,
+        short_guard_interval: keys::GUARD_INTERVAL.given(section)?,
+    };
+    if choice.rate.is_none() && choice.mcs.is_none() {
+        let open = [keys::STREAMS.name, keys::CHANNEL_WIDTH.name, keys::GUARD_INTERVAL.name];
+        return match open.into_iter().find(|key| section.node(key).is_some()) {
+            Some(key) => Err(section.error(key, "says nothing by itself").allowed("beside rate or mcs")),
+            None => Ok(None),
+        };
+    }
+    Ok(Some(choice))
+}
+
+fn choose(
+    section: &Section<'_>,
+    standard: Standard,
+    variant: Variant,
+    choice: ModeChoice,
+) -> Result<Mode, InputError> {
+    let key = if choice.mcs.is_some() && choice.rate.is_none() { "mcs" } else { "rate" };
+    Mode::choose(standard, variant, choice).map_err(|unknown| {
+        let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        section.error(key, unknown.what()).allowed(rates)
+    })
+}
+
+/// Refuses what the standard cannot do, and what cannot be had together.
+fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
+    let (name, aggregates) = (wifi.bss.standard.name(), wifi.bss.standard.phy().aggregation.is_some());
+    let refused = |key, what: String, allowed: &str| Err(section.error(key, what).allowed(allowed));
+    if !aggregates && wifi.categories == Categories::All {
+        let allowed = "\"used\", or a standard with EDCA";
+        return refused(keys::ACCESS_CATEGORIES, format!("{name} has no EDCA here"), allowed);
+    }
+    if !aggregates && wifi.bss.txop_limits != TxopLimits::default() {
+        return refused(keys::TXOP_LIMITS, format!("{name} has no EDCA here"), "802.11n, 802.11ac");
+    }
+    if !aggregates && wifi.bss.mpdu_start_spacing != Duration::ZERO {
+        let what = format!("{name} does not aggregate");
+        return refused(keys::MPDU_START_SPACING, what, "802.11n, 802.11ac");
+    }
+    if !aggregates && wifi.bss.amsdu.is_some() {
+        return refused(keys::AMSDU, format!("{name} does not aggregate"), "802.11n, 802.11ac");
+    }
+    if !aggregates && section.has(keys::TXOP_BURSTS) {
+        return refused(
+            keys::TXOP_BURSTS,
+            format!("{name} sends one frame at each access"),
+            "802.11n, 802.11ac",
+        );
+    }
+    if !aggregates && wifi.bss.reverse_direction != ReverseDirection::Off {
+        let what = format!("{name} has no HT Control field to grant with");
+        return refused(keys::REVERSE_DIRECTION.name, what, "802.11n, 802.11ac");
+    }
+    // Nothing that builds on link-layer ACKs goes without them.
+    let building_on_them = [
+        (!aggregates, name),
+        (wifi.bss.rate_control != RateControl::Fixed, "rate-control"),
+        (wifi.bss.reverse_direction != ReverseDirection::Off, "reverse-direction"),
+        (wifi.ap_acks != ApAcks::None, "ap-acks"),
+    ];
+    match building_on_them.into_iter().find(|(needed, _)| *needed) {
+        Some((_, what)) if wifi.bss.link_acks == LinkAcks::None => {
+            let allowed =
+                "\"normal\"; or \"none\" with 802.11n or ac, a fixed rate, no grants and no FastACK";
+            refused(keys::LINK_ACKS, format!("{what} needs link-layer ACKs"), allowed)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is granted, if anything is.
+fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
+    Ok(ReverseDirection::Granted {
+        turnaround: keys::REVERSE_TURNAROUND.or(section, Duration::ZERO)?,
+        limit: keys::REVERSE_LIMIT.or(section, ReverseDirection::USUAL_LIMIT)?,
+    })
+}
+
+/// What is chosen at 2.4 GHz.
+fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
+    let usual = Variant::of(standard);
+    let slot = keys::SLOT.given(section)?;
+    let preamble = keys::PREAMBLE.given(section)?;
+    if slot.is_some() && standard != Standard::G {
+        return Err(section
+            .error("slot", format!("{} has one slot time", standard.name()))
+            .allowed("802.11g"));
+    }
+    if preamble.is_some() && !standard.is_2_4_ghz() {
+        return Err(section
+            .error("preamble", format!("{} has no DSSS frames", standard.name()))
+            .allowed("802.11b, 802.11g"));
+    }
+    let b_stations = keys::B_STATIONS.or(section, false)?;
+    if b_stations && standard != Standard::G {
+        return Err(section
+            .error("b-stations", format!("{} and 802.11b do not share channels", standard.name()))
+            .allowed("802.11g"));
+    }
+    // Stations of 802.11b know neither the short slot nor OFDM.
+    let usual = if b_stations {
+        Variant { slot: SlotTime::Long, basic_rates: BasicRates::Dsss, ..usual }
+    } else {
+        usual
+    };
+    Ok(Variant { slot: slot.unwrap_or(usual.slot), preamble: preamble.unwrap_or(usual.preamble), ..usual })
+}
+
+/// What goes before data: where nothing is said, what stations of 802.11b need.
+fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Result<Protection, InputError> {
+    let mixed = standard == Standard::G && variant.basic_rates == BasicRates::Dsss;
+    let above = keys::RTS_THRESHOLD.given(section)?;
+    let octets = above.flatten().map_or(0, |bytes| bytes.0 as u32);
+    let said = keys::PROTECTION.given(section)?.map(|kind| match kind {
+        Protection::None => Protection::None,
+        Protection::CtsToSelf { .. } => Protection::CtsToSelf { above: octets },
+        Protection::RtsCts { .. } => Protection::RtsCts { above: octets },
+    });
+    if above.flatten().is_some() && said == Some(Protection::None) {
+        return Err(section
+            .error("rts-threshold", "there is no protection")
+            .allowed("protection = \"rts-cts\" or \"cts-to-self\""));
+    }
+    Ok(match (said, above.flatten()) {
+        (Some(protection), _) => protection,
+        (None, Some(_)) => Protection::RtsCts { above: octets },
+        (None, None) if mixed => Protection::CtsToSelf { above: 0 },
+        (None, None) => Protection::None,
+    })
+}
+
+pub(super) fn ack_mode(
+    standard: Standard,
+    variant: Variant,
+) -> impl Fn(&Value) -> Result<Option<Mode>, Mismatch> {
+    let ofdm = "6, 9, 12, 18, 24, 36, 48 or 54Mbps";
+    let allowed = match standard {
+        Standard::A | Standard::N | Standard::Ac => format!("\"auto\", or a rate of 802.11a: {ofdm}"),
+        Standard::B => "\"auto\", 1, 2, 5.5 or 11Mbps".to_owned(),
+        Standard::G => format!("\"auto\", 1, 2, 5.5, 11, {ofdm}"),
+    };
+    move |value| {
+        if matches!(value, Value::Text(text) if text == "auto") {
+            return Ok(None);
+        }
+        let rate = bit_rate(value).map_err(|mismatch| Mismatch::new(mismatch.what, allowed.clone()))?;
+        let mode = standard.phy_as(variant).legacy_mode(rate);
+        mode.map(Some)
+            .ok_or_else(|| Mismatch::new(format!("no control frame is sent at {rate}"), allowed.clone()))
+    }
+}
+
+pub(super) fn mpdu_error(section: &Section<'_>) -> Result<Option<MpduError>, InputError> {
+    let Some(node) = section.node(keys::MPDU_ERROR.name) else { return Ok(None) };
+    let is_each = |tree: &Tree| !tree.entries.contains_key("good");
+    if matches!(&node.value, Value::Table(tree) if is_each(tree)) {
+        let each = section.section(keys::MPDU_ERROR.name)?;
+        let error =
+            MpduError { down: each.or("down", Loss::None, loss)?, up: each.or("up", Loss::None, loss)? };
+        each.finish()?;
+        return Ok(Some(error));
+    }
+    let both = section.optional(keys::MPDU_ERROR.name, |value| {
+        loss(value).map_err(|mismatch| or(mismatch, "{ down = \"2 %\", up = \"1 %\" }"))
+    })?;
+    Ok(both.map(|both| MpduError { down: both.clone(), up: both }))
+}
+
+pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputError> {
+    if !section.is_present() {
+        return Ok(None);
+    }
+    let standard = keys::STANDARD.required(&section)?;
+    let variant = variant(&section, standard)?;
+    let (mode, ideal) =
+        mode_or_ideal(&section, standard, variant)?.ok_or_else(|| section.missing(keys::RATE.name))?;
+    let mut wifi = Wifi::new(BssConfig { variant, ..BssConfig::new(standard, Vec::new()) }, mode);
+    wifi.ideal = ideal;
+    fill(keys::WIFI, &section, &mut wifi)?;
+    wifi.ack_mode = section.or(keys::ACK_RATE.name, None, ack_mode(standard, variant))?;
+    wifi.mpdu_error = mpdu_error(&section)?.unwrap_or_default();
+    wifi.link_ack_error = keys::LINK_ACK_ERROR.or(&section, Loss::None)?;
+    wifi.signal = signal::signal(&section)?;
+    wifi.propagation = signal::propagation(&section, wifi.propagation)?;
+    wifi.bss.protection = protection(&section, variant, standard)?;
+    wifi.grant = grant(&section)?;
+    if keys::REVERSE_DIRECTION.or(&section, false)? {
+        wifi.bss.reverse_direction = wifi.grant;
+    }
+    wifi.ap_queue = queue(&section, keys::AP_QUEUE.name, Place::Wifi)?.unwrap_or(wifi.ap_queue);
+    wifi.station_queue =
+        queue(&section, keys::STATION_QUEUE.name, Place::Wifi)?.unwrap_or(wifi.station_queue);
+    check(&section, &wifi)?;
+    section.finish()?;
+    Ok(Some(wifi))
+}

@@ -1,0 +1,501 @@
+//! Schemes: the named ways to acknowledge that a comparison puts side by side.
+//!
+//! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
+
+use tacit_link::queue::AckFilter;
+use tacit_link::wifi::LinkAcks;
+use tacit_proto::hack::Coding;
+use tacit_proto::tcp::AckPolicy;
+
+use crate::error::InputError;
+use crate::input::nearest;
+use crate::{ApAcks, ApplicationKind, HackVariant, Hop, Scenario, Transport, WifiAckFilter};
+
+/// A named change to a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheme {
+    /// What users write.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Part in a comparison.
+    pub role: Role,
+    /// Whether it is compared when nobody says what to compare.
+    pub listing: Listing,
+    apply: fn(&mut Scenario),
+}
+
+/// What a scheme is for in a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Gains are counted over it.
+    Baseline,
+    /// Shares are counted of it: no transport carries more.
+    Bound,
+    /// One to be judged.
+    Candidate,
+}
+
+/// When a scheme is part of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// Unless others are named.
+    Default,
+    /// When it is named, or all are asked for.
+    ByName,
+}
+
+/// What stands for every scheme where names are expected.
+const EVERY_SCHEME: &str = "all";
+
+/// All schemes, in the order tables show them.
+pub const ALL: &[Scheme] = &[
+    Scheme {
+        name: "stock",
+        summary: "TCP as the scenario has it",
+        role: Role::Baseline,
+        listing: Listing::Default,
+        apply: stock_acks,
+    },
+    Scheme {
+        name: "hack-more-data",
+        summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::PerAck),
+    },
+    Scheme {
+        name: "hack-batch",
+        summary: "the same, the ACKs of a frame coded together",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::Batch),
+    },
+    Scheme {
+        name: "hack-opportunistic",
+        summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| hack(scenario, HackVariant::Opportunistic, Coding::PerAck),
+    },
+    Scheme {
+        name: "hack-timer",
+        summary: "TCP/HACK: ACKs wait for a fixed time",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| hack(scenario, HackVariant::Timer, Coding::PerAck),
+    },
+    Scheme {
+        name: "tcp-l1",
+        summary: "stock with an ACK for each segment",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| acknowledge_every(scenario, 1),
+    },
+    Scheme {
+        name: "tcp-l4",
+        summary: "the same, one ACK per 4 segments",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| acknowledge_every(scenario, 4),
+    },
+    Scheme {
+        name: "tcp-l8",
+        summary: "the same, one ACK per 8 segments",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| acknowledge_every(scenario, 8),
+    },
+    Scheme {
+        name: "tcp-l16",
+        summary: "the same, one ACK per 16 segments",
+        role: Role::Candidate,
+        listing: Listing::Default,
+        apply: |scenario| acknowledge_every(scenario, 16),
+    },
+    Scheme {
+        name: "tcp-linux",
+        summary: "Linux's receiver: GRO, an adaptive delay, quick ACKs, compressed SACKs",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::linux()),
+    },
+    Scheme {
+        name: "quic-ack2",
+        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000)",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::quic_ack2()),
+    },
+    Scheme {
+        name: "quic-ackfreq",
+        summary: "QUIC with ACK_FREQUENCY: every 10 packets or 25 ms, reordering threshold 3",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
+            acknowledge(scenario, AckPolicy::quic_ackfreq(packets, delay, reordering));
+        },
+    },
+    Scheme {
+        name: "chrome",
+        summary: "Chrome's: every 10 packets after the first 100, or RTT_min/4",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::chrome()),
+    },
+    Scheme {
+        name: "neqo",
+        summary: "Firefox's: 4 ACKs a round trip, 2 to 256 packets each",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::neqo()),
+    },
+    Scheme {
+        name: "picoquic",
+        summary: "picoquic's: every 32 or 64 packets, or RTT_min/4 up to 10 ms",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::picoquic()),
+    },
+    Scheme {
+        name: "tack-lite",
+        summary: "TACK's rate through QUIC's extension: only RTT_min/4 counts",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge(scenario, AckPolicy::tack_lite()),
+    },
+    Scheme {
+        name: "cake-ack-filter",
+        summary: "stock with CAKE's ACK filter in every queue",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake),
+    },
+    Scheme {
+        name: "driver-replace",
+        summary: "stock with Wi-Fi drivers that put an ACK in the place of the one before",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off),
+    },
+    Scheme {
+        name: "driver-hold",
+        summary: "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
+    },
+    Scheme {
+        name: "rdg",
+        summary: "stock where a TXOP's holder grants its peer the rest of it for ACKs",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            stock_acks(scenario);
+            // Where the standard has no grants it is stock.
+            for hop in scenario.wifi.iter_mut().filter(|hop| hop.bss.standard.phy().aggregation.is_some()) {
+                (hop.bss.reverse_direction, hop.bss.link_acks) = (hop.grant, LinkAcks::Normal);
+            }
+        },
+    },
+    Scheme {
+        name: "fastack",
+        summary: "stock with an access point that acknowledges once the Block Ack has come",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            stock_acks(scenario);
+            if let Some(hop) = &mut scenario.wifi {
+                (hop.ap_acks, hop.bss.link_acks) = (ApAcks::FastAck, LinkAcks::Normal);
+            }
+        },
+    },
+    Scheme {
+        name: "udp",
+        summary: "saturating UDP: no ACKs at all, the upper bound",
+        role: Role::Bound,
+        listing: Listing::Default,
+        apply: |scenario| {
+            for traffic in scenario.shared_traffic_mut() {
+                traffic.transport = Transport::Udp;
+                traffic.udp_rate = None;
+                traffic.udp_report = None;
+                traffic.application = ApplicationKind::Bulk;
+            }
+            scenario.hack.variant = None;
+        },
+    },
+];
+
+/// The scenario as it is written: for figures about what no scheme does.
+pub static AS_WRITTEN: Scheme = Scheme {
+    name: "as-written",
+    summary: "the transport and acknowledgments of the scenario itself",
+    role: Role::Candidate,
+    listing: Listing::ByName,
+    apply: |_| {},
+};
+
+fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
+    stock_acks(scenario);
+    // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
+    if let Some(hop) = &mut scenario.wifi {
+        (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
+        hop.bss.link_acks = LinkAcks::Normal;
+    }
+    scenario.hack.variant = Some(variant);
+    scenario.hack.coding = coding;
+}
+
+/// Receivers acknowledge as the scenario says.
+fn stock_acks(scenario: &mut Scenario) {
+    acknowledge(scenario, scenario.tcp.ack_policy);
+}
+
+fn filter_acks(scenario: &mut Scenario, wifi: WifiAckFilter, pipes: AckFilter) {
+    stock_acks(scenario);
+    scenario.wifi.iter_mut().for_each(|hop| hop.ack_filter = wifi);
+    for hop in &mut scenario.hops {
+        if let Hop::Pipe(link) = hop {
+            (link.down.ack_filter, link.up.ack_filter) = (pipes, pipes);
+        }
+    }
+}
+
+fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
+    scenario.delayed_acks.every = segments;
+    acknowledge(scenario, AckPolicy::Delayed(scenario.delayed_acks));
+}
+
+fn acknowledge(scenario: &mut Scenario, policy: AckPolicy) {
+    scenario.shared_traffic_mut().for_each(|traffic| traffic.transport = Transport::Tcp);
+    scenario.tcp.ack_policy = policy;
+    scenario.hack.variant = None;
+}
+
+impl Scheme {
+    /// `scenario` under this scheme.
+    pub fn applied_to(&self, scenario: &Scenario) -> Scenario {
+        let mut changed = scenario.clone();
+        (self.apply)(&mut changed);
+        changed
+    }
+
+    /// What the command line calls it; `None` for the scenario as written.
+    pub fn argument(&self) -> Option<&'static str> {
+        Some(self.name).filter(|name| *name != AS_WRITTEN.name)
+    }
+
+    /// The scheme of `role`; the table has one baseline and one bound.
+    pub fn of_role(role: Role) -> &'static Self {
+        ALL.iter().find(|scheme| scheme.role == role).expect("the table has every role")
+    }
+
+    /// The place of the scheme called `name` in the table; after all others where there is none.
+    pub fn position(name: &str) -> usize {
+        ALL.iter().position(|scheme| scheme.name == name).unwrap_or(ALL.len())
+    }
+}
+
+/// The schemes compared when nobody names any.
+pub fn by_default() -> impl Iterator<Item = &'static Scheme> {
+    ALL.iter().filter(|scheme| scheme.listing == Listing::Default)
+}
+
+/// The schemes called `names`, without doubles; those of [`by_default`] for no names, and every one for
+/// `all`. `place` is for messages.
+///
+/// # Errors
+/// On a name that is not in the table.
+pub fn select(place: &str, names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
+    if names.is_empty() {
+        return Ok(by_default().collect());
+    }
+    if names.iter().any(|name| name == EVERY_SCHEME) {
+        return Ok(ALL.iter().collect());
+    }
+    let mut chosen: Vec<&'static Scheme> = Vec::new();
+    for name in names {
+        let scheme = find(place, name)?;
+        if !chosen.iter().any(|known| known.name == scheme.name) {
+            chosen.push(scheme);
+        }
+    }
+    Ok(chosen)
+}
+
+/// The scheme called `name`, [`AS_WRITTEN`] included. `place` is for messages.
+///
+/// # Errors
+/// On a name that no scheme has.
+pub fn named(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
+    if name == AS_WRITTEN.name { Ok(&AS_WRITTEN) } else { find(place, name) }
+}
+
+/// The scheme of the table called `name`. `place` is for messages.
+///
+/// # Errors
+/// On a name that is not in the table.
+pub fn find(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
+    let names = || ALL.iter().map(|scheme| scheme.name);
+    ALL.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
+        let hint = nearest(name, names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        InputError::new(place, format!("unknown scheme {name:?}{hint}"))
+            .allowed(names().collect::<Vec<_>>().join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_link::queue::AckHoldConfig;
+    use tacit_link::wifi::ReverseDirection;
+    use tacit_proto::fastack;
+    use tacit_proto::tcp::Config;
+    use tacit_sim::Setup;
+    use tacit_sim::setup::{ApDriver, ClientDriver};
+
+    use super::*;
+
+    #[test]
+    fn a_scheme_changes_only_its_own_knob() {
+        let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
+        assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario), scenario);
+        let thinned = find("", "tcp-l8").unwrap().applied_to(&scenario);
+        assert_eq!(thinned.tcp, Config { ack_policy: AckPolicy::every(8), ..scenario.tcp });
+        assert_eq!(thinned.wifi, scenario.wifi);
+    }
+
+    #[test]
+    fn a_policy_the_scenario_names_is_its_baseline() {
+        let scenario = Scenario::load("wlan-11n-150", &["tcp.ack-policy=chrome".into()]).unwrap();
+        assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario).tcp.ack_policy, AckPolicy::chrome());
+        let counted = find("", "tcp-l4").unwrap().applied_to(&scenario);
+        assert_eq!(counted.tcp.ack_policy, AckPolicy::every(4));
+    }
+
+    #[test]
+    fn stock_is_tcp_as_the_scenario_has_it_and_hack_acknowledges_as_stock_does() {
+        for said in ["tcp.ack-every=4", "tcp.profile=classic", "tcp.ack-policy=neqo", "tcp.gro-flush=1 ms"] {
+            let said = ["traffic.transport=udp", "hack.variant=timer", said].map(str::to_owned);
+            let scenario = Scenario::load("hack-2014-11n-150", &said).unwrap();
+            let stock = Scheme::of_role(Role::Baseline).applied_to(&scenario);
+            assert_eq!(stock.tcp, scenario.tcp, "{said:?}");
+            assert_eq!((stock.traffic.transport, stock.hack.variant), (Transport::Tcp, None));
+            for name in ["hack-more-data", "hack-batch", "cake-ack-filter", "driver-hold", "rdg", "fastack"] {
+                assert_eq!(
+                    find("", name).unwrap().applied_to(&scenario).tcp,
+                    scenario.tcp,
+                    "{name} {said:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn schemes_that_count_segments_keep_the_other_knobs_of_delayed_acks() {
+        let said = ["tcp.ack-delay=7 ms".to_owned(), "tcp.quick-acks=3".to_owned()];
+        let scenario = Scenario::load("wlan-11n-150", &said).unwrap();
+        assert!(matches!(scenario.tcp.ack_policy, AckPolicy::Linux(_)));
+        let AckPolicy::Delayed(acks) = find("", "tcp-l4").unwrap().applied_to(&scenario).tcp.ack_policy
+        else {
+            panic!("delayed ACKs")
+        };
+        assert_eq!((acks.every, acks.delay.as_millis(), acks.quick_ack_segments), (4, 7, 3));
+    }
+
+    #[test]
+    fn schemes_of_other_transports_are_the_policies_of_their_names() {
+        for name in ["tcp-linux", "quic-ack2", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"] {
+            let (scheme, key) = (find("", name).unwrap(), name.trim_start_matches("tcp-"));
+            let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
+            let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
+            assert_eq!(scheme.applied_to(&scenario).tcp, named.tcp, "{key}");
+        }
+    }
+
+    #[test]
+    fn baselines_of_other_transports_are_compared_only_when_asked_for() {
+        let names = |names: &[&str]| -> Vec<_> {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            select("", &names).unwrap().iter().map(|scheme| scheme.name).collect()
+        };
+        assert!(!names(&[]).contains(&"chrome"));
+        assert_eq!(names(&["chrome", "stock"]), ["chrome", "stock"]);
+        assert_eq!(names(&["all"]).len(), ALL.len());
+    }
+
+    #[test]
+    fn filters_stand_where_acks_wait() {
+        let applied = |scenario: &str, scheme: &str| {
+            let scenario = Scenario::load(scenario, &[]).unwrap();
+            find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap()
+        };
+        let wired = applied("lte-slow-uplink", "cake-ack-filter");
+        assert_eq!(wired.wired[0].backward.ack_filter, AckFilter::Cake);
+        let wlan = applied("wlan-11n-150", "driver-replace");
+        let config = &wlan.bss[0].config;
+        assert_eq!((config.ap_ack_filter, config.station_ack_filter), (AckFilter::Off, AckFilter::Replace));
+        assert_eq!(wlan.wired[0].backward.ack_filter, AckFilter::Off);
+        let hold = applied("wlan-11n-150", "driver-hold").bss[0].clients[0].driver;
+        assert_eq!(hold, ClientDriver::AckHold(AckHoldConfig::USUAL));
+        let scenario = Scenario::load("wlan-11n-150", &["wifi.ack-filter=cake".to_owned()]).unwrap();
+        let hack = find("", "hack-more-data").unwrap().applied_to(&scenario).setup(1, 1).unwrap();
+        assert_eq!(hack.bss[0].config.station_ack_filter, AckFilter::Off, "an ACK rides or is filtered");
+    }
+
+    #[test]
+    fn grants_are_made_where_the_standard_has_them() {
+        let granted = |scenario: &str| {
+            let scenario = Scenario::load(scenario, &["wifi.reverse-turnaround=50us".to_owned()]).unwrap();
+            find("", "rdg").unwrap().applied_to(&scenario).setup(1, 1).unwrap().bss[0]
+                .config
+                .reverse_direction
+        };
+        let turnaround = tacit_proto::units::Duration::from_micros(50);
+        let limit = ReverseDirection::USUAL_LIMIT;
+        assert_eq!(granted("wlan-11ac-866"), ReverseDirection::Granted { turnaround, limit });
+        assert_eq!(granted("wlan-11a-54"), ReverseDirection::Off);
+    }
+
+    #[test]
+    fn an_ack_rides_or_was_given_by_the_access_point() {
+        let scenario = Scenario::load("wlan-11n-150", &["wifi.ap-acks=fastack".to_owned()]).unwrap();
+        let applied = |scheme: &str| find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap();
+        let drivers = |setup: &Setup| {
+            let set = &setup.bss[0];
+            (set.access_point.driver, set.clients[0].driver)
+        };
+        let fastack = (ApDriver::FastAck(fastack::Config::USUAL), ClientDriver::Stock);
+        let stock = applied("stock");
+        assert_eq!(drivers(&stock), fastack, "as the scenario has it");
+        let hack = applied("hack-more-data");
+        let (ApDriver::Hack(access_point), ClientDriver::Hack(client)) = drivers(&hack) else {
+            panic!("{:?}", drivers(&hack))
+        };
+        assert_eq!(access_point, client);
+        let plain = Scenario::load("wlan-11n-150", &["hack.variant=timer".to_owned()]).unwrap();
+        let fast = find("", "fastack").unwrap().applied_to(&plain).setup(1, 1).unwrap();
+        assert_eq!(drivers(&fast), fastack);
+    }
+
+    #[test]
+    fn the_documentation_has_a_row_for_each_scheme() {
+        let page = include_str!("../../../docs/use/schemes.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let names = ALL.iter().map(|scheme| scheme.name);
+        assert_eq!(rows.collect::<Vec<_>>(), names.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn unknown_schemes_get_a_suggestion() {
+        let error = select("--schemes", &["tcp-14".to_owned()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
+             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
+             tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, udp"
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! How strong a client's signal is: keys of `[wifi]` and `[[client]]`.
+
+use tacit_link::wifi::phy::Mode;
+use tacit_link::wifi::{Decibels, PathLoss, Position, Propagation};
+
+use crate::error::InputError;
+use crate::input::{Mismatch, Node, Section, Value, metres};
+use crate::keys::kind::Distance;
+use crate::keys::wifi;
+
+/// How well the access point and a client hear each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Signal {
+    /// So well.
+    Snr(Decibels),
+    /// As it follows from the distance in metres.
+    Distance(f64),
+}
+
+impl Signal {
+    /// The SNR over the channel of `mode`.
+    pub fn snr(&self, propagation: &Propagation, mode: &Mode) -> Decibels {
+        match self {
+            Self::Snr(snr) => *snr,
+            Self::Distance(distance_m) => propagation.snr(mode, *distance_m),
+        }
+    }
+}
+
+/// `snr` or `distance`.
+pub(super) fn signal(section: &Section<'_>) -> Result<Option<Signal>, InputError> {
+    match (wifi::SNR.given(section)?, wifi::DISTANCE.given(section)?) {
+        (Some(_), Some(_)) => {
+            Err(section.error("distance", "stands beside snr").allowed("either of them, not both"))
+        }
+        (snr, distance) => Ok(snr.map(Signal::Snr).or(distance.map(Signal::Distance))),
+    }
+}
+
+/// What a distance means, but for the power of transmitters.
+pub(super) fn propagation(section: &Section<'_>, usual: Propagation) -> Result<Propagation, InputError> {
+    let with_exponent = wifi::PATH_LOSS.or(section, true)?;
+    let exponent = wifi::PATH_LOSS_EXPONENT.given(section)?;
+    let reference_m = wifi::REFERENCE_DISTANCE.given(section)?;
+    let path_loss = match (with_exponent, usual.path_loss) {
+        (true, PathLoss::LogDistance { exponent: usual_exponent, reference_m: usual_reference }) => {
+            PathLoss::LogDistance {
+                exponent: exponent.unwrap_or(usual_exponent),
+                reference_m: reference_m.unwrap_or(usual_reference),
+            }
+        }
+        _ if exponent.is_some() => return Err(only_with_log_distance(section, "path-loss-exponent")),
+        _ if reference_m.is_some() => return Err(only_with_log_distance(section, "reference-distance")),
+        _ => PathLoss::Friis,
+    };
+    let noise_figure_db = wifi::NOISE_FIGURE.given(section)?.map_or(usual.noise_figure_db, Decibels::as_db);
+    Ok(Propagation { path_loss, noise_figure_db, ..usual })
+}
+
+fn only_with_log_distance(section: &Section<'_>, key: &str) -> InputError {
+    section.error(key, "free space has none").allowed("only with path-loss = \"log-distance\"")
+}
+
+/// A place, the access point being at the origin: metres to the east and to the north.
+pub(super) fn position(value: &Value) -> Result<Position, Mismatch> {
+    let wrong = || Mismatch::new(format!("{value} is no place"), "[\"3 m\", \"-4 m\"], up to 100 km away");
+    let Value::List(items) = value else { return Err(wrong()) };
+    let [x, y] = items.as_slice() else { return Err(wrong()) };
+    let coordinate = |item: &Node| match &item.value {
+        Value::Text(text) if text.trim().starts_with('-') => {
+            metres(&Value::Text(text.trim()[1..].to_owned())).map(|x| -x)
+        }
+        other => metres(other),
+    };
+    let position =
+        Position { x_m: coordinate(x).map_err(|_| wrong())?, y_m: coordinate(y).map_err(|_| wrong())? };
+    let distance_m = position.distance_m(&Position::default());
+    if Distance::METRES.contains(&distance_m) { Ok(position) } else { Err(wrong()) }
+}

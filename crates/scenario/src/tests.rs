@@ -1,0 +1,322 @@
+//! What users are told when a scenario is wrong: one snapshot of every kind of mistake.
+
+use std::fmt::Write as _;
+
+use tacit_link::QueueLimit;
+use tacit_proto::units::BitRate;
+
+use super::*;
+
+/// A mistake: what it is, the file, and `--set` assignments.
+const MISTAKES: &[(&str, &str, &[&str])] = &[
+    ("unknown key", "base = \"wlan-11n-150\"\n\n[wifi]\nrat = \"65Mbps\"\n", &[]),
+    ("unknown section", "base = \"wlan-11n-150\"\n[wfi]\n", &[]),
+    ("nothing like it", "base = \"wlan-11n-150\"\n[tcp]\nfrobnicate = 1\n", &[]),
+    ("wrong unit", "base = \"wlan-11n-150\"\n[wired]\ndelay = \"1 Mbps\"\n", &[]),
+    ("no unit", "base = \"wlan-11n-150\"\n[wired]\ndelay = 1\n", &[]),
+    ("wrong type", "base = \"wlan-11n-150\"\n[tcp]\nsack = \"yes\"\n", &[]),
+    ("section is a value", "wifi = 3\n", &[]),
+    ("out of range", "base = \"wlan-11n-150\"\n[clients]\ncount = 1001\n", &[]),
+    ("too long", "[run]\nduration = \"61 min\"\n", &[]),
+    ("nothing measured", "[run]\nduration = \"1 s\"\nmeasure-from = \"1 s\"\n", &[]),
+    ("zero rate", "[wired]\nrate = \"0Mbps\"\n", &[]),
+    ("no such rate", "[wifi]\nstandard = \"802.11a\"\nrate = \"55Mbps\"\n", &[]),
+    ("rate not of these streams", "base = \"wlan-11ac-866\"\n[wifi]\nstreams = 4\n", &[]),
+    (
+        "combination left out",
+        "[wifi]\nstandard = \"802.11ac\"\nmcs = 6\nstreams = 3\nchannel-width = \"80 MHz\"\n",
+        &[],
+    ),
+    ("streams of no rate", "[wifi]\nstandard = \"802.11ac\"\nstreams = 2\n", &[]),
+    ("no such width", "base = \"wlan-11ac-866\"\n[wifi]\nchannel-width = \"60 MHz\"\n", &[]),
+    ("slot time of 802.11n", "base = \"wlan-11n-150\"\n[wifi]\nslot = \"long\"\n", &[]),
+    ("preamble of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\npreamble = \"short\"\n", &[]),
+    ("802.11b at 5 GHz", "base = \"wlan-11n-150\"\n[wifi]\nb-stations = true\n", &[]),
+    ("no such protection", "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"rts\"\n", &[]),
+    (
+        "threshold of nothing",
+        "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"none\"\nrts-threshold = \"500 B\"\n",
+        &[],
+    ),
+    ("A-MSDU of another length", "base = \"wlan-11n-150\"\n[wifi]\namsdu = \"4 kB\"\n", &[]),
+    ("A-MSDU of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\namsdu = \"3839 B\"\n", &[]),
+    (
+        "no link-layer ACKs for Minstrel",
+        "base = \"wlan-11n-150\"\n[wifi]\nlink-acks = \"none\"\nrate-control = \"minstrel\"\n",
+        &[],
+    ),
+    ("no link-layer ACKs under DCF", "base = \"wlan-11a-54\"\n", &["wifi.link-acks=none"]),
+    (
+        "ACKs that ride on nothing",
+        "base = \"wlan-11n-150\"\n[wifi]\nlink-acks = \"none\"\n[hack]\nvariant = \"timer\"\n",
+        &[],
+    ),
+    ("access categories of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\naccess-categories = \"all\"\n", &[]),
+    ("ACK rate of 802.11b", "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\nack-rate = \"6Mbps\"\n", &[]),
+    ("no such standard", "[wifi]\nstandard = \"802.11q\"\nrate = \"54Mbps\"\n", &[]),
+    ("rate missing", "[wifi]\nstandard = \"802.11a\"\n", &[]),
+    ("share above one", "base = \"wlan-11n-150\"\n[wifi]\nmpdu-error = { down = \"101 %\" }\n", &[]),
+    ("signal twice over", "base = \"wlan-11n-150\"\n[wifi]\nsnr = \"20 dB\"\ndistance = \"3 m\"\n", &[]),
+    ("no unit of SNR", "base = \"wlan-11n-150\"\n[wifi]\nsnr = 20\n", &[]),
+    ("negative distance", "base = \"wlan-11n-150\"\n[[client]]\ndistance = \"-3 m\"\n", &[]),
+    ("too near", "base = \"wlan-11n-150\"\n[wifi]\ndistance = \"1 mm\"\n", &[]),
+    ("no such path loss", "base = \"wlan-11n-150\"\n[wifi]\npath-loss = \"fris\"\n", &[]),
+    (
+        "exponent of free space",
+        "base = \"wlan-11n-150\"\n[wifi]\npath-loss = \"friis\"\npath-loss-exponent = 2\n",
+        &[],
+    ),
+    ("queue in milliseconds", "base = \"wlan-11n-150\"\n[wifi]\nap-queue = \"5 ms\"\n", &[]),
+    (
+        "queue without a discipline",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { limit = \"9 packets\" }\n",
+        &[],
+    ),
+    (
+        "a target for drop-tail",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"drop-tail\", target = \"5 ms\" }\n",
+        &[],
+    ),
+    ("no such category", "base = \"wlan-11n-150\"\n[traffic]\naccess-category = \"voice\"\n", &[]),
+    ("a category without EDCA", "base = \"wlan-11a-54\"\n[traffic]\naccess-category = \"vo\"\n", &[]),
+    ("half a channel", "base = \"wlan-11n-150\"\n[wifi]\nlink-ack-error = { good = \"1 %\" }\n", &[]),
+    ("hidden from itself", "base = \"wlan-11n-150\"\n[[client]]\nhidden-from = [1]\n", &[]),
+    ("no place", "base = \"wlan-11n-150\"\n[[client]]\nposition = [\"3 m\"]\n", &[]),
+    ("packet too large for Wi-Fi", "base = \"wlan-11n-150\"\n[tcp]\nmtu = \"9000 B\"\n", &[]),
+    ("too small for IPv6", "[tcp]\nip = \"v6\"\nmtu = \"1000 B\"\n", &[]),
+    ("client without Wi-Fi", "[[client]]\nrate = \"54Mbps\"\n", &[]),
+    ("reordering without a distance", "[wired]\nreorder = \"1 %\"\n", &[]),
+    ("reordering by nothing", "[wired]\nreorder = { chance = \"1 %\" }\n", &[]),
+    ("no such jitter", "[wired]\njitter = { spread = \"1 ms\", distribution = \"normale\" }\n", &[]),
+    ("jitter of no time", "[wired]\njitter = 3\n", &[]),
+    ("rates in no order", "[wired]\nrate-script = [[\"2 s\", \"1Mbps\"], [\"1 s\", \"2Mbps\"]]\n", &[]),
+    ("rates that end", "[wired]\nrate-script = [[\"2 s\", \"off\"]]\n", &[]),
+    ("a rate without a time", "[wired]\nrate-script = [\"2Mbps\"]\n", &[]),
+    ("a key of the other direction", "[wired.down]\nup = { rate = \"1Mbps\" }\n", &[]),
+    ("a trace that is missing", "[cellular]\ndown-trace = \"lte-synthetic.down\"\n", &[]),
+    ("a trace that is not there", "[cellular]\ndown-trace = \"nowhere.down\"\n", &[]),
+    (
+        "a rate of a cellular link",
+        "[cellular]\ndown-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\nrate = \"1Mbps\"\n",
+        &[],
+    ),
+    ("a hop of no kind", "[[hop]]\nrate = \"1Mbps\"\n", &[]),
+    ("a hop of another kind", "[[hop]]\nkind = \"wire\"\n", &[]),
+    ("a Wi-Fi hop without Wi-Fi", "[[hop]]\nkind = \"wifi\"\n", &[]),
+    ("Wi-Fi twice", "base = \"wlan-11n-150\"\n[[hop]]\nkind = \"wifi\"\n[[hop]]\nkind = \"wifi\"\n", &[]),
+    (
+        "ACKs that ride and are filtered",
+        "base = \"wlan-11n-150\"\n[wifi]\nack-filter = \"cake\"\n[hack]\nvariant = \"timer\"\n",
+        &[],
+    ),
+    (
+        "grants where no frame has room for them",
+        "base = \"wlan-11a-54\"\n[wifi]\nreverse-direction = \"granted\"\n",
+        &[],
+    ),
+    (
+        "ACKs that ride and that the access point gives",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-acks = \"fastack\"\n[hack]\nvariant = \"timer\"\n",
+        &[],
+    ),
+    ("an access point that acknowledges slowly", "base = \"wlan-11n-150\"\n", &["wifi.ap-acks=slowack"]),
+    ("bursts under DCF", "base = \"wlan-11a-54\"\n[wifi]\ntxop-bursts = \"all\"\n", &[]),
+    ("a driver's filter on a wire", "[wired]\nack-filter = \"driver-hold\"\n", &[]),
+    ("missing base", "base = \"wlan-11n-15\"\n", &[]),
+    ("a name that is none", "name = \"\"\n", &[]),
+    ("a name that a terminal obeys", "name = \"a\\u001b[2J\"\n", &[]),
+    ("a name that is a directory", "name = \"..\"\n", &[]),
+    ("a description of two lines", "description = \"one\\ntwo\"\n", &[]),
+    ("base of the wrong type", "base = 3\n", &[]),
+    ("pages over UDP", "[traffic]\napplication = \"request-response\"\ntransport = \"udp\"\n", &[]),
+    ("on and off over UDP without a rate", "[[flow]]\napplication = \"on-off\"\ntransport = \"udp\"\n", &[]),
+    ("a video of a size", "[[flow]]\napplication = \"streaming\"\nsize = \"1 MB\"\n", &[]),
+    ("no such application", "[traffic]\napplication = \"stream\"\n", &[]),
+    ("a page without objects", "[traffic]\nobjects = []\n", &[]),
+    ("client zero", "[[flow]]\nclient = 0\n", &[]),
+    ("frames of nothing", "[traffic]\napplication = \"streaming\"\nrate = \"100bps\"\n", &[]),
+    ("a flow that is no table", "flow = 3\n", &[]),
+    ("not TOML", "[run\nduration = \"1 s\"\n", &[]),
+    ("the same key twice", "[run]\nduration = \"1 s\"\nduration = \"2 s\"\n", &[]),
+    ("number too large", "[clients]\ncount = 99999999999999999999\n", &[]),
+    (
+        "a limit of growth without growth",
+        "base = \"wlan-11n-150\"\n[tcp]\nreceive-buffer = \"64 KiB\"\nreceive-buffer-max = \"1 MiB\"\n",
+        &[],
+    ),
+    ("--set of an unknown key", "base = \"wlan-11n-150\"\n", &["tcp.ack-evry=4"]),
+    ("--set without a value", "base = \"wlan-11n-150\"\n", &["tcp.ack-every"]),
+    ("pacing that is neither", "base = \"wlan-11n-150\"\n", &["tcp.pacing=fast"]),
+    ("a policy nobody has", "base = \"wlan-11n-150\"\n", &["tcp.ack-policy=quic-ack3"]),
+    ("--set of the wrong type", "base = \"wlan-11n-150\"\n", &["tcp.ack-every=many"]),
+    ("--set through a value", "base = \"wlan-11n-150\"\n", &["wifi.rate.fast=true"]),
+];
+
+#[test]
+fn every_mistake_is_explained_in_one_line() {
+    let mut told = String::new();
+    for (mistake, text, assignments) in MISTAKES {
+        let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
+        let error = Scenario::parse("my.toml", text, &assignments).expect_err(mistake).to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        writeln!(told, "{mistake}\n    {error}").unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn every_bundled_scenario_loads_and_builds() {
+    for name in library::names() {
+        let scenario = Scenario::load(name, &[]).unwrap();
+        assert!(!scenario.description.is_empty(), "{name}");
+        for clients in &scenario.compare.clients {
+            scenario.setup(*clients, 1).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_recorded_text_gives_the_same_scenario() {
+    for name in library::names() {
+        let scenario = Scenario::load(name, &["clients.count=3".to_owned()]).unwrap();
+        let again = Scenario::parse(&format!("{name}.toml"), &scenario.text, &[]).unwrap();
+        assert_eq!(Scenario { invocation: scenario.invocation.clone(), ..again }, scenario);
+    }
+}
+
+#[test]
+fn bases_are_found_beside_the_file_and_do_not_go_in_circles() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    write("common.toml", "base = \"wlan-11a-54\"\n[clients]\ncount = 7\n");
+    write("mine.toml", "base = \"common.toml\"\n[wifi]\nrate = \"24Mbps\"\n");
+    write("circle.toml", "base = \"circle.toml\"\n");
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let scenario = Scenario::load(&path("mine.toml"), &[]).unwrap();
+    assert_eq!((scenario.name.as_str(), scenario.clients), ("mine", 7));
+    assert_eq!(scenario.wifi.unwrap().mode.rate(), BitRate::from_mbps(24));
+    let error = Scenario::load(&path("circle.toml"), &[]).unwrap_err().to_string();
+    assert!(error.contains("more than 16 bases deep"), "{error}");
+}
+
+#[test]
+fn more_client_tables_than_the_base_has_clients_are_all_meant() {
+    let clients = |text: &str, said: &[&str]| {
+        let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
+        Scenario::parse("t.toml", text, &said).unwrap().clients
+    };
+    // wlan-11n-150 says that there is one, wlan-11a-54 says nothing, wlan-video two.
+    let three = "[[client]]\n[[client]]\n[[client]]\n";
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &[]), 3);
+    assert_eq!(clients(&format!("base = \"wlan-11a-54\"\n{three}"), &[]), 3);
+    assert_eq!(clients("base = \"wlan-11n-150\"\n", &[]), 1);
+    // Who says how many means that, and the other tables are left out.
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}[clients]\ncount = 2\n"), &[]), 2);
+    assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &["clients.count=1"]), 1);
+    // Fewer tables than clients are about the first ones.
+    assert_eq!(clients("base = \"wlan-video\"\n[[client]]\n", &[]), 2);
+}
+
+#[test]
+fn files_that_are_no_text_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.toml");
+    fs::write(&path, b"a = 1\n\xff\n").unwrap();
+    let error = Scenario::load(path.to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(error.contains("x.toml:2: not TOML: not UTF-8"), "{error}");
+    fs::write(&path, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
+    assert!(Scenario::load(path.to_str().unwrap(), &[]).is_err());
+}
+
+#[test]
+fn a_tcp_profile_gives_way_to_keys() {
+    use tacit_proto::tcp::{Config, LossDetection, Profile, ReceiveAutotuning, Undo};
+    use tacit_proto::units::Bytes;
+
+    let tcp = |keys: &str| {
+        let text = format!("base = \"hack-2014-11n-150\"\n[tcp]\n{keys}\n");
+        Scenario::parse("my.toml", &text, &[]).unwrap().tcp
+    };
+    assert_eq!(tcp(""), Config::default());
+    assert_eq!(tcp("profile = \"linux\""), Profile::Linux.config());
+    let mixed = tcp("profile = \"linux\"\nloss-detection = \"rfc6675\"\nreceive-buffer = \"1 MiB\"");
+    assert_eq!((mixed.loss_detection, mixed.undo), (LossDetection::DupAck, Undo::All));
+    assert_eq!((mixed.receive_buffer, mixed.receive_autotuning), (Bytes(1 << 20), ReceiveAutotuning::Off));
+    let small = tcp("receive-buffer = \"auto\"\nreceive-buffer-max = \"100 KiB\"");
+    assert_eq!(small.receive_buffer, Bytes(100 << 10));
+    assert_eq!(small.receive_autotuning, ReceiveAutotuning::UpTo(Bytes(100 << 10)));
+}
+
+#[test]
+fn queues_have_a_limit_or_a_discipline() {
+    use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
+    use tacit_proto::units::Duration;
+
+    let queue = |text: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n[wifi]\nap-queue = {text}\n");
+        Scenario::parse("my.toml", &text, &[]).unwrap().wifi.unwrap().ap_queue
+    };
+    let limit = QueueLimit { packets: Some(300), bytes: None };
+    assert_eq!(queue("\"300 packets\""), limit.into());
+    assert_eq!(
+        queue("{ discipline = \"codel\", limit = \"300 packets\", ecn = false }"),
+        QueueConfig {
+            limit,
+            discipline: Discipline::CoDel(CoDelConfig { ecn: false, ..CoDelConfig::INTERNET })
+        }
+    );
+    let FqCoDelConfig { codel, quantum, flows } = FqCoDelConfig::MAC80211;
+    assert_eq!(
+        queue("{ discipline = \"fq-codel\", target = \"7 ms\" }").discipline,
+        Discipline::FqCoDel(FqCoDelConfig {
+            codel: CoDelConfig { target: Duration::from_millis(7), ..codel },
+            quantum,
+            flows
+        })
+    );
+}
+
+#[test]
+fn each_direction_of_a_wire_has_a_queue_of_its_own() {
+    use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
+
+    let read = |wired: &str| Scenario::parse("my.toml", &format!("[wired]\n{wired}\n[[client]]\n"), &[]);
+    let queues = |wired: &str| {
+        let setup = read(wired).unwrap().setup(1, 1).unwrap();
+        [setup.wired[0].forward.queue, setup.wired[0].backward.queue]
+    };
+    let packets = |packets| QueueLimit { packets: Some(packets), bytes: None };
+    let of = |limit, discipline| QueueConfig { limit: packets(limit), discipline };
+    let fq = Discipline::FqCoDel(FqCoDelConfig::INTERNET);
+    assert_eq!(queues("queue = { discipline = \"fq-codel\" }"), [of(10_240, fq); 2]);
+    let codel = Discipline::CoDel(CoDelConfig::INTERNET);
+    assert_eq!(
+        queues("queue = \"50 packets\"\ndown = { queue = { discipline = \"codel\" } }"),
+        [of(1_000, codel), of(50, Discipline::DropTail)]
+    );
+    assert_eq!(
+        queues("drop = \"head\"\nup = { queue = \"50 packets\" }"),
+        [of(1_000, Discipline::DropHead), of(50, Discipline::DropHead)]
+    );
+    assert_eq!(
+        queues("queue = { discipline = \"codel\" }\nup = { queue = \"50 packets\" }"),
+        [of(1_000, codel), of(50, Discipline::DropTail)]
+    );
+    let error = read("queue = { discipline = \"codel\" }\ndrop = \"head\"").unwrap_err().to_string();
+    assert!(error.contains("wired.drop"), "{error}");
+}
+
+#[test]
+fn who_is_hidden_follows_from_names_or_places() {
+    let hidden = |clients: &str| {
+        let text = format!("base = \"wlan-11n-150\"\n{clients}");
+        let setup = Scenario::parse("my.toml", &text, &[]).unwrap().setup(3, 1).unwrap();
+        setup.bss[0].config.hidden.iter().map(|(a, b)| (a.0, b.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(hidden(""), []);
+    let named = "[[client]]\nhidden-from = [3]\n[[client]]\n[[client]]\nhidden-from = [2, 1]\n";
+    assert_eq!(hidden(named), [(1, 3), (2, 3)]);
+    // 16 dBm, exponent 3 from 1 m: -82 dBm are left after 51.8 m.
+    let at = |x: &str| format!("[[client]]\nposition = [\"{x}\", \"0 m\"]\n");
+    assert_eq!(hidden(&(at("-25 m") + &at("26 m") + &at("28 m"))), [(1, 3)]);
+}

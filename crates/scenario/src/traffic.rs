@@ -1,0 +1,346 @@
+//! What flows, as a scenario says it, and the flows and programs of a run that it becomes.
+
+use tacit_link::wifi::AccessCategory;
+use tacit_proto::packet::IpVersion;
+use tacit_proto::udp::ReportAfter;
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
+use tacit_sim::setup::{
+    Application, ApplicationSetup, End, FlowSetup, Law, Objects, OnOff, RequestResponse, Span, Streaming,
+    Traffic,
+};
+
+use super::{ClientOverride, Scenario};
+use crate::error::InputError;
+
+/// Most flows of a run: as many as have a port number.
+const MAX_FLOWS: usize = 50_000;
+
+/// Which way data flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Server to client.
+    Download,
+    /// Client to server.
+    Upload,
+    /// One flow each way per client.
+    Both,
+}
+
+/// The transport of a scenario run as written; schemes may change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP as `[tcp]` says.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// `[traffic]`, or one `[[flow]]` on top of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficPlan {
+    /// Which way.
+    pub direction: Direction,
+    /// Over what.
+    pub transport: Transport,
+    /// Octets per TCP flow; `None` is bulk.
+    pub size: Option<Bytes>,
+    /// Payload rate per UDP flow; `None` saturates.
+    pub udp_rate: Option<BitRate>,
+    /// The sink of a UDP flow reports this long after something arrived; `None` never.
+    pub udp_report: Option<ReportAfter>,
+    /// Octets per datagram; `None` fills the MTU.
+    pub udp_payload: Option<Bytes>,
+    /// The access category of its packets, if it names one; a `[[flow]]` that does not has its client's.
+    pub access_category: Option<AccessCategory>,
+    /// What feeds the flow.
+    pub application: ApplicationKind,
+    /// The knobs of those that are more than a source.
+    pub knobs: ApplicationKnobs,
+}
+
+/// What feeds a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplicationKind {
+    /// As much as the transport takes, a file, or datagrams at a rate.
+    Bulk,
+    /// Page loads.
+    RequestResponse,
+    /// A source that sends for a while and is silent for a while.
+    OnOff,
+    /// A video with a play-out buffer.
+    Streaming,
+}
+
+impl ApplicationKind {
+    /// All of them, as users write them.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("bulk", Self::Bulk),
+        ("request-response", Self::RequestResponse),
+        ("on-off", Self::OnOff),
+        ("streaming", Self::Streaming),
+    ];
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What programs are told; each kind uses its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApplicationKnobs {
+    /// The objects of a page.
+    pub objects: ObjectsPlan,
+    /// Mean size of objects that are counted.
+    pub object_size: Bytes,
+    /// How sizes are distributed.
+    pub sizes: Law,
+    /// Octets that ask for an object, or answer one that was uploaded.
+    pub request_size: Bytes,
+    /// Connections per client.
+    pub connections: u32,
+    /// Between pages.
+    pub think_time: Duration,
+    /// How times are distributed.
+    pub times: Law,
+    /// How long an on-off source is on.
+    pub on_time: Duration,
+    /// How long it is off.
+    pub off_time: Duration,
+    /// Rate of an on-off source while it is on, and of a video.
+    pub rate: Option<BitRate>,
+    /// Frames per second of a video.
+    pub frame_rate: u32,
+    /// Video gathered before it is played.
+    pub play_out_buffer: Duration,
+}
+
+/// The objects of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectsPlan {
+    /// So many.
+    Count(u32),
+    /// These sizes.
+    Sizes(Vec<Bytes>),
+}
+
+impl Default for ApplicationKnobs {
+    /// A page of ten objects of 20 kB over the six connections that browsers open to a host; a video in
+    /// high definition.
+    fn default() -> Self {
+        Self {
+            objects: ObjectsPlan::Count(10),
+            object_size: Bytes(20_000),
+            sizes: Law::Exponential,
+            request_size: Bytes(400),
+            connections: 6,
+            think_time: Duration::from_secs(1),
+            times: Law::Exponential,
+            on_time: Duration::from_secs(1),
+            off_time: Duration::from_secs(1),
+            rate: None,
+            frame_rate: 30,
+            play_out_buffer: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Rate of a video that names none: 720p at 30 frames a second, or thereabouts.
+const VIDEO_RATE: BitRate = BitRate::from_mbps(4);
+
+/// `[[flow]]`: traffic of its own beside others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowPlan {
+    /// Its name in results.
+    pub name: Option<String>,
+    /// The clients that have it, numbered from 0; `None` for all.
+    pub clients: Option<Vec<u32>>,
+    /// When it starts; `None` with its client.
+    pub start: Option<Duration>,
+    /// When its source stops; `None` with its client.
+    pub stop: Option<Duration>,
+    /// Whether it names its transport itself: then no scheme changes it.
+    pub own_transport: Option<Transport>,
+    /// What flows.
+    pub traffic: TrafficPlan,
+}
+
+impl Scenario {
+    /// The traffic that schemes may put over another transport: all that does not name its own.
+    pub fn shared_traffic_mut(&mut self) -> impl Iterator<Item = &mut TrafficPlan> {
+        let flows = self.flows.iter_mut().filter(|flow| flow.own_transport.is_none());
+        std::iter::once(&mut self.traffic).chain(flows.map(|flow| &mut flow.traffic))
+    }
+
+    /// The flows of `clients` clients, and the programs that feed some of them.
+    pub(super) fn flows_and_applications(
+        &self,
+        clients: u32,
+        hosts: &[HostId],
+    ) -> Result<(Vec<FlowSetup>, Vec<ApplicationSetup>), InputError> {
+        let mut run = Run { scenario: self, flows: Vec::new(), applications: Vec::new() };
+        for (index, &host) in (0..clients).zip(hosts.iter().cycle()) {
+            let client = self.client_override(index);
+            if self.flows.is_empty() {
+                run.push(index, host, None, &client)?;
+            }
+            for flow in &self.flows {
+                if flow.clients.as_ref().is_none_or(|named| named.contains(&index)) {
+                    run.push(index, host, Some(flow), &client)?;
+                }
+            }
+        }
+        if run.flows.is_empty() {
+            return Err(InputError::new(&self.name, format!("no [[flow]] has one of the {clients} clients"))
+                .allowed("a client of the run, from 1"));
+        }
+        Ok((run.flows, run.applications))
+    }
+}
+
+/// A run's flows in the making.
+struct Run<'a> {
+    scenario: &'a Scenario,
+    flows: Vec<FlowSetup>,
+    applications: Vec<ApplicationSetup>,
+}
+
+impl Run<'_> {
+    /// Adds what client `index`, on `host`, has of `flow`, or of the traffic that all have.
+    fn push(
+        &mut self,
+        index: u32,
+        host: HostId,
+        flow: Option<&FlowPlan>,
+        client: &ClientOverride,
+    ) -> Result<(), InputError> {
+        let scenario = self.scenario;
+        let staggered = scenario.stagger.saturating_mul(u64::from(index));
+        let start = flow.and_then(|flow| flow.start).or(client.start).unwrap_or(staggered);
+        let stop = flow.and_then(|flow| flow.stop).or(client.stop);
+        scenario.check_start(index, start, stop)?;
+        let traffic = flow.map_or(&scenario.traffic, |flow| &flow.traffic);
+        let down = (Scenario::SERVER, host, End::Sink);
+        let up = (host, Scenario::SERVER, End::Source);
+        let ways = match traffic.direction {
+            Direction::Download => vec![down],
+            Direction::Upload => vec![up],
+            Direction::Both => vec![down, up],
+        };
+        for (source, sink, near_end) in ways {
+            let setup = FlowSetup {
+                source,
+                sink,
+                start: Instant::ZERO + start,
+                stop: stop.map(|stop| Instant::ZERO + stop),
+                traffic: scenario.flow_traffic(traffic),
+                access_category: flow
+                    .and_then(|flow| flow.traffic.access_category)
+                    .or(client.access_category)
+                    .or(scenario.traffic.access_category)
+                    .unwrap_or_default(),
+            };
+            let Some((application, flows)) = scenario.application(traffic, near_end) else {
+                self.push_flows(setup, 1)?;
+                continue;
+            };
+            let name = flow.and_then(|flow| flow.name.as_deref()).unwrap_or(traffic.application.name());
+            let name = format!("{name}, {}", way_name(source, index));
+            let flows = self.push_flows(setup, flows)?;
+            self.applications.push(ApplicationSetup { name, flows, application });
+        }
+        Ok(())
+    }
+
+    fn push_flows(&mut self, setup: FlowSetup, count: u32) -> Result<Vec<FlowId>, InputError> {
+        let first = self.flows.len();
+        self.flows.extend(std::iter::repeat_n(setup, count as usize));
+        if self.flows.len() > MAX_FLOWS {
+            return Err(InputError::new(&self.scenario.name, "too many flows and connections")
+                .allowed(format!("{MAX_FLOWS} in all")));
+        }
+        Ok((first as u32..self.flows.len() as u32).map(FlowId).collect())
+    }
+}
+
+fn way_name(source: HostId, index: u32) -> String {
+    let way = if source == Scenario::SERVER { "down" } else { "up" };
+    format!("client {} {way}", index + 1)
+}
+
+impl Scenario {
+    fn flow_traffic(&self, plan: &TrafficPlan) -> Traffic {
+        match plan.transport {
+            Transport::Tcp => {
+                let size = plan.size.filter(|_| plan.application == ApplicationKind::Bulk);
+                Traffic::Connection { config: self.tcp.into(), size }
+            }
+            Transport::Udp => Traffic::Udp {
+                ip: self.tcp.ip,
+                payload: self.udp_payload(plan),
+                rate: plan.udp_rate,
+                report_after: plan.udp_report,
+            },
+        }
+    }
+
+    /// The program that feeds a flow, and over how many connections; `near_end` is the client's.
+    fn application(&self, plan: &TrafficPlan, near_end: End) -> Option<(Application, u32)> {
+        let knobs = &plan.knobs;
+        let span = |mean| Span { mean, law: knobs.times };
+        match plan.application {
+            ApplicationKind::Bulk => None,
+            ApplicationKind::RequestResponse => {
+                let pages = RequestResponse {
+                    requester: near_end,
+                    objects: knobs.page(),
+                    request: knobs.request_size,
+                    think: span(knobs.think_time),
+                };
+                Some((Application::RequestResponse(pages), knobs.connections))
+            }
+            ApplicationKind::OnOff => {
+                let over_udp = (plan.transport == Transport::Udp).then(|| self.udp_payload(plan));
+                let source = OnOff {
+                    on: span(knobs.on_time),
+                    off: span(knobs.off_time),
+                    rate: knobs.rate.or(over_udp.and(plan.udp_rate)),
+                    chunk: over_udp.unwrap_or(Bytes(u64::from(self.tcp.mss()))),
+                };
+                Some((Application::OnOff(source), 1))
+            }
+            ApplicationKind::Streaming => {
+                let video = Streaming {
+                    rate: knobs.rate.unwrap_or(VIDEO_RATE),
+                    frame_rate: knobs.frame_rate,
+                    buffer: knobs.play_out_buffer,
+                };
+                Some((Application::Streaming(video), 1))
+            }
+        }
+    }
+
+    /// Octets per datagram: as given, or what fills the MTU.
+    fn udp_payload(&self, plan: &TrafficPlan) -> Bytes {
+        plan.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
+    }
+}
+
+impl ApplicationKnobs {
+    fn page(&self) -> Objects {
+        match (&self.objects, self.sizes) {
+            (ObjectsPlan::Sizes(sizes), _) => Objects::Listed(sizes.clone()),
+            (ObjectsPlan::Count(count), Law::Fixed) => {
+                Objects::Listed(vec![self.object_size; *count as usize])
+            }
+            (ObjectsPlan::Count(count), Law::Exponential) => {
+                Objects::Drawn { count: *count, mean: self.object_size }
+            }
+        }
+    }
+}
+
+/// Payload of the datagram whose IP packet is `mtu` long.
+fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
+    mtu - Bytes(u64::from(ip.header_len() + tacit_proto::udp::Datagram::HEADER_LEN))
+}

@@ -1,0 +1,180 @@
+//! What a scenario says that its runs will not show: no errors, but not what somebody expects who wrote it.
+
+use tacit_proto::units::Instant;
+use tacit_sim::Setup;
+
+use crate::explain::explain;
+use crate::scheme::{Role, Scheme};
+use crate::table::count;
+use crate::{Scenario, effective, quoted};
+
+/// Tables whose keys say nothing about a single run, or only how long it is.
+const NOT_OF_A_RUN: [&str; 5] = ["run", "compare", "clients", "name", "description"];
+
+/// Of `assignments` those of `--set` that `schemes` put aside, or that change nothing at all; a line each.
+/// Scenarios that cannot be used have none: their errors say more.
+pub fn of_assignments(
+    name_or_path: &str,
+    assignments: &[String],
+    schemes: &[&Scheme],
+    clients: u32,
+) -> Vec<String> {
+    // Somebody who compares sets TCP's keys for all but the bound, which has no TCP.
+    let has_others = schemes.iter().any(|scheme| scheme.role != Role::Bound);
+    let schemes: Vec<&Scheme> =
+        schemes.iter().copied().filter(|scheme| !has_others || scheme.role != Role::Bound).collect();
+    let last_of_its_key = |at: usize| {
+        let key = key_of(&assignments[at]);
+        assignments[at + 1..].iter().all(|later| key_of(later) != key)
+    };
+    (0..assignments.len())
+        .filter(|at| last_of_its_key(*at))
+        .filter_map(|at| of_assignment(name_or_path, assignments, &assignments[at], &schemes, clients))
+        .collect()
+}
+
+fn key_of(assignment: &str) -> &str {
+    assignment.split('=').next().unwrap_or(assignment).trim()
+}
+
+fn of_assignment(
+    name_or_path: &str,
+    assignments: &[String],
+    assignment: &str,
+    schemes: &[&Scheme],
+    clients: u32,
+) -> Option<String> {
+    let key = key_of(assignment);
+    if NOT_OF_A_RUN.contains(&key.split('.').next()?) {
+        return None;
+    }
+    let others: Vec<String> = assignments.iter().filter(|other| key_of(other) != key).cloned().collect();
+    let load = |assignments: &[String]| Scenario::load(name_or_path, assignments).ok();
+    let (with, without) = (load(assignments)?, load(&others)?);
+    let value = |assignments: &[String]| {
+        let explained = explain(name_or_path, assignments, None, &[key.to_owned()]).ok()?;
+        explained.settings.into_iter().next().map(|setting| setting.value)
+    };
+    let said = value(assignments);
+    if said.is_some() && said == value(&others) {
+        // It says what holds anyway.
+        return None;
+    }
+    let setup = |scenario: &Scenario, scheme: &Scheme| scheme.applied_to(scenario).setup(clients, 1).ok();
+    let counts = |scheme: &&&Scheme| setup(&with, scheme) != setup(&without, scheme);
+    let names = |schemes: &[&Scheme]| schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
+    let overriding: Vec<&Scheme> =
+        schemes.iter().copied().filter(|scheme| overrides(scheme, key, &with)).collect();
+    let set = format!("--set {}", quoted(assignment));
+    let see = format!("tacit explain {} {key}", quoted(name_or_path));
+    if schemes.iter().any(|scheme| counts(&scheme)) {
+        return (!overriding.is_empty())
+            .then(|| format!("{set} does not count under {}, which set it themselves", names(&overriding)));
+    }
+    let under = match schemes {
+        [one] if one.argument().is_none() => "here".to_owned(),
+        several => format!("under {}", names(several)),
+    };
+    Some(format!("{set} changes nothing {under}: see {see}"))
+}
+
+/// True where `scheme` gives `key` another value than `scenario` does.
+fn overrides(scheme: &Scheme, key: &str, scenario: &Scenario) -> bool {
+    let changed = scheme.applied_to(scenario);
+    let value = |scenario: &Scenario| effective::of(key, scenario).map(|(value, _)| value);
+    value(scenario) != value(&changed)
+}
+
+/// What of a run's traffic the measured window misses, a line for each way to miss it.
+pub fn of_times(setup: &Setup) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let flows = count(setup.flows.len() as u64, "flow");
+    // Durations are easier to read.
+    let at = |instant: Instant| instant.saturating_since(Instant::ZERO);
+    let from = at(setup.measure_from);
+    let late: Vec<_> = setup.flows.iter().map(|flow| at(flow.start)).filter(|start| *start > from).collect();
+    if let Some(last) = late.iter().max() {
+        warnings.push(format!(
+            "{} of {flows} start after measuring began at {from}, the last at {last}: run.measure-from and \
+             clients.stagger say when",
+            late.len()
+        ));
+    }
+    let early = setup.flows.iter().filter(|flow| flow.stop.is_some_and(|stop| at(stop) <= from)).count();
+    if early > 0 {
+        warnings.push(format!(
+            "{early} of {flows} stop before measuring begins at {from}, and count for nothing: see run.measure-from"
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme;
+
+    fn of(scenario: &str, assignments: &[&str], schemes: &[&str]) -> Vec<String> {
+        let assignments: Vec<String> = assignments.iter().map(|&said| said.to_owned()).collect();
+        let schemes: Vec<&Scheme> = schemes.iter().map(|name| scheme::named("", name).unwrap()).collect();
+        of_assignments(scenario, &assignments, &schemes, 2)
+    }
+
+    #[test]
+    fn what_a_scheme_overrides_is_said() {
+        let classic = "hack-2014-11n-150";
+        let warnings = of(classic, &["tcp.ack-every=4"], &["tcp-l8"]);
+        let see = "see tacit explain hack-2014-11n-150 tcp.ack-every";
+        assert_eq!(warnings, [format!("--set tcp.ack-every=4 changes nothing under tcp-l8: {see}")]);
+        let warnings = of(classic, &["tcp.ack-every=4"], &["stock", "tcp-l4", "tcp-l8", "tcp-l16", "udp"]);
+        let expected = "--set tcp.ack-every=4 does not count under tcp-l8, tcp-l16, which set it themselves";
+        assert_eq!(warnings, [expected]);
+        assert_eq!(of(classic, &["hack.variant=timer"], &["hack-batch"]).len(), 1);
+    }
+
+    #[test]
+    fn what_the_receiver_does_not_look_at_is_said() {
+        let warnings = of("wlan-11n-150", &["tcp.ack-every=4"], &["stock", "hack-more-data"]);
+        let see = "see tacit explain wlan-11n-150 tcp.ack-every";
+        let expected = format!("--set tcp.ack-every=4 changes nothing under stock, hack-more-data: {see}");
+        assert_eq!(warnings, [expected]);
+        let here = of("wlan-11n-150", &["tcp.ack-every=4"], &["as-written"]);
+        assert_eq!(here, [format!("--set tcp.ack-every=4 changes nothing here: {see}")]);
+    }
+
+    #[test]
+    fn what_counts_is_not_warned_of() {
+        let schemes = ["stock", "hack-more-data", "hack-timer", "tcp-l4", "udp"];
+        let fine: [&[&str]; 6] = [
+            &["tcp.congestion=bbr"],
+            &["hack.timer=5 ms"],
+            &["wifi.rate=65Mbps", "wifi.mpdu-error=5 %"],
+            &["run.seeds=3", "run.duration=8 s", "compare.clients=[7]", "name=other"],
+            // What holds anyway, and what a later one takes back.
+            &["wifi.rate=150Mbps", "tcp.sack=true"],
+            &["tcp.ack-policy=delayed", "tcp.ack-every=9", "tcp.ack-every=2"],
+        ];
+        for assignments in fine {
+            assert_eq!(of("wlan-11n-150", assignments, &schemes), [] as [&str; 0], "{assignments:?}");
+        }
+        // What is wrong is the reader's to say.
+        assert_eq!(of("wlan-11n-150", &["tcp.ack-evry=4", "tcp.sack"], &schemes), [] as [&str; 0]);
+        assert_eq!(of("wired-10", &["tcp.sack=false"], &["udp"]).len(), 1, "UDP alone has no TCP to set");
+    }
+
+    #[test]
+    fn flows_outside_the_measured_window_are_counted() {
+        let setup =
+            |text: &str, clients| Scenario::parse("x.toml", text, &[]).unwrap().setup(clients, 1).unwrap();
+        let many = "base = \"wlan-11n-150\"\n";
+        assert_eq!(of_times(&setup(many, 41)), [] as [&str; 0], "the last starts when measuring does");
+        assert_eq!(
+            of_times(&setup(many, 50)),
+            ["9 of 50 flows start after measuring began at 4s, the last at 4.9s: run.measure-from and \
+              clients.stagger say when"]
+        );
+        let early = "base = \"wlan-11n-150\"\n[[client]]\nstop = \"4 s\"\n[[client]]\n";
+        let [warning] = &of_times(&setup(early, 2))[..] else { panic!("one warning") };
+        assert!(warning.starts_with("1 of 2 flows stop before measuring begins at 4s"), "{warning}");
+    }
+}

@@ -1,0 +1,227 @@
+//! FastACK's agent in an access point, with the check that it never acknowledges what no NIC did.
+
+use tacit_link::wifi::Interrupt;
+use tacit_proto::fastack::{Agent, Config, Counters, Verdict};
+use tacit_proto::packet::{Packet, Transport};
+use tacit_proto::tcp::{Flags, Segment};
+use tacit_proto::units::{FlowId, HostId, Instant, SeqNumber};
+
+use super::Wish;
+use crate::Carried;
+
+/// An agent, and what is known without it.
+#[derive(Debug)]
+pub(crate) struct ApAgent {
+    agent: Agent,
+    /// What looks on; `None` where nobody does.
+    oracle: Option<Oracle>,
+    before: Counters,
+}
+
+/// A connection, and who receives.
+type Direction = (FlowId, HostId);
+
+/// What link-layer acknowledgments, and the client's own, say to have arrived of a stream.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// All before this; `None` until the sender's SYN was seen.
+    upto: Option<SeqNumber>,
+    /// Beyond a gap, in no order.
+    beyond: Vec<[SeqNumber; 2]>,
+}
+
+impl Arrived {
+    fn note(&mut self, start: SeqNumber, end: SeqNumber) {
+        let Some(mut upto) = self.upto else { return };
+        if start.after(upto) {
+            if !self.beyond.contains(&[start, end]) {
+                self.beyond.push([start, end]);
+            }
+            return;
+        }
+        upto = upto.max(end);
+        while let Some(next) = self.beyond.iter().position(|[start, _]| start.before_eq(upto)) {
+            upto = upto.max(self.beyond.swap_remove(next)[1]);
+        }
+        self.upto = Some(upto);
+    }
+}
+
+/// What arrived in all connections, and whether more was acknowledged.
+#[derive(Debug, Default)]
+struct Oracle {
+    /// By direction of a connection.
+    arrived: Vec<(Direction, Arrived)>,
+    /// An ACK that should not be.
+    wrong: Option<Packet>,
+}
+
+impl Oracle {
+    /// `packet` is on its way to a client.
+    fn downlink(&mut self, packet: &Packet) {
+        let Some(segment) = segment_of(packet).filter(|segment| segment.flags.contains(Flags::SYN)) else {
+            return;
+        };
+        let arrived = self.arrived((packet.flow, packet.destination));
+        if arrived.upto.is_none() {
+            *arrived = Arrived { upto: Some(segment.seq + 1), beyond: Vec::new() };
+        }
+    }
+
+    /// The MPDU of `packet` was acknowledged.
+    fn acknowledged(&mut self, packet: &Packet) {
+        if let Some(segment) = segment_of(packet) {
+            let end = segment.seq + segment.sequence_len();
+            self.arrived((packet.flow, packet.destination)).note(segment.seq, end);
+        }
+    }
+
+    /// `packet` came from a client, which knows best.
+    fn uplink(&mut self, packet: &Packet) {
+        if let Some(segment) = segment_of(packet).filter(|segment| segment.flags.contains(Flags::ACK)) {
+            let arrived = self.arrived((packet.flow, packet.source));
+            if let Some(upto) = arrived.upto {
+                arrived.note(upto, upto.max(segment.ack));
+            }
+        }
+    }
+
+    /// An ACK made in a client's name acknowledges nothing that did not arrive.
+    fn verify(&mut self, made: &Packet) {
+        let Some(segment) = segment_of(made) else { return };
+        let upto = self.arrived((made.flow, made.source)).upto;
+        if upto.is_none_or(|upto| segment.ack.after(upto)) {
+            self.wrong = Some(*made);
+        }
+    }
+
+    fn arrived(&mut self, direction: Direction) -> &mut Arrived {
+        let place = match self.arrived.binary_search_by_key(&direction, |(known, _)| *known) {
+            Ok(place) => place,
+            Err(place) => {
+                self.arrived.insert(place, (direction, Arrived::default()));
+                place
+            }
+        };
+        &mut self.arrived[place].1
+    }
+}
+
+impl ApAgent {
+    pub fn new(config: Config) -> Self {
+        Self { agent: Agent::new(config), oracle: Some(Oracle::default()), before: Counters::default() }
+    }
+
+    /// Nobody looks on from now on.
+    pub fn dismiss_oracle(&mut self) {
+        self.oracle = None;
+    }
+
+    /// `packet` is to be queued for a client; gives it back unless it goes no further.
+    pub fn downlink<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
+        let Some(simulated) = packet.simulated() else { return Some(packet) };
+        if let Some(oracle) = &mut self.oracle {
+            oracle.downlink(simulated);
+        }
+        judged(&self.agent.handle_downlink(now, simulated), packet)
+    }
+
+    /// The MAC has something to tell: what became of a packet.
+    pub fn interrupt<P: Carried>(&mut self, now: Instant, interrupt: &Interrupt<P>) {
+        let Interrupt::Fate { payload, acknowledged, last, .. } = interrupt else { return };
+        let Some(packet) = payload.simulated() else { return };
+        if let Some(oracle) = self.oracle.as_mut().filter(|_| *acknowledged) {
+            oracle.acknowledged(packet);
+        }
+        self.agent.handle_fate(now, packet, *acknowledged, *last);
+    }
+
+    /// `packet` came from a client; what goes on in its place, if anything.
+    pub fn uplink<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
+        let Some(simulated) = packet.simulated() else { return Some(packet) };
+        if let Some(oracle) = &mut self.oracle {
+            oracle.uplink(simulated);
+        }
+        let verdict = self.agent.handle_uplink(now, simulated);
+        if let (Verdict::Replace(made), Some(oracle)) = (&verdict, &mut self.oracle) {
+            oracle.verify(made);
+        }
+        judged(&verdict, packet)
+    }
+
+    /// A copy found no room in the queue.
+    pub fn refused<P: Carried>(&mut self, now: Instant, packet: &P) {
+        if let Some(packet) = packet.simulated() {
+            self.agent.handle_refused(now, packet);
+        }
+    }
+
+    /// What it wants done next.
+    pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
+        let up = self.agent.poll_up();
+        if let Some(oracle) = &mut self.oracle {
+            if let Some(packet) = &up {
+                oracle.verify(packet);
+            }
+            if let Some(packet) = oracle.wrong.take() {
+                return Some(Wish::Wrong { packet: packet.into(), what: "of what has not arrived" });
+            }
+        }
+        match up {
+            Some(packet) => Some(Wish::Send { packet: packet.into() }),
+            None => self.agent.poll_down().map(|packet| Wish::Requeue { packet: packet.into() }),
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.agent.poll_timeout()
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.agent.handle_timeout(now);
+    }
+
+    pub fn start_measuring(&mut self) {
+        self.before = self.agent.counters();
+    }
+
+    /// Since measuring started.
+    pub fn counters(&self) -> Counters {
+        self.agent.counters().since(&self.before)
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        self.agent.check()
+    }
+}
+
+fn segment_of(packet: &Packet) -> Option<Segment> {
+    match packet.transport {
+        Transport::Tcp(segment) => Some(segment),
+        Transport::Udp(_) => None,
+    }
+}
+
+fn judged<P: Carried>(verdict: &Verdict, packet: P) -> Option<P> {
+    match verdict {
+        Verdict::Pass => Some(packet),
+        Verdict::Drop => None,
+        Verdict::Replace(other) => Some((*other).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrived_in_any_order_counts_once_it_has_no_gap() {
+        let at = SeqNumber;
+        let mut arrived = Arrived { upto: Some(at(u32::MAX - 9)), beyond: Vec::new() };
+        arrived.note(at(10), at(20));
+        arrived.note(at(20), at(30));
+        assert_eq!(arrived.upto, Some(at(u32::MAX - 9)));
+        arrived.note(at(u32::MAX - 9), at(10));
+        assert_eq!((arrived.upto, arrived.beyond.len()), (Some(at(30)), 0));
+    }
+}

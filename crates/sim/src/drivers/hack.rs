@@ -1,0 +1,159 @@
+//! A station that speaks TCP/HACK: its driver beside the NIC that the channel holds.
+
+use tacit_link::wifi::{Bss, Interrupt, StationId};
+use tacit_proto::Packet;
+use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
+use tacit_proto::units::{FlowId, HostId, Instant};
+
+use super::Wish;
+use super::functions::Peers;
+use crate::Carried;
+
+/// The driver of one function.
+#[derive(Debug)]
+pub(super) struct HackDriver<P> {
+    driver: Driver<P>,
+    function: StationId,
+    peers: Peers,
+    /// Which peers speak it too: learnt at association.
+    capable: Vec<bool>,
+    before: Counters,
+}
+
+impl<P: Carried> HackDriver<P> {
+    pub fn new(
+        config: Config,
+        function: StationId,
+        peers: Peers,
+        speaks: impl Fn(StationId) -> bool,
+    ) -> Self {
+        Self {
+            driver: Driver::new(config, peers.count()),
+            function,
+            peers,
+            capable: (0..peers.count()).map(|peer| speaks(peers.id(peer))).collect(),
+            before: Counters::default(),
+        }
+    }
+
+    /// The host sends `packet` to `to`; gives it back for those that do not speak it.
+    pub fn outgoing(&mut self, now: Instant, to: StationId, packet: P) -> Option<P> {
+        let peer = self.peers.index(to);
+        if !self.capable[peer] {
+            return Some(packet);
+        }
+        self.driver.handle_outgoing(now, peer, packet);
+        None
+    }
+
+    /// `packet` arrived from `from` as it is.
+    pub fn incoming(&mut self, from: StationId, packet: &P) {
+        self.driver.handle_incoming(self.peers.index(from), packet);
+    }
+
+    /// The NIC has something to tell.
+    pub fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
+        let (driver, peers) = (&mut self.driver, self.peers);
+        match interrupt {
+            Interrupt::Received { from, heard, more_data, response, .. } => {
+                driver.handle_received(now, peers.index(*from), *heard, *more_data, *response);
+            }
+            Interrupt::Appended { from, octets, .. } => {
+                let read = |octets: &[u8]| P::from_octets(octets, addresses);
+                driver.handle_appended(peers.index(*from), octets, read);
+            }
+            Interrupt::Settled { to, payload, delivered, .. } => {
+                driver.handle_settled(now, peers.index(*to), payload, *delivered);
+            }
+            Interrupt::Fate { .. } => {}
+        }
+    }
+
+    /// Packets for `to` have begun to be sent.
+    pub fn drained(&mut self, to: StationId) {
+        self.driver.handle_drained(self.peers.index(to));
+    }
+
+    /// Carries out what the driver wants; returns the next reconstituted ACK.
+    pub fn act(&mut self, now: Instant, channel: &mut Bss<P>) -> Option<Wish<P>> {
+        let function = self.function;
+        loop {
+            match self.driver.poll_action()? {
+                Action::Send(peer, packet) => {
+                    let ack = (packet.rides() != Rides::Never).then(|| packet.clone());
+                    if !channel.enqueue(now, function, self.peers.id(peer), packet)
+                        && let Some(ack) = ack
+                    {
+                        self.driver.handle_settled(now, peer, &ack, false);
+                    }
+                }
+                Action::Descriptor(peer, frame) => {
+                    if let Some((nic, peer)) = channel.nic(function, self.peers.id(peer)) {
+                        nic.add(peer, &frame);
+                    }
+                }
+                Action::ClearFresh(peer) => {
+                    if let Some((nic, peer)) = channel.nic(function, self.peers.id(peer)) {
+                        nic.clear_fresh(peer);
+                    }
+                }
+                Action::ClearRetained(peer) => {
+                    if let Some((nic, peer)) = channel.nic(function, self.peers.id(peer)) {
+                        nic.clear_retained(peer);
+                    }
+                }
+                Action::Retract(peer, packets) => self.retract(peer, &packets, channel),
+                Action::Deliver(peer, packet) => {
+                    return Some(Wish::PassUp { from: self.peers.id(peer), packet });
+                }
+            }
+        }
+    }
+
+    /// Takes `packets` back from the queue, as far as they are still there.
+    fn retract(&mut self, peer: usize, packets: &[P], channel: &mut Bss<P>) {
+        let mut gone = Vec::new();
+        channel.retract(self.function, self.peers.id(peer), |packet| {
+            let unwanted = packets.contains(packet);
+            if unwanted {
+                gone.push(packet.clone());
+            }
+            unwanted
+        });
+        gone.iter().for_each(|packet| self.driver.handle_retracted(peer, packet));
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.driver.poll_timeout()
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.driver.handle_timeout(now);
+    }
+
+    pub fn start_measuring(&mut self) {
+        self.before = self.driver.counters();
+    }
+
+    /// Since measuring started.
+    pub fn counters(&self) -> Counters {
+        let mut now = self.driver.counters();
+        // An ACK queued before that rode after all is taken back from what was counted then, not from this time's.
+        now.native_acks = now.native_acks.max(self.before.native_acks);
+        now.since(&self.before)
+    }
+
+    /// Of both directions of a flow, since the start.
+    pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> FlowCounters {
+        let [one, other] = ends.map(|end| self.driver.flow_counters(Packet::key(flow, end)));
+        one.plus(&other)
+    }
+
+    /// Nothing that rode is lost to the codec.
+    pub fn check(&self) -> Result<(), String> {
+        match self.driver.counters().failed_frames {
+            0 => Ok(()),
+            failed => Err(format!("{failed} frames of ACKs could not be decoded")),
+        }
+    }
+}

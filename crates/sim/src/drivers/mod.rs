@@ -1,0 +1,380 @@
+//! What stands between the MACs of a channel's stations and their hosts: nothing, TCP/HACK, a driver that holds ACKs
+//! back, FastACK's agent.
+//!
+//! All have one shape, [`StationDriver`]. A new one is a variant of it, a file beside these, a variant of
+//! [`ApDriver`] or [`ClientDriver`], and one of [`DriverCounters`]; the compiler names the places.
+
+mod ack_hold;
+mod fastack;
+mod functions;
+mod hack;
+mod oracle;
+
+use tacit_link::wifi::{Bss, Interrupt, StationId};
+use tacit_proto::hack::{Config as HackConfig, FlowCounters};
+use tacit_proto::units::{FlowId, HostId, Instant};
+
+use self::ack_hold::HoldDriver;
+use self::fastack::ApAgent;
+use self::functions::Functions;
+use self::hack::HackDriver;
+use self::oracle::Oracle;
+use crate::Carried;
+use crate::record::DriverCounters;
+use crate::setup::{ApDriver, BssSetup, ClientDriver};
+
+/// What stands between a station's MAC and its host.
+#[derive(Debug)]
+enum StationDriver<P> {
+    /// Nothing: packets pass both ways.
+    Stock,
+    /// ACKs ride on link-layer ACKs.
+    Hack(Box<HackDriver<P>>),
+    /// Pure ACKs wait, and later ones take their place.
+    AckHold(HoldDriver<P>),
+    /// The access point acknowledges in its clients' stead.
+    FastAck(Box<ApAgent>),
+}
+
+/// What a driver wants of the world.
+#[derive(Debug)]
+pub(crate) enum Wish<P> {
+    /// Pass an ACK up that was reconstituted from an acknowledgment of `from`.
+    PassUp { from: StationId, packet: P },
+    /// Send a packet that the station's host did not make.
+    Send { packet: P },
+    /// Queue for a client what it was sent before; whether there was room is [told](Drivers::refused).
+    Requeue { packet: P },
+    /// The run is broken: this packet should not be.
+    Wrong { packet: P, what: &'static str },
+}
+
+impl<P: Carried> StationDriver<P> {
+    /// The host sends `packet` to `to`; gives it back when it goes to the queue as it is.
+    fn outgoing(&mut self, now: Instant, to: StationId, packet: P) -> Option<P> {
+        match self {
+            Self::Stock => Some(packet),
+            Self::Hack(hack) => hack.outgoing(now, to, packet),
+            Self::AckHold(hold) => hold.outgoing(now, to, packet),
+            Self::FastAck(agent) => agent.downlink(now, packet),
+        }
+    }
+
+    /// `packet` arrived from `from`; gives back what goes on to the host.
+    fn incoming(&mut self, now: Instant, from: StationId, packet: P) -> Option<P> {
+        match self {
+            Self::Stock | Self::AckHold(_) => Some(packet),
+            Self::Hack(hack) => {
+                hack.incoming(from, &packet);
+                Some(packet)
+            }
+            Self::FastAck(agent) => agent.uplink(now, packet),
+        }
+    }
+
+    /// It may want something after a packet arrived.
+    fn acts_on_arrivals(&self) -> bool {
+        match self {
+            Self::Stock | Self::Hack(_) | Self::AckHold(_) => false,
+            Self::FastAck(_) => true,
+        }
+    }
+
+    /// The MAC has something to tell.
+    fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
+        match self {
+            Self::Stock | Self::AckHold(_) => {}
+            Self::Hack(hack) => hack.interrupt(now, interrupt, addresses),
+            Self::FastAck(agent) => agent.interrupt(now, interrupt),
+        }
+    }
+
+    /// Packets for `to` have begun to be sent.
+    fn drained(&mut self, to: StationId) {
+        match self {
+            Self::Stock | Self::AckHold(_) | Self::FastAck(_) => {}
+            Self::Hack(hack) => hack.drained(to),
+        }
+    }
+
+    /// A packet that it [wanted queued](Wish::Requeue) found no room.
+    fn refused(&mut self, now: Instant, packet: &P) {
+        match self {
+            Self::Stock | Self::Hack(_) | Self::AckHold(_) => {}
+            Self::FastAck(agent) => agent.refused(now, packet),
+        }
+    }
+
+    /// Does on the channel what it wants there; returns what is left for the world, `None` when all is done.
+    fn act(&mut self, now: Instant, channel: &mut Bss<P>) -> Option<Wish<P>> {
+        match self {
+            Self::Stock => None,
+            Self::Hack(hack) => hack.act(now, channel),
+            Self::AckHold(hold) => {
+                hold.act(now, channel);
+                None
+            }
+            Self::FastAck(agent) => agent.poll(),
+        }
+    }
+
+    /// When it wants its timeout.
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Stock => None,
+            Self::Hack(hack) => hack.poll_timeout(),
+            Self::AckHold(hold) => hold.poll_timeout(),
+            Self::FastAck(agent) => agent.poll_timeout(),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Stock => {}
+            Self::Hack(hack) => hack.handle_timeout(now),
+            Self::AckHold(hold) => hold.handle_timeout(now),
+            Self::FastAck(agent) => agent.handle_timeout(now),
+        }
+    }
+
+    fn start_measuring(&mut self) {
+        match self {
+            Self::Stock => {}
+            Self::Hack(hack) => hack.start_measuring(),
+            Self::AckHold(hold) => hold.start_measuring(),
+            Self::FastAck(agent) => agent.start_measuring(),
+        }
+    }
+
+    /// What it counted since measuring started.
+    fn counters(&self) -> DriverCounters {
+        match self {
+            Self::Stock => DriverCounters::Stock,
+            Self::Hack(hack) => DriverCounters::Hack(hack.counters()),
+            Self::AckHold(hold) => DriverCounters::AckHold { dropped: hold.dropped() },
+            Self::FastAck(agent) => DriverCounters::FastAck(agent.counters()),
+        }
+    }
+
+    /// What must hold at any time: above all it does what is due when it is due, so that none lets an ACK wait beyond
+    /// its limit.
+    fn check(&self, now: Instant) -> Result<(), String> {
+        if let Some(due) = self.poll_timeout().filter(|due| *due < now) {
+            return Err(format!("a driver was to act at {due}, before {now}: {:?}", self.counters()));
+        }
+        match self {
+            Self::Stock | Self::AckHold(_) => Ok(()),
+            Self::Hack(hack) => hack.check(),
+            Self::FastAck(agent) => agent.check(),
+        }
+    }
+}
+
+/// The drivers of one channel.
+#[derive(Debug)]
+pub(crate) struct Drivers<P> {
+    functions: Functions,
+    /// The first is the stock one, which those share that have no other; where there is no other, this is empty.
+    drivers: Vec<StationDriver<P>>,
+    /// Which of them each function of the channel has. TCP/HACK has one for each access category of a station, for a
+    /// function's NIC knows of no other's, and proof by what comes later holds within a category. FastACK has one for
+    /// all: connections are its business, and it sees them whole.
+    of_function: Vec<u16>,
+    /// Who compares what is reconstituted; `None` where nothing is, or nobody does.
+    oracle: Option<Oracle<P>>,
+}
+
+impl<P: Carried> Drivers<P> {
+    /// The drivers that `set` names for the stations of `channel`, which is told what they need.
+    pub fn new(set: &BssSetup, channel: &mut Bss<P>) -> Self {
+        let functions = Functions::of(channel);
+        let mut all = Self { functions, drivers: Vec::new(), of_function: Vec::new(), oracle: None };
+        if set.is_stock() {
+            return all;
+        }
+        all.drivers.push(StationDriver::Stock);
+        all.of_function = functions.all().map(|_| 0).collect();
+        match set.access_point.driver {
+            ApDriver::Stock => {}
+            ApDriver::Hack(config) => all.install_hack(StationId::AP, config, set, channel),
+            ApDriver::FastAck(config) => {
+                functions.of_station(StationId::AP).for_each(|function| channel.report_fates(function));
+                let agent = StationDriver::FastAck(Box::new(ApAgent::new(config)));
+                all.install(functions.of_station(StationId::AP), agent);
+            }
+        }
+        for (client, station) in set.clients.iter().zip(functions.clients()) {
+            match client.driver {
+                ClientDriver::Stock => {}
+                ClientDriver::Hack(config) => all.install_hack(station, config, set, channel),
+                ClientDriver::AckHold(config) => {
+                    for function in functions.of_station(station) {
+                        let hold = HoldDriver::new(config, function, functions.peers(function));
+                        all.install([function], StationDriver::AckHold(hold));
+                    }
+                }
+            }
+        }
+        all.oracle =
+            Oracle::new(functions, |function| Some(set.hack_config(functions.station(function))?.turnaround));
+        all
+    }
+
+    fn install_hack(&mut self, station: StationId, config: HackConfig, set: &BssSetup, channel: &mut Bss<P>) {
+        let functions = self.functions;
+        for function in functions.of_station(station) {
+            let speaks = |peer| set.hack_config(functions.station(peer)).is_some();
+            channel.enable_hack(function, config.appended_limit);
+            let driver = HackDriver::new(config, function, functions.peers(function), speaks);
+            self.install([function], StationDriver::Hack(Box::new(driver)));
+        }
+    }
+
+    /// Gives `functions` this driver.
+    fn install(&mut self, functions: impl IntoIterator<Item = StationId>, driver: StationDriver<P>) {
+        for function in functions {
+            self.of_function[function.index()] = self.drivers.len() as u16;
+        }
+        self.drivers.push(driver);
+    }
+
+    /// Nobody compares from now on what is reconstituted, and what is acknowledged in others' stead.
+    pub fn dismiss_oracle(&mut self) {
+        self.oracle = None;
+        for driver in &mut self.drivers {
+            match driver {
+                StationDriver::Stock | StationDriver::Hack(_) | StationDriver::AckHold(_) => {}
+                StationDriver::FastAck(agent) => agent.dismiss_oracle(),
+            }
+        }
+    }
+
+    /// True where every packet goes to the channel as it is, and nobody need be told of those that come.
+    #[inline]
+    pub fn all_stock(&self) -> bool {
+        self.drivers.is_empty()
+    }
+
+    /// Functions that may have a deadline.
+    pub fn functions(&self) -> impl Iterator<Item = StationId> {
+        let functions = self.functions;
+        functions.all().filter(|_| !self.all_stock())
+    }
+
+    fn of(&self, function: StationId) -> Option<&StationDriver<P>> {
+        self.drivers.get(usize::from(*self.of_function.get(function.index())?))
+    }
+
+    fn of_mut(&mut self, function: StationId) -> Option<&mut StationDriver<P>> {
+        self.drivers.get_mut(usize::from(*self.of_function.get(function.index())?))
+    }
+
+    /// When the driver of `function` wants its timeout.
+    pub fn poll_timeout(&self, function: StationId) -> Option<Instant> {
+        self.of(function)?.poll_timeout()
+    }
+
+    /// Does what is due at `function`.
+    pub fn handle_timeout(&mut self, now: Instant, function: StationId) {
+        if let Some(driver) = self.of_mut(function) {
+            driver.handle_timeout(now);
+        }
+    }
+
+    /// `from` sends `packet` to `to`; gives it back when no driver takes it.
+    pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
+        if let Some(oracle) = &mut self.oracle {
+            oracle.given(now, from, to, &packet);
+        }
+        match self.of_mut(from) {
+            Some(driver) => driver.outgoing(now, to, packet),
+            None => Some(packet),
+        }
+    }
+
+    /// `packet` arrived at `function` from `from`; gives back what goes on.
+    pub fn incoming(&mut self, now: Instant, function: StationId, from: StationId, packet: P) -> Option<P> {
+        match self.of_mut(function) {
+            Some(driver) => driver.incoming(now, from, packet),
+            None => Some(packet),
+        }
+    }
+
+    /// The driver of `function` may want something after a packet arrived.
+    pub fn acts_on_arrivals(&self, function: StationId) -> bool {
+        self.of(function).is_some_and(StationDriver::acts_on_arrivals)
+    }
+
+    /// A packet that the driver of `function` [wanted queued](Wish::Requeue) found no room.
+    pub fn refused(&mut self, now: Instant, function: StationId, packet: &P) {
+        if let Some(driver) = self.of_mut(function) {
+            driver.refused(now, packet);
+        }
+    }
+
+    /// Packets of `from` for `to` have begun to be sent.
+    pub fn drained(&mut self, from: StationId, to: StationId) {
+        if let Some(driver) = self.of_mut(from) {
+            driver.drained(to);
+        }
+    }
+
+    /// Tells the driver it concerns; returns its function.
+    pub fn interrupt(
+        &mut self,
+        now: Instant,
+        interrupt: &Interrupt<P>,
+        addresses: &P::Addresses,
+    ) -> StationId {
+        if let (Some(oracle), Interrupt::Received { station, from, .. }) = (&mut self.oracle, interrupt) {
+            oracle.answered(now, *station, *from);
+        }
+        let function = interrupt.station();
+        if let Some(driver) = self.of_mut(function) {
+            driver.interrupt(now, interrupt, addresses);
+        }
+        function
+    }
+
+    /// Carries out what the driver of `function` wants on the channel; returns what is left for the world, `None` when
+    /// all is done.
+    pub fn act(&mut self, now: Instant, function: StationId, channel: &mut Bss<P>) -> Option<Wish<P>> {
+        let wish = self.of_mut(function)?.act(now, channel)?;
+        Some(match (wish, &mut self.oracle) {
+            (Wish::PassUp { from, packet }, Some(oracle)) => match oracle.judge(function, from, &packet) {
+                Ok(()) => Wish::PassUp { from, packet },
+                Err(what) => Wish::Wrong { packet, what },
+            },
+            (wish, _) => wish,
+        })
+    }
+
+    /// What must hold at any time.
+    pub fn check(&self, now: Instant) -> Result<(), String> {
+        self.drivers.iter().try_for_each(|driver| driver.check(now))
+    }
+
+    /// Measuring starts.
+    pub fn start_measuring(&mut self) {
+        self.drivers.iter_mut().for_each(StationDriver::start_measuring);
+    }
+
+    /// What the drivers of `station` counted since measuring started, all categories together.
+    pub fn counters(&self, station: StationId) -> DriverCounters {
+        let mut own: Vec<_> =
+            self.functions.of_station(station).filter_map(|id| self.of_function.get(id.index())).collect();
+        own.dedup();
+        let each = own.into_iter().map(|index| self.drivers[usize::from(*index)].counters());
+        each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
+    }
+
+    /// What all drivers counted of a flow since the start, its two directions together; `None` where no station speaks
+    /// TCP/HACK.
+    pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> Option<FlowCounters> {
+        let drivers = self.drivers.iter().filter_map(|driver| match driver {
+            StationDriver::Hack(hack) => Some(hack),
+            StationDriver::Stock | StationDriver::AckHold(_) | StationDriver::FastAck(_) => None,
+        });
+        drivers.map(|hack| hack.flow_counters(flow, ends)).reduce(|sum, more| sum.plus(&more))
+    }
+}

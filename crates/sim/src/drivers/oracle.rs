@@ -1,0 +1,168 @@
+//! The oracle of TCP/HACK: it remembers what drivers were given and compares what is reconstituted with it. It looks
+//! on and supplies nothing: a run without it is the same run.
+
+use std::collections::VecDeque;
+
+use tacit_link::wifi::StationId;
+use tacit_proto::hack::Rides;
+use tacit_proto::units::{Duration, Instant};
+
+use super::functions::{Functions, Peers};
+use crate::Carried;
+
+/// ACKs remembered per link.
+const REMEMBERED: usize = 8_192;
+
+/// What was given to the drivers of a channel.
+#[derive(Debug)]
+pub(super) struct Oracle<P> {
+    /// By function; `None` for those that do not speak TCP/HACK.
+    senders: Vec<Option<Sender<P>>>,
+}
+
+#[derive(Debug)]
+struct Sender<P> {
+    peers: Peers,
+    turnaround: Duration,
+    /// By peer; `None` for those that do not speak it.
+    links: Vec<Option<Link<P>>>,
+}
+
+#[derive(Debug)]
+struct Link<P> {
+    /// ACKs and reports for the peer, and when they were given, oldest first.
+    given: VecDeque<(Instant, P)>,
+    /// When the NIC last put together an acknowledgment for it.
+    answered_at: Instant,
+}
+
+impl<P: Carried> Oracle<P> {
+    /// One that has seen nothing; `None` where nobody speaks TCP/HACK. `turnaround` says how long the host of a function
+    /// takes, where that speaks it.
+    pub fn new(functions: Functions, turnaround: impl Fn(StationId) -> Option<Duration>) -> Option<Self> {
+        let sender = |id| {
+            let (peers, turnaround_of_own) = (functions.peers(id), turnaround(id)?);
+            let link = |peer| {
+                turnaround(peers.id(peer))
+                    .map(|_| Link { given: VecDeque::new(), answered_at: Instant::ZERO })
+            };
+            let links = (0..peers.count()).map(link).collect();
+            Some(Sender { peers, turnaround: turnaround_of_own, links })
+        };
+        let senders: Vec<_> = functions.all().map(sender).collect();
+        senders.iter().any(Option::is_some).then_some(Self { senders })
+    }
+
+    /// From one to the other of two that speak it, and how long the host of `from` takes.
+    fn link(&mut self, from: StationId, to: StationId) -> Option<(&mut Link<P>, Duration)> {
+        let Sender { peers, turnaround, links } = self.senders.get_mut(from.index())?.as_mut()?;
+        Some((links[peers.index(to)].as_mut()?, *turnaround))
+    }
+
+    /// The driver of `from` is given `packet` for `to`.
+    pub fn given(&mut self, now: Instant, from: StationId, to: StationId, packet: &P) {
+        if packet.rides() == Rides::Never {
+            return;
+        }
+        let Some((Link { given, .. }, _)) = self.link(from, to) else { return };
+        if given.len() == REMEMBERED {
+            given.pop_front();
+        }
+        given.push_back((now, packet.clone()));
+    }
+
+    /// The NIC of `from` puts together an acknowledgment for `to`.
+    pub fn answered(&mut self, now: Instant, from: StationId, to: StationId) {
+        if let Some((link, _)) = self.link(from, to) {
+            link.answered_at = now;
+        }
+    }
+
+    /// An ACK from `from` was reconstituted at `at`. It must be one that the sender's driver was given, in the order of
+    /// its flow and once, and a host turnaround before the acknowledgment it came on was made.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn judge(&mut self, at: StationId, from: StationId, packet: &P) -> Result<(), &'static str> {
+        let (Link { given, answered_at }, turnaround) = self.link(from, at).ok_or("from a stock station")?;
+        let place = given.iter().position(|(_, ack)| ack == packet).ok_or("nobody sent")?;
+        if given[place].0 + turnaround > *answered_at {
+            return Err("rode before its host turnaround");
+        }
+        let mut position = 0;
+        given.retain(|(_, ack)| {
+            position += 1;
+            position > place + 1 || ack.flow_key() != packet.flow_key()
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::packet::{IpHeader, Packet, Transport};
+    use tacit_proto::tcp::{Flags, Segment};
+    use tacit_proto::units::{FlowId, HostId, SeqNumber};
+
+    use super::*;
+
+    const AP: StationId = StationId::AP;
+    const CLIENT: StationId = StationId(1);
+    const STOCK: StationId = StationId(2);
+    const TURNAROUND: Duration = Duration::from_micros(100);
+
+    fn ack(flow: u32, number: u32) -> Packet {
+        let segment = Segment { ack: SeqNumber(number), flags: Flags::ACK, ..Segment::default() };
+        Packet {
+            flow: FlowId(flow),
+            source: HostId(2),
+            destination: HostId(0),
+            ip: IpHeader::default(),
+            transport: Transport::Tcp(segment),
+        }
+    }
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    /// One that saw the client give its driver ACKs 1 to 3 of two flows at 0, and its NIC answer at `answered_us`.
+    fn oracle(answered_us: u64) -> Oracle<Packet> {
+        let speaks = |id| (id != STOCK).then_some(TURNAROUND);
+        let mut oracle = Oracle::new(Functions::with(3, 1), speaks).unwrap();
+        for (flow, number) in (1..=2).flat_map(|flow| (1..=3).map(move |number| (flow, number))) {
+            oracle.given(at(0), CLIENT, AP, &ack(flow, number));
+        }
+        oracle.answered(at(answered_us), CLIENT, AP);
+        oracle
+    }
+
+    #[test]
+    fn what_was_given_passes_once_and_in_the_order_of_its_flow() {
+        let mut oracle = oracle(100);
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 1)), Ok(()));
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 1)), Err("nobody sent"), "twice");
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 3)), Ok(()), "the one between went as a packet");
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 2)), Err("nobody sent"), "it comes too late");
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(2, 2)), Ok(()), "another flow");
+    }
+
+    #[test]
+    fn what_was_not_given_does_not_pass() {
+        let mut oracle = oracle(100);
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 4)), Err("nobody sent"));
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(3, 1)), Err("nobody sent"));
+        assert_eq!(oracle.judge(CLIENT, AP, &ack(1, 1)), Err("nobody sent"), "the other way");
+        assert_eq!(oracle.judge(AP, STOCK, &ack(1, 1)), Err("from a stock station"));
+    }
+
+    #[test]
+    fn there_is_none_among_stock_stations() {
+        assert!(Oracle::<Packet>::new(Functions::with(3, 2), |_| None).is_none());
+    }
+
+    #[test]
+    fn nothing_rides_before_its_host_can_have_made_it() {
+        assert_eq!(oracle(99).judge(AP, CLIENT, &ack(1, 1)), Err("rode before its host turnaround"));
+    }
+}

@@ -1,0 +1,82 @@
+//! Worlds, by seed, in which the access point always has something for everybody: clients at one rate share what there
+//! is, whatever its TXOPs hold.
+#![allow(clippy::unwrap_used, reason = "constants within range")]
+
+mod common;
+
+use common::*;
+use tacit_link::random::Stream;
+use tacit_link::wifi::phy::Standard;
+use tacit_link::wifi::{AccessCategory, Bursts, ReverseDirection};
+use tacit_proto::units::{Duration, Instant};
+use tacit_sim::run;
+use tacit_sim::setup::Setup;
+
+fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
+    from[draw.up_to(from.len() as u32 - 1) as usize].clone()
+}
+
+/// Datagrams as fast as they go to 2 to 20 clients.
+fn world(seed: u64) -> Setup {
+    let draw = &mut Stream::new(seed, "swarm shares");
+    let standard = pick(draw, &[Standard::A, Standard::N, Standard::N, Standard::N, Standard::Ac]);
+    let clients = pick(draw, &[2, 2, 3, 4, 5, 10, 20]);
+    let traffic = saturating(pick(draw, &[300, 1_000, 1_500]));
+    let mut setup = wlan(standard, usual_mbps(standard), clients, &traffic);
+    setup.seed = seed;
+    // All have begun by then.
+    setup.measure_from = Instant::ZERO + Duration::from_millis(1_500);
+    setup.duration = Duration::from_millis(4_500);
+    let config = &mut setup.bss[0].config;
+    let millis = |count| Some(Duration::from_millis(count));
+    config.txop_limit = pick(draw, &[None, millis(1), millis(2), millis(4), millis(4)]);
+    config.ampdu_mpdus = pick(draw, &[None, None, None, Some(1), Some(8)]);
+    if standard.phy().aggregation.is_some() {
+        config.bursts =
+            pick(draw, &[Bursts::Never, Bursts::ByCategory, Bursts::WithinLimit, Bursts::WithinLimit]);
+        let category =
+            pick(draw, &[AccessCategory::BestEffort, AccessCategory::BestEffort, AccessCategory::Video]);
+        config.categories = vec![category];
+        for flow in &mut setup.flows {
+            flow.access_category = category;
+        }
+        if draw.up_to(3) == 0 {
+            config.reverse_direction = ReverseDirection::Granted {
+                turnaround: Duration::ZERO,
+                limit: ReverseDirection::USUAL_LIMIT,
+            };
+        }
+    }
+    setup
+}
+
+/// Jain's index of fairness is at least 0.99 (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984), in whole numbers.
+fn is_fair(shares: &[u64]) -> bool {
+    let sum: u128 = shares.iter().map(|share| u128::from(*share)).sum();
+    let squares: u128 = shares.iter().map(|share| u128::from(*share).pow(2)).sum();
+    sum * sum * 100 >= 99 * shares.len() as u128 * squares
+}
+
+#[test]
+fn an_index_of_one_is_equal_shares() {
+    assert!(is_fair(&[5, 5, 5]) && is_fair(&[100, 121]) && !is_fair(&[100, 123]) && !is_fair(&[0, 1]));
+}
+
+#[test]
+fn clients_of_a_busy_access_point_share() {
+    let unfair = |seed: u64| {
+        let setup = world(seed);
+        let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let shares: Vec<_> = outcome.flows.iter().map(|flow| flow.delivered.0).collect();
+        assert!(shares.iter().all(|share| *share > 0), "seed {seed}: {shares:?}");
+        let config = &setup.bss[0].config;
+        (!is_fair(&shares)).then(|| {
+            format!(
+                "seed {seed}: {:?}, limit {:?}, {:?}: {shares:?}",
+                config.standard, config.txop_limit, config.bursts
+            )
+        })
+    };
+    let unfair: Vec<_> = (0..60).filter_map(unfair).collect();
+    assert!(unfair.is_empty(), "{}", unfair.join("\n"));
+}

@@ -1,0 +1,176 @@
+//! The papers' figures that are formulas only, as series of points.
+
+use core::fmt;
+
+use serde::Serialize;
+use tacit_link::wifi::phy::{Format, Mode, Standard};
+use tacit_proto::units::{BitRate, Duration};
+
+use super::{AckPolicy, Feedback, Hop, Traffic, ack_frequency_hz, capacity, single_frame_utilization};
+
+/// What [`figure`] knows.
+pub const IDS: [&str; 5] =
+    ["hack/fig1a", "hack/fig1b", "hack/slides-utilization", "tack/fig8", "validation/11ac"];
+
+/// The papers' full-sized IP packet.
+const PACKET: u32 = 1500;
+
+/// A figure or table of a paper: series over a common x axis.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// One of [`IDS`].
+    pub id: &'static str,
+    /// Meaning and unit of every x.
+    pub x: &'static str,
+    /// Meaning and unit of every y.
+    pub y: &'static str,
+    /// Its curves, or columns.
+    pub series: Vec<Series>,
+}
+
+/// One curve, or column.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// As in a legend.
+    pub name: String,
+    /// x and y, x ascending.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A figure that no formula gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFigure {
+    /// What was asked for.
+    pub id: String,
+}
+
+impl fmt::Display for UnknownFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "theory has no figure {:?}; it has {}", self.id, IDS.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownFigure {}
+
+/// The figure called `id`, computed.
+///
+/// # Errors
+/// [`UnknownFigure`], naming the ones there are.
+pub fn figure(id: &str) -> Result<Figure, UnknownFigure> {
+    match id {
+        "hack/fig1a" => Ok(goodput_by_rate("hack/fig1a", Standard::A, Feedback::HACK_PAPER)),
+        "hack/fig1b" => Ok(goodput_by_rate("hack/fig1b", Standard::N, Feedback::HACK_PAPER)),
+        "validation/11ac" => Ok(goodput_by_rate("validation/11ac", Standard::Ac, Feedback::HACK)),
+        "hack/slides-utilization" => Ok(slides_utilization()),
+        "tack/fig8" => Ok(ack_frequencies()),
+        _ => Err(UnknownFigure { id: id.to_owned() }),
+    }
+}
+
+/// The modes a figure's x axis shows: all legacy ones; 40 MHz of 802.11n and 80 MHz of 802.11ac with short
+/// guard interval, the fewest streams that give a rate.
+fn modes_by_rate(standard: Standard) -> Vec<Mode> {
+    let usual = |mode: &Mode| match mode.format {
+        Format::HtMixed => mode.width_mhz == 40 && mode.short_guard_interval,
+        Format::Vht => mode.width_mhz == 80 && mode.short_guard_interval,
+        Format::Dsss | Format::Ofdm | Format::ErpOfdm => true,
+    };
+    let mut modes: Vec<Mode> = Mode::all(standard).into_iter().filter(usual).collect();
+    // Stable: of equal rates the first, with fewest streams, stays first.
+    modes.sort_by_key(Mode::rate);
+    modes.dedup_by_key(|mode| mode.rate());
+    modes
+}
+
+fn goodput_by_rate(id: &'static str, standard: Standard, hack: Feedback) -> Figure {
+    let curves = [
+        ("TCP", Traffic::TCP, Feedback::every(2)),
+        ("TCP/HACK", Traffic::TCP, hack),
+        ("UDP", Traffic::UDP, Feedback::None),
+    ];
+    let series = curves.map(|(name, traffic, feedback)| {
+        let point = |mode: &Mode| {
+            let goodput = capacity(&Hop::new(standard, *mode), &traffic, feedback).goodput;
+            // As tables print it, and as scenarios name it.
+            let printed = (mode.rate().as_mbps_f64() * 10.0).round() / 10.0;
+            (printed, goodput.as_mbps_f64())
+        };
+        Series { name: name.to_owned(), points: modes_by_rate(standard).iter().map(point).collect() }
+    });
+    Figure { id, x: "PHY rate (Mb/s)", y: "goodput (Mb/s)", series: series.into() }
+}
+
+fn slides_utilization() -> Figure {
+    let hops: Vec<Hop> = [15, 60, 150, 600]
+        .into_iter()
+        .filter_map(|mbps| Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).ok())
+        .map(|mode| Hop::new(Standard::N, mode))
+        .collect();
+    let of_rate = |hop: &Hop, traffic: Traffic, feedback| {
+        capacity(hop, &traffic, feedback).goodput.as_mbps_f64() / hop.data.rate().as_mbps_f64()
+    };
+    let whole_packets = Traffic { packet: PACKET, payload: PACKET, ack: 0 };
+    let column = |name: &str, share: &dyn Fn(&Hop) -> f64| Series {
+        name: name.to_owned(),
+        points: hops.iter().map(|hop| (hop.data.rate().as_mbps_f64(), share(hop) * 100.0)).collect(),
+    };
+    Figure {
+        id: "hack/slides-utilization",
+        x: "PHY rate (Mb/s)",
+        y: "utilisation (%)",
+        series: vec![
+            column("single frames", &|hop| single_frame_utilization(hop, PACKET)),
+            column("aggregated", &|hop| of_rate(hop, whole_packets, Feedback::None)),
+            column("aggregated, TCP", &|hop| of_rate(hop, Traffic::TCP, Feedback::every(2))),
+        ],
+    }
+}
+
+fn ack_frequencies() -> Figure {
+    // The paper's UDP baselines are 7 and 590 Mb/s; these are the rates its ACK frequencies follow from.
+    let baselines = [("802.11b", BitRate::from_kbps(7_056)), ("802.11ac", BitRate::from_kbps(594_650))];
+    let policies = [("TCP (L=2)", AckPolicy::Every(2)), ("TACK", AckPolicy::Tack)];
+    let mut series = Vec::new();
+    for (link, rate) in baselines {
+        for (name, policy) in policies {
+            let point =
+                |rtt_ms: u64| (rtt_ms as f64, ack_frequency_hz(policy, rate, Duration::from_millis(rtt_ms)));
+            let points = [10, 80, 200].map(point).into();
+            series.push(Series { name: format!("{link} {name}"), points });
+        }
+    }
+    Figure { id: "tack/fig8", x: "minimum RTT (ms)", y: "ACK frequency (Hz)", series }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_ascending_points() {
+        for id in IDS {
+            let figure = figure(id).unwrap();
+            assert_eq!(figure.id, id);
+            for series in &figure.series {
+                assert!(!series.points.is_empty());
+                assert!(series.points.windows(2).all(|pair| pair[0].0 < pair[1].0), "{id} {series:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn figure_1b_spans_15_to_600() {
+        let figure = figure("hack/fig1b").unwrap();
+        let rates: Vec<f64> = figure.series[0].points.iter().map(|(x, _)| *x).collect();
+        assert_eq!((rates[0], rates[rates.len() - 1]), (15.0, 600.0));
+    }
+
+    #[test]
+    fn an_unknown_figure_names_the_known_ones() {
+        assert_eq!(
+            figure("hack/fig9").unwrap_err().to_string(),
+            "theory has no figure \"hack/fig9\"; it has hack/fig1a, hack/fig1b, hack/slides-utilization, tack/fig8, \
+             validation/11ac"
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! The wireless hop that closed forms are asked about, from what users write, and what they say of it.
+
+use serde::Serialize;
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_proto::units::Duration;
+
+use crate::{Capacity, Feedback, Hop, Traffic, capacity};
+use tacit_scenario::InputError;
+use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, one_of, within};
+use tacit_scenario::table::{TextTable, count, number, percent, signed_percent};
+
+/// The hop of `phy` (such as `802.11n`) at `rate` (such as `150Mbps`).
+///
+/// # Errors
+/// Where there is no such standard, or it has no such rate.
+pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
+    let standards = Standard::ALL.map(|standard| (standard.name(), standard));
+    let standard = argument("--phy", phy, one_of(&standards))?;
+    let rate = argument("--rate", rate, bit_rate)?;
+    let mode = Mode::for_rate(standard, rate).map_err(|unknown| {
+        let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        InputError::new("--rate", unknown.what()).allowed(rates)
+    })?;
+    Ok(Hop::new(standard, mode))
+}
+
+/// A round-trip time of up to an hour.
+///
+/// # Errors
+/// Unless a duration with its unit.
+pub fn parse_rtt(text: &str) -> Result<Duration, InputError> {
+    argument("--rtt", text, within(Duration::ZERO..=MAX_DURATION, duration))
+}
+
+fn argument<T>(
+    name: &str,
+    text: &str,
+    parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
+) -> Result<T, InputError> {
+    parse(&Value::Text(text.to_owned()))
+        .map_err(|mismatch| InputError::new(name, mismatch.what).allowed(mismatch.allowed))
+}
+
+/// What a lossless, collision-free hop carries at most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// The standard.
+    pub phy: &'static str,
+    /// Rate of data in bits per second.
+    pub rate_bps: u64,
+    /// Rate of link-layer ACKs in bits per second.
+    pub control_rate_bps: u64,
+    /// MPDUs of 1500-octet packets per PPDU.
+    pub mpdus_per_ppdu: u32,
+    /// Goodput in bits per second.
+    pub goodput_bps: Goodputs,
+    /// Fraction by which HACK exceeds TCP.
+    pub hack_gain: f64,
+    /// Share of the airtime that feedback takes.
+    pub feedback_airtime: Goodputs,
+}
+
+/// A number for each of three transports.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Goodputs {
+    /// No acknowledgments.
+    pub udp: f64,
+    /// One ACK per two segments.
+    pub tcp: f64,
+    /// The same ACKs, compressed onto link-layer ACKs.
+    pub hack: f64,
+}
+
+/// The bounds of `hop`.
+pub fn bounds(hop: &Hop) -> Bounds {
+    let udp = capacity(hop, &Traffic::UDP, Feedback::None);
+    let tcp = capacity(hop, &Traffic::TCP, Feedback::every(2));
+    let hack = capacity(hop, &Traffic::TCP, Feedback::HACK);
+    let each = |of: fn(&Capacity) -> f64| Goodputs { udp: of(&udp), tcp: of(&tcp), hack: of(&hack) };
+    let goodput = each(|capacity| capacity.goodput.as_bps() as f64);
+    Bounds {
+        phy: hop.phy.standard.name(),
+        rate_bps: hop.data.rate().as_bps(),
+        control_rate_bps: hop.control.rate().as_bps(),
+        mpdus_per_ppdu: tcp.mpdus_per_ppdu,
+        hack_gain: goodput.hack / goodput.tcp - 1.0,
+        goodput_bps: goodput,
+        feedback_airtime: each(|capacity| capacity.airtime.feedback_share()),
+    }
+}
+
+impl Bounds {
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let mut table = TextTable::new(&[
+            ["", ""],
+            ["goodput", "Mb/s"],
+            ["gain over", "TCP"],
+            ["of UDP", "bound"],
+            ["airtime of", "feedback"],
+        ]);
+        let (goodput, feedback) = (&self.goodput_bps, &self.feedback_airtime);
+        let rows = [
+            ("TCP, one ACK per 2 segments", goodput.tcp, feedback.tcp),
+            ("the same over HACK", goodput.hack, feedback.hack),
+            ("UDP", goodput.udp, feedback.udp),
+        ];
+        for (name, bps, share) in rows {
+            table.push(vec![
+                name.to_owned(),
+                number(bps / 1e6, 2),
+                signed_percent(Some(bps / goodput.tcp - 1.0).filter(|gain| *gain != 0.0), 1),
+                percent(Some(bps / goodput.udp), 1),
+                percent(Some(share), 1),
+            ]);
+        }
+        format!(
+            "{} at {} Mb/s, link-layer ACKs at {} Mb/s, {} per PPDU; neither losses nor collisions\n\n{}",
+            self.phy,
+            number(self.rate_bps as f64 / 1e6, 1),
+            number(self.control_rate_bps as f64 / 1e6, 0),
+            count(self.mpdus_per_ppdu.into(), "MPDU"),
+            table.render()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_gain_at_150() {
+        let bounds = bounds(&parse("802.11n", "150Mbps").unwrap());
+        assert!((bounds.hack_gain - 0.073).abs() < 0.01, "{bounds:?}");
+        assert!(bounds.goodput_bps.tcp < bounds.goodput_bps.hack);
+        assert!(bounds.goodput_bps.hack < bounds.goodput_bps.udp);
+    }
+
+    #[test]
+    fn wrong_arguments_say_what_is_right() {
+        let error = |phy, rate| parse(phy, rate).unwrap_err().to_string();
+        assert_eq!(
+            error("802.11x", "54Mbps"),
+            "--phy: unknown \"802.11x\", did you mean \"802.11a\"?; allowed: \"802.11a\", \"802.11b\", \"802.11g\", \"802.11n\", \
+             \"802.11ac\""
+        );
+        assert!(
+            error("802.11a", "55Mbps").starts_with("--rate: 802.11a has no rate 55Mbps; allowed: 6Mbps, ")
+        );
+        assert!(error("802.11a", "54").contains("is not a rate"));
+    }
+}
