@@ -53,7 +53,7 @@ pub struct IpHeader {
 }
 
 /// What the IP packet carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A TCP segment.
     Tcp(Segment),
@@ -62,7 +62,7 @@ pub enum Transport {
 }
 
 /// One IP packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// The flow it belongs to: on the wire, the port numbers.
     pub flow: FlowId,

@@ -363,6 +363,6 @@ fn an_ack_with_cwr_goes_as_a_packet() {
     let mut client = Client::new(Variant::MoreData);
     client.hears(true);
     let odd = flagged(1, Flags::ACK | Flags::CWR);
-    client.sends(at(1_000), odd);
+    client.sends(at(1_000), odd.clone());
     assert_eq!(client.queued, [odd]);
 }

@@ -142,7 +142,7 @@ mod tests {
     fn through(filter: AckFilter, discipline: Discipline, packets: &[Packet]) -> Vec<Packet> {
         let mut queue = Queue::new(QueueConfig { limit: QueueLimit::default(), discipline });
         for packet in packets {
-            filter.push(&mut queue, Instant::ZERO, *packet, &mut |_| panic!("there is room"));
+            filter.push(&mut queue, Instant::ZERO, packet.clone(), &mut |_| panic!("there is room"));
         }
         let mut left = Vec::new();
         while queue.front(Instant::ZERO, &mut |_| panic!("nothing is late")).is_some() {

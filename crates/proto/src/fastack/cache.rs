@@ -13,7 +13,7 @@ const MOST_SEGMENTS: usize = 1 << 14;
 pub(super) const DUPLICATES: usize = 3;
 
 /// A copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cached {
     pub packet: Packet,
     pub start: SeqNumber,

@@ -275,7 +275,7 @@ impl Flow {
             return true;
         }
         self.largest_segment = self.largest_segment.max(segment.payload_len);
-        self.cache.insert(now, *packet, [start, end], config.cache.0)
+        self.cache.insert(now, packet.clone(), [start, end], config.cache.0)
     }
 
     /// Answers for all that continues what was answered for, with an ACK for each `ack_every` segments.

@@ -184,10 +184,10 @@ impl Pipe {
     fn launch(&mut self, to: Side, packet: Packet, arrivals: [Option<Instant>; 2]) {
         if self.wire {
             let bytes = wire::encode(&packet).expect("a connection sends what has a form on the wire");
-            assert_eq!(wire::decode(&bytes), Ok(packet));
+            assert_eq!(wire::decode(&bytes).as_ref(), Ok(&packet));
         }
         for at in arrivals.into_iter().flatten() {
-            self.flying.push(Reverse(Flying { at, order: self.order, to, packet }));
+            self.flying.push(Reverse(Flying { at, order: self.order, to, packet: packet.clone() }));
             self.order += 1;
         }
     }

@@ -91,7 +91,7 @@ impl Oracle {
         let Some(segment) = segment_of(made) else { return };
         let upto = self.arrived((made.flow, made.source)).upto;
         if upto.is_none_or(|upto| segment.ack.after(upto)) {
-            self.wrong = Some(*made);
+            self.wrong = Some(made.clone());
         }
     }
 
@@ -206,7 +206,7 @@ fn judged<P: Carried>(verdict: &Verdict, packet: P) -> Option<P> {
     match verdict {
         Verdict::Pass => Some(packet),
         Verdict::Drop => None,
-        Verdict::Replace(other) => Some((*other).into()),
+        Verdict::Replace(other) => Some((other.clone()).into()),
     }
 }
 
