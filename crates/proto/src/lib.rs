@@ -10,6 +10,7 @@ pub mod endpoint;
 pub mod fastack;
 pub mod hack;
 pub mod packet;
+mod ranges;
 mod stats;
 pub mod tcp;
 pub mod timer;

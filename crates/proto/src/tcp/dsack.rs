@@ -1,9 +1,9 @@
 //! Duplicate SACK (RFC 2883): a receiver reports in the first block what it had already, and a sender
 //! learns that a copy was needless.
 
-use super::ranges::Range;
 use super::segment::SackBlocks;
 use crate::congestion::position::Position;
+use crate::ranges::Range;
 
 /// The duplicate the first of `blocks` reports, in an ACK for `ack`; `None` when it reports none or
 /// cannot be true: of data above `snd_nxt`, or further below `ack` than `reach`, the largest window.

@@ -18,7 +18,6 @@ mod ecn;
 mod profile;
 mod prr;
 mod rack;
-mod ranges;
 mod receiver;
 mod reorder;
 mod sack;

@@ -4,10 +4,10 @@ use super::ack_policy::{AckDecision, AckScheduler, Disorder};
 use super::autotune::{Autotune, ReceiveAutotuning};
 use super::config::Config;
 use super::counters::Counters;
-use super::ranges::Range;
 use super::reorder::ReorderQueue;
 use super::segment::{SackBlocks, SackRange};
 use crate::congestion::position::Position;
+use crate::ranges::Range;
 use crate::units::{Duration, Instant};
 
 /// When the application takes data out of the receive buffer.

@@ -1,8 +1,8 @@
 //! Reassembly: which octets beyond RCV.NXT have arrived, and which of them to report first.
 
-use super::ranges::{Range, RangeSet};
 use super::segment::{SackBlocks, SackRange};
 use crate::congestion::position::Position;
+use crate::ranges::{Range, RangeSet};
 
 /// Most separate ranges held. A peer that sends every other octet would otherwise make the list as
 /// long as the window; data that would need one more range is dropped, as if the network had.

@@ -7,9 +7,9 @@ mod timed;
 
 use std::collections::VecDeque;
 
-use super::ranges::{Range, RangeSet};
 use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
+use crate::ranges::{Range, RangeSet};
 use crate::units::{Duration, Instant};
 use timed::Timed;
 

@@ -6,9 +6,9 @@ mod policy;
 mod rtt;
 
 use super::config::Config;
-use super::ranges::Range;
 use super::reorder::ReorderQueue;
 use crate::congestion::position::Position;
+use crate::ranges::Range;
 use crate::units::{Duration, Instant};
 use linux::Linux;
 use packets::Packets;

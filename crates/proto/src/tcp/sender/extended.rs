@@ -4,10 +4,10 @@
 
 use super::{Outgoing, Phase, Sender, Timers};
 use crate::congestion::position::Position;
+use crate::ranges::Range;
 use crate::tcp::counters::Counters;
 use crate::tcp::dsack;
 use crate::tcp::ecn::Reductions;
-use crate::tcp::ranges::Range;
 use crate::tcp::segment::{Flags, Segment};
 use crate::units::{Duration, Instant};
 

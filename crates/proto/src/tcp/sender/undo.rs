@@ -2,8 +2,8 @@
 
 use super::extended::Seen;
 use super::{Phase, Sender};
+use crate::ranges::Range;
 use crate::tcp::counters::Counters;
-use crate::tcp::ranges::Range;
 use crate::tcp::undo::{Cause, Episode, Frto, Undo};
 use crate::units::Instant;
 

@@ -1,4 +1,5 @@
-//! A set of octet ranges: what arrived out of order, what was selectively acknowledged.
+//! A set of ranges of positions: octets that arrived out of order or were selectively acknowledged, packet numbers that
+//! were received.
 
 use std::collections::VecDeque;
 
