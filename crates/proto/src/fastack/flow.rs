@@ -330,12 +330,12 @@ impl Flow {
             ip: IpHeader { ecn: Ecn::NotEct, ..self.client_ip },
             transport: Transport::Tcp(segment),
         };
-        let packet = self.speak_for(packet, segment);
+        let packet = self.speak_for(&packet, segment);
         out.up.push_back(packet);
     }
 
     /// `packet` with `segment`, which acknowledges all that is answered for.
-    pub(super) fn speak_for(&mut self, packet: Packet, mut segment: Segment) -> Packet {
+    pub(super) fn speak_for(&mut self, packet: &Packet, mut segment: Segment) -> Packet {
         segment.ack = self.answered;
         segment.window = self.window_field();
         segment.flags = Flags(segment.flags.0 & !Flags::ECE.0);
@@ -345,7 +345,7 @@ impl Flow {
         segment.timestamps =
             self.client_clock.zip(self.recent).map(|(value, echo_reply)| Timestamps { value, echo_reply });
         self.note_told(&segment);
-        Packet { transport: Transport::Tcp(segment), ..packet }
+        Packet { transport: Transport::Tcp(segment), ..*packet }
     }
 
     /// What is left of the window that the client offered, rounded down: the client's window ends where it said.

@@ -131,7 +131,7 @@ impl Flow {
             return Verdict::Drop;
         }
         self.last_sack = blocks;
-        Verdict::Replace(self.speak_for(packet.clone(), Segment { sack: blocks, ..*segment }))
+        Verdict::Replace(self.speak_for(packet, Segment { sack: blocks, ..*segment }))
     }
 
     /// A duplicate ACK that no copy of ours has caused.
