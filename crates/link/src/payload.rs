@@ -66,7 +66,7 @@ impl Payload for Packet {
     fn ack_info(&self) -> Option<AckInfo> {
         match &self.transport {
             Transport::Tcp(segment) => AckInfo::of(segment),
-            Transport::Udp(_) => None,
+            Transport::Udp(_) | Transport::Tack(_) => None,
         }
     }
 

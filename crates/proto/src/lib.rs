@@ -12,6 +12,7 @@ pub mod hack;
 pub mod packet;
 mod ranges;
 mod stats;
+pub mod tack;
 pub mod tcp;
 pub mod timer;
 pub mod transport;

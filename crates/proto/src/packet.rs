@@ -3,6 +3,7 @@
 //! Payload is a length, not bytes: its contents follow from flow and position, and
 //! [`wire`](crate::wire) turns a packet into real bytes and back.
 
+use crate::tack;
 use crate::tcp::Segment;
 use crate::udp::Datagram;
 use crate::units::{Bytes, FlowId, HostId};
@@ -59,6 +60,8 @@ pub enum Transport {
     Tcp(Segment),
     /// A UDP datagram.
     Udp(Datagram),
+    /// A UDP datagram with a TACK packet.
+    Tack(tack::Packet),
 }
 
 /// One IP packet.
@@ -83,6 +86,7 @@ impl Packet {
         let transport = match &self.transport {
             Transport::Tcp(segment) => segment.header_len() + segment.payload_len,
             Transport::Udp(datagram) => Datagram::HEADER_LEN + datagram.payload_len,
+            Transport::Tack(packet) => Datagram::HEADER_LEN + packet.len(),
         };
         Bytes(u64::from(self.ip.version.header_len() + transport))
     }
@@ -111,12 +115,14 @@ impl Packet {
         Self::key(self.flow, self.source)
     }
 
-    /// True for what only tells a sender what arrived: a pure TCP ACK, or a [report](crate::udp::Reporter).
+    /// True for what only tells a sender what arrived: a pure TCP ACK, a TACK or IACK, or a
+    /// [report](crate::udp::Reporter).
     #[inline]
     pub fn is_feedback(&self) -> bool {
         match &self.transport {
             Transport::Tcp(segment) => segment.is_pure_ack(),
             Transport::Udp(datagram) => datagram.is_report(),
+            Transport::Tack(packet) => packet.is_feedback(),
         }
     }
 }

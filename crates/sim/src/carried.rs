@@ -64,6 +64,7 @@ impl Carried for Packet {
                     | u64::from(segment.ack.0 ^ u64::from(segment.payload_len) as u32) << 32
             }
             Transport::Udp(datagram) => datagram.number,
+            Transport::Tack(packet) => u64::from(packet.number.0) | u64::from(packet.payload_len()) << 32,
         };
         transport ^ u64::from(self.flow.0) << 20 ^ u64::from(self.destination.0) << 52
     }

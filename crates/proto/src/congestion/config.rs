@@ -25,6 +25,8 @@ pub enum Algorithm {
 impl Algorithm {
     /// CUBIC as it usually is.
     pub const CUBIC: Self = Self::Cubic(cubic::Config::USUAL);
+    /// The co-designed BBR of TACK.
+    pub const TACK_BBR: Self = Self::BBR;
     /// BBR as it usually is.
     pub const BBR: Self = Self::Bbr(bbr::Config::USUAL);
 }

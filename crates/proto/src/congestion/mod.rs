@@ -37,7 +37,7 @@ use window::Window;
 
 pub use config::{Algorithm, Config};
 pub use pacing::Pacing;
-pub(crate) use signals::{AckSample, Delivery, Repair, Stamps, Start};
+pub(crate) use signals::{AckSample, Delivery, ReceiverReport, Repair, Stamps, Start};
 
 /// The controller of a connection.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::position::Position;
 use super::rate::RateSample;
-use crate::units::{Duration, Instant};
+use crate::units::{BitRate, Duration, Instant};
 
 /// What an acknowledgment of new data means to a controller.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,19 @@ pub(crate) struct Delivery {
     /// The clocks it carries, where the transport has them (TCP-RRE lives on these).
     #[expect(dead_code, reason = "no controller reads them yet")]
     pub stamps: Option<Stamps>,
+    /// What the receiver measured itself, where it does.
+    pub receiver: Option<ReceiverReport>,
+}
+
+/// What the receiver of a connection measures and reports at a rate of its own (TACK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReceiverReport {
+    /// Rate at which octets of data arrived lately; `None` while it is not known. Never more than was sent.
+    pub rate: Option<BitRate>,
+    /// Packets lost on their way to it, in 65,536ths of those sent.
+    pub loss: u16,
+    /// The time from one such report to the next: RTT_min / beta, or longer where packets are few.
+    pub interval: Duration,
 }
 
 /// The clocks an ACK carries, in ticks of whoever's clock it is; each wraps.

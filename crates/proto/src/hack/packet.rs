@@ -14,6 +14,7 @@ impl AckPacket for Packet {
         match &self.transport {
             Transport::Tcp(segment) if segment.is_pure_ack() => Rides::Compressed,
             Transport::Udp(datagram) if datagram.is_report() => Rides::AsIs,
+            Transport::Tack(packet) if packet.is_feedback() => Rides::AsIs,
             _ => Rides::Never,
         }
     }

@@ -109,6 +109,7 @@ pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeErr
     let content = match &packet.transport {
         Transport::Tcp(segment) => stream.tcp(segment),
         Transport::Udp(datagram) => stream.udp(*datagram)?,
+        Transport::Tack(_) => Vec::new(),
     };
     encode_foreign(packet, &content, bytes)
 }
@@ -123,6 +124,7 @@ pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> R
     let payload_len = match &packet.transport {
         Transport::Tcp(segment) => segment.payload_len,
         Transport::Udp(datagram) => datagram.payload_len,
+        Transport::Tack(packet) => packet.payload_len(),
     };
     if payload_len as usize != content.len() {
         return Err(EncodeError::Content(content.len(), payload_len));
@@ -137,6 +139,7 @@ pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> R
             ip.write(bytes);
             bytes.extend_from_slice(&header.to_bytes());
         }
+        Transport::Tack(_) => return Err(EncodeError::TooLong(0)),
         Transport::Udp(datagram) => {
             let mut header = udp_header(datagram, ports);
             header.checksum = ip.udp_checksum(&header, content);
@@ -190,7 +193,7 @@ impl Ip {
     fn encode(packet: &Packet) -> Result<Self, EncodeError> {
         let protocol = match packet.transport {
             Transport::Tcp(_) => IpNumber::TCP,
-            Transport::Udp(_) => IpNumber::UDP,
+            Transport::Udp(_) | Transport::Tack(_) => IpNumber::UDP,
         };
         let too_long = EncodeError::TooLong(packet.len().0);
         match packet.ip.version {

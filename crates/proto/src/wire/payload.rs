@@ -65,6 +65,7 @@ impl Stream {
     pub(super) fn verify(self, transport: &Transport, content: &[u8]) -> Result<(), DecodeError> {
         let (stream, place, from) = match transport {
             Transport::Tcp(segment) => (self, first_place(segment), 0),
+            Transport::Tack(_) => return Ok(()),
             Transport::Udp(datagram) => (self.of_datagram(datagram.number), 0, Datagram::MIN_PAYLOAD),
         };
         let content = &content[from as usize..];

@@ -198,7 +198,7 @@ impl ApAgent {
 fn segment_of(packet: &Packet) -> Option<Segment> {
     match packet.transport {
         Transport::Tcp(segment) => Some(segment),
-        Transport::Udp(_) => None,
+        Transport::Udp(_) | Transport::Tack(_) => None,
     }
 }
 

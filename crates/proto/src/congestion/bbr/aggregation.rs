@@ -78,6 +78,7 @@ mod tests {
             repair: Repair::None,
             smoothed_rtt: None,
             stamps: None,
+            receiver: None,
         };
         aggregation.update(&delivery, round_start, rate, 1_000_000, MSS);
     }

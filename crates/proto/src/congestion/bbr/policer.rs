@@ -152,6 +152,7 @@ mod tests {
                 repair: Repair::None,
                 smoothed_rtt: None,
                 stamps: None,
+                receiver: None,
             };
             self.policer.update(&delivery, true, true)
         }

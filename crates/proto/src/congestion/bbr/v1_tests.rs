@@ -52,6 +52,7 @@ impl Path {
             repair: Repair::None,
             smoothed_rtt: Some(RTT),
             stamps: None,
+            receiver: None,
         }
     }
 

@@ -54,6 +54,7 @@ impl Sender {
                 .segment
                 .timestamps
                 .map(|stamps| Stamps { receiver: stamps.value, sender: stamps.echo_reply }),
+            receiver: None,
         });
         if self.congestion.holds_back()
             && let Some(rate) = &mut self.board.rate

@@ -1,0 +1,154 @@
+//! What a TACK endpoint may be told before it starts.
+
+use crate::congestion;
+use crate::packet::IpVersion;
+use crate::units::{Bytes, Duration};
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckClock {
+    /// The TACK rule: no more often than both every `every` full-sized packets and `beta` times per smallest round-trip
+    /// time (TACK paper equation 3).
+    Tack {
+        /// ACKs per smallest round-trip time, at least 2 (appendix B.1).
+        beta: u8,
+        /// Full-sized packets per ACK, at least 1: L.
+        every: u8,
+    },
+    /// One per so many packets, or after `delay`: TCP's delayed ACK (equation 5).
+    Delayed {
+        /// Packets per ACK.
+        every: u8,
+        /// Longest wait.
+        delay: Duration,
+    },
+}
+
+impl AckClock {
+    /// beta = 4, L = 2 (TACK paper section 4.3).
+    pub const USUAL: Self = Self::Tack { beta: 4, every: 2 };
+}
+
+/// What acknowledgments say about holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// TACK-poor: one block of each list.
+    Poor,
+    /// TACK-rich: as many blocks as the losses on both paths ask for, up to what fits (section 5.1, equations 6 to 8).
+    Rich,
+}
+
+/// Who detects a loss first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossReports {
+    /// The receiver says so at once, with an IACK (section 5.1).
+    Instant,
+    /// It waits for the next TACK.
+    WithTack,
+}
+
+/// How the round-trip time is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// By the packet of least one-way delay among those that a TACK acknowledges (section 5.2).
+    LeastDelay,
+    /// By the newest packet that an ACK acknowledges, less the time it waited.
+    Newest,
+}
+
+/// Who measures the rate of delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateFrom {
+    /// The receiver, which sees packets arrive (section 5.3).
+    Receiver,
+    /// The sender, which sees ACKs arrive.
+    Sender,
+}
+
+/// When ACKs are sent while a connection starts up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartUp {
+    /// One per packet until the sender has found the rate (successor paper section VI-D).
+    PerPacket,
+    /// As always.
+    AsAlways,
+}
+
+/// Configuration of one end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// IP version.
+    pub ip: IpVersion,
+    /// Size of the largest IP packet that is certain to pass.
+    pub mtu: Bytes,
+    /// Size of the largest IP packet that is tried ([`mtu`](Self::mtu) for none; RFC 8899 section 5.1.2, MAX_PLPMTU).
+    pub max_mtu: Bytes,
+    /// Congestion control and pacing.
+    pub congestion: congestion::Config,
+    /// How often this end acknowledges.
+    pub ack_clock: AckClock,
+    /// How often it does at the start of a connection.
+    pub start_up: StartUp,
+    /// What it says of holes.
+    pub lists: Lists,
+    /// When it reports losses.
+    pub loss_reports: LossReports,
+    /// How the round-trip time is measured.
+    pub timing: Timing,
+    /// How the rate is measured.
+    pub rate_from: RateFrom,
+    /// Mark data as ECN-capable, and obey marks.
+    pub ecn: bool,
+    /// Octets of a connection that the receiver holds at first, and at most when it grows.
+    pub receive_buffer: Bytes,
+    /// What [`receive_buffer`](Self::receive_buffer) may grow to.
+    pub max_receive_buffer: Bytes,
+    /// Octets of one stream that it holds at most.
+    pub stream_buffer: Bytes,
+    /// Most octets in flight whatever the windows say.
+    pub send_buffer: Bytes,
+    /// Streams that a peer may use.
+    pub max_streams: u16,
+    /// A connection on which nothing arrives for this long has ended.
+    pub idle_timeout: Duration,
+    /// How often a probe is sent while nothing else is; none where it is `None`.
+    pub keep_alive: Option<Duration>,
+}
+
+impl Config {
+    /// Octets of UDP payload in the largest packet that is certain to pass.
+    pub fn payload(&self) -> u32 {
+        let headers = u64::from(self.ip.header_len() + super::packet::UDP_HEADER_LEN);
+        u32::try_from(self.mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            ip: IpVersion::V4,
+            mtu: Bytes(1500),
+            max_mtu: Bytes(1500),
+            congestion: congestion::Config {
+                algorithm: congestion::Algorithm::TACK_BBR,
+                pacing: congestion::Pacing::On,
+                byte_counting_limit: u32::MAX,
+                ..congestion::Config::default()
+            },
+            ack_clock: AckClock::USUAL,
+            start_up: StartUp::PerPacket,
+            lists: Lists::Rich,
+            loss_reports: LossReports::Instant,
+            timing: Timing::LeastDelay,
+            rate_from: RateFrom::Receiver,
+            ecn: false,
+            receive_buffer: Bytes(256 << 10),
+            max_receive_buffer: Bytes(64 << 20),
+            stream_buffer: Bytes(64 << 20),
+            send_buffer: Bytes(64 << 20),
+            max_streams: 256,
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: None,
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! TACK: a transport whose acknowledgments are few (Li et al., "TACK: Improving Wireless Transport Performance by Taming
+//! Acknowledgments", SIGCOMM 2020; its successor in IEEE/ACM Transactions on Networking 29(6), 2021).
+
+mod config;
+pub mod packet;
+
+pub use config::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
+pub use packet::{Body, Packet};

@@ -1,0 +1,276 @@
+//! What TACK endpoints exchange, as plain structs.
+//!
+//! Each packet is the payload of one UDP datagram. Numbers that grow for ever, packet numbers, offsets and limits,
+//! are on the wire the low 32 bits of them; an endpoint finds the whole from what it knows, as TCP does. How it is laid
+//! out in octets is in `docs/design/tack.md` and [`wire`](crate::wire).
+
+use std::sync::Arc;
+
+use crate::udp::Datagram;
+use crate::units::SeqNumber;
+
+/// Octets that the packet protector adds to each packet: the tag of AES-GCM and ChaCha20-Poly1305
+/// (RFC 9001 section 5.3). The simulator fills them with zeros.
+pub const TAG_LEN: u32 = 16;
+
+/// A number that the receiving end chose, by which it knows the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ConnectionId(pub u32);
+
+/// A stream of a connection; streams number 0, 1, 2, … and each carries octets both ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u16);
+
+/// A clock reading in microseconds since its owner's start, modulo 2^32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp(pub u32);
+
+/// One packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// How the end it goes to knows the connection; 0 in an [`Open`](Body::Open), before it has chosen.
+    pub connection: ConnectionId,
+    /// PKT.SEQ: one more for each packet sent, whatever it carries and whether again or not (TACK paper section 5.1).
+    pub number: SeqNumber,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What a packet carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Asks for a connection.
+    Open(Hello),
+    /// Accepts one.
+    Answer(Hello),
+    /// Octets of a stream.
+    Data(Data),
+    /// A TACK: all that the receiver knows, at a rate of its own.
+    Tack(Arc<Tack>),
+    /// An IACK: one event, at once.
+    Instant(InstantAck),
+    /// What the sender tells the receiver, where no data was there to carry it.
+    Sync(Sync),
+    /// Padding that asks for an answer: keeps a path alive, or finds out how long a packet may be
+    /// (RFC 8899 section 4.1).
+    Probe {
+        /// Octets of padding.
+        padding: u16,
+    },
+    /// The end of the connection.
+    Close(CloseCode),
+}
+
+/// The first packet of each end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hello {
+    /// Version of the protocol; [`VERSION`](Self::VERSION) is the only one.
+    pub version: u16,
+    /// How the end that sends this wants to be addressed; never 0.
+    pub own: ConnectionId,
+    /// When it left.
+    pub departed: Stamp,
+    /// In an [`Answer`](Body::Answer): when what it answers had left; 0 in an [`Open`](Body::Open).
+    pub echo: Stamp,
+    /// Octets of all streams together that the sender takes before it says more.
+    pub window: u32,
+    /// Octets of each stream that it takes before it says more.
+    pub stream_window: u32,
+    /// Octets of the largest UDP payload that it can take.
+    pub max_payload: u16,
+    /// ACKs per smallest round-trip time that it would like to get: beta.
+    pub beta: u8,
+    /// Full-sized packets per ACK that it would like: L.
+    pub every: u8,
+}
+
+impl Hello {
+    /// What is spoken here.
+    pub const VERSION: u16 = 1;
+}
+
+/// Octets of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// Which stream.
+    pub stream: StreamId,
+    /// Its first octet: the low 32 bits of its place in the stream.
+    pub offset: SeqNumber,
+    /// How many octets.
+    pub payload_len: u16,
+    /// The stream ends behind them.
+    pub fin: bool,
+    /// The receiver should acknowledge at once.
+    pub ask: bool,
+    /// When it left (TACK paper section 5.2).
+    pub departed: Stamp,
+    /// What the receiver should know.
+    pub sync: Option<Sync>,
+}
+
+/// What a sender tells its receiver (TACK paper sections 4.4 and 5.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sync {
+    /// Smallest round-trip time in microseconds; 0 while none is known.
+    pub rtt_min_us: u32,
+    /// The lowest packet number whose fate the sender does not know: the receiver forgets what lies below.
+    pub floor: SeqNumber,
+    /// Blocks that a TACK should carry of each list: Q.
+    pub blocks: u8,
+    /// The sender is in its start-up and wants an ACK for each packet.
+    pub startup: bool,
+}
+
+/// Packet numbers `first ..= last`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// The first.
+    pub first: SeqNumber,
+    /// The last.
+    pub last: SeqNumber,
+}
+
+/// A TACK (TACK paper section 5; its fields after the successor paper's figure 10).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tack {
+    /// When the packet left whose one-way delay was the least since the last TACK: t0*.
+    pub departed: Stamp,
+    /// Microseconds since that packet arrived: Δt*.
+    pub delay_us: u32,
+    /// Rate at which octets of data arrive, in kb/s; 0 while it is not known.
+    pub rate_kbps: u32,
+    /// Packets that were lost on the way to the receiver, in 65,536ths of those that were sent.
+    pub loss: u16,
+    /// Octets of data that arrived so far, whether before or not: the low 32 bits.
+    pub received: SeqNumber,
+    /// Octets of all streams together that may be sent: the low 32 bits.
+    pub window: SeqNumber,
+    /// Packets that arrived with congestion experienced: the low 32 bits.
+    pub ce: u32,
+    /// Every packet number below was received, or is of no interest to the sender any more.
+    pub cumulative: SeqNumber,
+    /// The acked list: received, highest first.
+    pub acked: Vec<Block>,
+    /// The unacked list: missing, lowest first.
+    pub unacked: Vec<Block>,
+    /// Octets that may be sent of a stream, low 32 bits, for streams of which that changed lately.
+    pub streams: Vec<(StreamId, SeqNumber)>,
+}
+
+/// Why an IACK was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Packets between `second` and `largest` are missing.
+    Loss,
+    /// The window has moved from where it held the sender.
+    Window,
+}
+
+/// An IACK of a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstantAck {
+    /// The event.
+    pub cause: Cause,
+    /// The largest packet number received.
+    pub largest: SeqNumber,
+    /// The second-largest: with the first it encloses the newest hole.
+    pub second: SeqNumber,
+    /// As in a [`Tack`].
+    pub cumulative: SeqNumber,
+    /// As in a [`Tack`].
+    pub window: SeqNumber,
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseCode {
+    /// Both directions are done.
+    Done,
+    /// The user gave it up.
+    Aborted,
+    /// There is nobody to talk to.
+    Refused,
+    /// The peer acknowledged what was never sent, or broke another rule.
+    Violation,
+}
+
+/// Octets of the parts that each packet begins with: type and flags, connection, packet number.
+const PREFIX: u32 = 1 + 4 + 4;
+const HELLO: u32 = 2 + 4 + 4 + 4 + 4 + 4 + 2 + 1 + 1;
+const DATA: u32 = 4 + 4;
+const STREAM: u32 = 2;
+const SYNC: u32 = 4 + 4 + 1 + 1;
+const TACK: u32 = 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 1 + 1 + 1;
+const BLOCK: u32 = 8;
+const STREAM_LIMIT: u32 = 6;
+const INSTANT: u32 = 1 + 4 + 4 + 4 + 4;
+
+impl Packet {
+    /// Octets of UDP payload without those of streams, the tag included.
+    pub fn header_len(&self) -> u32 {
+        PREFIX + TAG_LEN + self.body.len()
+    }
+
+    /// Octets of UDP payload.
+    pub fn len(&self) -> u32 {
+        self.header_len() + self.payload_len()
+    }
+
+    /// Never true: a packet has a header.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Octets of a stream.
+    pub fn payload_len(&self) -> u32 {
+        match &self.body {
+            Body::Data(data) => u32::from(data.payload_len),
+            _ => 0,
+        }
+    }
+
+    /// True for what only tells a sender what arrived.
+    pub fn is_feedback(&self) -> bool {
+        matches!(self.body, Body::Tack(_) | Body::Instant(_))
+    }
+
+    /// True for what must be acknowledged.
+    pub(crate) fn elicits(&self) -> bool {
+        matches!(self.body, Body::Data(_) | Body::Probe { .. })
+    }
+}
+
+impl Body {
+    fn len(&self) -> u32 {
+        match self {
+            Self::Open(_) | Self::Answer(_) => HELLO,
+            Self::Data(data) => {
+                let stream = if data.stream == StreamId(0) { 0 } else { STREAM };
+                DATA + stream + if data.sync.is_some() { SYNC } else { 0 }
+            }
+            Self::Tack(tack) => {
+                let blocks = (tack.acked.len() + tack.unacked.len()) as u32;
+                TACK + BLOCK * blocks + STREAM_LIMIT * tack.streams.len() as u32
+            }
+            Self::Instant(_) => INSTANT,
+            Self::Sync(_) => SYNC,
+            Self::Probe { padding } => u32::from(*padding),
+            Self::Close(_) => 1,
+        }
+    }
+}
+
+/// Octets of a stream that a data packet of stream 0 without [`Sync`] carries in a UDP payload of `max_payload` octets.
+pub(crate) const fn room_for_data(max_payload: u32) -> u32 {
+    max_payload.saturating_sub(PREFIX + TAG_LEN + DATA)
+}
+
+/// Blocks, of both lists together, that fit in a TACK of `max_payload` octets with `streams` limits.
+pub(crate) const fn room_for_blocks(max_payload: u32, streams: u32) -> u32 {
+    let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + STREAM_LIMIT * streams) / BLOCK;
+    // Each list's length is one octet.
+    if room > 255 { 255 } else { room }
+}
+
+/// Octets of IP payload around a packet.
+pub(crate) const UDP_HEADER_LEN: u32 = Datagram::HEADER_LEN;
