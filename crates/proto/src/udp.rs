@@ -430,7 +430,7 @@ mod tests {
             .take(3)
             .map(|packet| match packet.transport {
                 Transport::Udp(datagram) => datagram.number,
-                Transport::Tcp(_) => unreachable!("a UDP source sends datagrams"),
+                _ => unreachable!("a UDP source sends datagrams"),
             })
             .collect();
         assert_eq!(numbers, [0, 1, 2]);
@@ -462,7 +462,7 @@ mod tests {
             let packets = std::iter::from_fn(|| source.poll_transmit(Instant::ZERO));
             let sizes = packets.map(|packet| match packet.transport {
                 Transport::Udp(datagram) => (datagram.number, datagram.payload_len),
-                Transport::Tcp(_) => unreachable!("a UDP source sends datagrams"),
+                _ => unreachable!("a UDP source sends datagrams"),
             });
             sizes.collect::<Vec<_>>()
         };

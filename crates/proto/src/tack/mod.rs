@@ -1,8 +1,13 @@
 //! TACK: a transport whose acknowledgments are few (Li et al., "TACK: Improving Wireless Transport Performance by Taming
 //! Acknowledgments", SIGCOMM 2020; its successor in IEEE/ACM Transactions on Networking 29(6), 2021).
 
+mod ack_clock;
+mod arrivals;
 mod config;
+mod incoming;
+mod outgoing;
 pub mod packet;
+mod timing;
 
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
 pub use packet::{Body, Packet};
