@@ -6,6 +6,7 @@
 
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::Packet;
+use crate::tack;
 use crate::tcp;
 use crate::units::{Instant, SeqNumber};
 
@@ -16,6 +17,14 @@ pub use crate::stats::Stats;
 pub enum Config {
     /// TCP.
     Tcp(tcp::Config),
+    /// TACK.
+    Tack(tack::Config),
+}
+
+impl From<tack::Config> for Config {
+    fn from(config: tack::Config) -> Self {
+        Self::Tack(config)
+    }
 }
 
 impl From<tcp::Config> for Config {
@@ -33,6 +42,8 @@ impl From<tcp::Config> for Config {
 pub enum Connection {
     /// TCP.
     Tcp(tcp::Connection),
+    /// TACK; apart, so that the other is no larger for it.
+    Tack(Box<tack::Connection>),
 }
 
 impl Connection {
@@ -41,6 +52,7 @@ impl Connection {
     pub fn connect(config: &Config, ends: Ends, seed: u32, now: Instant) -> Self {
         match config {
             Config::Tcp(config) => Self::Tcp(tcp::Connection::connect(*config, ends, SeqNumber(seed), now)),
+            Config::Tack(config) => Self::Tack(Box::new(tack::Connection::connect(*config, ends, seed, now))),
         }
     }
 
@@ -48,6 +60,7 @@ impl Connection {
     pub fn listen(config: &Config, ends: Ends, seed: u32) -> Self {
         match config {
             Config::Tcp(config) => Self::Tcp(tcp::Connection::listen(*config, ends, SeqNumber(seed))),
+            Config::Tack(config) => Self::Tack(Box::new(tack::Connection::listen(*config, ends, seed))),
         }
     }
 
@@ -57,6 +70,7 @@ impl Connection {
     pub fn write(&mut self, octets: u64) {
         match self {
             Self::Tcp(tcp) => tcp.write(octets),
+            Self::Tack(tack) => tack.write(octets),
         }
     }
 
@@ -64,6 +78,7 @@ impl Connection {
     pub fn close(&mut self) {
         match self {
             Self::Tcp(tcp) => tcp.close(),
+            Self::Tack(tack) => tack.close(),
         }
     }
 
@@ -72,6 +87,7 @@ impl Connection {
     pub fn delivered_bytes(&self) -> u64 {
         match self {
             Self::Tcp(tcp) => tcp.delivered_bytes(),
+            Self::Tack(tack) => tack.delivered_bytes(),
         }
     }
 
@@ -80,6 +96,7 @@ impl Connection {
     pub fn unsent(&self) -> u64 {
         match self {
             Self::Tcp(tcp) => tcp.unsent(),
+            Self::Tack(tack) => tack.unsent(),
         }
     }
 
@@ -87,6 +104,7 @@ impl Connection {
     pub fn stats(&self) -> Stats {
         match self {
             Self::Tcp(tcp) => tcp.stats(),
+            Self::Tack(tack) => tack.stats(),
         }
     }
 
@@ -97,6 +115,7 @@ impl Connection {
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Tcp(tcp) => tcp.check(),
+            Self::Tack(tack) => tack.check(),
         }
     }
 }
@@ -109,6 +128,7 @@ impl Endpoint for Connection {
     fn handle_packet(&mut self, now: Instant, packet: Packet) {
         match self {
             Self::Tcp(tcp) => tcp.handle_packet(now, packet),
+            Self::Tack(tack) => tack.handle_packet(now, packet),
         }
     }
 
@@ -116,6 +136,7 @@ impl Endpoint for Connection {
     fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::Tcp(tcp) => tcp.handle_timeout(now),
+            Self::Tack(tack) => tack.handle_timeout(now),
         }
     }
 
@@ -124,6 +145,7 @@ impl Endpoint for Connection {
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         match self {
             Self::Tcp(tcp) => tcp.poll_transmit(now),
+            Self::Tack(tack) => tack.poll_transmit(now),
         }
     }
 
@@ -131,6 +153,7 @@ impl Endpoint for Connection {
     fn poll_event(&mut self) -> Option<Event> {
         match self {
             Self::Tcp(tcp) => tcp.poll_event(),
+            Self::Tack(tack) => tack.poll_event(),
         }
     }
 
@@ -138,6 +161,7 @@ impl Endpoint for Connection {
     fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Tcp(tcp) => tcp.poll_timeout(),
+            Self::Tack(tack) => tack.poll_timeout(),
         }
     }
 }

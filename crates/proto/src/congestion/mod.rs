@@ -206,6 +206,14 @@ impl Controller {
         matches!(self, Self::Bbr(bbr) if bbr.holds_back())
     }
 
+    /// True until the controller has first found how much the path takes.
+    pub fn in_start_up(&self) -> bool {
+        match self {
+            Self::Bbr(bbr) => bbr.in_start_up(),
+            _ => self.cwnd() < self.ssthresh(),
+        }
+    }
+
     /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Whoever owns it asks after each
     /// call, and heeds it while data is in flight or waits: to a sender at rest no ACK is due.
     #[inline]

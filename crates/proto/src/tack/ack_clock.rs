@@ -6,7 +6,7 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 /// Bounds of the wait for a second packet that does not come. The papers are silent about the tail of a flow; QUIC's
 /// `max_ack_delay` is 25 ms (RFC 9000 section 18.2).
 const TAIL_MIN: Duration = Duration::from_millis(1);
-const TAIL_MAX: Duration = Duration::from_millis(25);
+pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
 
 impl AckClock {
     /// The time from one ACK to the next while packets of `packet` octets arrive at `rate` over a path of `rtt_min`:
@@ -75,6 +75,18 @@ impl Clock {
     pub fn synchronise(&mut self, rtt_min: Option<Duration>, startup: bool) {
         self.rtt_min = rtt_min.or(self.rtt_min);
         self.startup = startup;
+    }
+
+    /// The handshake measured the path; the sender will say better.
+    pub fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt_min = Some(rtt);
+    }
+
+    /// The sender wants `beta` and `every`: for a clock that keeps the TACK rule.
+    pub fn set_rule(&mut self, beta: u8, every: u8) {
+        if matches!(self.rule, AckClock::Tack { .. }) {
+            self.rule = AckClock::Tack { beta, every };
+        }
     }
 
     /// A packet with `octets` of data arrived.

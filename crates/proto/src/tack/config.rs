@@ -74,6 +74,15 @@ pub enum StartUp {
     AsAlways,
 }
 
+/// Who takes what arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Somebody who is always there.
+    Immediate,
+    /// Somebody who says so, with [`Connection::read`](super::Connection::read).
+    Explicit,
+}
+
 /// Configuration of one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -105,6 +114,8 @@ pub struct Config {
     pub max_receive_buffer: Bytes,
     /// Octets of one stream that it holds at most.
     pub stream_buffer: Bytes,
+    /// Who takes what arrived.
+    pub reader: Reader,
     /// Most octets in flight whatever the windows say.
     pub send_buffer: Bytes,
     /// Streams that a peer may use.
@@ -145,10 +156,11 @@ impl Default for Config {
             receive_buffer: Bytes(256 << 10),
             max_receive_buffer: Bytes(64 << 20),
             stream_buffer: Bytes(64 << 20),
+            reader: Reader::Immediate,
             send_buffer: Bytes(64 << 20),
             max_streams: 256,
-            idle_timeout: Duration::from_secs(30),
-            keep_alive: None,
+            idle_timeout: Duration::from_secs(60),
+            keep_alive: Some(Duration::from_secs(20)),
         }
     }
 }

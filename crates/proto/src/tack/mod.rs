@@ -4,10 +4,14 @@
 mod ack_clock;
 mod arrivals;
 mod config;
+mod connection;
 mod incoming;
 mod outgoing;
+mod receiver;
+mod sender;
 pub mod packet;
 mod timing;
 
-pub use config::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
+pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};
+pub use connection::Connection;
 pub use packet::{Body, Packet};

@@ -125,6 +125,11 @@ impl Bbr {
         self.mode == Mode::ProbeRtt
     }
 
+    /// The pipe has not been full yet.
+    pub fn in_start_up(&self) -> bool {
+        !self.full
+    }
+
     pub fn pacing_rate(&self) -> BitRate {
         self.pacing_rate
     }

@@ -1,0 +1,577 @@
+//! One end of a TACK connection.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use super::config::{AckClock, Config, Reader};
+use super::packet::{
+    self, Body, CloseCode, ConnectionId, Hello, Stamp, StreamId,
+};
+use super::receiver::{Receiver, Violation};
+use super::sender::Sender;
+use crate::endpoint::{Endpoint, Ends, Event};
+use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
+use crate::stats::Stats;
+use crate::units::{Duration, Instant};
+
+/// First wait for an answer to a hello (RFC 6298 section 2.1); it doubles each time.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Probe timeouts that an end stays for what is late after it said that all is done (RFC 9000 section 10.2).
+const DRAINING_TIMEOUTS: u64 = 3;
+
+/// The smallest UDP payload that a peer may limit us to.
+const LEAST_PAYLOAD: u32 = 512;
+
+/// Bounds of the ACKs per round trip that a peer may ask for.
+const BETA: core::ops::RangeInclusive<u8> = 2..=64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Waits for an [`Open`](Body::Open).
+    Listening,
+    /// Has sent one.
+    Opening,
+    /// Has answered one, and heard nothing since.
+    Accepted,
+    Established,
+    /// All is done; stays for what is late.
+    Draining { until: Instant },
+    Closed,
+}
+
+/// One end of a connection: several streams both ways, each reliable and in order.
+///
+/// A sans-IO [`Endpoint`]; see there for how it is driven. Streams are numbered by the user, who writes with
+/// [`write_stream`](Self::write_stream); contents are no matter of this type: it says which octets of a stream a packet
+/// carries, and the driver puts them there.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: Config,
+    ends: Ends,
+    state: State,
+    seed: u32,
+    own: ConnectionId,
+    peer: ConnectionId,
+    sender: Sender,
+    receiver: Receiver,
+    /// A hello is due, and how often one was sent since when.
+    hello_due: bool,
+    hellos: u32,
+    hello_at: Instant,
+    /// What the peer's hello said of its departure.
+    echo: Stamp,
+    close_due: Option<CloseCode>,
+    /// The client lets the server know that it heard its answer.
+    confirm_due: bool,
+    heard_at: Instant,
+    closing: bool,
+    /// What the user was told.
+    told_done: bool,
+    told_peer_closed: bool,
+    wrote: bool,
+    events: VecDeque<Event>,
+    identification: u16,
+    packets_sent: u64,
+    packets_received: u64,
+    data_packets_received: u64,
+    bytes_received: u64,
+    acks_sent: u64,
+    acks_received: u64,
+    dropped_bytes: u64,
+}
+
+impl Connection {
+    /// Opens a connection. `seed` is what chance derives from.
+    pub fn connect(config: Config, ends: Ends, seed: u32, now: Instant) -> Self {
+        let mut connection = Self::new(config, ends, seed, State::Opening);
+        connection.hello_due = true;
+        connection.heard_at = now;
+        connection
+    }
+
+    /// Waits for a peer to open a connection; `seed` as in [`connect`](Self::connect).
+    pub fn listen(config: Config, ends: Ends, seed: u32) -> Self {
+        Self::new(config, ends, seed, State::Listening)
+    }
+
+    fn new(config: Config, ends: Ends, seed: u32, state: State) -> Self {
+        // Odd constants near 2^32 over the golden ratio and its square: what derives from one seed should differ.
+        let clock_offset = seed.wrapping_mul(0x9E37_79B1);
+        let sender = Sender::new(&config, clock_offset, seed);
+        let receiver = Receiver::new(&config, sender.mss(), clock_offset);
+        Self {
+            config,
+            ends,
+            state,
+            seed,
+            own: ConnectionId(seed.wrapping_mul(0x61C8_8647).max(1)),
+            peer: ConnectionId(0),
+            sender,
+            receiver,
+            hello_due: false,
+            hellos: 0,
+            hello_at: Instant::ZERO,
+            echo: Stamp::default(),
+            close_due: None,
+            confirm_due: false,
+            heard_at: Instant::ZERO,
+            closing: false,
+            told_done: false,
+            told_peer_closed: false,
+            wrote: false,
+            events: VecDeque::new(),
+            identification: seed as u16,
+            packets_sent: 0,
+            packets_received: 0,
+            data_packets_received: 0,
+            bytes_received: 0,
+            acks_sent: 0,
+            acks_received: 0,
+            dropped_bytes: 0,
+        }
+    }
+
+    /// Adds `octets` to stream 0: see [`write_stream`](Self::write_stream).
+    #[inline]
+    pub fn write(&mut self, octets: u64) {
+        self.write_stream(StreamId(0), octets);
+    }
+
+    /// Adds `octets` to what is to be sent on `stream`. The supply saturates; after [`close`](Self::close) it is ignored,
+    /// as it is for a stream beyond [`Config::max_streams`].
+    pub fn write_stream(&mut self, stream: StreamId, octets: u64) {
+        if self.closing || stream.0 >= self.config.max_streams {
+            return;
+        }
+        self.wrote |= octets > 0;
+        self.told_done &= octets == 0;
+        self.sender.streams.write(stream, octets);
+    }
+
+    /// Ends `stream` behind what was written.
+    pub fn close_stream(&mut self, stream: StreamId) {
+        if stream.0 < self.config.max_streams {
+            self.sender.streams.close(stream);
+        }
+    }
+
+    /// Ends our direction of every stream; what the peer sends is still taken in.
+    pub fn close(&mut self) {
+        self.closing = true;
+        self.sender.streams.close_all();
+    }
+
+    /// Gives the connection up at once.
+    pub fn abort(&mut self) {
+        if self.is_open() {
+            self.finish(CloseCode::Aborted, Event::Closed);
+        }
+    }
+
+    /// The reader of `stream` has taken `octets` of what was delivered; for [`Reader::Explicit`].
+    pub fn read(&mut self, stream: StreamId, octets: u64) {
+        self.receiver.on_read(stream, octets);
+    }
+
+    /// Octets of `stream` that were delivered and the reader has not taken.
+    pub fn readable(&self, stream: StreamId) -> u64 {
+        self.receiver.incoming.readable(stream)
+    }
+
+    /// Octets delivered in order and once, of all streams.
+    #[inline]
+    pub fn delivered_bytes(&self) -> u64 {
+        self.receiver.incoming.delivered()
+    }
+
+    /// Octets of `stream` delivered in order and once.
+    pub fn delivered_of(&self, stream: StreamId) -> u64 {
+        self.receiver.incoming.delivered_of(stream)
+    }
+
+    /// True when the peer ended `stream` and all of it was delivered.
+    pub fn has_ended(&self, stream: StreamId) -> bool {
+        self.receiver.incoming.ended(stream)
+    }
+
+    /// Octets that wait in the receive buffer for others before them.
+    pub fn blocked_bytes(&self) -> u64 {
+        self.receiver.incoming.blocked()
+    }
+
+    /// Octets written and not yet sent.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        self.sender.streams.unsent()
+    }
+
+    /// Smallest round-trip time of the last ten seconds, once measured.
+    pub fn rtt_min(&self) -> Option<Duration> {
+        self.sender.rtt_min()
+    }
+
+    /// What was counted so far, and readings as of now.
+    pub fn stats(&self) -> Stats {
+        let sent = &self.sender.counters;
+        Stats {
+            packets_sent: self.packets_sent,
+            packets_received: self.packets_received,
+            data_packets_sent: sent.data_packets,
+            data_packets_received: self.data_packets_received,
+            packets_retransmitted: sent.packets_again,
+            acks_sent: self.acks_sent,
+            acks_received: self.acks_received,
+            bytes_sent: sent.data_octets,
+            bytes_retransmitted: sent.octets_again,
+            bytes_acked: self.sender.streams.acked(),
+            bytes_received: self.bytes_received,
+            delivered_bytes: self.delivered_bytes(),
+            duplicate_bytes: self.receiver.incoming.duplicate,
+            dropped_bytes: self.dropped_bytes,
+            bytes_in_flight: self.sender.in_flight(),
+            srtt: self.sender.rtt.smoothed(),
+            cwnd: Some(self.sender.cwnd()),
+            rto: Some(self.sender.probe_timeout()),
+            timeouts: Some(sent.timeouts),
+            fast_recoveries: Some(sent.recoveries),
+        }
+    }
+
+    /// Verifies what must hold once all there is to send was taken.
+    ///
+    /// # Errors
+    /// What would wait for ever if the peer said nothing more.
+    pub fn check(&self) -> Result<(), String> {
+        if self.state == State::Established { self.sender.check() } else { Ok(()) }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Opening | State::Accepted | State::Established)
+    }
+
+    /// Says `code` to the peer and `event` to the user.
+    fn finish(&mut self, code: CloseCode, event: Event) {
+        self.close_due = Some(code);
+        self.state = State::Closed;
+        self.events.push_back(event);
+    }
+
+    fn hello(&self, now: Instant) -> Hello {
+        let (beta, every) = match self.config.ack_clock {
+            AckClock::Tack { beta, every } => (beta, every),
+            AckClock::Delayed { .. } => (0, 0),
+        };
+        Hello {
+            version: Hello::VERSION,
+            own: self.own,
+            departed: Stamp::at(now, self.clock_offset()),
+            echo: self.echo,
+            window: u32::try_from(self.config.receive_buffer.0).unwrap_or(u32::MAX >> 1),
+            stream_window: u32::try_from(self.config.stream_buffer.0).unwrap_or(u32::MAX >> 1),
+            max_payload: self.config.payload() as u16,
+            beta,
+            every,
+        }
+    }
+
+    fn clock_offset(&self) -> u32 {
+        self.seed.wrapping_mul(0x9E37_79B1)
+    }
+
+    /// The peer's hello: its limits are ours.
+    fn greet(&mut self, now: Instant, hello: &Hello, rtt: Option<Duration>) {
+        self.peer = hello.own;
+        let payload = self.config.payload().min(u32::from(hello.max_payload));
+        self.sender.set_payload(payload);
+        self.sender.streams.open(u64::from(hello.window), u64::from(hello.stream_window));
+        self.sender.open(now, self.seed, rtt);
+        if BETA.contains(&hello.beta) && hello.every > 0 {
+            self.receiver.set_rule(hello.beta, hello.every);
+        }
+        if let Some(rtt) = rtt {
+            self.receiver.set_rtt(rtt);
+        }
+    }
+
+    fn acceptable(hello: &Hello) -> bool {
+        hello.version == Hello::VERSION && hello.own.0 != 0 && u32::from(hello.max_payload) >= LEAST_PAYLOAD
+    }
+
+    fn on_open(&mut self, now: Instant, hello: &Hello) {
+        match self.state {
+            State::Listening if Self::acceptable(hello) => {
+                self.state = State::Accepted;
+                self.greet(now, hello, None);
+            }
+            State::Listening => {
+                self.peer = hello.own;
+                self.close_due = Some(CloseCode::Refused);
+                return;
+            }
+            // Our answer was lost.
+            State::Accepted if hello.own == self.peer => {}
+            _ => return,
+        }
+        self.echo = hello.departed;
+        self.hello_due = true;
+    }
+
+    fn on_answer(&mut self, now: Instant, hello: &Hello) {
+        if self.state != State::Opening {
+            // A second answer: the first confirmation was lost.
+            self.confirm_due |= self.state == State::Established && hello.own == self.peer;
+            return;
+        }
+        if !Self::acceptable(hello) {
+            return self.finish(CloseCode::Refused, Event::Reset);
+        }
+        let micros = Stamp::at(now, self.clock_offset()).since(hello.echo).filter(|micros| *micros > 0);
+        // An answer echoes the hello that it answers, so that one sent twice is no doubt.
+        self.greet(now, hello, micros.map(|micros| Duration::from_micros(u64::from(micros))));
+        self.state = State::Established;
+        self.hello_due = false;
+        self.confirm_due = true;
+        self.events.push_back(Event::Connected);
+    }
+
+    fn on_close(&mut self, code: CloseCode) {
+        let open = self.is_open() || matches!(self.state, State::Draining { .. });
+        if !open {
+            return;
+        }
+        self.state = State::Closed;
+        if code == CloseCode::Done && self.receiver.incoming.all_ended() {
+            // The peer has all of it, or it would not be done.
+            self.tell_done();
+            self.events.push_back(Event::Closed);
+        } else {
+            self.events.push_back(Event::Reset);
+        }
+    }
+
+    fn tell_done(&mut self) {
+        if self.wrote && !self.told_done {
+            self.told_done = true;
+            self.events.push_back(Event::SendDone);
+        }
+    }
+
+    /// What follows once a packet was taken in.
+    fn settle(&mut self, now: Instant) {
+        if self.wrote && !self.told_done && self.sender.streams.is_done() {
+            self.tell_done();
+        }
+        let all_ended = self.receiver.incoming.all_ended();
+        if all_ended && !self.told_peer_closed {
+            self.told_peer_closed = true;
+            self.events.push_back(Event::PeerClosed);
+        }
+        if self.state == State::Established && all_ended && self.closing && self.sender.streams.is_finished() {
+            self.close_due = Some(CloseCode::Done);
+            self.state =
+                State::Draining { until: now + self.sender.probe_timeout().saturating_mul(DRAINING_TIMEOUTS) };
+        }
+    }
+
+    fn handle(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) {
+        self.packets_received += 1;
+        self.bytes_received += u64::from(packet.payload_len());
+        self.data_packets_received += u64::from(packet.payload_len() > 0);
+        self.acks_received += u64::from(packet.is_feedback());
+        match &packet.body {
+            Body::Open(hello) => {
+                self.receiver.on_number(now, packet.number);
+                return self.on_open(now, hello);
+            }
+            _ if packet.connection != self.own => return,
+            Body::Answer(hello) => {
+                self.heard_at = now;
+                self.receiver.on_number(now, packet.number);
+                return self.on_answer(now, hello);
+            }
+            Body::Close(code) => return self.on_close(*code),
+            _ => {}
+        }
+        match self.state {
+            State::Established => {}
+            State::Accepted => {
+                self.state = State::Established;
+                self.hello_due = false;
+                self.events.push_back(Event::Connected);
+            }
+            // The peer did not hear that all is done.
+            State::Draining { .. } if packet.elicits() => {
+                self.close_due = Some(CloseCode::Done);
+                return;
+            }
+            _ => return,
+        }
+        self.heard_at = now;
+        if self.take(now, packet, ecn == Ecn::Ce).is_err() {
+            return self.finish(CloseCode::Violation, Event::Reset);
+        }
+        self.settle(now);
+    }
+
+    fn take(&mut self, now: Instant, packet: &packet::Packet, marked: bool) -> Result<(), Violation> {
+        let number = packet.number;
+        match &packet.body {
+            Body::Data(data) => {
+                self.receiver.on_data(now, number, data, marked)?;
+                if self.config.reader == Reader::Immediate {
+                    self.receiver.incoming.read_all();
+                }
+            }
+            Body::Probe { .. } => self.receiver.on_probe(now, number),
+            Body::Tack(tack) => {
+                if self.receiver.on_number(now, number) {
+                    let loss = self.receiver.loss();
+                    self.sender.on_tack(now, tack, loss).map_err(|_| Violation)?;
+                }
+            }
+            Body::Instant(instant) => {
+                if self.receiver.on_number(now, number) {
+                    self.sender.on_instant(now, instant).map_err(|_| Violation)?;
+                }
+            }
+            Body::Sync(sync) => {
+                if self.receiver.on_number(now, number) {
+                    self.receiver.synchronise(sync);
+                }
+            }
+            Body::Open(_) | Body::Answer(_) | Body::Close(_) => {}
+        }
+        Ok(())
+    }
+
+    fn next_body(&mut self, now: Instant) -> Option<Body> {
+        if let Some(code) = self.close_due.take() {
+            return Some(Body::Close(code));
+        }
+        match self.state {
+            State::Opening | State::Accepted => {
+                if !core::mem::take(&mut self.hello_due) {
+                    return None;
+                }
+                self.hellos += 1;
+                self.hello_at = now;
+                let hello = self.hello(now);
+                return Some(if self.state == State::Opening { Body::Open(hello) } else { Body::Answer(hello) });
+            }
+            State::Established => {}
+            State::Listening | State::Draining { .. } | State::Closed => return None,
+        }
+        if !self.receiver.is_quiet(now)
+            && let Some(feedback) = self.receiver.next(now)
+        {
+            self.acks_sent += 1;
+            return Some(feedback);
+        }
+        if let Some(data) = self.sender.next(now) {
+            self.confirm_due = false;
+            return Some(data);
+        }
+        core::mem::take(&mut self.confirm_due).then(|| self.sender.next_path_probe(now, 0))
+    }
+
+    fn transmit(&mut self, now: Instant) -> Option<Packet> {
+        let body = self.next_body(now)?;
+        let carries = matches!(body, Body::Data(_) | Body::Probe { .. });
+        let number = if carries { self.sender.latest() } else { self.sender.push_silent(now) };
+        let connection = if matches!(body, Body::Open(_)) { ConnectionId(0) } else { self.peer };
+        let ecn = if self.config.ecn && matches!(body, Body::Data(_)) { Ecn::Ect0 } else { Ecn::NotEct };
+        self.packets_sent += 1;
+        let identification = match self.config.ip {
+            IpVersion::V4 => self.identification,
+            IpVersion::V6 => 0,
+        };
+        self.identification = self.identification.wrapping_add(1);
+        Some(Packet {
+            flow: self.ends.flow,
+            source: self.ends.local,
+            destination: self.ends.remote,
+            ip: IpHeader { version: self.config.ip, ecn, identification },
+            transport: Transport::Tack(packet::Packet { connection, number, body }),
+        })
+    }
+
+    /// When the hello in hand is given up.
+    fn hello_expires(&self) -> Option<Instant> {
+        let waits = matches!(self.state, State::Opening | State::Accepted) && !self.hello_due && self.hellos > 0;
+        waits.then(|| self.hello_at + HELLO_TIMEOUT.saturating_mul(1 << (self.hellos - 1).min(6)))
+    }
+
+    /// When the peer has been silent for too long.
+    fn idle_expires(&self) -> Option<Instant> {
+        self.is_open().then(|| self.heard_at + self.config.idle_timeout)
+    }
+
+    /// When a probe keeps the path alive.
+    fn keep_alive_at(&self) -> Option<Instant> {
+        let period = self.config.keep_alive.filter(|_| self.state == State::Established)?;
+        Some(self.heard_at.max(self.sender.last_sent()) + period)
+    }
+}
+
+impl Endpoint for Connection {
+    type Packet = Packet;
+    type Event = Event;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        if let Transport::Tack(body) = &packet.transport {
+            self.handle(now, body, packet.ip.ecn);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if due(self.idle_expires()) {
+            self.state = State::Closed;
+            self.events.push_back(Event::TimedOut);
+        }
+        match self.state {
+            State::Opening | State::Accepted => self.hello_due |= due(self.hello_expires()),
+            State::Established => {
+                self.confirm_due |= due(self.keep_alive_at());
+                self.sender.handle_timeout(now);
+            }
+            State::Draining { until } if until <= now => {
+                self.state = State::Closed;
+                self.events.push_back(Event::Closed);
+            }
+            State::Draining { .. } | State::Listening | State::Closed => {}
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        let quiet = self.state == State::Established
+            && self.close_due.is_none()
+            && !self.confirm_due
+            && self.receiver.is_quiet(now)
+            && self.sender.is_idle(now);
+        if quiet { None } else { self.transmit(now) }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Listening | State::Closed => None,
+            State::Draining { until } => Some(until),
+            State::Opening | State::Accepted => {
+                [self.hello_expires(), self.idle_expires()].into_iter().flatten().min()
+            }
+            State::Established => {
+                let own = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
+                let path = [self.idle_expires(), self.keep_alive_at()];
+                own.into_iter().chain(path).flatten().min()
+            }
+        }
+    }
+}

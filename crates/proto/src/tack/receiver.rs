@@ -1,0 +1,324 @@
+//! The receiving half of a connection: what arrived, and what is said of it when.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::ack_clock::Clock;
+use super::arrivals::{Arrival, Arrivals};
+use super::config::{Config, Lists, LossReports, StartUp};
+use super::incoming::{Incoming, START, Taken};
+use super::packet::{Block, Body, Cause, Data, InstantAck, Stamp, StreamId, Sync, Tack, room_for_blocks};
+use super::timing::{RateMeter, Reference};
+use crate::congestion::position::Position;
+use crate::ranges::Range;
+use crate::units::{Duration, Instant, SeqNumber};
+
+/// Loss IACKs in a smallest round-trip time: where holes open faster, as when a queue overflows, one TACK reports all of
+/// them after a sixteenth. The papers bound IACKs by the losses alone.
+const INSTANTS_PER_RTT: u64 = 16;
+
+/// Blocks of each list that are repeated at least, whatever the sender asks for.
+const LEAST_BLOCKS: u8 = 4;
+
+/// Limits of streams that one TACK tells at most.
+const MAX_STREAM_LIMITS: usize = 16;
+
+/// TACKs that are kept to be filled again.
+const SPARE: usize = 4;
+
+/// The peer broke a rule of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Violation;
+
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    lists: Lists,
+    loss_reports: LossReports,
+    max_payload: u32,
+    /// Microseconds that our clock is ahead of the driver's.
+    clock_offset: u32,
+    /// Octets of a full-sized packet.
+    full: u64,
+    arrivals: Arrivals,
+    clock: Clock,
+    reference: Reference,
+    meter: RateMeter,
+    pub incoming: Incoming,
+    /// Packets that arrived with congestion experienced.
+    ce: u32,
+    /// Blocks of each list that the sender asks for.
+    blocks: u8,
+    /// Every hole below has been reported.
+    told: Position,
+    instants: VecDeque<InstantAck>,
+    last_instant: Option<Instant>,
+    /// When holes that no IACK reported are due.
+    holes_due: Option<Instant>,
+    /// A TACK is due whatever the clock says, with all limits.
+    asked: bool,
+    spare: Vec<Arc<Tack>>,
+    pub duplicates: u64,
+}
+
+impl Receiver {
+    pub fn new(config: &Config, full: u32, clock_offset: u32) -> Self {
+        Self {
+            lists: config.lists,
+            loss_reports: config.loss_reports,
+            max_payload: config.payload(),
+            clock_offset,
+            full: u64::from(full),
+            arrivals: Arrivals::new(START),
+            clock: Clock::new(config.ack_clock, full, config.start_up == StartUp::PerPacket),
+            reference: Reference::new(config.timing),
+            meter: RateMeter::default(),
+            incoming: Incoming::new(
+                config.receive_buffer.0,
+                config.max_receive_buffer.0,
+                config.stream_buffer.0,
+                config.max_streams,
+            ),
+            ce: 0,
+            blocks: LEAST_BLOCKS,
+            told: START,
+            instants: VecDeque::new(),
+            last_instant: None,
+            holes_due: None,
+            asked: false,
+            spare: Vec::new(),
+            duplicates: 0,
+        }
+    }
+
+    /// Packets lost on the way to us, in 65,536ths.
+    pub fn loss(&self) -> u16 {
+        self.arrivals.loss()
+    }
+
+    /// The number after the largest that arrived.
+    pub fn end(&self) -> Position {
+        self.arrivals.end()
+    }
+
+    fn rtt_min(&self) -> Duration {
+        self.clock.rtt_min().unwrap_or_default()
+    }
+
+    /// A packet arrived that nobody acknowledges. False for one that had arrived before.
+    pub fn on_number(&mut self, now: Instant, number: SeqNumber) -> bool {
+        let number = self.arrivals.end().nearest(number);
+        let fresh = self.arrivals.what_is(number) != Arrival::Duplicate;
+        if fresh {
+            self.arrivals.take(now, number, self.rtt_min());
+            // Feedback that is lost is not sent again: nobody will repair these holes.
+            if self.meter.received() == 0 {
+                let end = self.arrivals.end();
+                self.arrivals.forget_below(end);
+            }
+        } else {
+            self.duplicates += 1;
+        }
+        fresh
+    }
+
+    /// A probe arrived, which is answered at once.
+    pub fn on_probe(&mut self, now: Instant, number: SeqNumber) {
+        let position = self.arrivals.end().nearest(number);
+        if self.arrivals.what_is(position) != Arrival::Duplicate {
+            self.take(now, position);
+        }
+        self.asked = true;
+    }
+
+    /// Octets of a stream arrived; `marked` where the packet experienced congestion.
+    pub fn on_data(&mut self, now: Instant, number: SeqNumber, data: &Data, marked: bool) -> Result<(), Violation> {
+        let number = self.arrivals.end().nearest(number);
+        let arrival = self.arrivals.what_is(number);
+        self.asked |= data.ask;
+        if arrival == Arrival::Duplicate {
+            self.duplicates += 1;
+            self.incoming.duplicate += u64::from(data.payload_len);
+            return Ok(());
+        }
+        match self.incoming.take(data) {
+            Taken::New(_) => {}
+            // As if it had not come.
+            Taken::NoRoom => return Ok(()),
+            Taken::Violation => return Err(Violation),
+        }
+        let octets = u64::from(data.payload_len);
+        // The sender has taken out of the network what was reported missing.
+        if arrival != Arrival::Late {
+            self.meter.on_octets(now, octets);
+        }
+        self.ce = self.ce.wrapping_add(u32::from(marked));
+        self.reference.on_packet(now, Stamp::at(now, self.clock_offset), data.departed);
+        self.clock.on_packet(now, octets);
+        self.take(now, number);
+        if let Some(sync) = &data.sync {
+            self.synchronise(sync);
+        }
+        self.incoming.autotune(now, self.meter.received(), self.clock.rtt_min());
+        Ok(())
+    }
+
+    fn take(&mut self, now: Instant, number: Position) {
+        let hole = self.arrivals.take(now, number, self.rtt_min());
+        // One that settles first is reported then.
+        if let Some(hole) = hole
+            && self.arrivals.next_settled().is_none()
+        {
+            self.report(now, hole);
+        }
+    }
+
+    /// The sender tells what it knows.
+    pub fn synchronise(&mut self, sync: &Sync) {
+        let rtt_min = Duration::from_micros(u64::from(sync.rtt_min_us));
+        self.clock.synchronise((sync.rtt_min_us > 0).then_some(rtt_min), sync.startup);
+        self.blocks = sync.blocks.max(LEAST_BLOCKS);
+        let floor = self.arrivals.end().nearest(sync.floor);
+        self.arrivals.forget_below(floor);
+    }
+
+    /// The path as the handshake measured it, until the peer says better.
+    pub fn set_rtt(&mut self, rtt: Duration) {
+        self.clock.set_rtt(rtt);
+    }
+
+    /// The peer asks for `beta` TACKs per round trip, and one per `every` packets at most.
+    pub fn set_rule(&mut self, beta: u8, every: u8) {
+        self.clock.set_rule(beta, every);
+    }
+
+    /// `hole` counts as lost.
+    fn report(&mut self, now: Instant, hole: Range) {
+        if self.loss_reports == LossReports::WithTack {
+            return;
+        }
+        let again = self.last_instant.map(|last| last + self.rtt_min() / INSTANTS_PER_RTT);
+        if let Some(again) = again.filter(|again| now < *again) {
+            self.holes_due.get_or_insert(again);
+            return;
+        }
+        self.last_instant = Some(now);
+        self.told = self.told.max(hole.end);
+        self.push_instant(Cause::Loss, hole.end, hole.start.saturating_sub(1));
+    }
+
+    fn push_instant(&mut self, cause: Cause, largest: Position, second: Position) {
+        let instant = InstantAck {
+            cause,
+            largest: largest.wire(),
+            second: second.wire(),
+            cumulative: self.arrivals.cumulative().wire(),
+            window: Position::first(SeqNumber(0)).saturating_add(self.incoming.tell()).wire(),
+        };
+        self.instants.push_back(instant);
+    }
+
+    /// The reader of `stream` has taken `octets`.
+    pub fn on_read(&mut self, stream: StreamId, octets: u64) {
+        self.incoming.on_read(stream, octets);
+        if self.incoming.reopened(self.full) {
+            let largest = self.arrivals.end().saturating_sub(1);
+            self.push_instant(Cause::Window, largest, largest);
+        }
+    }
+
+    /// When [`next`](Self::next) has something, though nothing arrives.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let soonest = [self.clock.due(), self.holes_due, self.arrivals.next_settled()];
+        soonest.into_iter().flatten().min()
+    }
+
+    /// True when nothing is to be said at `now`, which costs little to tell.
+    #[inline]
+    pub fn is_quiet(&self, now: Instant) -> bool {
+        !self.asked
+            && self.instants.is_empty()
+            && self.holes_due.is_none()
+            && self.arrivals.next_settled().is_none()
+            && self.clock.due().is_none_or(|at| now < at)
+    }
+
+    /// The next acknowledgment that is due at `now`.
+    pub fn next(&mut self, now: Instant) -> Option<Body> {
+        while let Some(hole) = self.arrivals.settled(now) {
+            self.report(now, hole);
+        }
+        if let Some(instant) = self.instants.pop_front() {
+            return Some(Body::Instant(instant));
+        }
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        (self.asked || due(self.holes_due) || due(self.clock.due())).then(|| Body::Tack(self.tack(now)))
+    }
+
+    fn tack(&mut self, now: Instant) -> Arc<Tack> {
+        let mut shared = self.spare.iter().position(|tack| Arc::strong_count(tack) == 1).map_or_else(
+            || Arc::new(Tack::default()),
+            |place| self.spare.swap_remove(place),
+        );
+        // One that we made or that nobody else holds; a copy otherwise.
+        self.fill(now, Arc::make_mut(&mut shared));
+        self.clock.on_tack(now);
+        self.holes_due = None;
+        self.asked = false;
+        if self.spare.len() < SPARE {
+            self.spare.push(Arc::clone(&shared));
+        }
+        shared
+    }
+
+    fn fill(&mut self, now: Instant, tack: &mut Tack) {
+        let (departed, delay_us) = self.reference.take(now).unwrap_or((Stamp::default(), u32::MAX));
+        let rate = self.clock.rtt_min().and_then(|span| self.meter.take(span));
+        tack.departed = departed;
+        tack.delay_us = delay_us;
+        tack.rate_kbps = rate.map_or(0, |rate| u32::try_from(rate.as_bps() / 1000).unwrap_or(u32::MAX));
+        tack.loss = self.arrivals.loss();
+        tack.received = SeqNumber(self.meter.received() as u32);
+        tack.window = SeqNumber(self.incoming.tell() as u32);
+        tack.ce = self.ce;
+        tack.cumulative = self.arrivals.cumulative().wire();
+        tack.streams.clear();
+        if self.asked {
+            self.incoming.tell_all_streams(&mut tack.streams, MAX_STREAM_LIMITS);
+        } else {
+            self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
+        }
+        self.fill_lists(tack);
+    }
+
+    /// What is new since the last, and beyond it as many blocks as the sender asked for: of the acked list the highest,
+    /// of the unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1).
+    fn fill_lists(&mut self, tack: &mut Tack) {
+        let room = room_for_blocks(self.max_payload, tack.streams.len() as u32) as usize;
+        let told = self.told;
+        let (least, news) = match self.lists {
+            Lists::Poor => (1, false),
+            Lists::Rich => (usize::from(self.blocks), true),
+        };
+        let block = |range: Range| Block { first: range.start.wire(), last: (range.end - 1).wire() };
+        tack.unacked.clear();
+        let mut complete = None;
+        for (place, hole) in self.arrivals.holes().enumerate() {
+            let wanted = place < least || (news && hole.end > told);
+            if !wanted {
+                continue;
+            }
+            if tack.unacked.len() >= room / 2 {
+                complete = Some(hole.start);
+                break;
+            }
+            tack.unacked.push(block(hole));
+        }
+        tack.acked.clear();
+        let room = room - tack.unacked.len();
+        let wanted = self.arrivals.blocks().enumerate().take(room);
+        let wanted = wanted.take_while(|(place, range)| *place < least || (news && range.end > told));
+        tack.acked.extend(wanted.map(|(_, range)| block(range)));
+        self.told = self.told.max(complete.unwrap_or(self.arrivals.end()));
+    }
+}

@@ -1,0 +1,421 @@
+//! The sending half of a connection: what is in the network, what was lost, and when the next packet may leave.
+
+mod feedback;
+mod sync;
+
+use std::collections::VecDeque;
+
+use super::ack_clock;
+use super::config::{Config, StartUp};
+use super::incoming::START;
+use super::outgoing::{Chunk, Outgoing};
+use super::packet::{Body, Data, Stamp, room_for_data};
+use super::timing::WindowedMin;
+use crate::congestion::pacing::Pacer;
+use crate::congestion::position::Position;
+use crate::congestion::rate::RateSampler;
+use crate::congestion::rtt::RttEstimator;
+use crate::congestion::{Controller, Pacing, Start};
+use crate::ranges::{Range, RangeSet};
+use crate::units::{BitRate, Duration, Instant, SeqNumber};
+
+pub(super) use feedback::{Optimistic, Seen};
+use sync::SyncState;
+
+/// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
+const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
+
+/// Packets in the network at most, whatever their length: a bound of memory.
+const MAX_PACKETS: usize = 1 << 17;
+
+/// A number is left out after so many packets and up to as many more: a receiver that acknowledges it guesses
+/// (RFC 9000 section 21.4).
+const SKIP_AFTER: u32 = 2048;
+
+/// What a number stood for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carried {
+    Data(Chunk),
+    Probe,
+    /// Nothing that the peer acknowledges, or a number that was left out.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Instant,
+    carried: Carried,
+    /// In the network, as far as is known.
+    flying: bool,
+}
+
+/// What the sender counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub data_packets: u64,
+    pub data_octets: u64,
+    pub packets_again: u64,
+    pub octets_again: u64,
+    pub packets_lost: u64,
+    pub timeouts: u64,
+    pub recoveries: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    config: Config,
+    pub streams: Outgoing,
+    clock_offset: u32,
+    mss: u32,
+    /// Packets from `base` on, one for each number up to `next`.
+    sent: VecDeque<Sent>,
+    base: Position,
+    next: Position,
+    /// Numbers above `base` whose fate is known.
+    settled: RangeSet,
+    /// Octets that flew and are neither acknowledged nor lost.
+    in_flight: u64,
+    /// Octets that the receiver has, of those `in_flight`: it counts them, though it did not say which.
+    unreported: u64,
+    /// Octets sent, lost and acknowledged, each time they were.
+    octets_sent: u64,
+    octets_acked: u64,
+    received: Position,
+    congestion: Controller,
+    rate: RateSampler,
+    pub rtt: RttEstimator,
+    rtt_min: WindowedMin,
+    pacer: Pacer,
+    paced_until: Option<Instant>,
+    /// The window, not the application or the receiver, held the sender since the last feedback.
+    window_limited: bool,
+    /// Recovery ends when what was sent before it began is acknowledged or lost.
+    recovery: Option<Position>,
+    after_timeout: bool,
+    /// When the last packet left that must be acknowledged, and timeouts since the last acknowledgment.
+    last_sent: Instant,
+    timeouts: u32,
+    probes: u8,
+    /// The fastest rate lately: a receiver that claims more is not believed.
+    fastest: [BitRate; 2],
+    fastest_since: Instant,
+    sync: SyncState,
+    startup: bool,
+    startup_rounds: u32,
+    skipped: VecDeque<Position>,
+    skip_at: Position,
+    random: u32,
+    ce: u32,
+    /// Packets lost, in 65,536ths, on the way to the receiver and back.
+    path_loss: u16,
+    ack_loss: u16,
+    /// Packets that were lost since the receiver was told to forget them.
+    holes: u64,
+    /// A round trip ends when this number arrives.
+    round_end: Position,
+    pub counters: Counters,
+}
+
+impl Sender {
+    pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
+        let mss = room_for_data(config.payload()).max(1);
+        let mut sender = Self {
+            config: *config,
+            streams: Outgoing::new(),
+            clock_offset,
+            mss,
+            sent: VecDeque::new(),
+            base: START,
+            next: START,
+            settled: RangeSet::default(),
+            in_flight: 0,
+            unreported: 0,
+            octets_sent: 0,
+            octets_acked: 0,
+            received: START,
+            congestion: Controller::new(&config.congestion, mss, Start { seed, rtt: None }),
+            rate: RateSampler::default(),
+            rtt: RttEstimator::new(PTO_VARIANCE_MIN),
+            rtt_min: WindowedMin::default(),
+            pacer: Pacer::default(),
+            paced_until: None,
+            window_limited: false,
+            recovery: None,
+            after_timeout: false,
+            last_sent: Instant::ZERO,
+            timeouts: 0,
+            probes: 0,
+            fastest: [BitRate::default(); 2],
+            fastest_since: Instant::ZERO,
+            sync: SyncState::default(),
+            startup: config.start_up == StartUp::PerPacket,
+            startup_rounds: 0,
+            skipped: VecDeque::new(),
+            skip_at: START,
+            random: seed,
+            ce: 0,
+            path_loss: 0,
+            ack_loss: 0,
+            holes: 0,
+            round_end: START,
+            counters: Counters::default(),
+        };
+        sender.skip_at = sender.draw_skip();
+        sender
+    }
+
+    /// The handshake is done: the peer takes that much, and the round trip took `rtt` where it was measured.
+    pub fn open(&mut self, now: Instant, seed: u32, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt);
+            self.rtt_min.update(now, rtt);
+        }
+        self.congestion = Controller::new(&self.config.congestion, self.mss, Start { seed, rtt });
+    }
+
+    /// Octets of data in a full packet.
+    pub fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// The largest payload that passes the path is another one.
+    pub fn set_payload(&mut self, payload: u32) {
+        self.mss = room_for_data(payload).max(1);
+    }
+
+    /// Octets that are thought to be in the network.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.saturating_sub(self.unreported)
+    }
+
+    /// Congestion window in octets.
+    pub fn cwnd(&self) -> u64 {
+        self.congestion.cwnd().min(self.config.send_buffer.0)
+    }
+
+    /// Smallest round-trip time of the last ten seconds.
+    pub fn rtt_min(&self) -> Option<Duration> {
+        self.rtt_min.get()
+    }
+
+    /// True while packets are out that the peer must acknowledge, or its window holds us.
+    fn awaits(&self) -> bool {
+        self.in_flight > 0 || self.base < self.next || self.streams.is_held()
+    }
+
+    /// How long to wait for any acknowledgment: the receiver may keep one for a period of its clock.
+    pub fn probe_timeout(&self) -> Duration {
+        let wait = self.config.ack_clock.longest_wait(self.rtt_min.get().unwrap_or_default());
+        self.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
+    }
+
+    /// When something happens though nothing arrives.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let probe = self.probe_at();
+        let soonest = [probe, self.paced_until, probe.and_then(|_| self.congestion.poll_timeout())];
+        soonest.into_iter().flatten().min()
+    }
+
+    fn probe_at(&self) -> Option<Instant> {
+        let backed_off = |timeout: Duration| timeout.saturating_mul(1 << self.timeouts.min(10));
+        self.awaits().then(|| self.last_sent + backed_off(self.probe_timeout()))
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.paced_until.is_some_and(|at| at <= now) {
+            self.paced_until = None;
+        }
+        self.congestion.handle_timeout(now);
+        if self.probe_at().is_some_and(|at| at <= now) {
+            self.counters.timeouts += 1;
+            self.timeouts += 1;
+            self.probes = 1;
+            self.last_sent = now;
+            // The first may be a lost tail; a second is a path that went away.
+            if self.timeouts == 2 {
+                self.congestion.on_timeout(self.in_flight(), false);
+                self.after_timeout = true;
+            }
+        }
+    }
+
+    /// True when nothing can be sent at `now`, which costs little to tell.
+    #[inline]
+    pub fn is_idle(&self, now: Instant) -> bool {
+        self.probes == 0 && self.paced_until.is_some_and(|until| now < until)
+    }
+
+    /// When the last packet left that must be acknowledged.
+    pub fn last_sent(&self) -> Instant {
+        self.last_sent
+    }
+
+    /// The next packet with data or a probe.
+    pub fn next(&mut self, now: Instant) -> Option<Body> {
+        if self.probes > 0 {
+            self.probes -= 1;
+            return Some(self.next_probe(now));
+        }
+        if !self.streams.has_lost() && !self.streams.has_new() {
+            if self.streams.unsent() == 0 {
+                self.rate.limit_by_application(self.in_flight());
+            }
+            return None;
+        }
+        let in_flight = self.in_flight();
+        if in_flight > 0 && in_flight + u64::from(self.mss) > self.cwnd() {
+            self.window_limited = true;
+            return None;
+        }
+        if self.sent.len() >= MAX_PACKETS {
+            return None;
+        }
+        if let Some(until) = self.paced_until.or_else(|| self.held_until(now)) {
+            if now < until {
+                self.paced_until = Some(until);
+                return None;
+            }
+            self.paced_until = None;
+        }
+        if in_flight == 0 {
+            self.congestion.on_transmit_start(now, Some(&self.rate));
+        }
+        let (chunk, again) = self.streams.next(self.mss)?;
+        self.pace(now, u64::from(chunk.len));
+        Some(self.data(now, chunk, again, chunk.fin))
+    }
+
+    fn paces(&self) -> bool {
+        match self.config.congestion.pacing {
+            Pacing::Auto => self.congestion.wants_pacing(),
+            Pacing::On => true,
+            Pacing::Off => false,
+        }
+    }
+
+    #[inline]
+    fn held_until(&self, now: Instant) -> Option<Instant> {
+        self.pacer.held_until(now).filter(|_| self.paces())
+    }
+
+    fn pace(&mut self, now: Instant, octets: u64) {
+        if !self.paces() {
+            return;
+        }
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.in_flight());
+        self.pacer.on_sent(octets, now, rate, u64::from(self.mss));
+        let rate = rate.unwrap_or_default();
+        if now.saturating_since(self.fastest_since) > self.rtt.smoothed().unwrap_or_default() {
+            self.fastest = [BitRate::default(), self.fastest[0]];
+            self.fastest_since = now;
+        }
+        self.fastest[0] = self.fastest[0].max(rate);
+    }
+
+    /// What makes the receiver speak: something it has not, or nothing at all.
+    fn next_probe(&mut self, now: Instant) -> Body {
+        if let Some((chunk, again)) = self.streams.next(self.mss) {
+            return self.data(now, chunk, again, true);
+        }
+        let oldest = self.sent.iter().find_map(|sent| match sent.carried {
+            Carried::Data(chunk) if sent.flying => Some(chunk),
+            _ => None,
+        });
+        if let Some(chunk) = oldest.filter(|chunk| chunk.len <= self.mss) {
+            return self.data(now, chunk, true, true);
+        }
+        self.next_path_probe(now, 0)
+    }
+
+    fn data(&mut self, now: Instant, chunk: Chunk, again: bool, ask: bool) -> Body {
+        self.counters.data_packets += 1;
+        self.counters.data_octets += u64::from(chunk.len);
+        if again {
+            self.counters.packets_again += 1;
+            self.counters.octets_again += u64::from(chunk.len);
+        }
+        let number = self.push(now, Carried::Data(chunk), u64::from(chunk.len));
+        let sync = self.next_sync(now, number);
+        Body::Data(Data {
+            stream: chunk.stream,
+            offset: chunk.start.wire(),
+            payload_len: chunk.len as u16,
+            fin: chunk.fin,
+            ask,
+            departed: Stamp::at(now, self.clock_offset),
+            sync,
+        })
+    }
+
+    /// A packet leaves that is not acknowledged.
+    pub fn push_silent(&mut self, now: Instant) -> SeqNumber {
+        self.push(now, Carried::Nothing, 0).wire()
+    }
+
+    /// A probe of the path with `padding` octets, whose fate is that of its number.
+    pub fn next_path_probe(&mut self, now: Instant, padding: u16) -> Body {
+        self.push(now, Carried::Probe, 0);
+        Body::Probe { padding }
+    }
+
+    /// The number of the packet that [`next`](Self::next) gave last.
+    pub fn latest(&self) -> SeqNumber {
+        (self.next - 1).wire()
+    }
+
+    fn push(&mut self, now: Instant, carried: Carried, octets: u64) -> Position {
+        if carried != Carried::Nothing && self.next >= self.skip_at {
+            self.skipped.push_back(self.next);
+            if self.skipped.len() > 8 {
+                self.skipped.pop_front();
+            }
+            self.push_one(now, Carried::Nothing);
+            self.skip_at = self.draw_skip();
+        }
+        let number = self.push_one(now, carried);
+        if carried != Carried::Nothing {
+            self.in_flight += octets;
+            self.octets_sent += octets;
+            self.last_sent = now;
+        }
+        number
+    }
+
+    fn push_one(&mut self, now: Instant, carried: Carried) -> Position {
+        let number = self.next;
+        self.next += 1;
+        let flying = carried != Carried::Nothing;
+        if !flying && self.sent.is_empty() {
+            self.base = self.next;
+            return number;
+        }
+        self.rate.on_sent(now, self.in_flight());
+        self.sent.push_back(Sent { at: now, carried, flying });
+        if !flying {
+            self.settled.insert(Range { start: number, end: number + 1 }, usize::MAX);
+        }
+        number
+    }
+
+    /// A number to leave out, somewhat later.
+    fn draw_skip(&mut self) -> Position {
+        // A 32-bit linear congruential step (constants of Numerical Recipes), upper bits best.
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let more = (u64::from(self.random) * u64::from(SKIP_AFTER)) >> 32;
+        self.next + u64::from(SKIP_AFTER) + more
+    }
+
+    /// What would wait for ever if the peer said nothing more.
+    pub fn check(&self) -> Result<(), String> {
+        let waits = self.streams.has_lost() || self.streams.has_new();
+        if waits && self.poll_timeout().is_none() {
+            return Err(format!("has data to send, {} octets in flight and no deadline", self.in_flight));
+        }
+        if self.in_flight > 0 && self.probe_at().is_none() {
+            return Err("has octets in flight and no probe timeout".into());
+        }
+        Ok(())
+    }
+}

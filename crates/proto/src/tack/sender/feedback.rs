@@ -1,0 +1,295 @@
+//! What feedback means: which packets arrived, which are lost, how long the path is and how fast.
+
+use super::{Carried, Sender};
+use crate::congestion::position::Position;
+use crate::congestion::{AckSample, Delivery, ReceiverReport, Repair};
+use crate::ranges::Range;
+use crate::tack::config::RateFrom;
+use crate::tack::incoming::START;
+use crate::tack::packet::{Block, Cause, InstantAck, Stamp, Tack};
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// The receiver acknowledged what was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tack) struct Optimistic;
+
+/// What one piece of feedback told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tack) struct Seen {
+    acked: u64,
+    lost: u64,
+    newest_acked: Option<Position>,
+    newest_lost: Option<Position>,
+    rtt: Option<Duration>,
+    report: Option<ReceiverReport>,
+    marked: bool,
+}
+
+impl Sender {
+    /// Takes in a TACK.
+    ///
+    /// # Errors
+    /// Where it acknowledges what was never sent: nothing of it was believed from there on.
+    pub fn on_tack(&mut self, now: Instant, tack: &Tack, ack_loss: u16) -> Result<Seen, Optimistic> {
+        let prior = self.in_flight();
+        let mut seen = Seen::default();
+        self.rate.begin_ack(now);
+        self.acknowledge_below(tack.cumulative, &mut seen)?;
+        for block in &tack.acked {
+            let range = self.range(*block)?;
+            if self.skipped.iter().any(|number| range.start <= *number && *number < range.end) {
+                return Err(Optimistic);
+            }
+            self.acknowledge(range, &mut seen);
+        }
+        for block in &tack.unacked {
+            let range = self.range(*block)?;
+            self.lose(now, range, &mut seen);
+        }
+        self.count_received(tack.received)?;
+        self.raise_window(tack.window);
+        for (stream, limit) in &tack.streams {
+            self.streams.raise_stream_limit(*stream, *limit);
+        }
+        (self.path_loss, self.ack_loss) = (tack.loss, ack_loss);
+        seen.marked = tack.ce != self.ce;
+        self.ce = tack.ce;
+        seen.rtt = self.round_trip(now, tack);
+        let rate = BitRate::from_kbps(u64::from(tack.rate_kbps));
+        seen.report = Some(self.report(rate, tack.loss));
+        self.finish(now, prior, &seen);
+        Ok(seen)
+    }
+
+    /// Takes in an IACK.
+    ///
+    /// # Errors
+    /// As [`on_tack`](Self::on_tack).
+    pub fn on_instant(&mut self, now: Instant, instant: &InstantAck) -> Result<Seen, Optimistic> {
+        let prior = self.in_flight();
+        let mut seen = Seen::default();
+        self.rate.begin_ack(now);
+        self.acknowledge_below(instant.cumulative, &mut seen)?;
+        if instant.cause == Cause::Loss {
+            let largest = self.range(Block { first: instant.largest, last: instant.largest })?;
+            if self.skipped.contains(&largest.start) {
+                return Err(Optimistic);
+            }
+            self.acknowledge(largest, &mut seen);
+            let hole = Range { start: self.base.nearest(instant.second) + 1, end: largest.start };
+            self.lose(now, hole, &mut seen);
+        }
+        self.raise_window(instant.window);
+        seen.report = Some(self.report(BitRate::default(), self.path_loss));
+        self.finish(now, prior, &seen);
+        Ok(seen)
+    }
+
+    /// The positions of a block, all of which were sent.
+    fn range(&self, block: Block) -> Result<Range, Optimistic> {
+        let start = self.base.nearest(block.first);
+        let range = Range { start, end: start.nearest(block.last) + 1 };
+        if range.start < range.end && range.end <= self.next { Ok(range) } else { Err(Optimistic) }
+    }
+
+    fn acknowledge_below(&mut self, cumulative: crate::units::SeqNumber, seen: &mut Seen) -> Result<(), Optimistic> {
+        let end = self.base.nearest(cumulative);
+        if end > self.next {
+            return Err(Optimistic);
+        }
+        // What was left out is settled, and no receiver passes it before it was told so.
+        if self.base < end {
+            self.acknowledge(Range { start: self.base, end }, seen);
+        }
+        Ok(())
+    }
+
+    /// The numbers of `range` arrived.
+    fn acknowledge(&mut self, range: Range, seen: &mut Seen) {
+        self.sync.on_acked(range.start, range.end);
+        self.settle(range, |sender, number| {
+            let place = (number - sender.base) as usize;
+            let sent = &mut sender.sent[place];
+            sent.flying = false;
+            let octets = match sent.carried {
+                Carried::Data(chunk) => {
+                    sender.streams.on_acked(chunk);
+                    u64::from(chunk.len)
+                }
+                Carried::Probe | Carried::Nothing => 0,
+            };
+            sender.in_flight -= octets;
+            sender.octets_acked += octets;
+            seen.acked += octets;
+            seen.newest_acked = seen.newest_acked.max(Some(number));
+            sender.rate.on_delivered(place, octets);
+            true
+        });
+        self.advance();
+    }
+
+    /// The receiver holds the numbers of `range` lost. What was sent less than a round trip ago it cannot know
+    /// about; each packet is thus sent again once per round trip at most.
+    fn lose(&mut self, now: Instant, range: Range, seen: &mut Seen) {
+        let rtt_min = self.rtt_min.get().unwrap_or_default();
+        let youngest = rtt_min - rtt_min / 8;
+        let range = Range { start: range.start.max(self.base), end: range.end.min(self.next) };
+        self.settle(range, |sender, number| {
+            let sent = &mut sender.sent[(number - sender.base) as usize];
+            if now.saturating_since(sent.at) < youngest {
+                return false;
+            }
+            sent.flying = false;
+            if let Carried::Data(chunk) = sent.carried {
+                let octets = u64::from(chunk.len);
+                sender.in_flight -= octets;
+                seen.lost += octets;
+                sender.streams.on_lost(chunk);
+            }
+            sender.counters.packets_lost += 1;
+            sender.holes += 1;
+            seen.newest_lost = seen.newest_lost.max(Some(number));
+            true
+        });
+        self.advance();
+    }
+
+    /// Calls `each` for the numbers of `range` whose fate was not known; it is then, up to the first for which
+    /// that returns false.
+    fn settle(&mut self, range: Range, mut each: impl FnMut(&mut Self, Position) -> bool) {
+        let mut wanted = Range { start: range.start.max(self.base), end: range.end };
+        while wanted.start < wanted.end
+            && let Some(gap) = self.settled.first_gap(wanted)
+        {
+            let mut end = gap.start;
+            while end < gap.end && each(self, end) {
+                end += 1;
+            }
+            if gap.start < end {
+                self.settled.insert(Range { start: gap.start, end }, usize::MAX);
+            }
+            if end < gap.end {
+                return;
+            }
+            wanted.start = end;
+        }
+    }
+
+    /// Forgets the lowest packets, whose fate is known.
+    fn advance(&mut self) {
+        let Some(first) = self.settled.first().filter(|first| first.start <= self.base) else { return };
+        while self.base < first.end {
+            self.sent.pop_front();
+            self.rate.forget_first();
+            self.base += 1;
+        }
+        self.settled.pop_first();
+    }
+
+    /// The receiver counts octets that it got, of whatever packets.
+    fn count_received(&mut self, received: crate::units::SeqNumber) -> Result<(), Optimistic> {
+        self.received = self.received.max(self.received.nearest(received));
+        let received = self.received - START;
+        if received > self.octets_sent {
+            return Err(Optimistic);
+        }
+        self.unreported = received.saturating_sub(self.octets_acked);
+        Ok(())
+    }
+
+    fn raise_window(&mut self, window: crate::units::SeqNumber) {
+        let known = START.saturating_add(self.streams.limit());
+        let told = known.nearest(window);
+        self.streams.raise_limit(told.saturating_since(START));
+    }
+
+    /// The round-trip time of the packet that the receiver chose.
+    fn round_trip(&self, now: Instant, tack: &Tack) -> Option<Duration> {
+        if tack.delay_us == u32::MAX {
+            return None;
+        }
+        let elapsed = Stamp::at(now, self.clock_offset).since(tack.departed)?;
+        let micros = elapsed.checked_sub(tack.delay_us)?;
+        (micros > 0).then(|| Duration::from_micros(u64::from(micros)))
+    }
+
+    /// What the receiver measured, as far as it can be true: no faster than we sent.
+    fn report(&self, rate: BitRate, loss: u16) -> ReceiverReport {
+        let fastest = self.fastest[0].max(self.fastest[1]);
+        let rate = if fastest > BitRate::default() { rate.min(fastest) } else { rate };
+        let rtt_min = self.rtt_min.get().unwrap_or_default();
+        let interval = self.config.ack_clock.interval(rate, rtt_min, Bytes(u64::from(self.mss)));
+        ReceiverReport { rate: (rate > BitRate::default()).then_some(rate), loss, interval }
+    }
+
+    /// Tells the controller, and what follows from the feedback as a whole.
+    fn finish(&mut self, now: Instant, prior_in_flight: u64, seen: &Seen) {
+        if let Some(rtt) = seen.rtt {
+            self.rtt.sample(rtt);
+            self.rtt_min.update(now, rtt);
+        }
+        if seen.acked > 0 || seen.newest_acked.is_some() {
+            self.timeouts = 0;
+            self.after_timeout = false;
+        }
+        let mut sample = self.rate.finish_ack();
+        sample.rtt = seen.rtt;
+        if self.config.rate_from == RateFrom::Receiver {
+            sample.over = None;
+        }
+        let round_over = seen.newest_acked.is_some_and(|newest| newest >= self.round_end);
+        if round_over {
+            self.round_end = self.next;
+        }
+        self.enter_or_leave_recovery(seen, prior_in_flight);
+        if seen.acked > 0 && self.recovery.is_none() {
+            self.congestion.on_ack(&AckSample {
+                now,
+                acked: seen.acked,
+                snd_una: START + self.octets_acked,
+                snd_nxt: START + self.octets_sent,
+                rtt: seen.rtt,
+                smoothed_rtt: self.rtt.smoothed(),
+                window_limited: core::mem::take(&mut self.window_limited),
+                after_timeout: self.after_timeout,
+            });
+        }
+        if self.congestion.wants_delivery() {
+            let repair = match (self.after_timeout, self.recovery) {
+                (true, _) => Repair::Timeout,
+                (false, Some(_)) => Repair::Fast,
+                (false, None) => Repair::None,
+            };
+            self.congestion.on_delivery(&Delivery {
+                now,
+                sample,
+                lost: seen.lost,
+                prior_in_flight,
+                in_flight: self.in_flight(),
+                repair,
+                smoothed_rtt: self.rtt.smoothed(),
+                stamps: None,
+                receiver: seen.report.filter(|_| self.config.rate_from == RateFrom::Receiver),
+            });
+        }
+        if self.congestion.holds_back() {
+            self.rate.limit_by_application(self.in_flight());
+        }
+        self.end_startup(round_over);
+        // The rate may have risen: what waits for the pacer asks it again.
+        self.paced_until = None;
+    }
+
+    /// One reduction per round trip, as RFC 9002 section 7.3.2 has it.
+    fn enter_or_leave_recovery(&mut self, seen: &Seen, flight: u64) {
+        if self.recovery.is_some_and(|until| self.base >= until) {
+            self.recovery = None;
+        }
+        let lost = seen.newest_lost.is_some() && seen.lost > 0;
+        if self.recovery.is_none() && (lost || (seen.marked && self.config.ecn)) {
+            self.recovery = Some(self.next);
+            self.counters.recoveries += 1;
+            self.congestion.on_loss(flight);
+        }
+    }
+}

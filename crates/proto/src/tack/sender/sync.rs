@@ -1,0 +1,93 @@
+//! What the sender tells the receiver, and when (TACK paper sections 4.4 and 5.4).
+
+use super::Sender;
+use crate::congestion::position::Position;
+use crate::tack::config::{Lists, StartUp};
+use crate::tack::packet::Sync;
+use crate::units::{Duration, Instant};
+
+/// Round trips after which a start-up is over, whatever the controller says of it: one that the application
+/// holds back might never leave it.
+const STARTUP_ROUNDS: u32 = 12;
+
+/// What was told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SyncState {
+    told: Sync,
+    /// The packet that told it last, and when; `None` before the first.
+    by: Option<(Position, Instant)>,
+    /// That packet arrived.
+    known: bool,
+}
+
+impl SyncState {
+    /// The packets `start .. end` arrived.
+    pub fn on_acked(&mut self, start: Position, end: Position) {
+        self.known |= self.by.is_some_and(|(by, _)| start <= by && by < end);
+    }
+}
+
+impl Sender {
+    /// What the packet `number`, about to leave, should tell the receiver. The papers send this where the value has
+    /// doubled or halved; on data it costs ten octets, so that an eighth is enough here, and nothing waits.
+    pub(super) fn next_sync(&mut self, now: Instant, number: Position) -> Option<Sync> {
+        let current = self.current_sync();
+        if !self.should_tell(now, &current) {
+            return None;
+        }
+        self.sync = SyncState { told: current, by: Some((number, now)), known: false };
+        self.holes = 0;
+        Some(current)
+    }
+
+    fn should_tell(&self, now: Instant, current: &Sync) -> bool {
+        let told = &self.sync.told;
+        let Some((_, at)) = self.sync.by else { return true };
+        if current.startup != told.startup {
+            return true;
+        }
+        let period = self.rtt_min.get().unwrap_or_default() / 4;
+        if now.saturating_since(at) < period.max(Duration::from_millis(1)) {
+            return false;
+        }
+        let moved = current.rtt_min_us.abs_diff(told.rtt_min_us) > told.rtt_min_us / 8;
+        // Holes that were repaired are dead weight in a list. Without any the receiver sees for itself.
+        let repaired = current.floor != told.floor && self.holes > 0;
+        !self.sync.known || moved || current.blocks != told.blocks || repaired
+    }
+
+    fn current_sync(&self) -> Sync {
+        let rtt_min_us = self.rtt_min.get().unwrap_or_default().as_micros();
+        Sync {
+            rtt_min_us: u32::try_from(rtt_min_us).unwrap_or(u32::MAX),
+            floor: self.base.wire(),
+            blocks: self.blocks(),
+            startup: self.startup,
+        }
+    }
+
+    /// Q: blocks of each list that make up for acknowledgments that are lost, after TACK paper equations 6 to 8. Losses in
+    /// a round trip whose IACK is lost as well must fit into the TACKs that follow; twice as many, for losses come in
+    /// bunches.
+    fn blocks(&self) -> u8 {
+        if self.config.lists == Lists::Poor {
+            return 1;
+        }
+        let packets = self.cwnd() / u64::from(self.mss);
+        let unheard = (packets * u64::from(self.path_loss) >> 16) * u64::from(self.ack_loss) >> 16;
+        // A power of two: the receiver need not hear of each change.
+        let blocks = (4 + 2 * unheard).next_power_of_two();
+        u8::try_from(blocks).unwrap_or(u8::MAX)
+    }
+
+    /// A round trip is over: is the start-up?
+    pub(super) fn end_startup(&mut self, round_over: bool) {
+        if !self.startup {
+            return;
+        }
+        self.startup_rounds += u32::from(round_over);
+        self.startup = self.config.start_up == StartUp::PerPacket
+            && self.congestion.in_start_up()
+            && self.startup_rounds < STARTUP_ROUNDS;
+    }
+}
