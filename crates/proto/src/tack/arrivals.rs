@@ -71,6 +71,11 @@ impl Arrivals {
         self.end
     }
 
+    /// Every hole below counts as lost; those above may still be filled by reordering.
+    pub fn settled_end(&self) -> Position {
+        self.settling.front().map_or(self.end, |(hole, _)| hole.start)
+    }
+
     /// What arrived above [`cumulative`](Self::cumulative), highest first.
     pub fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
         self.above.iter().rev()
@@ -78,7 +83,7 @@ impl Arrivals {
 
     /// What is missing and counts as lost, lowest first.
     pub fn holes(&self) -> impl Iterator<Item = Range> + '_ {
-        let settled = self.settling.front().map_or(self.end, |(hole, _)| hole.start);
+        let settled = self.settled_end();
         let starts = std::iter::once(self.cumulative).chain(self.above.iter().map(|range| range.end));
         let ends = self.above.iter().map(|range| range.start);
         starts

@@ -151,8 +151,11 @@ pub struct Tack {
     pub cumulative: SeqNumber,
     /// The acked list: received, highest first.
     pub acked: Vec<Block>,
-    /// The unacked list: missing, lowest first.
+    /// The unacked list: missing, lowest first. Between one block and the next everything was received, with one
+    /// exception: nothing is said of what lies between the first `repeated` blocks and those behind them.
     pub unacked: Vec<Block>,
+    /// How many of the unacked list are its oldest; as many as there are where the list has no exception.
+    pub repeated: u8,
     /// Octets that may be sent of a stream, low 32 bits, for streams of which that changed lately.
     pub streams: Vec<(StreamId, SeqNumber)>,
 }
@@ -200,7 +203,7 @@ const HELLO: u32 = 2 + 4 + 4 + 4 + 4 + 4 + 2 + 1 + 1;
 const DATA: u32 = 4 + 4;
 const STREAM: u32 = 2;
 const SYNC: u32 = 4 + 4 + 1 + 1;
-const TACK: u32 = 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 1 + 1 + 1;
+const TACK: u32 = 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 1 + 1 + 1 + 1;
 const BLOCK: u32 = 8;
 const STREAM_LIMIT: u32 = 6;
 const INSTANT: u32 = 1 + 4 + 4 + 4 + 4;

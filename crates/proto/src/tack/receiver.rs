@@ -90,6 +90,16 @@ impl Receiver {
         }
     }
 
+    #[cfg(test)]
+    pub fn what(&self, number: Position) -> String {
+        format!("cum {:?} {:?} told {:?} holes_due {:?} first holes {:?}", self.arrivals.cumulative(), self.arrivals.what_is(number), self.told, self.holes_due, self.arrivals.holes().take(3).collect::<Vec<_>>())
+    }
+
+    #[cfg(test)]
+    pub fn dbg(&self) -> usize {
+        self.arrivals.holes().count()
+    }
+
     /// Packets lost on the way to us, in 65,536ths.
     pub fn loss(&self) -> u16 {
         self.arrivals.loss()
@@ -197,8 +207,10 @@ impl Receiver {
             return;
         }
         let again = self.last_instant.map(|last| last + self.rtt_min() / INSTANTS_PER_RTT);
-        if let Some(again) = again.filter(|again| now < *again) {
-            self.holes_due.get_or_insert(again);
+        let again = again.filter(|again| now < *again);
+        // Those that wait are reported before this one, or with it.
+        if self.holes_due.is_some() || again.is_some() {
+            self.holes_due = self.holes_due.or(again);
             return;
         }
         self.last_instant = Some(now);
@@ -263,7 +275,6 @@ impl Receiver {
         // One that we made or that nobody else holds; a copy otherwise.
         self.fill(now, Arc::make_mut(&mut shared));
         self.clock.on_tack(now);
-        self.holes_due = None;
         self.asked = false;
         if self.spare.len() < SPARE {
             self.spare.push(Arc::clone(&shared));
@@ -288,37 +299,41 @@ impl Receiver {
         } else {
             self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
         }
-        self.fill_lists(tack);
+        let complete = self.fill_lists(tack);
+        self.holes_due = (!complete).then(|| now + self.rtt_min() / INSTANTS_PER_RTT);
     }
 
     /// What is new since the last, and beyond it as many blocks as the sender asked for: of the acked list the highest,
-    /// of the unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1).
-    fn fill_lists(&mut self, tack: &mut Tack) {
+    /// of the unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1). A sender that asks gets
+    /// all. False where holes are left that no acknowledgment has reported.
+    fn fill_lists(&mut self, tack: &mut Tack) -> bool {
         let room = room_for_blocks(self.max_payload, tack.streams.len() as u32) as usize;
-        let told = self.told;
+        let told = if self.asked { START } else { self.told };
         let (least, news) = match self.lists {
             Lists::Poor => (1, false),
             Lists::Rich => (usize::from(self.blocks), true),
         };
         let block = |range: Range| Block { first: range.start.wire(), last: (range.end - 1).wire() };
         tack.unacked.clear();
-        let mut complete = None;
+        tack.repeated = 0;
+        let (mut left, mut untold) = (None, false);
         for (place, hole) in self.arrivals.holes().enumerate() {
-            let wanted = place < least || (news && hole.end > told);
-            if !wanted {
+            let oldest = place < least;
+            if !oldest && !(news && hole.end > told) {
+                untold = true;
                 continue;
             }
-            if tack.unacked.len() >= room / 2 {
-                complete = Some(hole.start);
+            if tack.unacked.len() + least >= room {
+                left = Some(hole.start);
                 break;
             }
             tack.unacked.push(block(hole));
+            // Those behind the oldest are of one piece with them where none was passed over.
+            tack.repeated += u8::from(oldest || !untold);
         }
         tack.acked.clear();
-        let room = room - tack.unacked.len();
-        let wanted = self.arrivals.blocks().enumerate().take(room);
-        let wanted = wanted.take_while(|(place, range)| *place < least || (news && range.end > told));
-        tack.acked.extend(wanted.map(|(_, range)| block(range)));
-        self.told = self.told.max(complete.unwrap_or(self.arrivals.end()));
+        tack.acked.extend(self.arrivals.blocks().take(least).map(block));
+        self.told = self.told.max(left.unwrap_or(self.arrivals.settled_end()));
+        left.is_none() || !news
     }
 }

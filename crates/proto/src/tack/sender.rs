@@ -47,6 +47,8 @@ struct Sent {
     carried: Carried,
     /// In the network, as far as is known.
     flying: bool,
+    /// Held lost by the receiver, which lists it until it is told not to.
+    lost: bool,
 }
 
 /// What the sender counts.
@@ -109,7 +111,7 @@ pub(super) struct Sender {
     /// Packets lost, in 65,536ths, on the way to the receiver and back.
     path_loss: u16,
     ack_loss: u16,
-    /// Packets that were lost since the receiver was told to forget them.
+    /// Packets below `base` that the receiver lists as missing, since it was told to forget them.
     holes: u64,
     /// A round trip ends when this number arrives.
     round_end: Position,
@@ -171,6 +173,16 @@ impl Sender {
             self.rtt_min.update(now, rtt);
         }
         self.congestion = Controller::new(&self.config.congestion, self.mss, Start { seed, rtt });
+    }
+
+    #[cfg(test)]
+    pub fn base_dbg(&self) -> (Position, String) {
+        (self.base, format!("{:?} told {:?} known {} holes {}", self.sent.front(), self.sync, 0, self.holes))
+    }
+
+    #[cfg(test)]
+    pub fn dbg(&self) -> (u64, u64) {
+        (self.unreported, self.next - self.base)
     }
 
     /// Octets of data in a full packet.
@@ -392,7 +404,7 @@ impl Sender {
             return number;
         }
         self.rate.on_sent(now, self.in_flight());
-        self.sent.push_back(Sent { at: now, carried, flying });
+        self.sent.push_back(Sent { at: now, carried, flying, lost: !flying });
         if !flying {
             self.settled.insert(Range { start: number, end: number + 1 }, usize::MAX);
         }

@@ -96,7 +96,9 @@ fn smoke() {
         [(100, 5, 0, 0), (100, 40, 0, 0), (100, 100, 0, 0), (100, 40, 100, 1000), (500, 100, 100, 1000), (10, 5, 5000, 5000)]
     {
         let paths = [Path::new(mbps, delay, 2 * delay, loss, 1), Path::new(mbps, delay, 1000, ack_loss, 2)];
-        let mut world = World::new(Config::default(), paths);
+        let mut config = Config { rate_from: crate::tack::RateFrom::Sender, ..Config::default() };
+        if std::env::var("CUBIC").is_ok() { config.congestion.algorithm = crate::congestion::Algorithm::CUBIC; }
+        let mut world = World::new(config, paths);
         world.ends[0].write(u64::MAX);
         world.run(10_000);
         let stats = world.ends[0].stats();
@@ -113,6 +115,29 @@ fn smoke() {
             stats.cwnd,
             stats.fast_recoveries,
             sink.duplicate_bytes,
+        );
+    }
+}
+
+#[test]
+fn trace() {
+    let (mbps, delay, loss, ack_loss) = (100, 100, 0, 0);
+    let paths = [Path::new(mbps, delay, 2 * delay, loss, 1), Path::new(mbps, delay, 1000, ack_loss, 2)];
+    let config = Config { rate_from: crate::tack::RateFrom::Sender, ..Config::default() };
+    let mut world = World::new(config, paths);
+    world.ends[0].write(u64::MAX);
+    for step in 1..25 {
+        world.run(step * 400);
+        let stats = world.ends[0].stats();
+        let sink = world.ends[1].stats();
+        let (base, first) = world.ends[0].sender.base_dbg();
+        println!("B {:?} {:?} {}", base, first, world.ends[1].receiver.what(base));
+        println!(
+            "T {} delivered {} blocked {} cwnd {} flight {} unrep {} again {} acks {} timeouts {:?} lostq {} new {} held {} base..next {} holes {} probeat {:?} rto {:?}",
+            step * 400, sink.delivered_bytes, world.ends[1].blocked_bytes(), stats.cwnd.unwrap(), stats.bytes_in_flight,
+            world.ends[0].sender.dbg().0, stats.packets_retransmitted, sink.acks_sent, stats.timeouts,
+            world.ends[0].sender.streams.has_lost(), world.ends[0].sender.streams.has_new(), world.ends[0].sender.streams.is_held(),
+            world.ends[0].sender.dbg().1, world.ends[1].receiver.dbg(), world.ends[0].poll_timeout(), stats.rto
         );
     }
 }

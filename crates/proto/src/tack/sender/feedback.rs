@@ -37,14 +37,17 @@ impl Sender {
         self.acknowledge_below(tack.cumulative, &mut seen)?;
         for block in &tack.acked {
             let range = self.range(*block)?;
-            if self.skipped.iter().any(|number| range.start <= *number && *number < range.end) {
-                return Err(Optimistic);
-            }
-            self.acknowledge(range, &mut seen);
+            self.acknowledge_claimed(range, &mut seen)?;
         }
-        for block in &tack.unacked {
-            let range = self.range(*block)?;
-            self.lose(now, range, &mut seen);
+        let mut before = None;
+        for (place, block) in tack.unacked.iter().enumerate() {
+            let hole = self.range(*block)?;
+            let start = before.filter(|_| place != usize::from(tack.repeated)).unwrap_or(hole.start);
+            before = Some(hole.end);
+            if start < hole.start {
+                self.acknowledge_claimed(Range { start, end: hole.start }, &mut seen)?;
+            }
+            self.lose(now, hole, &mut seen);
         }
         self.count_received(tack.received)?;
         self.raise_window(tack.window);
@@ -72,10 +75,7 @@ impl Sender {
         self.acknowledge_below(instant.cumulative, &mut seen)?;
         if instant.cause == Cause::Loss {
             let largest = self.range(Block { first: instant.largest, last: instant.largest })?;
-            if self.skipped.contains(&largest.start) {
-                return Err(Optimistic);
-            }
-            self.acknowledge(largest, &mut seen);
+            self.acknowledge_claimed(largest, &mut seen)?;
             let hole = Range { start: self.base.nearest(instant.second) + 1, end: largest.start };
             self.lose(now, hole, &mut seen);
         }
@@ -101,6 +101,15 @@ impl Sender {
         if self.base < end {
             self.acknowledge(Range { start: self.base, end }, seen);
         }
+        Ok(())
+    }
+
+    /// The receiver says of the numbers of `range` each that they arrived.
+    fn acknowledge_claimed(&mut self, range: Range, seen: &mut Seen) -> Result<(), Optimistic> {
+        if self.skipped.iter().any(|number| range.start <= *number && *number < range.end) {
+            return Err(Optimistic);
+        }
+        self.acknowledge(range, seen);
         Ok(())
     }
 
@@ -139,7 +148,7 @@ impl Sender {
             if now.saturating_since(sent.at) < youngest {
                 return false;
             }
-            sent.flying = false;
+            (sent.flying, sent.lost) = (false, true);
             if let Carried::Data(chunk) = sent.carried {
                 let octets = u64::from(chunk.len);
                 sender.in_flight -= octets;
@@ -147,7 +156,6 @@ impl Sender {
                 sender.streams.on_lost(chunk);
             }
             sender.counters.packets_lost += 1;
-            sender.holes += 1;
             seen.newest_lost = seen.newest_lost.max(Some(number));
             true
         });
@@ -179,7 +187,8 @@ impl Sender {
     fn advance(&mut self) {
         let Some(first) = self.settled.first().filter(|first| first.start <= self.base) else { return };
         while self.base < first.end {
-            self.sent.pop_front();
+            let sent = self.sent.pop_front();
+            self.holes += u64::from(sent.is_some_and(|sent| sent.lost));
             self.rate.forget_first();
             self.base += 1;
         }
