@@ -129,8 +129,18 @@ pub struct Config {
 impl Config {
     /// Octets of UDP payload in the largest packet that is certain to pass.
     pub fn payload(&self) -> u32 {
+        self.payload_of(self.mtu)
+    }
+
+    /// Octets of UDP payload in the largest packet that is tried.
+    pub fn max_payload(&self) -> u32 {
+        self.payload_of(self.max_mtu.max(self.mtu))
+    }
+
+    fn payload_of(&self, mtu: Bytes) -> u32 {
         let headers = u64::from(self.ip.header_len() + super::packet::UDP_HEADER_LEN);
-        u32::try_from(self.mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
+        // What an IPv4 packet carries at most.
+        u32::try_from(mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
     }
 }
 

@@ -271,7 +271,7 @@ impl Connection {
             echo: self.echo,
             window: u32::try_from(self.config.receive_buffer.0).unwrap_or(u32::MAX >> 1),
             stream_window: u32::try_from(self.config.stream_buffer.0).unwrap_or(u32::MAX >> 1),
-            max_payload: self.config.payload() as u16,
+            max_payload: self.config.max_payload() as u16,
             beta,
             every,
         }
@@ -284,8 +284,7 @@ impl Connection {
     /// The peer's hello: its limits are ours.
     fn greet(&mut self, now: Instant, hello: &Hello, rtt: Option<Duration>) {
         self.peer = hello.own;
-        let payload = self.config.payload().min(u32::from(hello.max_payload));
-        self.sender.set_payload(payload);
+        self.sender.limit_payload(u32::from(hello.max_payload));
         self.sender.streams.open(u64::from(hello.window), u64::from(hello.stream_window));
         self.sender.open(now, self.seed, rtt);
         if BETA.contains(&hello.beta) && hello.every > 0 {
@@ -474,7 +473,10 @@ impl Connection {
             self.confirm_due = false;
             return Some(data);
         }
-        core::mem::take(&mut self.confirm_due).then(|| self.sender.next_path_probe(now, 0))
+        if core::mem::take(&mut self.confirm_due) {
+            return Some(self.sender.next_ping(now));
+        }
+        self.sender.next_urgent_sync(now).map(Body::Sync)
     }
 
     fn transmit(&mut self, now: Instant) -> Option<Packet> {

@@ -10,6 +10,7 @@ mod outgoing;
 mod receiver;
 mod sender;
 pub mod packet;
+mod path_mtu;
 mod timing;
 
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};

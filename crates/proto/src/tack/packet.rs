@@ -268,6 +268,11 @@ pub(crate) const fn room_for_data(max_payload: u32) -> u32 {
     max_payload.saturating_sub(PREFIX + TAG_LEN + DATA)
 }
 
+/// Octets of padding in a probe of `payload` octets.
+pub(crate) fn padding_for(payload: u32) -> u16 {
+    u16::try_from(payload.saturating_sub(PREFIX + TAG_LEN)).unwrap_or(u16::MAX)
+}
+
 /// Blocks, of both lists together, that fit in a TACK of `max_payload` octets with `streams` limits.
 pub(crate) const fn room_for_blocks(max_payload: u32, streams: u32) -> u32 {
     let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + STREAM_LIMIT * streams) / BLOCK;

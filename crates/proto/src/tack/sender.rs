@@ -9,7 +9,8 @@ use super::ack_clock;
 use super::config::{Config, StartUp};
 use super::incoming::START;
 use super::outgoing::{Chunk, Outgoing};
-use super::packet::{Body, Data, Stamp, room_for_data};
+use super::packet::{Body, Data, Stamp, padding_for, room_for_data};
+use super::path_mtu::PathMtu;
 use super::timing::WindowedMin;
 use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
@@ -37,6 +38,8 @@ const SKIP_AFTER: u32 = 2048;
 enum Carried {
     Data(Chunk),
     Probe,
+    /// A probe of a longer packet, whose loss says nothing about congestion.
+    PathProbe,
     /// Nothing that the peer acknowledges, or a number that was left out.
     Nothing,
 }
@@ -69,6 +72,7 @@ pub(super) struct Sender {
     pub streams: Outgoing,
     clock_offset: u32,
     mss: u32,
+    path_mtu: PathMtu,
     /// Packets from `base` on, one for each number up to `next`.
     sent: VecDeque<Sent>,
     base: Position,
@@ -126,6 +130,7 @@ impl Sender {
             streams: Outgoing::new(),
             clock_offset,
             mss,
+            path_mtu: PathMtu::new(config.payload(), config.payload()),
             sent: VecDeque::new(),
             base: START,
             next: START,
@@ -190,9 +195,15 @@ impl Sender {
         self.mss
     }
 
-    /// The largest payload that passes the path is another one.
-    pub fn set_payload(&mut self, payload: u32) {
-        self.mss = room_for_data(payload).max(1);
+    /// The peer takes `max` octets of UDP payload at most.
+    pub fn limit_payload(&mut self, max: u32) {
+        let base = self.config.payload().min(max);
+        self.path_mtu = PathMtu::new(base, self.config.max_payload().min(max));
+        self.mss = room_for_data(base).max(1);
+    }
+
+    fn set_mss(&mut self) {
+        self.mss = room_for_data(self.path_mtu.payload()).max(1);
     }
 
     /// Octets that are thought to be in the network.
@@ -245,6 +256,9 @@ impl Sender {
             self.timeouts += 1;
             self.probes = 1;
             self.last_sent = now;
+            if self.path_mtu.on_timeouts(now, self.timeouts) {
+                self.set_mss();
+            }
             // The first may be a lost tail; a second is a path that went away.
             if self.timeouts == 2 {
                 self.congestion.on_timeout(self.in_flight(), false);
@@ -290,6 +304,11 @@ impl Sender {
                 return None;
             }
             self.paced_until = None;
+        }
+        if in_flight > 0
+            && let Some(probe) = self.next_path_probe(now)
+        {
+            return Some(probe);
         }
         if in_flight == 0 {
             self.congestion.on_transmit_start(now, Some(&self.rate));
@@ -338,7 +357,7 @@ impl Sender {
         if let Some(chunk) = oldest.filter(|chunk| chunk.len <= self.mss) {
             return self.data(now, chunk, true, true);
         }
-        self.next_path_probe(now, 0)
+        self.next_ping(now)
     }
 
     fn data(&mut self, now: Instant, chunk: Chunk, again: bool, ask: bool) -> Body {
@@ -366,10 +385,17 @@ impl Sender {
         self.push(now, Carried::Nothing, 0).wire()
     }
 
-    /// A probe of the path with `padding` octets, whose fate is that of its number.
-    pub fn next_path_probe(&mut self, now: Instant, padding: u16) -> Body {
+    /// A packet that asks for an acknowledgment and nothing else.
+    pub fn next_ping(&mut self, now: Instant) -> Body {
         self.push(now, Carried::Probe, 0);
-        Body::Probe { padding }
+        Body::Probe { padding: 0 }
+    }
+
+    /// A probe of the path's length, while data flows that would gain from it.
+    fn next_path_probe(&mut self, now: Instant) -> Option<Body> {
+        let size = self.path_mtu.next(now)?;
+        self.push(now, Carried::PathProbe, 0);
+        Some(Body::Probe { padding: padding_for(size) })
     }
 
     /// The number of the packet that [`next`](Self::next) gave last.

@@ -7,7 +7,7 @@ use crate::ranges::Range;
 use crate::tack::config::RateFrom;
 use crate::tack::incoming::START;
 use crate::tack::packet::{Block, Cause, InstantAck, Stamp, Tack};
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::units::{BitRate, Bytes, Duration, Instant, SeqNumber};
 
 /// The receiver acknowledged what was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,10 @@ impl Sender {
         let prior = self.in_flight();
         let mut seen = Seen::default();
         self.rate.begin_ack(now);
-        self.acknowledge_below(tack.cumulative, &mut seen)?;
+        self.acknowledge_below(now, tack.cumulative, &mut seen)?;
         for block in &tack.acked {
             let range = self.range(*block)?;
-            self.acknowledge_claimed(range, &mut seen)?;
+            self.acknowledge_claimed(now, range, &mut seen)?;
         }
         let mut before = None;
         for (place, block) in tack.unacked.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Sender {
             let start = before.filter(|_| place != usize::from(tack.repeated)).unwrap_or(hole.start);
             before = Some(hole.end);
             if start < hole.start {
-                self.acknowledge_claimed(Range { start, end: hole.start }, &mut seen)?;
+                self.acknowledge_claimed(now, Range { start, end: hole.start }, &mut seen)?;
             }
             self.lose(now, hole, &mut seen);
         }
@@ -72,10 +72,10 @@ impl Sender {
         let prior = self.in_flight();
         let mut seen = Seen::default();
         self.rate.begin_ack(now);
-        self.acknowledge_below(instant.cumulative, &mut seen)?;
+        self.acknowledge_below(now, instant.cumulative, &mut seen)?;
         if instant.cause == Cause::Loss {
             let largest = self.range(Block { first: instant.largest, last: instant.largest })?;
-            self.acknowledge_claimed(largest, &mut seen)?;
+            self.acknowledge_claimed(now, largest, &mut seen)?;
             let hole = Range { start: self.base.nearest(instant.second) + 1, end: largest.start };
             self.lose(now, hole, &mut seen);
         }
@@ -92,29 +92,34 @@ impl Sender {
         if range.start < range.end && range.end <= self.next { Ok(range) } else { Err(Optimistic) }
     }
 
-    fn acknowledge_below(&mut self, cumulative: crate::units::SeqNumber, seen: &mut Seen) -> Result<(), Optimistic> {
+    fn acknowledge_below(
+        &mut self,
+        now: Instant,
+        cumulative: SeqNumber,
+        seen: &mut Seen,
+    ) -> Result<(), Optimistic> {
         let end = self.base.nearest(cumulative);
         if end > self.next {
             return Err(Optimistic);
         }
         // What was left out is settled, and no receiver passes it before it was told so.
         if self.base < end {
-            self.acknowledge(Range { start: self.base, end }, seen);
+            self.acknowledge(now, Range { start: self.base, end }, seen);
         }
         Ok(())
     }
 
     /// The receiver says of the numbers of `range` each that they arrived.
-    fn acknowledge_claimed(&mut self, range: Range, seen: &mut Seen) -> Result<(), Optimistic> {
+    fn acknowledge_claimed(&mut self, now: Instant, range: Range, seen: &mut Seen) -> Result<(), Optimistic> {
         if self.skipped.iter().any(|number| range.start <= *number && *number < range.end) {
             return Err(Optimistic);
         }
-        self.acknowledge(range, seen);
+        self.acknowledge(now, range, seen);
         Ok(())
     }
 
     /// The numbers of `range` arrived.
-    fn acknowledge(&mut self, range: Range, seen: &mut Seen) {
+    fn acknowledge(&mut self, now: Instant, range: Range, seen: &mut Seen) {
         self.sync.on_acked(range.start, range.end);
         self.settle(range, |sender, number| {
             let place = (number - sender.base) as usize;
@@ -124,6 +129,10 @@ impl Sender {
                 Carried::Data(chunk) => {
                     sender.streams.on_acked(chunk);
                     u64::from(chunk.len)
+                }
+                Carried::PathProbe => {
+                    sender.path_probed(now, true);
+                    0
                 }
                 Carried::Probe | Carried::Nothing => 0,
             };
@@ -135,6 +144,12 @@ impl Sender {
             true
         });
         self.advance();
+    }
+
+    fn path_probed(&mut self, now: Instant, arrived: bool) {
+        if self.path_mtu.on_fate(now, arrived) {
+            self.set_mss();
+        }
     }
 
     /// The receiver holds the numbers of `range` lost. What was sent less than a round trip ago it cannot know
@@ -149,11 +164,15 @@ impl Sender {
                 return false;
             }
             (sent.flying, sent.lost) = (false, true);
-            if let Carried::Data(chunk) = sent.carried {
-                let octets = u64::from(chunk.len);
-                sender.in_flight -= octets;
-                seen.lost += octets;
-                sender.streams.on_lost(chunk);
+            match sent.carried {
+                Carried::Data(chunk) => {
+                    let octets = u64::from(chunk.len);
+                    sender.in_flight -= octets;
+                    seen.lost += octets;
+                    sender.streams.on_lost(chunk);
+                }
+                Carried::PathProbe => sender.path_probed(now, false),
+                Carried::Probe | Carried::Nothing => {}
             }
             sender.counters.packets_lost += 1;
             seen.newest_lost = seen.newest_lost.max(Some(number));
@@ -196,7 +215,7 @@ impl Sender {
     }
 
     /// The receiver counts octets that it got, of whatever packets.
-    fn count_received(&mut self, received: crate::units::SeqNumber) -> Result<(), Optimistic> {
+    fn count_received(&mut self, received: SeqNumber) -> Result<(), Optimistic> {
         self.received = self.received.max(self.received.nearest(received));
         let received = self.received - START;
         if received > self.octets_sent {
@@ -206,7 +225,7 @@ impl Sender {
         Ok(())
     }
 
-    fn raise_window(&mut self, window: crate::units::SeqNumber) {
+    fn raise_window(&mut self, window: SeqNumber) {
         let known = START.saturating_add(self.streams.limit());
         let told = known.nearest(window);
         self.streams.raise_limit(told.saturating_since(START));

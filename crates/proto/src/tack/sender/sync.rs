@@ -40,6 +40,20 @@ impl Sender {
         Some(current)
     }
 
+    /// What the receiver should know at once though no data may leave: the round-trip time has doubled or halved
+    /// (successor paper section VI-C), or the start-up is over. It is told again with data.
+    pub fn next_urgent_sync(&mut self, now: Instant) -> Option<Sync> {
+        let (told, current) = (self.sync.told, self.current_sync());
+        self.sync.by?;
+        let (old, new) = (u64::from(told.rtt_min_us), u64::from(current.rtt_min_us));
+        let moved = new >= 2 * old || 2 * new <= old;
+        if !(moved && new > 0) && told.startup == current.startup {
+            return None;
+        }
+        self.sync = SyncState { told: current, by: Some((self.next, now)), known: false };
+        Some(current)
+    }
+
     fn should_tell(&self, now: Instant, current: &Sync) -> bool {
         let told = &self.sync.told;
         let Some((_, at)) = self.sync.by else { return true };

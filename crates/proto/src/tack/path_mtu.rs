@@ -1,0 +1,132 @@
+//! How long a packet may be: path MTU discovery for datagrams (RFC 8899).
+//!
+//! Packets of the base size are taken to pass. Longer ones are tried with probes of padding, by halving what is not
+//! known; a probe that is lost says nothing about congestion.
+
+use crate::units::{Duration, Instant};
+
+/// "The default value of MAX_PROBES is 3" (RFC 8899 section 5.1.2).
+const MAX_PROBES: u8 = 3;
+
+/// Octets that are not worth another probe.
+const CLOSE_ENOUGH: u32 = 16;
+
+/// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1): when a search that is over begins again.
+const RAISE_AFTER: Duration = Duration::from_secs(600);
+
+/// Probe timeouts in a row after which a path that took long packets is held to take them no more (section 4.3).
+const BLACK_HOLE_TIMEOUTS: u32 = 3;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathMtu {
+    base: u32,
+    max: u32,
+    /// What passes, and the smallest that did not, in octets of UDP payload.
+    passes: u32,
+    fails: u32,
+    probing: Option<u32>,
+    tries: u8,
+    again_at: Instant,
+}
+
+impl PathMtu {
+    /// A search between `base` octets of UDP payload, which pass, and `max`.
+    pub fn new(base: u32, max: u32) -> Self {
+        let max = max.max(base);
+        Self { base, max, passes: base, fails: max + 1, probing: None, tries: 0, again_at: Instant::ZERO }
+    }
+
+    /// Octets of UDP payload that pass.
+    pub fn payload(&self) -> u32 {
+        self.passes
+    }
+
+    /// The size to try now, if any: a probe of it leaves.
+    pub fn next(&mut self, now: Instant) -> Option<u32> {
+        if self.probing.is_some() || now < self.again_at {
+            return None;
+        }
+        if self.fails - self.passes <= 1 {
+            if self.passes >= self.max {
+                return None;
+            }
+            // The path may have changed since.
+            self.fails = self.max + 1;
+        }
+        // The largest first: most paths take it.
+        let size = if self.fails > self.max { self.max } else { self.passes + (self.fails - self.passes) / 2 };
+        self.probing = Some(size);
+        Some(size)
+    }
+
+    /// The fate of the probe; true when longer packets pass than before.
+    pub fn on_fate(&mut self, now: Instant, arrived: bool) -> bool {
+        let Some(size) = self.probing.take() else { return false };
+        if arrived {
+            self.passes = size;
+            self.tries = 0;
+        } else {
+            self.tries += 1;
+            if self.tries < MAX_PROBES {
+                return false;
+            }
+            self.fails = size;
+            self.tries = 0;
+        }
+        if self.fails - self.passes <= CLOSE_ENOUGH {
+            self.fails = self.passes + 1;
+            self.again_at = now + RAISE_AFTER;
+        }
+        arrived
+    }
+
+    /// Nothing was acknowledged for so many probe timeouts; true when packets get shorter for it.
+    pub fn on_timeouts(&mut self, now: Instant, timeouts: u32) -> bool {
+        let shrinks = timeouts >= BLACK_HOLE_TIMEOUTS && self.passes > self.base;
+        if shrinks {
+            *self = Self { again_at: now + RAISE_AFTER, ..Self::new(self.base, self.max) };
+        }
+        shrinks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(limit: u32) -> (u32, u32) {
+        let mut mtu = PathMtu::new(1200, 8952);
+        let mut probes = 0;
+        while let Some(size) = mtu.next(Instant::ZERO) {
+            mtu.on_fate(Instant::ZERO, size <= limit);
+            probes += 1;
+        }
+        (mtu.payload(), probes)
+    }
+
+    #[test]
+    fn a_path_of_any_length_is_found_within_16_octets() {
+        assert_eq!(search(8952), (8952, 1));
+        for limit in [1200, 1472, 4000, 8951] {
+            let (found, probes) = search(limit);
+            assert!(found <= limit && found + CLOSE_ENOUGH >= limit, "{found} of {limit}");
+            assert!(probes <= 4 * u32::from(MAX_PROBES) * 4, "{probes}");
+        }
+    }
+
+    #[test]
+    fn a_black_hole_brings_back_the_base() {
+        let mut mtu = PathMtu::new(1200, 1472);
+        assert_eq!(mtu.next(Instant::ZERO), Some(1472));
+        assert!(mtu.on_fate(Instant::ZERO, true));
+        assert!(!mtu.on_timeouts(Instant::ZERO, 2));
+        assert!(mtu.on_timeouts(Instant::ZERO, 3));
+        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1200, None));
+        assert_eq!(mtu.next(Instant::ZERO + RAISE_AFTER), Some(1472));
+    }
+
+    #[test]
+    fn nothing_is_probed_where_nothing_longer_is_wanted() {
+        assert_eq!(PathMtu::new(1472, 1472).next(Instant::ZERO), None);
+    }
+}
