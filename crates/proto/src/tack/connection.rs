@@ -1,14 +1,9 @@
 //! One end of a TACK connection.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::VecDeque;
 
 use super::config::{AckClock, Config, Reader};
-use super::packet::{
-    self, Body, CloseCode, ConnectionId, Hello, Stamp, StreamId,
-};
+use super::packet::{self, Body, CloseCode, ConnectionId, Hello, Stamp, StreamId};
 use super::receiver::{Receiver, Violation};
 use super::sender::Sender;
 use crate::endpoint::{Endpoint, Ends, Event};
@@ -38,7 +33,9 @@ enum State {
     Accepted,
     Established,
     /// All is done; stays for what is late.
-    Draining { until: Instant },
+    Draining {
+        until: Instant,
+    },
     Closed,
 }
 
@@ -342,8 +339,11 @@ impl Connection {
             return;
         }
         self.state = State::Closed;
-        if code == CloseCode::Done && self.receiver.incoming.all_ended() {
-            // The peer has all of it, or it would not be done.
+        // The peer has all of it, or it would not be done.
+        if code == CloseCode::Done
+            && self.receiver.incoming.all_ended()
+            && self.sender.streams.acknowledge_all()
+        {
             self.tell_done();
             self.events.push_back(Event::Closed);
         } else {
@@ -368,10 +368,12 @@ impl Connection {
             self.told_peer_closed = true;
             self.events.push_back(Event::PeerClosed);
         }
-        if self.state == State::Established && all_ended && self.closing && self.sender.streams.is_finished() {
+        if self.state == State::Established && all_ended && self.closing && self.sender.streams.is_finished()
+        {
             self.close_due = Some(CloseCode::Done);
-            self.state =
-                State::Draining { until: now + self.sender.probe_timeout().saturating_mul(DRAINING_TIMEOUTS) };
+            self.state = State::Draining {
+                until: now + self.sender.probe_timeout().saturating_mul(DRAINING_TIMEOUTS),
+            };
         }
     }
 
@@ -458,7 +460,11 @@ impl Connection {
                 self.hellos += 1;
                 self.hello_at = now;
                 let hello = self.hello(now);
-                return Some(if self.state == State::Opening { Body::Open(hello) } else { Body::Answer(hello) });
+                return Some(if self.state == State::Opening {
+                    Body::Open(hello)
+                } else {
+                    Body::Answer(hello)
+                });
             }
             State::Established => {}
             State::Listening | State::Draining { .. } | State::Closed => return None,
@@ -502,7 +508,8 @@ impl Connection {
 
     /// When the hello in hand is given up.
     fn hello_expires(&self) -> Option<Instant> {
-        let waits = matches!(self.state, State::Opening | State::Accepted) && !self.hello_due && self.hellos > 0;
+        let waits =
+            matches!(self.state, State::Opening | State::Accepted) && !self.hello_due && self.hellos > 0;
         waits.then(|| self.hello_at + HELLO_TIMEOUT.saturating_mul(1 << (self.hellos - 1).min(6)))
     }
 

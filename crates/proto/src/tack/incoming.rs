@@ -204,7 +204,8 @@ impl Incoming {
 
     /// Every limit is told anew: the peer asks because one holds it.
     pub fn tell_all_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
-        for (number, stream) in self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.end.is_none()).take(most)
+        for (number, stream) in
+            self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.end.is_none()).take(most)
         {
             stream.told = stream.told.max(stream.read + self.stream_buffer);
             out.push((StreamId(number as u16), stream.told.wire()));

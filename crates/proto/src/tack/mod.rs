@@ -7,10 +7,10 @@ mod config;
 mod connection;
 mod incoming;
 mod outgoing;
-mod receiver;
-mod sender;
 pub mod packet;
 mod path_mtu;
+mod receiver;
+mod sender;
 mod timing;
 
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};

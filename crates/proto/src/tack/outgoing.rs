@@ -224,7 +224,9 @@ impl Outgoing {
             let stream = &self.streams[usize::from(chunk.stream.0)];
             let (left, fin) = (stream.missing(chunk), chunk.fin && !stream.fin_acked);
             let chunk = match left {
-                Some(left) => Chunk { start: left.start, len: (chunk.end() - left.start) as u32, fin, ..chunk },
+                Some(left) => {
+                    Chunk { start: left.start, len: (chunk.end() - left.start) as u32, fin, ..chunk }
+                }
                 None if fin => Chunk { start: chunk.end(), len: 0, ..chunk },
                 None => continue,
             };
@@ -277,9 +279,18 @@ impl Outgoing {
         self.unsent
     }
 
-    /// Octets sent, once each.
-    pub fn sent(&self) -> u64 {
-        self.sent
+    /// The peer says that it has everything. False where that cannot be: something was never sent.
+    pub fn acknowledge_all(&mut self) -> bool {
+        let sent = |stream: &Stream| stream.next == stream.written && stream.fin_sent;
+        if !self.streams.iter().all(sent) {
+            return false;
+        }
+        for stream in &mut self.streams {
+            self.acked += stream.written - stream.acked;
+            (stream.acked, stream.fin_acked) = (stream.written, true);
+            stream.above.clear();
+        }
+        true
     }
 
     /// True when the peer has all that was written, ends of closed streams among it.
@@ -332,7 +343,7 @@ mod tests {
         streams.close(StreamId(2));
         let sent: Vec<_> = std::iter::from_fn(|| streams.next(100)).map(|(chunk, _)| chunk).collect();
         assert_eq!(sent, [chunk(0, 0, 100, false), chunk(2, 0, 100, true), chunk(0, 100, 50, false)]);
-        assert_eq!((streams.sent(), streams.unsent()), (250, 0));
+        assert_eq!((streams.sent, streams.unsent()), (250, 0));
     }
 
     #[test]

@@ -54,7 +54,8 @@ impl PathMtu {
             self.fails = self.max + 1;
         }
         // The largest first: most paths take it.
-        let size = if self.fails > self.max { self.max } else { self.passes + (self.fails - self.passes) / 2 };
+        let size =
+            if self.fails > self.max { self.max } else { self.passes + (self.fails - self.passes) / 2 };
         self.probing = Some(size);
         Some(size)
     }

@@ -90,24 +90,9 @@ impl Receiver {
         }
     }
 
-    #[cfg(test)]
-    pub fn what(&self, number: Position) -> String {
-        format!("cum {:?} {:?} told {:?} holes_due {:?} first holes {:?}", self.arrivals.cumulative(), self.arrivals.what_is(number), self.told, self.holes_due, self.arrivals.holes().take(3).collect::<Vec<_>>())
-    }
-
-    #[cfg(test)]
-    pub fn dbg(&self) -> usize {
-        self.arrivals.holes().count()
-    }
-
     /// Packets lost on the way to us, in 65,536ths.
     pub fn loss(&self) -> u16 {
         self.arrivals.loss()
-    }
-
-    /// The number after the largest that arrived.
-    pub fn end(&self) -> Position {
-        self.arrivals.end()
     }
 
     fn rtt_min(&self) -> Duration {
@@ -141,7 +126,13 @@ impl Receiver {
     }
 
     /// Octets of a stream arrived; `marked` where the packet experienced congestion.
-    pub fn on_data(&mut self, now: Instant, number: SeqNumber, data: &Data, marked: bool) -> Result<(), Violation> {
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        number: SeqNumber,
+        data: &Data,
+        marked: bool,
+    ) -> Result<(), Violation> {
         let number = self.arrivals.end().nearest(number);
         let arrival = self.arrivals.what_is(number);
         self.asked |= data.ask;
@@ -268,10 +259,11 @@ impl Receiver {
     }
 
     fn tack(&mut self, now: Instant) -> Arc<Tack> {
-        let mut shared = self.spare.iter().position(|tack| Arc::strong_count(tack) == 1).map_or_else(
-            || Arc::new(Tack::default()),
-            |place| self.spare.swap_remove(place),
-        );
+        let mut shared = self
+            .spare
+            .iter()
+            .position(|tack| Arc::strong_count(tack) == 1)
+            .map_or_else(|| Arc::new(Tack::default()), |place| self.spare.swap_remove(place));
         // One that we made or that nobody else holds; a copy otherwise.
         self.fill(now, Arc::make_mut(&mut shared));
         self.clock.on_tack(now);

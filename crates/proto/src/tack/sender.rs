@@ -20,7 +20,6 @@ use crate::congestion::{Controller, Pacing, Start};
 use crate::ranges::{Range, RangeSet};
 use crate::units::{BitRate, Duration, Instant, SeqNumber};
 
-pub(super) use feedback::{Optimistic, Seen};
 use sync::SyncState;
 
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
@@ -178,16 +177,6 @@ impl Sender {
             self.rtt_min.update(now, rtt);
         }
         self.congestion = Controller::new(&self.config.congestion, self.mss, Start { seed, rtt });
-    }
-
-    #[cfg(test)]
-    pub fn base_dbg(&self) -> (Position, String) {
-        (self.base, format!("{:?} told {:?} known {} holes {}", self.sent.front(), self.sync, 0, self.holes))
-    }
-
-    #[cfg(test)]
-    pub fn dbg(&self) -> (u64, u64) {
-        (self.unreported, self.next - self.base)
     }
 
     /// Octets of data in a full packet.

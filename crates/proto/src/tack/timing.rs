@@ -103,7 +103,9 @@ impl RateMeter {
             .find(|(at, _)| self.last_arrival.saturating_since(*at) >= span && *at < self.last_arrival)
             .copied();
         let newest = self.snapshots.back().map_or(Instant::ZERO, |(at, _)| *at);
-        if self.last_arrival.saturating_since(newest) >= span / (SNAPSHOTS as u64 / 4) && newest < self.last_arrival {
+        if self.last_arrival.saturating_since(newest) >= span / (SNAPSHOTS as u64 / 4)
+            && newest < self.last_arrival
+        {
             if self.snapshots.len() == SNAPSHOTS {
                 self.snapshots.pop_front();
             }

@@ -6,6 +6,8 @@ mod autotune;
 mod ecn;
 mod handshake;
 mod hostile;
+#[path = "../common/joined.rs"]
+mod joined;
 mod pipe;
 mod prr;
 mod rack;

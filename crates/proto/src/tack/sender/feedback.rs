@@ -15,7 +15,7 @@ pub(in crate::tack) struct Optimistic;
 
 /// What one piece of feedback told.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tack) struct Seen {
+struct Seen {
     acked: u64,
     lost: u64,
     newest_acked: Option<Position>,
@@ -30,7 +30,7 @@ impl Sender {
     ///
     /// # Errors
     /// Where it acknowledges what was never sent: nothing of it was believed from there on.
-    pub fn on_tack(&mut self, now: Instant, tack: &Tack, ack_loss: u16) -> Result<Seen, Optimistic> {
+    pub fn on_tack(&mut self, now: Instant, tack: &Tack, ack_loss: u16) -> Result<(), Optimistic> {
         let prior = self.in_flight();
         let mut seen = Seen::default();
         self.rate.begin_ack(now);
@@ -61,14 +61,14 @@ impl Sender {
         let rate = BitRate::from_kbps(u64::from(tack.rate_kbps));
         seen.report = Some(self.report(rate, tack.loss));
         self.finish(now, prior, &seen);
-        Ok(seen)
+        Ok(())
     }
 
     /// Takes in an IACK.
     ///
     /// # Errors
     /// As [`on_tack`](Self::on_tack).
-    pub fn on_instant(&mut self, now: Instant, instant: &InstantAck) -> Result<Seen, Optimistic> {
+    pub fn on_instant(&mut self, now: Instant, instant: &InstantAck) -> Result<(), Optimistic> {
         let prior = self.in_flight();
         let mut seen = Seen::default();
         self.rate.begin_ack(now);
@@ -82,7 +82,7 @@ impl Sender {
         self.raise_window(instant.window);
         seen.report = Some(self.report(BitRate::default(), self.path_loss));
         self.finish(now, prior, &seen);
-        Ok(seen)
+        Ok(())
     }
 
     /// The positions of a block, all of which were sent.

@@ -1,0 +1,171 @@
+//! How connections begin and end.
+
+use tacit_proto::endpoint::Event;
+use tacit_proto::tack::packet::{Body, CloseCode, Hello, StreamId};
+use tacit_proto::tack::{Config, Reader};
+use tacit_proto::units::{BitRate, Bytes, Duration};
+
+use crate::script::{Script, at_ms};
+use crate::{ms, pipe};
+
+const RATE: BitRate = BitRate::from_mbps(100);
+
+#[test]
+fn both_ends_connect_deliver_and_close() {
+    let mut pipe = pipe(Config::default(), RATE, ms(20));
+    pipe.client.write(100_000);
+    pipe.client.close();
+    pipe.server.write(50_000);
+    pipe.server.close();
+    pipe.run_for(Duration::from_secs(5));
+    assert_eq!((pipe.server.delivered_bytes(), pipe.client.delivered_bytes()), (100_000, 50_000));
+    for events in [&pipe.client_events, &pipe.server_events] {
+        assert_eq!(events.first(), Some(&Event::Connected));
+        assert_eq!(events.last(), Some(&Event::Closed));
+        let mut between = events[1..events.len() - 1].to_vec();
+        between.sort_by_key(|event| *event == Event::PeerClosed);
+        assert_eq!(between, [Event::SendDone, Event::PeerClosed]);
+    }
+}
+
+#[test]
+fn one_direction_may_end_before_the_other() {
+    let mut pipe = pipe(Config::default(), RATE, ms(20));
+    pipe.client.write(1_000);
+    pipe.client.close();
+    pipe.run_for(ms(500));
+    assert_eq!(pipe.server_events, [Event::Connected, Event::PeerClosed]);
+    pipe.server.write(70_000);
+    pipe.run_for(ms(500));
+    assert_eq!(pipe.client.delivered_bytes(), 70_000);
+    pipe.server.close();
+    pipe.run_for(ms(500));
+    assert_eq!(pipe.client_events.last(), Some(&Event::Closed));
+}
+
+#[test]
+fn a_connection_with_nothing_to_say_is_established_at_both_ends() {
+    let mut pipe = pipe(Config::default(), RATE, ms(20));
+    pipe.run_for(ms(100));
+    assert_eq!(
+        (&pipe.client_events[..], &pipe.server_events[..]),
+        (&[Event::Connected][..], &[Event::Connected][..])
+    );
+}
+
+#[test]
+fn a_hello_that_is_lost_is_said_again() {
+    let mut pipe = pipe(Config::default(), RATE, ms(20));
+    pipe.up.lose_one_in = 1;
+    pipe.run_for(ms(2_500));
+    pipe.up.lose_one_in = 0;
+    pipe.run_for(ms(5_000));
+    assert_eq!(pipe.client_events, [Event::Connected]);
+    assert_eq!(pipe.server_events, [Event::Connected]);
+}
+
+#[test]
+fn a_peer_that_never_answers_times_the_connection_out() {
+    let config = Config { idle_timeout: Duration::from_secs(20), ..Config::default() };
+    let mut pipe = pipe(config, RATE, ms(20));
+    pipe.up.lose_one_in = 1;
+    pipe.run_for(Duration::from_secs(30));
+    assert_eq!(pipe.client_events, [Event::TimedOut]);
+}
+
+#[test]
+fn probes_keep_an_idle_connection_alive_and_silence_ends_it() {
+    let config = Config {
+        idle_timeout: Duration::from_secs(30),
+        keep_alive: Some(Duration::from_secs(10)),
+        ..Config::default()
+    };
+    let mut pipe = pipe(config, RATE, ms(20));
+    pipe.run_for(Duration::from_secs(300));
+    assert_eq!(pipe.client_events, [Event::Connected]);
+    pipe.down.lose_one_in = 1;
+    pipe.run_for(Duration::from_secs(31));
+    assert_eq!(pipe.client_events, [Event::Connected, Event::TimedOut]);
+}
+
+#[test]
+fn an_abort_resets_the_peer() {
+    let mut pipe = pipe(Config::default(), RATE, ms(20));
+    pipe.client.write(10_000_000);
+    pipe.run_for(ms(200));
+    pipe.client.abort();
+    pipe.run_for(ms(200));
+    assert_eq!(pipe.client_events.last(), Some(&Event::Closed));
+    assert_eq!(pipe.server_events.last(), Some(&Event::Reset));
+}
+
+#[test]
+fn another_version_is_refused() {
+    let mut server = Script::listening(Config::default());
+    let hello = Hello { version: 2, own: server.peer, max_payload: 1472, ..Hello::default() };
+    server.give(at_ms(0), Body::Open(hello));
+    assert_eq!(server.takes(at_ms(0)), [Body::Close(CloseCode::Refused)]);
+}
+
+/// The second end's "done" is lost: whoever sends data to an end that is done is told again.
+#[test]
+fn a_lost_close_is_said_again() {
+    let mut pipe = pipe(Config::default(), RATE, ms(20));
+    pipe.client.write(1_000);
+    pipe.client.close();
+    pipe.run_for(ms(200));
+    pipe.server.close();
+    // The server's end of data arrives, its acknowledgment and what follows does not.
+    pipe.run_for(ms(15));
+    pipe.up.lose_one_in = 1;
+    pipe.run_for(ms(30));
+    pipe.up.lose_one_in = 0;
+    pipe.run_for(Duration::from_secs(5));
+    assert_eq!(pipe.client_events.last(), Some(&Event::Closed));
+    assert_eq!(pipe.server_events.last(), Some(&Event::Closed));
+}
+
+#[test]
+fn streams_are_independent_of_each_other() {
+    let mut pipe = pipe(Config::default(), RATE, ms(20));
+    for (stream, octets) in [(0, 10_000), (3, 200_000), (7, 1)] {
+        pipe.client.write_stream(StreamId(stream), octets);
+        pipe.client.close_stream(StreamId(stream));
+    }
+    pipe.up.lose_every = 9;
+    pipe.run_for(Duration::from_secs(3));
+    for (stream, octets) in [(0, 10_000), (1, 0), (3, 200_000), (7, 1)] {
+        assert_eq!(pipe.server.delivered_of(StreamId(stream)), octets);
+        assert_eq!(pipe.server.has_ended(StreamId(stream)), octets > 0);
+    }
+}
+
+#[test]
+fn a_reader_that_stops_holds_the_sender_and_one_that_goes_on_frees_it() {
+    let server = Config {
+        reader: Reader::Explicit,
+        receive_buffer: Bytes(50_000),
+        max_receive_buffer: Bytes(50_000),
+        ..Config::default()
+    };
+    let mut pipe = crate::between(
+        Config::default(),
+        server,
+        crate::joined::Link::new(Some(RATE), ms(10)),
+        crate::joined::Link::new(Some(RATE), ms(10)),
+    );
+    pipe.client.write(500_000);
+    pipe.client.close();
+    pipe.run_for(Duration::from_secs(2));
+    assert_eq!(pipe.server.delivered_bytes(), 50_000);
+    for turn in 0..20 {
+        // The news of the window is lost each second time: a probe asks for it.
+        pipe.down.lose_one_in = turn % 2;
+        pipe.server.read(StreamId(0), u64::MAX);
+        pipe.run_for(ms(20));
+        pipe.down.lose_one_in = 0;
+        pipe.run_for(Duration::from_secs(3));
+    }
+    assert_eq!(pipe.server.delivered_bytes(), 500_000);
+    assert!(pipe.server.has_ended(StreamId(0)));
+}

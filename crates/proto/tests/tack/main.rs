@@ -1,0 +1,31 @@
+//! TACK from outside: packet scripts, whole transfers, hostile peers.
+
+#[path = "../common/joined.rs"]
+mod joined;
+
+mod hostile;
+mod life;
+mod rules;
+mod script;
+mod transfer;
+
+use joined::{Link, Pipe, ends};
+use tacit_proto::tack::{Config, Connection};
+use tacit_proto::units::{BitRate, Duration, Instant};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A client that connects to a server over `up` and `down`.
+fn between(client: Config, server: Config, up: Link, down: Link) -> Pipe<Connection> {
+    let [local, remote] = ends();
+    let client = Connection::connect(client, local, 7, Instant::ZERO);
+    Pipe::between(client, Connection::listen(server, remote, 8), up, down)
+}
+
+/// Two ends of one configuration, `rate` and half of `rtt` each way.
+fn pipe(config: Config, rate: BitRate, rtt: Duration) -> Pipe<Connection> {
+    let link = || Link::new(Some(rate), rtt / 2);
+    between(config, config, link(), link())
+}
