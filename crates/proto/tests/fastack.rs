@@ -146,13 +146,14 @@ impl Script {
         match verdict {
             Verdict::Pass => Some(segment),
             Verdict::Drop => None,
-            Verdict::Replace(packet) => Some(segment_of(packet)),
+            Verdict::Replace(packet) => Some(segment_of(&packet)),
         }
     }
 
     /// What goes up in the client's name: number and window by octets.
     fn forged(&mut self) -> Vec<(u32, u32)> {
-        let all = std::iter::from_fn(|| self.agent.poll_up()).map(segment_of).collect::<Vec<_>>();
+        let all =
+            std::iter::from_fn(|| self.agent.poll_up()).map(|packet| segment_of(&packet)).collect::<Vec<_>>();
         all.iter().map(|ack| (ack.ack - self.first, u32::from(ack.window) << SCALE)).collect()
     }
 
@@ -162,12 +163,12 @@ impl Script {
 
     /// Copies that go down again: where they begin.
     fn copies(&mut self) -> Vec<u32> {
-        let all = std::iter::from_fn(|| self.agent.poll_down()).map(segment_of);
+        let all = std::iter::from_fn(|| self.agent.poll_down()).map(|packet| segment_of(&packet));
         all.map(|segment| segment.seq - self.first).collect()
     }
 }
 
-fn segment_of(packet: Packet) -> Segment {
+fn segment_of(packet: &Packet) -> Segment {
     let Transport::Tcp(segment) = packet.transport else { panic!("TCP") };
     segment
 }
@@ -236,7 +237,7 @@ fn what_the_client_loses_behind_its_nic_is_sent_again_from_the_cache() {
     assert_eq!(s.says(s.ack(1_000, &[(2_000, 4_000)])), None);
     assert_eq!(s.copies(), [0; 0], "two segments above it may have overtaken it");
     assert_eq!(s.says(s.ack(1_000, &[(2_000, 5_000)])), None);
-    let copy = s.agent.poll_down().map(segment_of).unwrap();
+    let copy = s.agent.poll_down().map(|packet| segment_of(&packet)).unwrap();
     assert_eq!((copy.seq, copy.payload_len), (s.first + 1_000, LEN));
     assert_eq!(
         copy.timestamps.unwrap().value,
@@ -356,7 +357,7 @@ fn a_copy_is_not_marked_capable_and_its_clock_does_not_go_back() {
     s.wait(300);
     let copy = s.agent.poll_down().unwrap();
     assert_eq!(copy.ip.ecn, Ecn::NotEct);
-    assert_eq!(segment_of(copy).timestamps.unwrap().value, 150);
+    assert_eq!(segment_of(&copy).timestamps.unwrap().value, 150);
 }
 
 #[test]
@@ -456,16 +457,16 @@ fn echoes_follow_the_segment_that_an_ack_begins_with() {
     // The client's clock as it was last seen, whatever the time.
     assert_eq!(s.says(s.ack(1_000, &[])), None);
     s.block_ack(&[(first, true), (s.data(2_000), true)]);
-    let ack = segment_of(s.agent.poll_up().unwrap());
+    let ack = segment_of(&s.agent.poll_up().unwrap());
     assert_eq!(ack.timestamps, Some(Timestamps { value: 5_040, echo_reply: 100 }));
     s.delivers(&[3_000]);
-    let ack = segment_of(s.agent.poll_up().unwrap());
+    let ack = segment_of(&s.agent.poll_up().unwrap());
     assert_eq!(ack.timestamps, Some(Timestamps { value: 5_040, echo_reply: 130 }));
     // An ACK that was overtaken does not turn the clock back.
     s.client_clock = 5_020;
     assert_eq!(s.says(s.ack(2_000, &[])), None);
     s.delivers(&[4_000]);
-    assert_eq!(segment_of(s.agent.poll_up().unwrap()).timestamps.unwrap().value, 5_040);
+    assert_eq!(segment_of(&s.agent.poll_up().unwrap()).timestamps.unwrap().value, 5_040);
 }
 
 #[test]
@@ -478,7 +479,7 @@ fn data_of_the_client_carries_what_was_answered_for() {
     assert_eq!((heard.payload_len, heard.seq, heard.ack), (300, data.seq, s.first + 2_000));
     // What is forged later stands behind it.
     s.delivers(&[2_000]);
-    assert_eq!(segment_of(s.agent.poll_up().unwrap()).seq, s.client_first + 300);
+    assert_eq!(segment_of(&s.agent.poll_up().unwrap()).seq, s.client_first + 300);
 }
 
 #[test]
@@ -490,7 +491,7 @@ fn congestion_marks_are_echoed_until_the_sender_answers() {
         packet.ip.ecn = ecn;
         s.agent.handle_downlink(s.now, &packet);
         s.agent.handle_fate(s.now, &packet, true, true);
-        segment_of(s.agent.poll_up().unwrap()).flags.contains(Flags::ECE)
+        segment_of(&s.agent.poll_up().unwrap()).flags.contains(Flags::ECE)
     };
     assert!(!echo(&mut s, 0, Ecn::Ect0, Flags::NONE));
     assert!(echo(&mut s, 1_000, Ecn::Ce, Flags::NONE));

@@ -176,17 +176,17 @@ impl World {
             // Its own packets may overtake one another, agent or none.
             Verdict::Pass => self.goes_up(segment, false),
             Verdict::Drop => {}
-            Verdict::Replace(packet) => self.goes_up(segment_of(packet), true),
+            Verdict::Replace(packet) => self.goes_up(segment_of(&packet), true),
         }
         self.drain();
     }
 
     fn drain(&mut self) {
         while let Some(packet) = self.agent.poll_up() {
-            self.goes_up(segment_of(packet), true);
+            self.goes_up(segment_of(&packet), true);
         }
         while let Some(packet) = self.agent.poll_down() {
-            self.air.push_back(segment_of(packet));
+            self.air.push_back(segment_of(&packet));
         }
         self.agent.check().unwrap();
         let kept = self.agent.counters().cached_segments_max * u64::from(LEN);
@@ -272,7 +272,7 @@ fn packet(source: HostId, destination: HostId, segment: Segment) -> Packet {
     Packet { flow: FlowId(0), source, destination, ip, transport: Transport::Tcp(segment) }
 }
 
-fn segment_of(packet: Packet) -> Segment {
+fn segment_of(packet: &Packet) -> Segment {
     let Transport::Tcp(segment) = packet.transport else { panic!("TCP") };
     segment
 }

@@ -14,8 +14,8 @@ use crate::units::{Duration, Instant};
 /// First wait for an answer to a hello (RFC 6298 section 2.1); it doubles each time.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Probe timeouts that an end stays for what is late after it said that all is done (RFC 9000 section 10.2).
-const DRAINING_TIMEOUTS: u64 = 3;
+/// How often an end says that all is done before it goes without an answer.
+const MAX_FAREWELLS: u32 = 12;
 
 /// The smallest UDP payload that a peer may limit us to.
 const LEAST_PAYLOAD: u32 = 512;
@@ -32,9 +32,10 @@ enum State {
     /// Has answered one, and heard nothing since.
     Accepted,
     Established,
-    /// All is done; stays for what is late.
-    Draining {
-        until: Instant,
+    /// All is done, as was said so many times; the peer is to say so too.
+    Closing {
+        said: u32,
+        again_at: Instant,
     },
     Closed,
 }
@@ -68,6 +69,7 @@ pub struct Connection {
     /// What the user was told.
     told_done: bool,
     told_peer_closed: bool,
+    told_closed: bool,
     wrote: bool,
     events: VecDeque<Event>,
     identification: u16,
@@ -118,6 +120,7 @@ impl Connection {
             closing: false,
             told_done: false,
             told_peer_closed: false,
+            told_closed: false,
             wrote: false,
             events: VecDeque::new(),
             identification: seed as u16,
@@ -334,21 +337,38 @@ impl Connection {
     }
 
     fn on_close(&mut self, code: CloseCode) {
-        let open = self.is_open() || matches!(self.state, State::Draining { .. });
-        if !open {
-            return;
+        let was = core::mem::replace(&mut self.state, State::Closed);
+        match was {
+            State::Opening | State::Accepted | State::Established => {}
+            State::Closing { .. } => return self.events.push_back(Event::Closed),
+            State::Closed => {
+                // Our answer was lost.
+                if code == CloseCode::Done && self.told_closed {
+                    self.close_due = Some(CloseCode::Done);
+                }
+                return;
+            }
+            State::Listening => {
+                self.state = was;
+                return;
+            }
         }
-        self.state = State::Closed;
+        let arrived = code == CloseCode::Done && self.receiver.incoming.all_ended();
         // The peer has all of it, or it would not be done.
-        if code == CloseCode::Done
-            && self.receiver.incoming.all_ended()
-            && self.sender.streams.acknowledge_all()
-        {
+        if arrived && self.sender.streams.acknowledge_all() {
             self.tell_done();
+            self.told_closed = true;
+            self.close_due = Some(CloseCode::Done);
             self.events.push_back(Event::Closed);
         } else {
             self.events.push_back(Event::Reset);
         }
+    }
+
+    fn say_done(&mut self, now: Instant, said: u32) {
+        self.close_due = Some(CloseCode::Done);
+        let wait = self.sender.probe_timeout().saturating_mul(1 << said.min(4));
+        self.state = State::Closing { said: said + 1, again_at: now + wait };
     }
 
     fn tell_done(&mut self) {
@@ -370,10 +390,7 @@ impl Connection {
         }
         if self.state == State::Established && all_ended && self.closing && self.sender.streams.is_finished()
         {
-            self.close_due = Some(CloseCode::Done);
-            self.state = State::Draining {
-                until: now + self.sender.probe_timeout().saturating_mul(DRAINING_TIMEOUTS),
-            };
+            self.say_done(now, 0);
         }
     }
 
@@ -404,7 +421,7 @@ impl Connection {
                 self.events.push_back(Event::Connected);
             }
             // The peer did not hear that all is done.
-            State::Draining { .. } if packet.elicits() => {
+            State::Closing { .. } if packet.elicits() => {
                 self.close_due = Some(CloseCode::Done);
                 return;
             }
@@ -467,7 +484,7 @@ impl Connection {
                 });
             }
             State::Established => {}
-            State::Listening | State::Draining { .. } | State::Closed => return None,
+            State::Listening | State::Closing { .. } | State::Closed => return None,
         }
         if !self.receiver.is_quiet(now)
             && let Some(feedback) = self.receiver.next(now)
@@ -547,11 +564,15 @@ impl Endpoint for Connection {
                 self.confirm_due |= due(self.keep_alive_at());
                 self.sender.handle_timeout(now);
             }
-            State::Draining { until } if until <= now => {
-                self.state = State::Closed;
-                self.events.push_back(Event::Closed);
+            State::Closing { said, again_at } if again_at <= now => {
+                if said < MAX_FAREWELLS {
+                    self.say_done(now, said);
+                } else {
+                    self.state = State::Closed;
+                    self.events.push_back(Event::Closed);
+                }
             }
-            State::Draining { .. } | State::Listening | State::Closed => {}
+            State::Closing { .. } | State::Listening | State::Closed => {}
         }
     }
 
@@ -572,7 +593,7 @@ impl Endpoint for Connection {
     fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Listening | State::Closed => None,
-            State::Draining { until } => Some(until),
+            State::Closing { again_at, .. } => Some(again_at),
             State::Opening | State::Accepted => {
                 [self.hello_expires(), self.idle_expires()].into_iter().flatten().min()
             }

@@ -311,7 +311,7 @@ impl Receiver {
         let (mut left, mut untold) = (None, false);
         for (place, hole) in self.arrivals.holes().enumerate() {
             let oldest = place < least;
-            if !oldest && !(news && hole.end > told) {
+            if !(oldest || (news && hole.end > told)) {
                 untold = true;
                 continue;
             }

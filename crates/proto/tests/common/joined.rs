@@ -176,20 +176,20 @@ impl<C: Endpoint<Packet = Packet, Event = Event>> Pipe<C> {
     fn drain(&mut self) {
         while let Some(mut packet) = self.client.poll_transmit(self.now) {
             let arrivals = self.up.carry(self.now, &mut packet);
-            self.launch(Side::Server, packet, arrivals);
+            self.launch(Side::Server, &packet, arrivals);
         }
         while let Some(mut packet) = self.server.poll_transmit(self.now) {
             let arrivals = self.down.carry(self.now, &mut packet);
-            self.launch(Side::Client, packet, arrivals);
+            self.launch(Side::Client, &packet, arrivals);
         }
         self.client_events.extend(std::iter::from_fn(|| self.client.poll_event()));
         self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
     }
 
-    fn launch(&mut self, to: Side, packet: Packet, arrivals: [Option<Instant>; 2]) {
+    fn launch(&mut self, to: Side, packet: &Packet, arrivals: [Option<Instant>; 2]) {
         if self.wire {
-            let bytes = wire::encode(&packet).expect("a connection sends what has a form on the wire");
-            assert_eq!(wire::decode(&bytes).as_ref(), Ok(&packet));
+            let bytes = wire::encode(packet).expect("a connection sends what has a form on the wire");
+            assert_eq!(wire::decode(&bytes).as_ref(), Ok(packet));
         }
         for at in arrivals.into_iter().flatten() {
             self.flying.push(Reverse(Flying { at, order: self.order, to, packet: packet.clone() }));

@@ -88,7 +88,8 @@ impl Sender {
             return 1;
         }
         let packets = self.cwnd() / u64::from(self.mss);
-        let unheard = (packets * u64::from(self.path_loss) >> 16) * u64::from(self.ack_loss) >> 16;
+        let lost = (packets * u64::from(self.path_loss)) >> 16;
+        let unheard = (lost * u64::from(self.ack_loss)) >> 16;
         // A power of two: the receiver need not hear of each change.
         let blocks = (4 + 2 * unheard).next_power_of_two();
         u8::try_from(blocks).unwrap_or(u8::MAX)
