@@ -6,7 +6,7 @@ use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 use crate::units::{Duration, Instant};
 
-/// Separate ranges that are remembered at most; of more, the lowest hole is forgotten.
+/// Separate ranges that are remembered at most; of more, the lowest is forgotten.
 const MAX_RANGES: usize = 4096;
 
 /// Packets after which the loss rate is worked out anew; half of what was counted stays.
@@ -155,8 +155,9 @@ impl Arrivals {
             self.cumulative = number + 1;
             self.absorb();
         } else if self.above.insert(Range { start: number, end: number + 1 }, MAX_RANGES).is_none() {
-            // Nobody repaired the lowest hole for very long.
-            self.forget_below(self.above.first().map_or(number, |range| range.start));
+            // The lowest count as missing again, which claims less than is true and never more. Holes that nobody repairs
+            // are those of feedback.
+            self.above.pop_first();
             self.above.insert(Range { start: number, end: number + 1 }, MAX_RANGES);
         }
     }

@@ -59,8 +59,9 @@ pub struct Connection {
     hello_due: bool,
     hellos: u32,
     hello_at: Instant,
-    /// What the peer's hello said of its departure.
+    /// What the peer's hello said of its departure, and when it came.
     echo: Stamp,
+    echo_at: Instant,
     close_due: Option<CloseCode>,
     /// The client lets the server know that it heard its answer.
     confirm_due: bool,
@@ -114,6 +115,7 @@ impl Connection {
             hellos: 0,
             hello_at: Instant::ZERO,
             echo: Stamp::default(),
+            echo_at: Instant::ZERO,
             close_due: None,
             confirm_due: false,
             heard_at: Instant::ZERO,
@@ -268,7 +270,8 @@ impl Connection {
             version: Hello::VERSION,
             own: self.own,
             departed: Stamp::at(now, self.clock_offset()),
-            echo: self.echo,
+            // As if the hello had come just now: an answer may be sent again much later.
+            echo: self.echo.later(now.saturating_since(self.echo_at)),
             window: u32::try_from(self.config.receive_buffer.0).unwrap_or(u32::MAX >> 1),
             stream_window: u32::try_from(self.config.stream_buffer.0).unwrap_or(u32::MAX >> 1),
             max_payload: self.config.max_payload() as u16,
@@ -314,7 +317,7 @@ impl Connection {
             State::Accepted if hello.own == self.peer => {}
             _ => return,
         }
-        self.echo = hello.departed;
+        (self.echo, self.echo_at) = (hello.departed, now);
         self.hello_due = true;
     }
 

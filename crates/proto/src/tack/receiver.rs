@@ -105,11 +105,6 @@ impl Receiver {
         let fresh = self.arrivals.what_is(number) != Arrival::Duplicate;
         if fresh {
             self.arrivals.take(now, number, self.rtt_min());
-            // Feedback that is lost is not sent again: nobody will repair these holes.
-            if self.meter.received() == 0 {
-                let end = self.arrivals.end();
-                self.arrivals.forget_below(end);
-            }
         } else {
             self.duplicates += 1;
         }

@@ -13,6 +13,11 @@ impl Stamp {
         Self(((now.as_nanos() / 1000) as u32).wrapping_add(offset))
     }
 
+    /// The reading after `span`.
+    pub(super) fn later(self, span: Duration) -> Self {
+        Self(self.0.wrapping_add(span.as_micros() as u32))
+    }
+
     /// Microseconds since `earlier`, less than half the circle.
     pub(super) fn since(self, earlier: Self) -> Option<u32> {
         let micros = self.0.wrapping_sub(earlier.0);
