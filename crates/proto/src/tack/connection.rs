@@ -70,7 +70,7 @@ pub struct Connection {
     /// What the user was told.
     told_done: bool,
     told_peer_closed: bool,
-    told_closed: bool,
+    said_done: bool,
     wrote: bool,
     events: VecDeque<Event>,
     identification: u16,
@@ -122,7 +122,7 @@ impl Connection {
             closing: false,
             told_done: false,
             told_peer_closed: false,
-            told_closed: false,
+            said_done: false,
             wrote: false,
             events: VecDeque::new(),
             identification: seed as u16,
@@ -346,7 +346,7 @@ impl Connection {
             State::Closing { .. } => return self.events.push_back(Event::Closed),
             State::Closed => {
                 // Our answer was lost.
-                if code == CloseCode::Done && self.told_closed {
+                if code == CloseCode::Done && self.said_done {
                     self.close_due = Some(CloseCode::Done);
                 }
                 return;
@@ -360,7 +360,7 @@ impl Connection {
         // The peer has all of it, or it would not be done.
         if arrived && self.sender.streams.acknowledge_all() {
             self.tell_done();
-            self.told_closed = true;
+            self.said_done = true;
             self.close_due = Some(CloseCode::Done);
             self.events.push_back(Event::Closed);
         } else {
@@ -369,6 +369,7 @@ impl Connection {
     }
 
     fn say_done(&mut self, now: Instant, said: u32) {
+        self.said_done = true;
         self.close_due = Some(CloseCode::Done);
         let wait = self.sender.probe_timeout().saturating_mul(1 << said.min(4));
         self.state = State::Closing { said: said + 1, again_at: now + wait };
@@ -424,7 +425,7 @@ impl Connection {
                 self.events.push_back(Event::Connected);
             }
             // The peer did not hear that all is done.
-            State::Closing { .. } if packet.elicits() => {
+            State::Closing { .. } | State::Closed if self.said_done && packet.elicits() => {
                 self.close_due = Some(CloseCode::Done);
                 return;
             }

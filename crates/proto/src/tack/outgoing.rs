@@ -218,18 +218,22 @@ impl Outgoing {
         Some(chunk)
     }
 
+    /// What the peer has not got of `chunk`, up to its end.
+    pub fn missing(&self, chunk: Chunk) -> Option<Chunk> {
+        let stream = &self.streams[usize::from(chunk.stream.0)];
+        let fin = chunk.fin && !stream.fin_acked;
+        match stream.missing(chunk) {
+            Some(left) => {
+                Some(Chunk { start: left.start, len: (chunk.end() - left.start) as u32, fin, ..chunk })
+            }
+            None => fin.then(|| Chunk { start: chunk.end(), len: 0, ..chunk }),
+        }
+    }
+
     /// What was lost and the peer has not got otherwise.
     fn next_lost(&mut self, room: u32) -> Option<Chunk> {
         while let Some(chunk) = self.again.pop_front() {
-            let stream = &self.streams[usize::from(chunk.stream.0)];
-            let (left, fin) = (stream.missing(chunk), chunk.fin && !stream.fin_acked);
-            let chunk = match left {
-                Some(left) => {
-                    Chunk { start: left.start, len: (chunk.end() - left.start) as u32, fin, ..chunk }
-                }
-                None if fin => Chunk { start: chunk.end(), len: 0, ..chunk },
-                None => continue,
-            };
+            let Some(chunk) = self.missing(chunk) else { continue };
             if chunk.len <= room {
                 return Some(chunk);
             }

@@ -297,7 +297,8 @@ impl Receiver {
         let room = room_for_blocks(self.max_payload, tack.streams.len() as u32) as usize;
         let told = if self.asked { START } else { self.told };
         let (least, news) = match self.lists {
-            Lists::Poor => (1, false),
+            // A sender that asks has heard nothing for long.
+            Lists::Poor => (1, self.asked),
             Lists::Rich => (usize::from(self.blocks), true),
         };
         let block = |range: Range| Block { first: range.start.wire(), last: (range.end - 1).wire() };

@@ -340,11 +340,13 @@ impl Sender {
             return self.data(now, chunk, again, true);
         }
         let oldest = self.sent.iter().find_map(|sent| match sent.carried {
-            Carried::Data(chunk) if sent.flying => Some(chunk),
+            Carried::Data(chunk) if sent.flying => self.streams.missing(chunk),
             _ => None,
         });
-        if let Some(chunk) = oldest.filter(|chunk| chunk.len <= self.mss) {
-            return self.data(now, chunk, true, true);
+        if let Some(oldest) = oldest {
+            // Packets may have been longer when it was sent.
+            let len = oldest.len.min(self.mss);
+            return self.data(now, Chunk { len, fin: oldest.fin && len == oldest.len, ..oldest }, true, true);
         }
         self.next_ping(now)
     }

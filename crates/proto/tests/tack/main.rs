@@ -5,9 +5,9 @@ mod joined;
 
 mod hostile;
 mod life;
+mod paths;
 mod rules;
 mod script;
-mod transfer;
 
 use joined::{Link, Pipe, ends};
 use tacit_proto::tack::{Config, Connection};

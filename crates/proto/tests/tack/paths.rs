@@ -93,9 +93,9 @@ proptest! {
             pipe.run_for(Duration::from_secs(1));
             left -= 1;
         }
+        prop_assert!(left > 0, "{:?} {:?}\n{:?}\n{:?}", pipe.client_events, pipe.server_events, pipe.client.stats(), pipe.server.stats());
         prop_assert_eq!(pipe.server.delivered_bytes(), weather.octets[0]);
         prop_assert_eq!(pipe.client.delivered_bytes(), weather.octets[1]);
-        prop_assert!(left > 0, "{:?} {:?}", pipe.client_events, pipe.server_events);
         let (client, server) = (pipe.client.stats(), pipe.server.stats());
         prop_assert_eq!((client.bytes_acked, server.bytes_acked), (weather.octets[0], weather.octets[1]));
     }
