@@ -101,8 +101,9 @@ pub(super) struct Sender {
     last_sent: Instant,
     timeouts: u32,
     probes: u8,
-    /// The fastest rate lately: a receiver that claims more is not believed.
-    fastest: [BitRate; 2],
+    /// The fastest rate of the last three round trips, for what a report is about left up to two of them ago: a receiver
+    /// that claims more is not believed.
+    fastest: [BitRate; 3],
     fastest_since: Instant,
     sync: SyncState,
     startup: bool,
@@ -151,7 +152,7 @@ impl Sender {
             last_sent: Instant::ZERO,
             timeouts: 0,
             probes: 0,
-            fastest: [BitRate::default(); 2],
+            fastest: [BitRate::default(); 3],
             fastest_since: Instant::ZERO,
             sync: SyncState::default(),
             startup: config.start_up == StartUp::PerPacket,
@@ -328,7 +329,7 @@ impl Sender {
         self.pacer.on_sent(octets, now, rate, u64::from(self.mss));
         let rate = rate.unwrap_or_default();
         if now.saturating_since(self.fastest_since) > self.rtt.smoothed().unwrap_or_default() {
-            self.fastest = [BitRate::default(), self.fastest[0]];
+            self.fastest = [BitRate::default(), self.fastest[0], self.fastest[1]];
             self.fastest_since = now;
         }
         self.fastest[0] = self.fastest[0].max(rate);

@@ -243,7 +243,7 @@ impl Sender {
 
     /// What the receiver measured, as far as it can be true: no faster than we sent.
     fn report(&self, rate: BitRate, loss: u16) -> ReceiverReport {
-        let fastest = self.fastest[0].max(self.fastest[1]);
+        let fastest = self.fastest.into_iter().max().unwrap_or_default();
         let rate = if fastest > BitRate::default() { rate.min(fastest) } else { rate };
         let rtt_min = self.rtt_min.get().unwrap_or_default();
         let interval = self.config.ack_clock.interval(rate, rtt_min, Bytes(u64::from(self.mss)));
