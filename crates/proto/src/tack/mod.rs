@@ -6,13 +6,17 @@ mod arrivals;
 mod config;
 mod connection;
 mod incoming;
+mod layout;
 mod outgoing;
 pub mod packet;
 mod path_mtu;
+mod protect;
 mod receiver;
 mod sender;
 mod timing;
+pub mod wire;
 
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};
 pub use connection::Connection;
 pub use packet::{Body, Packet};
+pub use protect::{Forged, Protector, Tag, Unprotected};

@@ -2,10 +2,11 @@
 //!
 //! Each packet is the payload of one UDP datagram. Numbers that grow for ever, packet numbers, offsets and limits,
 //! are on the wire the low 32 bits of them; an endpoint finds the whole from what it knows, as TCP does. How it is laid
-//! out in octets is in `docs/design/tack.md` and [`wire`](crate::wire).
+//! out in octets is in `docs/design/tack.md` and [`tack::wire`](crate::tack::wire).
 
 use std::sync::Arc;
 
+use super::layout::Layout;
 use crate::udp::Datagram;
 use crate::units::SeqNumber;
 
@@ -28,7 +29,8 @@ pub struct Stamp(pub u32);
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// How the end it goes to knows the connection; 0 in an [`Open`](Body::Open), before it has chosen.
+    /// How the end it goes to knows the connection; 0 in an [`Open`](Body::Open), before it has chosen, and in the
+    /// [`Close`](Body::Close) of an end that was not answered.
     pub connection: ConnectionId,
     /// PKT.SEQ: one more for each packet sent, whatever it carries and whether again or not (TACK paper section 5.1).
     pub number: SeqNumber,
@@ -79,9 +81,9 @@ pub struct Hello {
     pub stream_window: u32,
     /// Octets of the largest UDP payload that it can take.
     pub max_payload: u16,
-    /// ACKs per smallest round-trip time that it would like to get: beta.
+    /// ACKs per smallest round-trip time that it would like to get: beta; 0 for no wish.
     pub beta: u8,
-    /// Full-sized packets per ACK that it would like: L.
+    /// Full-sized packets per ACK that it would like: L; 0 for no wish.
     pub every: u8,
 }
 
@@ -136,7 +138,7 @@ pub struct Block {
 pub struct Tack {
     /// When the packet left whose one-way delay was the least since the last TACK: t0*.
     pub departed: Stamp,
-    /// Microseconds since that packet arrived: Δt*.
+    /// Microseconds since that packet arrived: Δt*; [`u32::MAX`] where none has arrived since the last TACK.
     pub delay_us: u32,
     /// Rate at which octets of data arrive, in kb/s; 0 while it is not known.
     pub rate_kbps: u32,
@@ -150,10 +152,11 @@ pub struct Tack {
     pub ce: u32,
     /// Every packet number below was received, or is of no interest to the sender any more.
     pub cumulative: SeqNumber,
-    /// The acked list: received, highest first.
+    /// The acked list: received, highest first, none below `cumulative`. At most [`MAX_LIST`], as in each list.
     pub acked: Vec<Block>,
-    /// The unacked list: missing, lowest first. Between one block and the next everything was received, with one
-    /// exception: nothing is said of what lies between the first `repeated` blocks and those behind them.
+    /// The unacked list: missing, lowest first, none below `cumulative`. Between one block and the next everything was
+    /// received, with one exception: nothing is said of what lies between the first `repeated` blocks and those behind
+    /// them.
     pub unacked: Vec<Block>,
     /// How many of the unacked list are its oldest; as many as there are where the list has no exception.
     pub repeated: u8,
@@ -198,16 +201,15 @@ pub enum CloseCode {
     Violation,
 }
 
-/// Octets of the parts that each packet begins with: type and flags, connection, packet number.
-const PREFIX: u32 = 1 + 4 + 4;
-const HELLO: u32 = 2 + 4 + 4 + 4 + 4 + 4 + 2 + 1 + 1;
-const DATA: u32 = 4 + 4;
-const STREAM: u32 = 2;
-const SYNC: u32 = 4 + 4 + 1 + 1;
-const TACK: u32 = 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 1 + 1 + 1 + 1;
-const BLOCK: u32 = 8;
-const STREAM_LIMIT: u32 = 6;
-const INSTANT: u32 = 1 + 4 + 4 + 4 + 4;
+/// Octets that each packet begins with: type and flags, connection, packet number.
+pub(super) const PREFIX: u32 = u8::WIDTH + ConnectionId::WIDTH + SeqNumber::WIDTH;
+
+/// Entries that each list of a [`Tack`] holds at most: its length is one octet.
+pub const MAX_LIST: usize = u8::MAX as usize;
+
+/// Octets of a [`Tack`] without what its lists hold: the fields, and an octet of length for each list.
+const TACK: u32 = Tack::WIDTH + 3;
+const STREAM_LIMIT: u32 = <(StreamId, SeqNumber)>::WIDTH;
 
 impl Packet {
     /// Octets of UDP payload without those of streams, the tag included.
@@ -247,26 +249,26 @@ impl Packet {
 impl Body {
     fn len(&self) -> u32 {
         match self {
-            Self::Open(_) | Self::Answer(_) => HELLO,
+            Self::Open(_) | Self::Answer(_) => Hello::WIDTH,
             Self::Data(data) => {
-                let stream = if data.stream == StreamId(0) { 0 } else { STREAM };
-                DATA + stream + if data.sync.is_some() { SYNC } else { 0 }
+                let stream = if data.stream == StreamId(0) { 0 } else { StreamId::WIDTH };
+                Data::WIDTH + stream + if data.sync.is_some() { Sync::WIDTH } else { 0 }
             }
             Self::Tack(tack) => {
                 let blocks = (tack.acked.len() + tack.unacked.len()) as u32;
-                TACK + BLOCK * blocks + STREAM_LIMIT * tack.streams.len() as u32
+                TACK + Block::WIDTH * blocks + STREAM_LIMIT * tack.streams.len() as u32
             }
-            Self::Instant(_) => INSTANT,
-            Self::Sync(_) => SYNC,
+            Self::Instant(_) => InstantAck::WIDTH,
+            Self::Sync(_) => Sync::WIDTH,
             Self::Probe { padding } => u32::from(*padding),
-            Self::Close(_) => 1,
+            Self::Close(_) => CloseCode::WIDTH,
         }
     }
 }
 
 /// Octets of a stream that a data packet of stream 0 without [`Sync`] carries in a UDP payload of `max_payload` octets.
 pub(crate) const fn room_for_data(max_payload: u32) -> u32 {
-    max_payload.saturating_sub(PREFIX + TAG_LEN + DATA)
+    max_payload.saturating_sub(PREFIX + TAG_LEN + Data::WIDTH)
 }
 
 /// Octets of padding in a probe of `payload` octets.
@@ -274,12 +276,48 @@ pub(crate) fn padding_for(payload: u32) -> u16 {
     u16::try_from(payload.saturating_sub(PREFIX + TAG_LEN)).unwrap_or(u16::MAX)
 }
 
-/// Blocks, of both lists together, that fit in a TACK of `max_payload` octets with `streams` limits.
+/// Blocks, of both lists together, that fit in a TACK of `max_payload` octets with `streams` limits; never more than
+/// [`MAX_LIST`], so that they may all be in one list.
 pub(crate) const fn room_for_blocks(max_payload: u32, streams: u32) -> u32 {
-    let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + STREAM_LIMIT * streams) / BLOCK;
-    // Each list's length is one octet.
-    if room > 255 { 255 } else { room }
+    let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + STREAM_LIMIT * streams) / Block::WIDTH;
+    if room > MAX_LIST as u32 { MAX_LIST as u32 } else { room }
 }
 
 /// Octets of IP payload around a packet.
 pub(crate) const UDP_HEADER_LEN: u32 = Datagram::HEADER_LEN;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tack(blocks: usize, streams: usize) -> u32 {
+        let tack = Tack {
+            acked: vec![Block::default(); blocks],
+            streams: vec![Default::default(); streams],
+            ..Tack::default()
+        };
+        let body = Body::Tack(Arc::new(tack));
+        Packet { connection: ConnectionId(1), number: SeqNumber(1), body }.len()
+    }
+
+    #[test]
+    fn a_tack_holds_the_blocks_there_is_room_for_and_no_more() {
+        for max_payload in 59..9_000 {
+            for streams in [0, 1, 7].into_iter().filter(|streams| tack(0, *streams) <= max_payload) {
+                let room = room_for_blocks(max_payload, streams as u32) as usize;
+                assert!(tack(room, streams) <= max_payload);
+                assert!(tack(room + 1, streams) > max_payload || room == MAX_LIST);
+            }
+        }
+        assert_eq!(room_for_blocks(1_472, 0), 176, "of Ethernet");
+        assert_eq!(room_for_blocks(20, 0), 0);
+    }
+
+    #[test]
+    fn data_fills_a_payload() {
+        let payload_len = room_for_data(1_472) as u16;
+        let body = Body::Data(Data { payload_len, ..Data::default() });
+        assert_eq!(payload_len, 1_439);
+        assert_eq!(Packet { connection: ConnectionId(1), number: SeqNumber(1), body }.len(), 1_472);
+    }
+}

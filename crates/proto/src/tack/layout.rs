@@ -1,0 +1,153 @@
+//! How what packets consist of lies in octets: one table per struct, from which its width, its writing and its reading
+//! follow. Fields stand one after another in the order of the table, numbers in network byte order.
+
+use super::packet::{
+    Block, Cause, CloseCode, ConnectionId, Data, Hello, InstantAck, Stamp, StreamId, Sync, Tack,
+};
+use crate::units::SeqNumber;
+
+/// Why octets are not what they were taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misread {
+    /// They end too early.
+    #[error("the octets end within the packet")]
+    Short,
+    /// A field holds a value that stands for nothing.
+    #[error("{1} is no {0}")]
+    Value(&'static str, u8),
+}
+
+/// What has a fixed width.
+pub(super) trait Layout: Sized {
+    /// Octets that it takes.
+    const WIDTH: u32;
+
+    /// Appends it to `bytes`.
+    fn write(&self, bytes: &mut Vec<u8>);
+
+    /// Takes it from the front of `bytes`.
+    fn read(bytes: &mut &[u8]) -> Result<Self, Misread>;
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {$(
+        impl Layout for $number {
+            const WIDTH: u32 = Self::BITS / 8;
+
+            fn write(&self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_be_bytes());
+            }
+
+            fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+                let (octets, rest) = bytes.split_first_chunk().ok_or(Misread::Short)?;
+                *bytes = rest;
+                Ok(Self::from_be_bytes(*octets))
+            }
+        }
+    )*};
+}
+
+/// The fields of a struct. Those that `elsewhere` lays out are left at their defaults, and have to be named: a field that
+/// was forgotten does not compile.
+macro_rules! fields {
+    ($name:ident { $($field:tt: $kind:ty),* $(,)? } $(elsewhere { $($other:ident),* })?) => {
+        impl Layout for $name {
+            const WIDTH: u32 = 0 $(+ <$kind>::WIDTH)*;
+
+            fn write(&self, bytes: &mut Vec<u8>) {
+                $(self.$field.write(bytes);)*
+            }
+
+            fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+                // Fields are evaluated in the order in which they are written here.
+                Ok(Self { $($field: <$kind>::read(bytes)?,)* $($($other: Default::default()),*)? })
+            }
+        }
+    };
+}
+
+/// What an octet may say.
+macro_rules! codes {
+    ($name:ty, $what:literal { $($($value:tt)::+ = $code:literal),* $(,)? }) => {
+        impl Layout for $name {
+            const WIDTH: u32 = u8::WIDTH;
+
+            fn write(&self, bytes: &mut Vec<u8>) {
+                bytes.push(match self { $($($value)::+ => $code),* });
+            }
+
+            fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+                match u8::read(bytes)? {
+                    $($code => Ok($($value)::+),)*
+                    other => Err(Misread::Value($what, other)),
+                }
+            }
+        }
+    };
+}
+
+numbers!(u8, u16, u32);
+fields!(SeqNumber { 0: u32 });
+fields!(Stamp { 0: u32 });
+fields!(ConnectionId { 0: u32 });
+fields!(StreamId { 0: u16 });
+codes!(bool, "truth value" { false = 0, true = 1 });
+codes!(Cause, "cause of an IACK" { Cause::Loss = 1, Cause::Window = 2 });
+codes!(CloseCode, "reason for an end" {
+    CloseCode::Done = 1,
+    CloseCode::Aborted = 2,
+    CloseCode::Refused = 3,
+    CloseCode::Violation = 4,
+});
+
+fields!(Hello {
+    version: u16,
+    own: ConnectionId,
+    departed: Stamp,
+    echo: Stamp,
+    window: u32,
+    stream_window: u32,
+    max_payload: u16,
+    beta: u8,
+    every: u8,
+});
+
+fields!(Data { offset: SeqNumber, departed: Stamp } elsewhere { stream, payload_len, fin, ask, sync });
+
+fields!(Sync { rtt_min_us: u32, floor: SeqNumber, blocks: u8, startup: bool });
+
+fields!(Tack {
+    departed: Stamp,
+    delay_us: u32,
+    rate_kbps: u32,
+    loss: u16,
+    received: SeqNumber,
+    window: SeqNumber,
+    ce: u32,
+    cumulative: SeqNumber,
+    repeated: u8,
+} elsewhere { acked, unacked, streams });
+
+fields!(Block { first: SeqNumber, last: SeqNumber });
+
+fields!(InstantAck {
+    cause: Cause,
+    largest: SeqNumber,
+    second: SeqNumber,
+    cumulative: SeqNumber,
+    window: SeqNumber,
+});
+
+/// A limit of a stream.
+impl Layout for (StreamId, SeqNumber) {
+    const WIDTH: u32 = StreamId::WIDTH + SeqNumber::WIDTH;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.0.write(bytes);
+        self.1.write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+        Ok((StreamId::read(bytes)?, SeqNumber::read(bytes)?))
+    }
+}

@@ -1,0 +1,390 @@
+//! Packets to octets and back: the payload of one UDP datagram, as `docs/design/tack.md` lays it out.
+//!
+//! A packet has one form, and what has another is refused: whatever [`decode`] takes, [`encode`] makes again, octet for
+//! octet. Nothing is allocated for a list before its octets are known to be there.
+
+use std::sync::Arc;
+
+use super::layout::Layout;
+use super::packet::{
+    Block, Body, Cause, ConnectionId, Data, Hello, InstantAck, MAX_LIST, PREFIX, Packet, StreamId, Sync,
+    TAG_LEN, Tack,
+};
+use super::protect::{Forged, Protector, Tag, Unprotected};
+use crate::units::SeqNumber;
+
+pub use super::layout::Misread;
+
+/// Types, in the high half of a packet's first octet. 0 and those from 9 on stand for nothing.
+mod kind {
+    pub const OPEN: u8 = 1 << 4;
+    pub const ANSWER: u8 = 2 << 4;
+    pub const DATA: u8 = 3 << 4;
+    pub const TACK: u8 = 4 << 4;
+    pub const INSTANT: u8 = 5 << 4;
+    pub const SYNC: u8 = 6 << 4;
+    pub const PROBE: u8 = 7 << 4;
+    pub const CLOSE: u8 = 8 << 4;
+    /// Where the type stands.
+    pub const MASK: u8 = 0xf0;
+}
+
+/// Flags of data, in the low half; other packets have none.
+mod flag {
+    pub const FIN: u8 = 1;
+    pub const ASK: u8 = 2;
+    /// The number of the stream follows, which is not 0.
+    pub const STREAM: u8 = 4;
+    /// What the receiver should know follows.
+    pub const SYNC: u8 = 8;
+}
+
+/// What no end says, whatever it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsound {
+    /// An opening packet has connection 0, and no other but a Close has it.
+    #[error("a packet to connection {0} of that type")]
+    Connection(u32),
+    /// A Hello whose sender has no number for the connection.
+    #[error("a Hello with 0 for its sender's connection")]
+    OwnConnection,
+    /// An opening packet answers nothing.
+    #[error("an opening packet that echoes a time stamp")]
+    Echo,
+    /// More entries than a list's length can say.
+    #[error("a list of more than {MAX_LIST} entries")]
+    LongList,
+    /// Blocks that end before they begin, overlap, are not in order, or lie half the circle or more above `cumulative`.
+    #[error("blocks that are not in order")]
+    Blocks,
+    /// A packet that is both received and missing.
+    #[error("a packet both received and missing")]
+    Both,
+    /// More repeated blocks than there are blocks.
+    #[error("more of the unacked list are repeated than it has")]
+    Repeated,
+    /// An IACK for a loss without a packet between the two that it names.
+    #[error("an IACK for a loss that encloses no hole")]
+    NoHole,
+}
+
+/// Why a packet has no form in octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The content is not as long as the packet says.
+    #[error("{0} octets of a stream in a packet with {1}")]
+    Content(usize, u32),
+    /// It says what may not be said.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
+}
+
+/// Why octets are no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// They end too early, or a field holds a value that stands for nothing.
+    #[error(transparent)]
+    Misread(#[from] Misread),
+    /// More octets than the packet has, or than a length can say.
+    #[error("{0} octets too many")]
+    TooLong(usize),
+    /// A type that stands for nothing, or flags that it does not have.
+    #[error("unknown type and flags {0:#04x}")]
+    Kind(u8),
+    /// Stream 0, which goes without saying.
+    #[error("stream 0 is named")]
+    StreamZero,
+    /// Padding that is not zeros.
+    #[error("padding that is not zeros")]
+    Padding,
+    /// The tag is not that of the packet.
+    #[error(transparent)]
+    Forged(#[from] Forged),
+    /// It says what may not be said.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
+}
+
+/// Appends `packet` with `content`, the octets of its stream, and a tag of zeros to `bytes`, which stays as it was on
+/// error.
+///
+/// # Errors
+///
+/// Where `content` is not as long as the packet says, or the packet says what may not be said.
+pub fn encode(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    encode_sealed(packet, content, u64::from(packet.number.0), &Unprotected, bytes)
+}
+
+/// [`encode`] under protection; `number` is the whole packet number.
+///
+/// # Errors
+///
+/// As [`encode`].
+pub fn encode_sealed(
+    packet: &Packet,
+    content: &[u8],
+    number: u64,
+    protector: &impl Protector,
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    if content.len() != packet.payload_len() as usize {
+        return Err(EncodeError::Content(content.len(), packet.payload_len()));
+    }
+    check(packet)?;
+    debug_assert_eq!(
+        SeqNumber(number as u32),
+        packet.number,
+        "the whole number ends in what the packet carries"
+    );
+    let start = bytes.len();
+    bytes.reserve(packet.len() as usize);
+    bytes.push(first_octet(&packet.body));
+    packet.connection.write(bytes);
+    packet.number.write(bytes);
+    write_body(&packet.body, bytes);
+    bytes.extend_from_slice(content);
+    let (header, body) = bytes[start..].split_at_mut(PREFIX as usize);
+    let tag = protector.seal(number, header, body);
+    bytes.extend_from_slice(&tag);
+    debug_assert_eq!(bytes.len() - start, packet.len() as usize, "Packet::len counts what is written here");
+    Ok(())
+}
+
+/// The packet in `bytes`, which must be exactly one with a tag of zeros, and the octets of its stream.
+///
+/// # Errors
+///
+/// Whatever [`encode`] would not have made.
+pub fn decode(bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
+    let (plain, tag) = bytes.split_last_chunk().ok_or(Misread::Short)?;
+    Unprotected::check(tag)?;
+    read(plain)
+}
+
+/// [`decode`] under protection, in place; `number` is the whole packet number, found from that in [`Prefix`].
+///
+/// # Errors
+///
+/// As [`decode`].
+pub fn decode_sealed<'a>(
+    bytes: &'a mut [u8],
+    number: u64,
+    protector: &impl Protector,
+) -> Result<(Packet, &'a [u8]), DecodeError> {
+    let (sealed, tag): (_, &mut Tag) = bytes.split_last_chunk_mut().ok_or(Misread::Short)?;
+    let (header, body) = sealed.split_at_mut_checked(PREFIX as usize).ok_or(Misread::Short)?;
+    protector.open(number, header, body, tag)?;
+    read(sealed)
+}
+
+/// What a packet says of itself before it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// How the end it goes to knows the connection; 0 where the packet opens one.
+    pub connection: ConnectionId,
+    /// The low 32 bits of its number.
+    pub number: SeqNumber,
+}
+
+impl Prefix {
+    /// What `bytes`, a packet and its tag, begin with. Nothing of it is proved yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Misread::Short`] where no packet is as short.
+    pub fn of(mut bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() < (PREFIX + TAG_LEN) as usize {
+            return Err(Misread::Short.into());
+        }
+        let bytes = &mut bytes;
+        u8::read(bytes)?;
+        Ok(Self { connection: ConnectionId::read(bytes)?, number: SeqNumber::read(bytes)? })
+    }
+}
+
+fn first_octet(body: &Body) -> u8 {
+    let flag = |flag, set| if set { flag } else { 0 };
+    match body {
+        Body::Open(_) => kind::OPEN,
+        Body::Answer(_) => kind::ANSWER,
+        Body::Data(data) => {
+            kind::DATA
+                | flag(flag::FIN, data.fin)
+                | flag(flag::ASK, data.ask)
+                | flag(flag::STREAM, data.stream != StreamId(0))
+                | flag(flag::SYNC, data.sync.is_some())
+        }
+        Body::Tack(_) => kind::TACK,
+        Body::Instant(_) => kind::INSTANT,
+        Body::Sync(_) => kind::SYNC,
+        Body::Probe { .. } => kind::PROBE,
+        Body::Close(_) => kind::CLOSE,
+    }
+}
+
+fn write_body(body: &Body, bytes: &mut Vec<u8>) {
+    match body {
+        Body::Open(hello) | Body::Answer(hello) => hello.write(bytes),
+        Body::Data(data) => {
+            data.write(bytes);
+            if data.stream != StreamId(0) {
+                data.stream.write(bytes);
+            }
+            if let Some(sync) = data.sync {
+                sync.write(bytes);
+            }
+        }
+        Body::Tack(tack) => {
+            tack.write(bytes);
+            // `check` has bounded the lengths.
+            let lengths = [tack.acked.len(), tack.unacked.len(), tack.streams.len()];
+            lengths.iter().for_each(|len| bytes.push(*len as u8));
+            tack.acked.iter().chain(&tack.unacked).for_each(|block| block.write(bytes));
+            tack.streams.iter().for_each(|limit| limit.write(bytes));
+        }
+        Body::Instant(instant) => instant.write(bytes),
+        Body::Sync(sync) => sync.write(bytes),
+        Body::Probe { padding } => bytes.resize(bytes.len() + usize::from(*padding), 0),
+        Body::Close(code) => code.write(bytes),
+    }
+}
+
+/// The packet in `bytes`, which end before the tag.
+fn read(mut bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
+    let rest = &mut bytes;
+    let first = u8::read(rest)?;
+    let (connection, number) = (ConnectionId::read(rest)?, SeqNumber::read(rest)?);
+    let mut content: &[u8] = &[];
+    let body = match first {
+        kind::OPEN => Body::Open(Hello::read(rest)?),
+        kind::ANSWER => Body::Answer(Hello::read(rest)?),
+        _ if first & kind::MASK == kind::DATA => {
+            let data = read_data(first & !kind::MASK, rest)?;
+            content = std::mem::take(rest);
+            Body::Data(data)
+        }
+        kind::TACK => Body::Tack(Arc::new(read_tack(rest)?)),
+        kind::INSTANT => Body::Instant(InstantAck::read(rest)?),
+        kind::SYNC => Body::Sync(Sync::read(rest)?),
+        kind::PROBE => read_probe(std::mem::take(rest))?,
+        kind::CLOSE => Body::Close(Layout::read(rest)?),
+        _ => return Err(DecodeError::Kind(first)),
+    };
+    if !rest.is_empty() {
+        return Err(DecodeError::TooLong(rest.len()));
+    }
+    let packet = Packet { connection, number, body };
+    check(&packet)?;
+    Ok((packet, content))
+}
+
+/// The fields of data, behind which all is content.
+fn read_data(flags: u8, bytes: &mut &[u8]) -> Result<Data, DecodeError> {
+    let has = |flag| flags & flag != 0;
+    let fixed = Data::read(bytes)?;
+    let stream = if has(flag::STREAM) { StreamId::read(bytes)? } else { StreamId(0) };
+    if has(flag::STREAM) && stream == StreamId(0) {
+        return Err(DecodeError::StreamZero);
+    }
+    let sync = if has(flag::SYNC) { Some(Sync::read(bytes)?) } else { None };
+    let payload_len = length(bytes)?;
+    Ok(Data { stream, payload_len, fin: has(flag::FIN), ask: has(flag::ASK), sync, ..fixed })
+}
+
+fn read_tack(bytes: &mut &[u8]) -> Result<Tack, DecodeError> {
+    let fixed = Tack::read(bytes)?;
+    let (acked, unacked, streams) = (u8::read(bytes)?, u8::read(bytes)?, u8::read(bytes)?);
+    Ok(Tack {
+        acked: read_list(acked, bytes)?,
+        unacked: read_list(unacked, bytes)?,
+        streams: read_list(streams, bytes)?,
+        ..fixed
+    })
+}
+
+/// `len` entries of a list.
+fn read_list<T: Layout>(len: u8, bytes: &mut &[u8]) -> Result<Vec<T>, Misread> {
+    let octets = usize::from(len) * T::WIDTH as usize;
+    // Before anything is allocated.
+    let (mut entries, rest) = bytes.split_at_checked(octets).ok_or(Misread::Short)?;
+    *bytes = rest;
+    let mut list = Vec::with_capacity(usize::from(len));
+    while !entries.is_empty() {
+        list.push(T::read(&mut entries)?);
+    }
+    Ok(list)
+}
+
+fn read_probe(padding: &[u8]) -> Result<Body, DecodeError> {
+    if padding.iter().any(|octet| *octet != 0) {
+        return Err(DecodeError::Padding);
+    }
+    Ok(Body::Probe { padding: length(padding)? })
+}
+
+/// How many octets there are.
+fn length(bytes: &[u8]) -> Result<u16, DecodeError> {
+    u16::try_from(bytes.len()).map_err(|_| DecodeError::TooLong(bytes.len() - usize::from(u16::MAX)))
+}
+
+/// Looks for what no end says, whatever it knows: what may be refused without knowing the connection.
+fn check(packet: &Packet) -> Result<(), Unsound> {
+    let named = packet.connection != ConnectionId(0);
+    match packet.body {
+        Body::Open(_) if named => return Err(Unsound::Connection(packet.connection.0)),
+        // An end that was not answered may give up.
+        Body::Open(_) | Body::Close(_) => {}
+        _ if !named => return Err(Unsound::Connection(0)),
+        _ => {}
+    }
+    match &packet.body {
+        Body::Open(hello) | Body::Answer(hello) if hello.own == ConnectionId(0) => {
+            Err(Unsound::OwnConnection)
+        }
+        Body::Open(hello) if hello.echo.0 != 0 => Err(Unsound::Echo),
+        Body::Tack(tack) => check_lists(tack),
+        Body::Instant(InstantAck { cause: Cause::Loss, largest, second, .. }) => {
+            // With the packet behind `second` missing at least.
+            if (*second + 1).before(*largest) { Ok(()) } else { Err(Unsound::NoHole) }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_lists(tack: &Tack) -> Result<(), Unsound> {
+    if [tack.acked.len(), tack.unacked.len(), tack.streams.len()].into_iter().any(|len| len > MAX_LIST) {
+        return Err(Unsound::LongList);
+    }
+    if usize::from(tack.repeated) > tack.unacked.len() {
+        return Err(Unsound::Repeated);
+    }
+    let above = |number: SeqNumber| number - tack.cumulative;
+    // Both from the lowest on.
+    let (received, missing) = (|| tack.acked.iter().rev(), || tack.unacked.iter());
+    if !ascend(received(), above) || !ascend(missing(), above) {
+        return Err(Unsound::Blocks);
+    }
+    let (mut received, mut missing) = (received().peekable(), missing().peekable());
+    while let (Some(one), Some(other)) = (received.peek(), missing.peek()) {
+        if above(one.last) < above(other.first) {
+            received.next();
+        } else if above(other.last) < above(one.first) {
+            missing.next();
+        } else {
+            return Err(Unsound::Both);
+        }
+    }
+    Ok(())
+}
+
+/// True where each of `blocks` begins behind the end of the one before, and ends less than half the circle up; `above`
+/// says how far up a number is.
+fn ascend<'a>(mut blocks: impl Iterator<Item = &'a Block>, above: impl Fn(SeqNumber) -> u32) -> bool {
+    let mut free = 0;
+    blocks.all(|block| {
+        let (first, last) = (above(block.first), above(block.last));
+        let fits = free <= first && first <= last && last < 1 << 31;
+        free = last.wrapping_add(1);
+        fits
+    })
+}
