@@ -6,7 +6,8 @@ use crate::wire;
 
 impl AckPacket for Packet {
     fn write_to(&self, bytes: &mut Vec<u8>) {
-        // Neither a pure ACK, with few options and no payload, nor a report is ever too long.
+        // Neither a pure ACK, with few options and no payload, nor a report is ever too long; a TACK's lists are made
+        // in order and to fit.
         wire::encode_into(self, bytes).expect("feedback has a wire form");
     }
 

@@ -2,15 +2,18 @@
 //!
 //! * Host `n` is `10.x.y.z` with `n = x.y.z` as a 24-bit number, and `fd74:6163:6974::n`.
 //! * Flow `f` is port `15536 + f` at the end with the lower host number, whichever end opened it, and
-//!   [`SERVICE_PORT`] at the other. 50,000 flows fit between two hosts or among all of them. A host
-//!   that talks to itself sends from the flow's port.
+//!   [`SERVICE_PORT`] or [`TACK_PORT`] at the other. 50,000 flows fit between two hosts or among all of them. A
+//!   host that talks to itself sends from the flow's port.
 
 use super::{DecodeError, EncodeError};
-use crate::packet::Packet;
+use crate::packet::{Packet, Transport};
 use crate::units::{FlowId, HostId};
 
-/// The port at the end with the higher host number.
+/// The port at the end with the higher host number, for TCP and for datagrams.
 pub const SERVICE_PORT: u16 = 5001;
+
+/// The port there for TACK, by which its packets are told from other datagrams: the name on the keys of a telephone.
+pub const TACK_PORT: u16 = 8225;
 
 /// Flows are numbered below this.
 pub const MAX_FLOWS: u32 = 50_000;
@@ -75,18 +78,37 @@ pub fn ports(packet: &Packet) -> Result<(u16, u16), EncodeError> {
         return Err(EncodeError::Flow(packet.flow));
     }
     let port = FIRST_FLOW_PORT + packet.flow.0 as u16;
-    Ok(if packet.source <= packet.destination { (port, SERVICE_PORT) } else { (SERVICE_PORT, port) })
+    let service = service_port(&packet.transport);
+    Ok(if packet.source <= packet.destination { (port, service) } else { (service, port) })
 }
 
-/// The flow that `ports` name between two hosts.
+/// The flow that `ports` name between two hosts, where they carry `transport`.
 ///
 /// # Errors
 ///
 /// [`DecodeError::Ports`] when they name none in this direction.
-pub fn flow(source: HostId, destination: HostId, ports: (u16, u16)) -> Result<FlowId, DecodeError> {
+pub fn flow(
+    source: HostId,
+    destination: HostId,
+    ports: (u16, u16),
+    transport: &Transport,
+) -> Result<FlowId, DecodeError> {
     let (port, service) = if source <= destination { ports } else { (ports.1, ports.0) };
     match port.checked_sub(FIRST_FLOW_PORT) {
-        Some(flow) if service == SERVICE_PORT => Ok(FlowId(u32::from(flow))),
+        Some(flow) if service == service_port(transport) => Ok(FlowId(u32::from(flow))),
         _ => Err(DecodeError::Ports(ports.0, ports.1)),
+    }
+}
+
+/// True where a datagram between `ports` is a TACK packet.
+pub(super) fn is_tack(ports: (u16, u16)) -> bool {
+    // No flow's own port is that of a service.
+    ports.0 == TACK_PORT || ports.1 == TACK_PORT
+}
+
+fn service_port(transport: &Transport) -> u16 {
+    match transport {
+        Transport::Tcp(_) | Transport::Udp(_) => SERVICE_PORT,
+        Transport::Tack(_) => TACK_PORT,
     }
 }

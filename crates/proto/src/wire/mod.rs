@@ -3,7 +3,7 @@
 //! A [`Packet`] holds what varies; everything else on the wire follows from it: addresses from
 //! [`HostId`]s and ports from [`FlowId`] (see [`address`]), the payload from flow, direction and
 //! place in the stream (see [`payload`]), the layout of TCP options from
-//! [`Segment::header_len`]. So `decode(encode(p)) == p`, and [`decode`] refuses whatever this crate
+//! [`Segment::header_len`]. A TACK packet is the payload of a datagram as [`tack::wire`] writes it. So `decode(encode(p)) == p`, and [`decode`] refuses whatever this crate
 //! would not have sent, down to the last octet of payload.
 //!
 //! What a network may change under way, TTL and DSCP, is not looked at.
@@ -15,6 +15,7 @@ pub mod payload;
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
 
 use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
+use crate::tack;
 use crate::tcp::{Flags, Segment};
 use crate::udp::Datagram;
 use crate::units::{FlowId, HostId, SeqNumber};
@@ -45,6 +46,9 @@ pub enum EncodeError {
     /// No room for the datagram's number.
     #[error("{0} octets of UDP payload cannot hold the datagram's number")]
     ShortDatagram(u32),
+    /// What a TACK packet says has no form.
+    #[error("TACK: {0}")]
+    Tack(tack::wire::EncodeError),
 }
 
 /// Why bytes are no packet of ours.
@@ -86,6 +90,9 @@ pub enum DecodeError {
     /// An octet of payload is not what its place in the stream says.
     #[error("payload octet {0} is not what its place in the stream says")]
     Payload(u32),
+    /// A datagram to TACK's port is no packet of its.
+    #[error("TACK: {0}")]
+    Tack(tack::wire::DecodeError),
 }
 
 /// The bytes of `packet`, checksums included.
@@ -109,7 +116,7 @@ pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeErr
     let content = match &packet.transport {
         Transport::Tcp(segment) => stream.tcp(segment),
         Transport::Udp(datagram) => stream.udp(*datagram)?,
-        Transport::Tack(_) => Vec::new(),
+        Transport::Tack(packet) => stream.tack(packet),
     };
     encode_foreign(packet, &content, bytes)
 }
@@ -138,16 +145,15 @@ pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> R
             header.checksum = ip.tcp_checksum(&header, content);
             ip.write(bytes);
             bytes.extend_from_slice(&header.to_bytes());
+            bytes.extend_from_slice(content);
         }
-        Transport::Tack(_) => return Err(EncodeError::TooLong(0)),
-        Transport::Udp(datagram) => {
-            let mut header = udp_header(datagram, ports);
-            header.checksum = ip.udp_checksum(&header, content);
-            ip.write(bytes);
-            bytes.extend_from_slice(&header.to_bytes());
+        Transport::Udp(_) => write_udp(&ip, ports, content, bytes),
+        Transport::Tack(packet) => {
+            let mut payload = Vec::new();
+            tack::wire::encode(packet, content, &mut payload).map_err(EncodeError::Tack)?;
+            write_udp(&ip, ports, &payload, bytes);
         }
     }
-    bytes.extend_from_slice(content);
     Ok(())
 }
 
@@ -176,7 +182,7 @@ pub fn decode_foreign(bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
         IpNumber::UDP => decode_udp(&ip, rest)?,
         other => return Err(DecodeError::Protocol(other.0)),
     };
-    let flow = address::flow(source, destination, ports)?;
+    let flow = address::flow(source, destination, ports, &transport)?;
     Ok((Packet { flow, source, destination, ip: ip.fields(), transport }, content))
 }
 
@@ -391,14 +397,19 @@ fn sums_agree(one: u16, other: u16) -> bool {
     one == other || (matches!(one, 0 | 0xffff) && matches!(other, 0 | 0xffff))
 }
 
-fn udp_header(datagram: &Datagram, ports: (u16, u16)) -> UdpHeader {
-    UdpHeader {
+/// Appends `ip` and a datagram with `payload`, which fits in it.
+fn write_udp(ip: &Ip, ports: (u16, u16), payload: &[u8], bytes: &mut Vec<u8>) {
+    let mut header = UdpHeader {
         source_port: ports.0,
         destination_port: ports.1,
         // The IP length field has bounded it.
-        length: (Datagram::HEADER_LEN + datagram.payload_len) as u16,
+        length: (Datagram::HEADER_LEN as usize + payload.len()) as u16,
         checksum: 0,
-    }
+    };
+    header.checksum = ip.udp_checksum(&header, payload);
+    ip.write(bytes);
+    bytes.extend_from_slice(&header.to_bytes());
+    bytes.extend_from_slice(payload);
 }
 
 fn decode_udp<'a>(ip: &Ip, bytes: &'a [u8]) -> Result<Decoded<'a>, DecodeError> {
@@ -409,7 +420,12 @@ fn decode_udp<'a>(ip: &Ip, bytes: &'a [u8]) -> Result<Decoded<'a>, DecodeError> 
     if !sums_agree(header.checksum, ip.udp_checksum(&header, content)) {
         return Err(DecodeError::Checksum("UDP"));
     }
+    let ports = (header.source_port, header.destination_port);
+    if address::is_tack(ports) {
+        let (packet, content) = tack::wire::decode(content).map_err(DecodeError::Tack)?;
+        return Ok((Transport::Tack(packet), ports, content));
+    }
     let number = content.first_chunk().ok_or(DecodeError::Length("UDP"))?;
     let datagram = Datagram { number: u64::from_be_bytes(*number), payload_len: content.len() as u32 };
-    Ok((Transport::Udp(datagram), (header.source_port, header.destination_port), content))
+    Ok((Transport::Udp(datagram), ports, content))
 }

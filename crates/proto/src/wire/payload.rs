@@ -3,6 +3,7 @@
 
 use super::{DecodeError, EncodeError};
 use crate::packet::{Packet, Transport};
+use crate::tack::{self, Body};
 use crate::tcp::{Flags, Segment};
 use crate::udp::Datagram;
 
@@ -53,11 +54,26 @@ impl Stream {
             .ok_or(EncodeError::ShortDatagram(datagram.payload_len))?;
         let mut content = Vec::with_capacity(datagram.payload_len as usize);
         content.extend_from_slice(&datagram.number.to_be_bytes());
-        content.extend(self.of_datagram(datagram.number).octets(0, rest));
+        content.extend(self.part(datagram.number).octets(0, rest));
         Ok(content)
     }
 
-    fn of_datagram(self, number: u64) -> Self {
+    /// The octets of a connection's stream that `packet` carries.
+    pub(super) fn tack(self, packet: &tack::Packet) -> Vec<u8> {
+        let (stream, place) = self.in_tack(packet);
+        stream.octets(place, packet.payload_len()).collect()
+    }
+
+    /// Where the content of `packet` stands: each of a connection's streams has octets of its own.
+    fn in_tack(self, packet: &tack::Packet) -> (Self, u32) {
+        match &packet.body {
+            Body::Data(data) => (self.part(u64::from(data.stream.0)), data.offset.0),
+            _ => (self, 0),
+        }
+    }
+
+    /// One of many patterns of this direction: that of a datagram, of a stream.
+    fn part(self, number: u64) -> Self {
         Self { key: scramble(self.key ^ number) }
     }
 
@@ -65,8 +81,11 @@ impl Stream {
     pub(super) fn verify(self, transport: &Transport, content: &[u8]) -> Result<(), DecodeError> {
         let (stream, place, from) = match transport {
             Transport::Tcp(segment) => (self, first_place(segment), 0),
-            Transport::Tack(_) => return Ok(()),
-            Transport::Udp(datagram) => (self.of_datagram(datagram.number), 0, Datagram::MIN_PAYLOAD),
+            Transport::Udp(datagram) => (self.part(datagram.number), 0, Datagram::MIN_PAYLOAD),
+            Transport::Tack(packet) => {
+                let (stream, place) = self.in_tack(packet);
+                (stream, place, 0)
+            }
         };
         let content = &content[from as usize..];
         let expected = stream.octets(place, content.len() as u32);
