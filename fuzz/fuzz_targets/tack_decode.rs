@@ -1,0 +1,17 @@
+//! Any octets as a TACK packet: refused, or one that makes the same octets again.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tacit_proto::tack::packet::TAG_LEN;
+use tacit_proto::tack::wire::{decode, encode};
+
+fuzz_target!(|plain: &[u8]| {
+    // A tag of zeros behind them: it would be damaged more often than anything else, and tells nothing.
+    let bytes = [plain, &[0; TAG_LEN as usize]].concat();
+    let Ok((packet, content)) = decode(&bytes) else { return };
+    assert_eq!(packet.len() as usize, bytes.len());
+    let mut again = Vec::new();
+    encode(&packet, content, &mut again).expect("what was taken can be sent");
+    assert_eq!(again, bytes);
+});
