@@ -271,7 +271,10 @@ impl Connection {
             own: self.own,
             departed: Stamp::at(now, self.clock_offset()),
             // As if the hello had come just now: an answer may be sent again much later.
-            echo: self.echo.later(now.saturating_since(self.echo_at)),
+            echo: match self.state {
+                State::Opening => Stamp::default(),
+                _ => self.echo.later(now.saturating_since(self.echo_at)),
+            },
             window: u32::try_from(self.config.receive_buffer.0).unwrap_or(u32::MAX >> 1),
             stream_window: u32::try_from(self.config.stream_buffer.0).unwrap_or(u32::MAX >> 1),
             max_payload: self.config.max_payload() as u16,

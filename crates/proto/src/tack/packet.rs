@@ -72,8 +72,8 @@ pub struct Hello {
     pub own: ConnectionId,
     /// When it left.
     pub departed: Stamp,
-    /// In an [`Answer`](Body::Answer): when what it answers had left, and as much later as it waited for the answer; of
-    /// no meaning in an [`Open`](Body::Open).
+    /// In an [`Answer`](Body::Answer): when what it answers had left, and as much later as it waited for the answer; 0
+    /// in an [`Open`](Body::Open).
     pub echo: Stamp,
     /// Octets of all streams together that the sender takes before it says more.
     pub window: u32,

@@ -21,7 +21,9 @@ fn ms(millis: u64) -> Duration {
 fn between(client: Config, server: Config, up: Link, down: Link) -> Pipe<Connection> {
     let [local, remote] = ends();
     let client = Connection::connect(client, local, 7, Instant::ZERO);
-    Pipe::between(client, Connection::listen(server, remote, 8), up, down)
+    let mut pipe = Pipe::between(client, Connection::listen(server, remote, 8), up, down);
+    pipe.wire = true;
+    pipe
 }
 
 /// Two ends of one configuration, `rate` and half of `rtt` each way.
