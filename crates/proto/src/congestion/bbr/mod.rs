@@ -2,11 +2,12 @@
 //! (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
 //! 14(5), 2016).
 //!
-//! `v1` is the state machine; `filter`, `aggregation` and `policer` are parts it is made of, and that
-//! another version would share.
+//! `v1` is the state machine; the other modules are parts it is made of, and that another version
+//! would share.
 
 mod aggregation;
 mod filter;
+mod parts;
 mod policer;
 mod v1;
 
