@@ -222,6 +222,7 @@ impl Controller {
     pub fn in_start_up(&self) -> bool {
         match self {
             Self::Bbr(bbr) => bbr.in_start_up(),
+            Self::TackBbr(bbr) => bbr.in_start_up(),
             _ => self.cwnd() < self.ssthresh(),
         }
     }

@@ -99,7 +99,7 @@ impl Bbr {
 
     /// The pipe has not been full yet.
     pub fn in_start_up(&self) -> bool {
-        !self.full
+        !self.full.reached
     }
 
     pub fn pacing_rate(&self) -> BitRate {

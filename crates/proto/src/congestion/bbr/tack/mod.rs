@@ -118,6 +118,11 @@ impl TackBbr {
         self.mode == Mode::ProbeRtt
     }
 
+    /// The pipe has not been full yet.
+    pub fn in_start_up(&self) -> bool {
+        !self.full.reached
+    }
+
     pub fn pacing_rate(&self) -> BitRate {
         self.pacing_rate
     }

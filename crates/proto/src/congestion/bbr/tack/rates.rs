@@ -38,10 +38,10 @@ impl Intervals {
 
 /// The bandwidth: the largest of the rates reported lately.
 ///
-/// Packets arrive over Wi-Fi an A-MPDU at a time, so one that more or less arrives within a window as long as the
-/// report's makes a difference that a maximum always resolves upwards. Averaging a few overlapping reports before the
-/// maximum is taken weighs arrivals by a triangle, on whose ends they hardly count. In startup, where rates double, it
-/// would lag behind, so there the reports themselves are taken.
+/// A report whose window has one A-MPDU more than the rate explains is what a maximum picks. A receiver that measures
+/// between arrivals makes none; for others, averaging a few overlapping reports before the maximum is taken weighs
+/// arrivals by a triangle, on whose ends they hardly count. In startup, where rates double, an average would lag behind,
+/// so there the reports themselves are taken.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     /// Reports of the current interval.
@@ -52,8 +52,9 @@ pub(super) struct Rates {
     known: usize,
     next: usize,
     averaged: usize,
-    /// Number of the current interval, as far as the filters age.
+    /// Number of the current interval, as far as the filters age, and whether a report in it went into them.
     interval: u64,
+    has_counted: bool,
     plain: MaxFilter,
     smooth: MaxFilter,
 }
@@ -69,6 +70,7 @@ impl Rates {
             next: 0,
             averaged: usize::from(averaged).clamp(1, MOST_AVERAGED),
             interval: 0,
+            has_counted: false,
             plain: MaxFilter::new(usize::from(filter)),
             smooth: MaxFilter::new(usize::from(filter)),
         }
@@ -83,7 +85,10 @@ impl Rates {
         self.next = (self.next + 1) % MOST_AVERAGED;
         self.known = (self.known + 1).min(MOST_AVERAGED);
         (self.sum_bps, self.count) = (0, 0);
-        self.interval += intervals.min(SPOKEN_FOR);
+        // Intervals in which all reports were of a sender that held back do not age what is known.
+        if core::mem::take(&mut self.has_counted) {
+            self.interval += intervals.min(SPOKEN_FOR);
+        }
     }
 
     /// A report; one that is `limited` by less than the network says "at least this much".
@@ -93,6 +98,7 @@ impl Rates {
         let smooth = self.average();
         for (filter, rate) in [(&mut self.plain, rate), (&mut self.smooth, smooth)] {
             if !limited || rate >= filter.largest() {
+                self.has_counted = true;
                 filter.update(self.interval, rate);
             }
         }
@@ -177,6 +183,9 @@ mod tests {
             rates.pass(1);
             rates.report(MBPS(10), true);
         }
+        assert_eq!(rates.largest(false), MBPS(100));
+        // And what it held back for does not age what was found.
+        rates.report(MBPS(10), false);
         assert_eq!(rates.largest(false), MBPS(100));
         rates.pass(1);
         rates.report(MBPS(200), true);

@@ -332,7 +332,7 @@ fn without_a_bound_by_losses_recovery_conserves_packets() {
     let before = told.bbr.window.cwnd;
     told.bbr.on_loss();
     told.tack(|delivery| {
-        (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 80 * MSS, Repair::Fast)
+        (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 80 * MSS, Repair::Fast);
     });
     assert_eq!(told.bbr.window.cwnd, 130 * MSS);
     told.tack(|_| {});
