@@ -13,6 +13,9 @@ pub enum Algorithm {
     /// BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), with
     /// the compensation for aggregated ACKs of Linux 5.1 and later.
     Bbr(bbr::Config),
+    /// The co-designed, receiver-based BBR of TACK (successor paper section VI-D). Without a receiver that reports rates it
+    /// goes by the sender's.
+    TackBbr(bbr::TackConfig),
     /// Vegas (Brakmo and Peterson 1995): 2 to 4 segments in the path's queues, losses as NewReno.
     Vegas,
     /// Copa (Arun and Balakrishnan 2018), default mode and TCP-competitive mode.
@@ -25,8 +28,8 @@ pub enum Algorithm {
 impl Algorithm {
     /// CUBIC as it usually is.
     pub const CUBIC: Self = Self::Cubic(cubic::Config::USUAL);
-    /// The co-designed BBR of TACK.
-    pub const TACK_BBR: Self = Self::BBR;
+    /// The co-designed BBR of TACK as it usually is.
+    pub const TACK_BBR: Self = Self::TackBbr(bbr::TackConfig::USUAL);
     /// BBR as it usually is.
     pub const BBR: Self = Self::Bbr(bbr::Config::USUAL);
 }

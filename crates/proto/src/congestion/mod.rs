@@ -45,6 +45,7 @@ pub(crate) enum Controller {
     Reno(reno::Reno),
     Cubic(cubic::Cubic),
     Bbr(Box<bbr::Bbr>),
+    TackBbr(Box<bbr::TackBbr>),
     Vegas(vegas::Vegas),
     Copa(Box<copa::Copa>),
     #[cfg(test)]
@@ -60,6 +61,7 @@ impl Controller {
             Algorithm::Vegas => Self::Vegas(vegas::Vegas::new(window)),
             Algorithm::Copa => Self::Copa(Box::new(copa::Copa::new(window))),
             Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
+            Algorithm::TackBbr(own) => Self::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
             #[cfg(test)]
             Algorithm::Alarm => Self::Alarm(alarm::Alarm::new(window)),
         }
@@ -77,6 +79,7 @@ impl Controller {
             Self::Reno(reno) => &reno.window,
             Self::Cubic(cubic) => &cubic.window,
             Self::Bbr(bbr) => &bbr.window,
+            Self::TackBbr(bbr) => &bbr.window,
             Self::Vegas(vegas) => &vegas.window,
             Self::Copa(copa) => &copa.window,
             #[cfg(test)]
@@ -89,6 +92,7 @@ impl Controller {
             Self::Reno(reno) => &mut reno.window,
             Self::Cubic(cubic) => &mut cubic.window,
             Self::Bbr(bbr) => &mut bbr.window,
+            Self::TackBbr(bbr) => &mut bbr.window,
             Self::Vegas(vegas) => &mut vegas.window,
             Self::Copa(copa) => &mut copa.window,
             #[cfg(test)]
@@ -113,7 +117,7 @@ impl Controller {
             Self::Reno(reno) => reno.on_ack(sample),
             Self::Cubic(cubic) => cubic.on_ack(sample),
             Self::Vegas(vegas) => vegas.on_ack(sample),
-            Self::Bbr(_) | Self::Copa(_) => {}
+            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) => {}
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.on_ack(sample),
         }
@@ -127,6 +131,7 @@ impl Controller {
             Self::Cubic(cubic) => cubic.on_loss(flight),
             Self::Vegas(vegas) => vegas.on_loss(flight),
             Self::Bbr(bbr) => bbr.on_loss(),
+            Self::TackBbr(bbr) => bbr.on_loss(),
             Self::Copa(copa) => copa.on_loss(),
             #[cfg(test)]
             Self::Alarm(_) => {}
@@ -138,6 +143,7 @@ impl Controller {
     pub fn on_timeout(&mut self, flight: u64, again: bool) {
         match self {
             Self::Bbr(bbr) => bbr.on_timeout(),
+            Self::TackBbr(bbr) => bbr.on_timeout(),
             Self::Copa(copa) => copa.on_timeout(),
             _ if again => self.window_mut().collapse(),
             Self::Reno(reno) => reno.on_timeout(flight),
@@ -169,6 +175,7 @@ impl Controller {
     pub fn undo(&mut self, before: Self) {
         match self {
             Self::Bbr(bbr) => bbr.on_undo(),
+            Self::TackBbr(bbr) => bbr.on_undo(),
             Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
             _ => *self = before,
         }
@@ -177,17 +184,17 @@ impl Controller {
     /// True for a controller that decides on its window in recovery and after idling too, and wants
     /// no rule of Reno's applied to it.
     pub fn sets_window_itself(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::Copa(_))
+        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
     }
 
     /// True for a controller that wants [`Self::on_delivery`].
     pub fn wants_delivery(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::Copa(_))
+        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
     }
 
     /// True for a controller that is itself only when its segments are paced.
     pub fn wants_pacing(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::Copa(_))
+        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
     }
 
     /// An ACK was taken in, after all the other calls it led to. Only where
@@ -195,6 +202,7 @@ impl Controller {
     pub fn on_delivery(&mut self, delivery: &Delivery) {
         match self {
             Self::Bbr(bbr) => bbr.on_delivery(delivery),
+            Self::TackBbr(bbr) => bbr.on_delivery(delivery),
             Self::Copa(copa) => copa.on_delivery(delivery),
             _ => {}
         }
@@ -203,13 +211,18 @@ impl Controller {
     /// True while the controller sends less than it could to measure something else: what is delivered
     /// then says as little about the network as when the application holds back.
     pub fn holds_back(&self) -> bool {
-        matches!(self, Self::Bbr(bbr) if bbr.holds_back())
+        match self {
+            Self::Bbr(bbr) => bbr.holds_back(),
+            Self::TackBbr(bbr) => bbr.holds_back(),
+            _ => false,
+        }
     }
 
     /// True until the controller has first found how much the path takes.
     pub fn in_start_up(&self) -> bool {
         match self {
             Self::Bbr(bbr) => bbr.in_start_up(),
+            Self::TackBbr(bbr) => bbr.in_start_up(),
             _ => self.cwnd() < self.ssthresh(),
         }
     }
@@ -220,7 +233,12 @@ impl Controller {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self {
             // All that these do is answers to ACKs, losses and the sender's own timers.
-            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) | Self::Vegas(_) | Self::Copa(_) => None,
+            Self::Reno(_)
+            | Self::Cubic(_)
+            | Self::Bbr(_)
+            | Self::TackBbr(_)
+            | Self::Vegas(_)
+            | Self::Copa(_) => None,
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.poll_timeout(),
         }
@@ -233,7 +251,12 @@ impl Controller {
             return;
         }
         match self {
-            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) | Self::Vegas(_) | Self::Copa(_) => {}
+            Self::Reno(_)
+            | Self::Cubic(_)
+            | Self::Bbr(_)
+            | Self::TackBbr(_)
+            | Self::Vegas(_)
+            | Self::Copa(_) => {}
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.handle_timeout(now),
         }
@@ -243,6 +266,7 @@ impl Controller {
     pub fn on_transmit_start(&mut self, now: Instant, rate: Option<&RateSampler>) {
         match (self, rate) {
             (Self::Bbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
+            (Self::TackBbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
             #[cfg(test)]
             (Self::Alarm(alarm), _) => alarm.on_transmit_start(now),
             _ => {}
@@ -255,6 +279,7 @@ impl Controller {
     pub fn pacing_rate(&self, smoothed_rtt: Option<Duration>, in_flight: u64) -> Option<BitRate> {
         match self {
             Self::Bbr(bbr) => Some(bbr.pacing_rate()),
+            Self::TackBbr(bbr) => Some(bbr.pacing_rate()),
             Self::Copa(copa) => copa.pacing_rate(),
             _ => {
                 let window = self.window();

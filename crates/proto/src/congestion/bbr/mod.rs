@@ -2,14 +2,17 @@
 //! (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
 //! 14(5), 2016).
 //!
-//! `v1` is the state machine; `filter`, `aggregation` and `policer` are parts it is made of, and that
-//! another version would share.
+//! `v1` and `tack` are state machines; the other modules are parts they are made of.
 
 mod aggregation;
 mod filter;
+mod parts;
 mod policer;
+mod tack;
 mod v1;
 
+pub(crate) use tack::TackBbr;
+pub use tack::{Bounds, ProbeRtt, Probes, TackConfig};
 pub(crate) use v1::Bbr;
 
 /// Whether BBR looks for a token-bucket policer: losses of a fifth and more at a steady rate make it

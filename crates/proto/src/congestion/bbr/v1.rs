@@ -2,40 +2,26 @@
 //! behaviour of Linux `tcp_bbr.c`, in octets where Linux counts segments.
 
 use super::super::window::Window;
-use super::super::{Delivery, Repair, Start};
+use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
 use super::filter::MaxFilter;
+use super::parts::{
+    Chance, DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery,
+    Rounds, UNIT, initial_pacing_rate, paced,
+};
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
 use crate::congestion::pacing::burst_size;
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::units::{BitRate, Duration, Instant};
 
-/// Gains are in 256ths.
-const UNIT: u64 = 256;
-/// 2/ln 2 = 2.885: the smallest gain that lets the rate double each round (draft section 4.2.1).
-const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
-/// Its inverse: drains in one round what startup queued.
-const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+/// "BBR.BtlBwFilterLen ... 10 packet-timed round trips" (draft section 4.1.1.4).
+const FILTER_ROUNDS: usize = 10;
 /// The window is twice the bandwidth-delay product: ACKs may be late by one.
 const CWND_GAIN: u64 = 2 * UNIT;
 /// Pacing gains while probing for bandwidth, one phase per smallest round-trip time.
 const PACING_GAINS: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// The phase that drains, with which a cycle never starts.
 const DRAINING: usize = 1;
-/// Startup ends after three rounds in which the rate grew by less than a quarter.
-const FULL_GROWTH: u64 = UNIT * 5 / 4;
-const FULL_ROUNDS: u32 = 3;
-/// How long a smallest round-trip time is believed.
-const RTT_MIN_LIFETIME: Duration = Duration::from_secs(10);
-/// How long the pipe is kept near empty to measure it again.
-const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Least window in segments, also while probing for the round-trip time.
-const MIN_SEGMENTS: u64 = 4;
-/// Paced one per cent below the estimate, lest the queue at the bottleneck drift upwards
-/// (`bbr_pacing_margin_percent`).
-const MARGIN_PERCENT: u64 = 99;
-/// Round-trip time taken before the first is known (draft section 4.2.1).
-const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -61,63 +47,49 @@ pub(crate) struct Bbr {
     rtt_min: Option<Duration>,
     rtt_min_at: Option<Instant>,
     has_rtt: bool,
-    /// Rounds: one ends when data sent after the last ended is delivered.
+    rounds: Rounds,
+    /// How many have ended.
     round: u64,
-    round_start: bool,
-    next_round_delivered: u64,
     /// Where the gain cycle stands, and since when.
     phase: usize,
     phase_at: Instant,
-    /// BBR.full_bw and the rounds without growth.
-    full_rate: BitRate,
-    full_rounds: u32,
-    full: bool,
+    full: FullPipe,
     /// When the round-trip time has been probed enough, once the pipe is near empty.
     probe_rtt_done_at: Option<Instant>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
-    repair: Repair,
-    packet_conservation: bool,
-    /// The window before recovery or the probing of the round-trip time.
-    prior_cwnd: u64,
-    random: u32,
+    recovery: Recovery,
+    chance: Chance,
 }
 
 impl Bbr {
     pub fn new(window: Window, config: Config, start: Start) -> Self {
         let initial_window = window.cwnd;
-        let mut bbr = Self {
+        Self {
+            pacing_rate: initial_pacing_rate(initial_window, start.rtt),
             window,
             initial_window,
             mode: Mode::Startup,
-            pacing_rate: BitRate::default(),
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
-            bandwidth: MaxFilter::default(),
+            bandwidth: MaxFilter::new(FILTER_ROUNDS),
             aggregation: Aggregation::default(),
             policer: Policer::default(),
             policer_detection: config.policer,
             rtt_min: start.rtt,
             rtt_min_at: None,
             has_rtt: start.rtt.is_some(),
+            rounds: Rounds::default(),
             round: 0,
-            round_start: false,
-            next_round_delivered: 0,
             phase: 0,
             phase_at: Instant::ZERO,
-            full_rate: BitRate::default(),
-            full_rounds: 0,
-            full: false,
+            full: FullPipe::default(),
             probe_rtt_done_at: None,
             probe_rtt_round_done: false,
             idle_restart: false,
-            repair: Repair::None,
-            packet_conservation: false,
-            prior_cwnd: 0,
-            random: start.seed,
-        };
-        bbr.pacing_rate = bbr.initial_pacing_rate(start.rtt);
-        bbr
+            recovery: Recovery::default(),
+            chance: Chance(start.seed),
+        }
     }
 
     /// What is sent now is less than the path carries, on purpose.
@@ -127,7 +99,7 @@ impl Bbr {
 
     /// The pipe has not been full yet.
     pub fn in_start_up(&self) -> bool {
-        !self.full
+        !self.full.reached
     }
 
     pub fn pacing_rate(&self) -> BitRate {
@@ -143,17 +115,16 @@ impl Bbr {
     /// in doubt (`bbr_set_state`).
     pub fn on_timeout(&mut self) {
         self.save_cwnd();
-        self.repair = Repair::Timeout;
-        self.packet_conservation = false;
-        self.full_rate = BitRate::default();
+        self.recovery.on_timeout();
+        self.full.rate = BitRate::default();
         self.window.collapse();
     }
 
     /// Nothing had been lost: what looked like a full pipe or a policer was none (`bbr_undo_cwnd`). The
     /// window comes back with the end of recovery.
     pub fn on_undo(&mut self) {
-        self.full_rate = BitRate::default();
-        self.full_rounds = 0;
+        self.full.rate = BitRate::default();
+        self.full.rounds = 0;
         self.policer.reset();
     }
 
@@ -175,7 +146,13 @@ impl Bbr {
     /// An ACK arrived: the model first, then rate and window.
     pub fn on_delivery(&mut self, delivery: &Delivery) {
         self.update_bandwidth(delivery);
-        self.aggregation.update(delivery, self.round_start, self.rate(), self.window.cwnd, self.window.mss);
+        self.aggregation.update(
+            delivery,
+            self.rounds.started,
+            self.rate(),
+            self.window.cwnd,
+            self.window.mss,
+        );
         self.update_phase(delivery);
         self.check_full(delivery);
         self.check_drain(delivery);
@@ -185,7 +162,7 @@ impl Bbr {
             && let Some(rtt) = delivery.smoothed_rtt
         {
             self.has_rtt = true;
-            self.pacing_rate = self.initial_pacing_rate(Some(rtt));
+            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
         }
         let (rate, gain) = (self.rate(), self.pacing_gain);
         self.set_pacing_rate(rate, gain);
@@ -197,16 +174,10 @@ impl Bbr {
         self.policer.rate().unwrap_or(self.bandwidth.largest())
     }
 
-    fn initial_pacing_rate(&self, rtt: Option<Duration>) -> BitRate {
-        let rtt = rtt.filter(|rtt| rtt.as_nanos() > 0).unwrap_or(NOMINAL_RTT);
-        let rate = BitRate::from_amount(Bytes(self.window.cwnd), rtt).unwrap_or_default();
-        scaled(rate, HIGH_GAIN * MARGIN_PERCENT / 100)
-    }
-
     /// Until the pipe has been full the rate only grows: early samples are of a pipe that fills.
     fn set_pacing_rate(&mut self, rate: BitRate, gain: u64) {
-        let rate = BitRate::from_bps(scaled(rate, gain).as_bps() / 100 * MARGIN_PERCENT);
-        if self.full || rate > self.pacing_rate {
+        let rate = paced(rate, gain);
+        if self.full.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
@@ -217,13 +188,7 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self) {
-        let cwnd = self.window.cwnd;
-        let fresh = self.repair == Repair::None && self.mode != Mode::ProbeRtt;
-        self.prior_cwnd = if fresh { cwnd } else { self.prior_cwnd.max(cwnd) };
-    }
-
-    fn restore_cwnd(&mut self) {
-        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+        self.recovery.save(self.window.cwnd, self.mode == Mode::ProbeRtt);
     }
 
     fn min_cwnd(&self) -> u64 {
@@ -252,18 +217,17 @@ impl Bbr {
 
     /// Rounds, the bandwidth filter, and the policer.
     fn update_bandwidth(&mut self, delivery: &Delivery) {
-        self.round_start = false;
+        self.rounds.started = false;
         let sample = &delivery.sample;
         let Some(rate) = sample.rate() else { return };
-        if sample.prior_delivered >= self.next_round_delivered {
-            self.next_round_delivered = sample.delivered;
+        self.rounds.update(delivery);
+        if self.rounds.started {
             self.round += 1;
-            self.round_start = true;
-            self.packet_conservation = false;
+            self.recovery.conserves = false;
         }
         if self.policer_detection == PolicerDetection::On {
             let probing = self.mode == Mode::ProbeBandwidth;
-            if self.policer.update(delivery, self.round_start, probing) {
+            if self.policer.update(delivery, self.rounds.started, probing) {
                 self.probe_bandwidth(delivery.now);
             }
         }
@@ -305,34 +269,19 @@ impl Bbr {
     fn probe_bandwidth(&mut self, now: Instant) {
         self.mode = Mode::ProbeBandwidth;
         let choices = PACING_GAINS.len() as u32 - 1;
-        let drawn = ((u64::from(self.draw()) * u64::from(choices)) >> 32) as usize;
+        let drawn = self.chance.draw(choices) as usize;
         self.phase = if drawn >= DRAINING { drawn + 1 } else { drawn };
         self.phase_at = now;
     }
 
-    /// A 32-bit linear congruential step (constants of Numerical Recipes), upper bits best.
-    fn draw(&mut self) -> u32 {
-        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        self.random
-    }
-
-    /// Three rounds without growth: the pipe is full.
     fn check_full(&mut self, delivery: &Delivery) {
-        if self.full || !self.round_start || delivery.sample.app_limited {
-            return;
+        if self.rounds.started && !delivery.sample.app_limited {
+            self.full.on_round(self.bandwidth.largest());
         }
-        let largest = self.bandwidth.largest();
-        if largest >= scaled(self.full_rate, FULL_GROWTH) {
-            self.full_rate = largest;
-            self.full_rounds = 0;
-            return;
-        }
-        self.full_rounds += 1;
-        self.full = self.full_rounds >= FULL_ROUNDS;
     }
 
     fn check_drain(&mut self, delivery: &Delivery) {
-        if self.mode == Mode::Startup && self.full {
+        if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain && delivery.in_flight <= self.target(self.bandwidth.largest(), UNIT) {
@@ -370,11 +319,11 @@ impl Bbr {
             None if delivery.in_flight <= self.min_cwnd() => {
                 self.probe_rtt_done_at = Some(delivery.now + PROBE_RTT_TIME);
                 self.probe_rtt_round_done = false;
-                self.next_round_delivered = delivery.sample.delivered;
+                self.rounds.begin(delivery);
             }
             None => {}
             Some(_) => {
-                self.probe_rtt_round_done |= self.round_start;
+                self.probe_rtt_round_done |= self.rounds.started;
                 if self.probe_rtt_round_done {
                     self.finish_probe_rtt(delivery.now);
                 }
@@ -387,8 +336,8 @@ impl Bbr {
             return;
         }
         self.rtt_min_at = Some(now);
-        self.restore_cwnd();
-        if self.full {
+        self.window.cwnd = self.window.cwnd.max(self.recovery.prior_cwnd);
+        if self.full.reached {
             self.probe_bandwidth(now);
         } else {
             self.mode = Mode::Startup;
@@ -410,14 +359,14 @@ impl Bbr {
 
     fn set_cwnd(&mut self, delivery: &Delivery) {
         let acked = delivery.sample.newly_delivered;
-        if acked > 0 && !self.recover_or_restore(delivery, acked) {
+        if acked > 0 && !self.recover_or_restore(delivery) {
             let mut target = self.product(self.rate(), self.cwnd_gain);
-            if self.full {
+            if self.full.reached {
                 target += self.aggregation.allowance(self.rate());
             }
             let target = self.with_bursts(target);
             let cwnd = self.window.cwnd;
-            if self.full {
+            if self.full.reached {
                 self.window.cwnd = (cwnd + acked).min(target);
             } else if cwnd < target || delivery.sample.delivered < self.initial_window {
                 self.window.cwnd = cwnd + acked;
@@ -429,36 +378,12 @@ impl Bbr {
         }
     }
 
-    /// The first round of fast recovery sends a segment for each that left (packet conservation), and
-    /// what recovery took away comes back after it. True when the window is decided on.
-    fn recover_or_restore(&mut self, delivery: &Delivery, acked: u64) -> bool {
-        let mss = self.window.mss;
-        let held = delivery.in_flight + acked;
-        let mut cwnd = self.window.cwnd;
-        if delivery.lost > 0 {
-            cwnd = cwnd.saturating_sub(delivery.lost).max(mss);
-        }
-        let before = core::mem::replace(&mut self.repair, delivery.repair);
-        match (before, delivery.repair) {
-            (Repair::None | Repair::Timeout, Repair::Fast) => {
-                self.packet_conservation = true;
-                // The round of conservation starts now.
-                self.next_round_delivered = delivery.sample.delivered;
-                cwnd = held;
-            }
-            (Repair::Fast | Repair::Timeout, Repair::None) => {
-                cwnd = cwnd.max(self.prior_cwnd);
-                self.packet_conservation = false;
-            }
-            _ => {}
-        }
-        self.window.cwnd = if self.packet_conservation { cwnd.max(held) } else { cwnd };
-        self.packet_conservation
+    /// True when recovery decides on the window.
+    fn recover_or_restore(&mut self, delivery: &Delivery) -> bool {
+        let Window { cwnd, mss, .. } = self.window;
+        self.window.cwnd = self.recovery.window(delivery, cwnd, mss, &mut self.rounds);
+        self.recovery.conserves
     }
-}
-
-fn scaled(rate: BitRate, gain: u64) -> BitRate {
-    BitRate::from_bps(rate.as_bps().saturating_mul(gain) / UNIT)
 }
 
 #[cfg(test)]

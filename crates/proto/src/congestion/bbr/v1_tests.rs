@@ -1,6 +1,7 @@
 use super::*;
-use crate::congestion;
 use crate::congestion::rate::RateSample;
+use crate::congestion::{self, Repair};
+use crate::units::Bytes;
 
 const MSS: u64 = 1_000;
 const RTT: Duration = Duration::from_millis(10);
@@ -75,14 +76,14 @@ fn startup_ends_after_three_rounds_without_growth() {
     let mut path = Path::new(1);
     for mbps in [10, 10, 10, 20, 20, 20] {
         path.round(mbps);
-        assert!(!path.bbr.full, "{mbps}");
+        assert!(!path.bbr.full.reached, "{mbps}");
     }
     for _ in 0..5 {
         path.app_limited_round(20);
-        assert!(!path.bbr.full, "the application had no more to send");
+        assert!(!path.bbr.full.reached, "the application had no more to send");
     }
     path.round(20);
-    assert!(path.bbr.full);
+    assert!(path.bbr.full.reached);
 }
 
 /// The first round of a recovery sends what left the network; with the end of it the window is as it was.
@@ -110,7 +111,7 @@ fn probing_the_round_trip_takes_200_ms_and_a_round() {
         path.bbr.on_delivery(&delivery);
         assert!(path.now < Instant::ZERO + Duration::from_millis(10_500));
     }
-    let before = path.bbr.prior_cwnd;
+    let before = path.bbr.recovery.prior_cwnd;
     assert_eq!(path.bbr.window.cwnd, 4 * MSS);
     let mut acks = |wait_ms: u64, is_new_round: bool| {
         path.now += Duration::from_millis(wait_ms) - RTT;

@@ -1,0 +1,134 @@
+//! A bound on what is in flight, by losses: BBRv3's inflight_hi (draft-ietf-ccwg-bbr-02, where it is
+//! `BBR.inflight_longterm`), with a condition of its own.
+
+use super::super::super::Delivery;
+use super::super::parts::UNIT;
+use crate::units::Duration;
+
+/// More lost in a round than one packet in fifty, where there is a queue: `BBR.LossThresh`, 2 %.
+const LOSS_PART: u64 = 50;
+/// Without a queue losses are the path's, up to one in six: the satellite paths of the successor paper's appendix C
+/// lose 10 %, a policer's or a shallow buffer's overflow is more.
+const LOSS_PART_ALONE: u64 = 6;
+/// And so many packets more: chance must not do it in a short round.
+const ALLOWANCE_SEGMENTS: u64 = 4;
+/// A queue stood all through a round whose least round-trip time was this part above the smallest.
+const QUEUE_PART: u64 = 4;
+/// What heavy loss leaves of what was in flight: `BBR.Beta`, 0.7.
+const BETA_TENTHS: u64 = 7;
+/// What the first cycle without heavy loss adds, as much as its probe asks for; each after it adds twice as much as the
+/// last, as a probe of BBRv3 does each round: a bound that a bad moment brought must not stay.
+const GROWTH: u64 = UNIT / 4;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossBound {
+    /// Octets that may be in flight, where losses have said so.
+    pub octets: Option<u64>,
+    /// The round: octets lost and delivered, most in flight, least round-trip time.
+    lost: u64,
+    delivered: u64,
+    in_flight: u64,
+    rtt: Option<Duration>,
+    /// A round of the current cycle lost too much.
+    is_heavy: bool,
+    /// Cycles since that did not.
+    clean: u32,
+}
+
+impl LossBound {
+    /// Takes in what a delivery tells.
+    pub fn update(&mut self, delivery: &Delivery) {
+        self.lost += delivery.lost;
+        self.delivered += delivery.sample.newly_delivered;
+        self.in_flight = self.in_flight.max(delivery.prior_in_flight);
+        if let Some(rtt) = delivery.sample.rtt {
+            self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    /// A round is over. True when it lost too much: then no more may be in flight than the share that arrived, 0.7 at
+    /// most, of what was; but `floor` octets at least.
+    pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64) -> bool {
+        let queue = self.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
+        let part = if queue { LOSS_PART } else { LOSS_PART_ALONE };
+        let sent = self.lost + self.delivered;
+        let heavy = self.lost > sent / part + ALLOWANCE_SEGMENTS * mss;
+        if heavy {
+            (self.is_heavy, self.clean) = (true, 0);
+            let arrived = (u128::from(self.in_flight) * u128::from(self.delivered) / u128::from(sent)) as u64;
+            let cut = arrived.min(self.in_flight / 10 * BETA_TENTHS).max(floor);
+            self.octets = Some(self.octets.map_or(cut, |bound| bound.min(cut).max(floor)));
+        }
+        *self = Self { octets: self.octets, is_heavy: self.is_heavy, clean: self.clean, ..Self::default() };
+        heavy
+    }
+
+    /// A cycle is over. Without heavy loss in it the bound grows; one above `cap` bounds nothing.
+    pub fn on_cycle(&mut self, cap: u64) {
+        if core::mem::take(&mut self.is_heavy) {
+            return;
+        }
+        let growth = GROWTH << self.clean.min(8);
+        self.clean += 1;
+        self.octets = self.octets.map(|bound| bound + bound * growth / UNIT).filter(|bound| *bound < cap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Repair;
+    use crate::congestion::rate::RateSample;
+    use crate::units::Instant;
+
+    const MSS: u64 = 1000;
+    const RTT_MIN: Duration = Duration::from_millis(10);
+
+    /// A round of `packets`, of which so many were lost.
+    fn round(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64) -> bool {
+        bound.update(&Delivery {
+            now: Instant::ZERO,
+            sample: RateSample {
+                newly_delivered: (packets - lost) * MSS,
+                rtt: Some(Duration::from_millis(rtt_ms)),
+                ..RateSample::default()
+            },
+            lost: lost * MSS,
+            prior_in_flight: packets * MSS,
+            in_flight: 0,
+            repair: Repair::None,
+            smoothed_rtt: None,
+            stamps: None,
+            receiver: None,
+        });
+        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS)
+    }
+
+    #[test]
+    fn losses_bound_what_is_in_flight_where_a_queue_stands_or_where_they_are_many() {
+        let mut bound = LossBound::default();
+        assert!(!round(&mut bound, 1000, 20, 20), "2 %");
+        assert!(!round(&mut bound, 1000, 100, 10), "10 % without a queue");
+        assert_eq!(bound.octets, None);
+        assert!(round(&mut bound, 1000, 30, 20), "3 % in a queue");
+        assert_eq!(bound.octets, Some(700 * MSS));
+        assert!(round(&mut bound, 700, 420, 10), "60 %");
+        assert_eq!(bound.octets, Some(280 * MSS));
+        assert!(!round(&mut bound, 20, 3, 20), "a few packets");
+    }
+
+    #[test]
+    fn a_bound_never_lies_below_its_floor_and_grows_ever_faster_without_losses() {
+        let mut bound = LossBound::default();
+        assert!(round(&mut bound, 120, 60, 20));
+        assert_eq!(bound.octets, Some(100 * MSS));
+        bound.on_cycle(200 * MSS);
+        assert_eq!(bound.octets, Some(100 * MSS), "this cycle had losses");
+        bound.on_cycle(200 * MSS);
+        assert_eq!(bound.octets, Some(125 * MSS));
+        bound.on_cycle(200 * MSS);
+        assert_eq!(bound.octets, Some(125 * MSS * 3 / 2));
+        bound.on_cycle(200 * MSS);
+        assert_eq!(bound.octets, None);
+    }
+}

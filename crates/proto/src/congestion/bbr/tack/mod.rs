@@ -1,0 +1,450 @@
+//! The co-designed, receiver-based BBR of TACK: the successor paper (IEEE/ACM ToN 29(6), 2021) section VI-D, and where
+//! that is silent version 1.
+//!
+//! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals, of which a
+//! round trip has beta. What differs from the paper is a choice of [`TackConfig`]: [`TackConfig::PAPER`] has none of it.
+
+mod bound;
+mod config;
+mod rates;
+mod rtt_min;
+
+use super::super::window::Window;
+use super::super::{Delivery, Start};
+use super::aggregation::Aggregation;
+use super::parts::{
+    Chance, DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery,
+    Rounds, UNIT, initial_pacing_rate, paced,
+};
+use crate::congestion::pacing::burst_size;
+use crate::units::{BitRate, Bytes, Duration, Instant};
+use bound::LossBound;
+use rates::{Intervals, Rates};
+use rtt_min::RttMin;
+
+pub use config::{Bounds, Drains, ProbeRtt, Probes, TackConfig};
+
+/// Intervals of a cycle that ask for more, with their gain, and then as many that drain what that queued (T21: 1.25 and
+/// 0.75, four each: a round trip).
+const PROBING: u64 = 4;
+const PROBING_GAIN: u64 = UNIT * 5 / 4;
+const DRAINED: u64 = 2 * PROBING;
+const DRAINING_GAIN: u64 = UNIT * 3 / 4;
+/// TACKs per smallest round-trip time where no receiver says how long its interval is.
+const USUAL_BETA: u64 = 4;
+/// The interval before any round-trip time is known.
+const FIRST_INTERVAL: Duration = Duration::from_millis(1);
+/// A probe found more if the estimate has grown by this part.
+const SUCCESS_PART: u64 = 8;
+/// Startup ends only after rounds that had so much of a product in flight.
+const FULL_TRIED: u64 = UNIT * 3 / 2;
+/// "A few TACK intervals" of draining: at most so many, as long as it takes to drain all that startup may have queued
+/// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
+const MOST_DRAINING: u64 = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TackBbr {
+    pub(in super::super) window: Window,
+    config: TackConfig,
+    initial_window: u64,
+    mode: Mode,
+    pacing_rate: BitRate,
+    intervals: Intervals,
+    rates: Rates,
+    /// A receiver has reported a rate: it is the one to hear of the rate from.
+    is_told: bool,
+    rtt_min: RttMin,
+    has_rtt: bool,
+    rounds: Rounds,
+    full: FullPipe,
+    aggregation: Aggregation,
+    recovery: Recovery,
+    bound: LossBound,
+    /// Intervals since the cycle, or draining, began, and the estimate then.
+    position: u64,
+    rate_before: BitRate,
+    /// The cycle drains longer than its probe lasted.
+    drains: bool,
+    /// When the round-trip time has been probed enough, once the pipe is short of data.
+    probe_rtt_done_at: Option<Instant>,
+    /// Rates reported until then tell of a sender that held back.
+    held_back_until: Instant,
+    idle_restart: bool,
+    /// Nothing was delivered since the last timeout.
+    is_silent: bool,
+    chance: Chance,
+}
+
+impl TackBbr {
+    pub fn new(window: Window, config: TackConfig, start: Start) -> Self {
+        let interval = start.rtt.map_or(FIRST_INTERVAL, |rtt| rtt / USUAL_BETA);
+        Self {
+            initial_window: window.cwnd,
+            mode: Mode::Startup,
+            pacing_rate: initial_pacing_rate(window.cwnd, start.rtt),
+            window,
+            config,
+            intervals: Intervals::new(interval),
+            rates: Rates::new(config.filter, config.averaged),
+            is_told: false,
+            rtt_min: RttMin::new(start.rtt),
+            has_rtt: start.rtt.is_some(),
+            rounds: Rounds::default(),
+            full: FullPipe::default(),
+            aggregation: Aggregation::default(),
+            recovery: Recovery::default(),
+            bound: LossBound::default(),
+            position: 0,
+            rate_before: BitRate::default(),
+            drains: false,
+            probe_rtt_done_at: None,
+            held_back_until: Instant::ZERO,
+            idle_restart: false,
+            is_silent: false,
+            chance: Chance(start.seed),
+        }
+    }
+
+    /// What is sent now is less than the path carries, on purpose.
+    pub fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    /// The pipe has not been full yet.
+    pub fn in_start_up(&self) -> bool {
+        !self.full.reached
+    }
+
+    pub fn pacing_rate(&self) -> BitRate {
+        self.pacing_rate
+    }
+
+    /// Fast recovery begins.
+    pub fn on_loss(&mut self) {
+        self.save_cwnd();
+    }
+
+    /// What is outstanding is gone: one segment goes first. What is known of the path stays, for an outage says
+    /// nothing about it.
+    pub fn on_timeout(&mut self) {
+        self.save_cwnd();
+        self.recovery.on_timeout();
+        self.is_silent = true;
+        self.window.collapse();
+    }
+
+    /// Nothing had been lost.
+    pub fn on_undo(&mut self) {
+        self.bound = LossBound::default();
+    }
+
+    /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would only queue
+    /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4). The pause is nobody's time.
+    pub fn on_transmit_start(&mut self, now: Instant, app_limited: bool) {
+        if !app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        self.intervals.restart(now);
+        match self.mode {
+            Mode::ProbeBandwidth => self.set_pacing_rate(UNIT),
+            Mode::ProbeRtt => self.finish_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// Feedback arrived: the model first, then rate and window.
+    pub fn on_delivery(&mut self, delivery: &Delivery) {
+        self.update_clock(delivery);
+        self.update_bandwidth(delivery);
+        self.update_rounds(delivery);
+        self.aggregation.update(
+            delivery,
+            self.rounds.started,
+            self.rate(),
+            self.window.cwnd,
+            self.window.mss,
+        );
+        self.update_cycle(delivery.in_flight);
+        self.check_drain(delivery);
+        self.update_rtt_min(delivery);
+        if !self.has_rtt
+            && let Some(rtt) = delivery.smoothed_rtt
+        {
+            self.has_rtt = true;
+            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
+        }
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_cwnd(delivery);
+    }
+
+    /// BWmax.
+    fn rate(&self) -> BitRate {
+        self.rates.largest(!self.full.reached)
+    }
+
+    fn save_cwnd(&mut self) {
+        self.recovery.save(self.window.cwnd, self.mode == Mode::ProbeRtt);
+    }
+
+    /// Until the pipe has been full the rate only grows: early samples are of a pipe that fills. It is never so low that
+    /// a TACK would have nothing to report: MSS per interval at least.
+    fn set_pacing_rate(&mut self, gain: u64) {
+        let least = BitRate::from_amount(Bytes(self.window.mss), self.intervals.length).unwrap_or_default();
+        let rate = paced(self.rate(), gain).max(least);
+        if self.full.reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    fn pacing_gain(&self) -> u64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
+            Mode::ProbeBandwidth if self.position < PROBING => PROBING_GAIN,
+            Mode::ProbeBandwidth if self.position < DRAINED || self.drains => DRAINING_GAIN,
+            Mode::ProbeBandwidth => UNIT,
+            Mode::ProbeRtt => self.probe_rtt_share(),
+        }
+    }
+
+    /// Time goes on; the receiver knows its interval best.
+    fn update_clock(&mut self, delivery: &Delivery) {
+        let own = self.rtt_min.least.map(|least| least / USUAL_BETA);
+        let told = delivery.receiver.map(|receiver| receiver.interval);
+        let length = told.or(own.filter(|_| !self.is_told)).filter(|length| *length > Duration::ZERO);
+        self.intervals.length = length.unwrap_or(self.intervals.length);
+        let passed = self.intervals.pass(delivery.now);
+        self.position = self.position.saturating_add(passed);
+        self.rates.pass(passed);
+    }
+
+    /// What the receiver measures; what the sender sees only where no receiver ever said anything, for ACKs that come
+    /// late and together must not pass for a rate.
+    fn update_bandwidth(&mut self, delivery: &Delivery) {
+        let told = delivery.receiver.and_then(|receiver| receiver.rate);
+        self.is_told |= told.is_some();
+        let rate = if self.is_told { told } else { delivery.sample.rate() };
+        if let Some(rate) = rate {
+            let holds_back = self.holds_back() || delivery.now < self.held_back_until;
+            self.rates.report(rate, delivery.sample.app_limited || holds_back);
+        }
+    }
+
+    fn update_rounds(&mut self, delivery: &Delivery) {
+        self.bound.update(delivery);
+        if delivery.sample.newly_delivered == 0 {
+            self.rounds.started = false;
+            return;
+        }
+        self.rounds.update(delivery);
+        if !self.rounds.started {
+            return;
+        }
+        self.recovery.conserves = false;
+        // A round in which the window kept the pipe from filling says nothing: early rates, measured over a round trip
+        // of bursts and pauses, do not grow steadily.
+        let is_tried = delivery.prior_in_flight >= self.amount_in(FULL_TRIED);
+        if !delivery.sample.app_limited && is_tried {
+            self.full.on_round(self.rate());
+        }
+        // What arrives is what the path carries now; BWmax may be of before.
+        let trip = self.rtt_min.least.unwrap_or_default() + self.intervals.length;
+        let floor = self.rates.average().amount_in(trip).0;
+        let heavy = self.bound.on_round(self.rtt_min.least, self.window.mss, floor);
+        if heavy && self.config.bounds == Bounds::Loss {
+            // Whatever was asked for, it is more than there is.
+            self.full.reached = true;
+            if self.mode == Mode::ProbeBandwidth && self.position < PROBING {
+                self.position = PROBING;
+            }
+        }
+    }
+
+    /// The next cycle begins after the last interval of one, or once a probe that found more has been drained.
+    fn update_cycle(&mut self, in_flight: u64) {
+        if self.mode != Mode::ProbeBandwidth {
+            return;
+        }
+        self.update_draining(in_flight);
+        let before = self.rate_before.as_bps();
+        let found = self.rate().as_bps() >= before + before / SUCCESS_PART;
+        let again =
+            self.config.probes == Probes::WhileTheyFind && self.position >= DRAINED && !self.drains && found;
+        let length = u64::from(self.config.cycle).max(DRAINED);
+        if !again && self.position < length {
+            return;
+        }
+        self.position = if again { 0 } else { self.position % length };
+        self.rate_before = self.rate();
+        self.bound.on_cycle(self.cap());
+    }
+
+    /// Longer draining is at the cost of the rest of the cycle: what is too much in flight keeps its gain down.
+    fn update_draining(&mut self, in_flight: u64) {
+        let is_over = in_flight <= self.with_bursts(self.amount_in(UNIT)) || self.position >= MOST_DRAINING;
+        if self.position < DRAINED {
+            self.drains = self.config.drains == Drains::UntilEmpty;
+        } else if is_over {
+            self.drains = false;
+        }
+    }
+
+    /// Starts the cycle anywhere but where it drains, so that flows that start together do not probe together (draft
+    /// section 4.3.4.2): with the probe, or later, a round trip at a time.
+    fn probe_bandwidth(&mut self) {
+        self.mode = Mode::ProbeBandwidth;
+        let rests = u64::from(self.config.cycle).saturating_sub(DRAINED) / PROBING;
+        let drawn = u64::from(self.chance.draw(rests as u32 + 1));
+        self.position = if drawn == 0 { 0 } else { DRAINED + (drawn - 1) * PROBING };
+        self.rate_before = self.rate();
+        self.drains = false;
+    }
+
+    fn check_drain(&mut self, delivery: &Delivery) {
+        if self.mode == Mode::Startup && self.full.reached {
+            self.mode = Mode::Drain;
+            self.position = 0;
+        }
+        let is_drained = delivery.in_flight <= self.with_bursts(self.amount_in(UNIT));
+        if self.mode == Mode::Drain && (is_drained || self.position >= MOST_DRAINING) {
+            self.probe_bandwidth();
+        }
+    }
+
+    /// The smallest round-trip time, and the probing for it when it has not been seen for long.
+    fn update_rtt_min(&mut self, delivery: &Delivery) {
+        let now = delivery.now;
+        let probe = self.config.probe_rtt;
+        let near = probe.map_or(0, |probe| probe.near);
+        self.rtt_min.update(now, delivery.sample.rtt, u64::from(near));
+        let lifetime = probe.map_or(RTT_MIN_LIFETIME, |probe| probe.after);
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(delivery);
+        } else if self.rtt_min.age(now) > lifetime {
+            if probe.is_some() && !self.idle_restart {
+                self.save_cwnd();
+                self.mode = Mode::ProbeRtt;
+                self.probe_rtt_done_at = None;
+            } else {
+                self.rtt_min.forget(now);
+            }
+        }
+        if delivery.sample.newly_delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    /// The longer of a round trip and 200 ms with little in flight.
+    fn probe_rtt(&mut self, delivery: &Delivery) {
+        if self.probe_rtt_done_at.is_some() {
+            self.finish_probe_rtt(delivery.now);
+        } else if delivery.in_flight <= self.probe_rtt_cwnd() {
+            let lasts = delivery.smoothed_rtt.unwrap_or_default().max(PROBE_RTT_TIME);
+            self.probe_rtt_done_at = Some(delivery.now + lasts);
+            self.rtt_min.look_again();
+        }
+    }
+
+    fn finish_probe_rtt(&mut self, now: Instant) {
+        if self.probe_rtt_done_at.is_none_or(|done| now < done) {
+            return;
+        }
+        self.rtt_min.forget(now);
+        self.held_back_until = now + self.rtt_min.least.unwrap_or_default() * 2;
+        self.window.cwnd = self.window.cwnd.max(self.recovery.prior_cwnd);
+        if self.full.reached {
+            self.probe_bandwidth();
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn probe_rtt_share(&self) -> u64 {
+        u64::from(self.config.probe_rtt.map_or(0, |ProbeRtt { share, .. }| share))
+    }
+
+    fn probe_rtt_cwnd(&self) -> u64 {
+        let share = self.probe_rtt_share();
+        let waits = if share > 0 { self.amount_per_interval() } else { 0 };
+        (self.amount_in(share) + waits).max(MIN_SEGMENTS * self.window.mss)
+    }
+
+    /// Octets that the rate brings in `gain` smallest round-trip times.
+    fn amount_in(&self, gain: u64) -> u64 {
+        let Some(least) = self.rtt_min.least else { return self.initial_window * gain / UNIT };
+        self.rate().amount_in(least).0.saturating_mul(gain) / UNIT
+    }
+
+    /// And in a TACK interval: what has arrived and is not reported yet.
+    fn amount_per_interval(&self) -> u64 {
+        self.rate().amount_in(self.intervals.length).0
+    }
+
+    /// The cap of what is in flight: two products and what one interval brings, which is cwnd_gain = 2 + 1 / (RTT_min
+    /// f_tack) in the paper's words; more where what arrives at once is more. The allowance for aggregated ACKs
+    /// contains the interval's.
+    fn cap(&self) -> u64 {
+        let products = self.amount_in(2 * UNIT);
+        let lump = if self.full.reached { self.aggregation.allowance(self.rate()) } else { 0 };
+        self.with_bursts(products + lump.max(self.amount_per_interval()))
+    }
+
+    /// With room for what is on its way to the pacer, in it and behind it (`bbr_quantization_budget`).
+    fn with_bursts(&self, octets: u64) -> u64 {
+        octets + 3 * burst_size(self.pacing_rate, self.window.mss)
+    }
+
+    fn set_cwnd(&mut self, delivery: &Delivery) {
+        let acked = delivery.sample.newly_delivered;
+        if acked > 0 && !self.recover(delivery) {
+            let cap = self.cap();
+            let cwnd = self.window.cwnd;
+            if self.full.reached {
+                let bound = self.bound.octets.filter(|_| self.config.bounds == Bounds::Loss);
+                self.window.cwnd = (cwnd + acked).min(cap).min(bound.unwrap_or(u64::MAX));
+            } else if cwnd < cap || delivery.sample.delivered < self.initial_window {
+                self.window.cwnd = cwnd + acked;
+            }
+            self.window.cwnd = self.window.cwnd.max(MIN_SEGMENTS * self.window.mss);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.window.cwnd = self.window.cwnd.min(self.probe_rtt_cwnd());
+        }
+    }
+
+    /// What the window is after losses; true when recovery decides on it. Version 1 conserves packets in the first round
+    /// of a recovery and comes out of one with the window it had. Under [`Bounds::Loss`] only the bound cuts, and what
+    /// is delivered after a timeout shows that the path is there again.
+    fn recover(&mut self, delivery: &Delivery) -> bool {
+        let was_silent = core::mem::take(&mut self.is_silent);
+        match self.config.bounds {
+            Bounds::Product => {
+                let Window { cwnd, mss, .. } = self.window;
+                self.window.cwnd = self.recovery.window(delivery, cwnd, mss, &mut self.rounds);
+                self.recovery.conserves
+            }
+            Bounds::Loss => {
+                if was_silent && self.full.reached {
+                    let product = self.amount_in(UNIT) + self.amount_per_interval();
+                    self.window.cwnd = self.window.cwnd.max(product);
+                }
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod pipe;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Time in TACK intervals, and the bandwidth by the rates that the receiver reports.
+
+use super::super::filter::MaxFilter;
+use crate::units::{BitRate, Duration, Instant};
+
+/// Most intervals whose rates are averaged.
+const MOST_AVERAGED: usize = 8;
+/// A report speaks for as many intervals as its rate was measured over, one round trip at beta = 4. Longer silence,
+/// of lost TACKs or of an outage, ages nothing.
+const SPOKEN_FOR: u64 = 4;
+
+/// Counts TACK intervals by the clock, so that neither lost TACKs nor instant ACKs stretch or shorten a cycle.
+#[derive(Clone, Debug)]
+pub(super) struct Intervals {
+    since: Instant,
+    /// One of them.
+    pub length: Duration,
+}
+
+impl Intervals {
+    pub fn new(length: Duration) -> Self {
+        Self { since: Instant::ZERO, length }
+    }
+
+    /// Whole intervals that ended between the last call and `now`.
+    pub fn pass(&mut self, now: Instant) -> u64 {
+        let length = self.length.as_nanos().max(1);
+        let passed = now.saturating_since(self.since).as_nanos() / length;
+        self.since += Duration::from_nanos(passed * length);
+        passed
+    }
+
+    /// What went by until `now` does not count.
+    pub fn restart(&mut self, now: Instant) {
+        self.since = now;
+    }
+}
+
+/// The bandwidth: the largest of the rates reported lately.
+///
+/// A report whose window has one A-MPDU more than the rate explains is what a maximum picks. A receiver that measures
+/// between arrivals makes none; for others, averaging a few overlapping reports before the maximum is taken weighs
+/// arrivals by a triangle, on whose ends they hardly count. In startup, where rates double, an average would lag behind,
+/// so there the reports themselves are taken.
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    /// Reports of the current interval.
+    sum_bps: u64,
+    count: u64,
+    /// Means of the intervals before it that had any, and where the next goes.
+    means: [BitRate; MOST_AVERAGED],
+    known: usize,
+    next: usize,
+    averaged: usize,
+    /// Number of the current interval, as far as the filters age, and whether a report in it went into them.
+    interval: u64,
+    has_counted: bool,
+    plain: MaxFilter,
+    smooth: MaxFilter,
+}
+
+impl Rates {
+    /// The largest of `filter` intervals' rates, each the average of `averaged`.
+    pub fn new(filter: u8, averaged: u8) -> Self {
+        Self {
+            sum_bps: 0,
+            count: 0,
+            means: [BitRate::default(); MOST_AVERAGED],
+            known: 0,
+            next: 0,
+            averaged: usize::from(averaged).clamp(1, MOST_AVERAGED),
+            interval: 0,
+            has_counted: false,
+            plain: MaxFilter::new(usize::from(filter)),
+            smooth: MaxFilter::new(usize::from(filter)),
+        }
+    }
+
+    /// So many intervals have ended.
+    pub fn pass(&mut self, intervals: u64) {
+        if intervals == 0 || self.count == 0 {
+            return;
+        }
+        self.means[self.next] = BitRate::from_bps(self.sum_bps / self.count);
+        self.next = (self.next + 1) % MOST_AVERAGED;
+        self.known = (self.known + 1).min(MOST_AVERAGED);
+        (self.sum_bps, self.count) = (0, 0);
+        // Intervals in which all reports were of a sender that held back do not age what is known.
+        if core::mem::take(&mut self.has_counted) {
+            self.interval += intervals.min(SPOKEN_FOR);
+        }
+    }
+
+    /// A report; one that is `limited` by less than the network says "at least this much".
+    pub fn report(&mut self, rate: BitRate, limited: bool) {
+        self.sum_bps = self.sum_bps.saturating_add(rate.as_bps());
+        self.count += 1;
+        let smooth = self.average();
+        for (filter, rate) in [(&mut self.plain, rate), (&mut self.smooth, smooth)] {
+            if !limited || rate >= filter.largest() {
+                self.has_counted = true;
+                filter.update(self.interval, rate);
+            }
+        }
+    }
+
+    /// What arrived lately: the current interval and those before it, one weight each.
+    pub fn average(&self) -> BitRate {
+        let current = self.sum_bps.checked_div(self.count);
+        let earlier = self.known.min(self.averaged - usize::from(current.is_some()));
+        let mut sum = current.unwrap_or_default();
+        for back in 1..=earlier {
+            sum += self.means[(self.next + MOST_AVERAGED - back) % MOST_AVERAGED].as_bps();
+        }
+        let weights = earlier as u64 + u64::from(current.is_some());
+        BitRate::from_bps(sum / weights.max(1))
+    }
+
+    /// BWmax, in `startup` or after.
+    pub fn largest(&self, startup: bool) -> BitRate {
+        if startup { self.plain.largest() } else { self.smooth.largest() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBPS: fn(u64) -> BitRate = BitRate::from_mbps;
+
+    #[test]
+    fn intervals_are_counted_by_the_clock_whoever_asks_when() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut intervals = Intervals::new(Duration::from_millis(10));
+        assert_eq!((intervals.pass(at(9)), intervals.pass(at(9)), intervals.pass(at(10))), (0, 0, 1));
+        assert_eq!((intervals.pass(at(55)), intervals.pass(at(60))), (4, 1));
+        intervals.length = Duration::from_millis(2);
+        assert_eq!(intervals.pass(at(65)), 2);
+        intervals.restart(at(1000));
+        assert_eq!(intervals.pass(at(1003)), 1);
+    }
+
+    #[test]
+    fn rates_are_averaged_and_then_the_largest_counts() {
+        let mut rates = Rates::new(40, 4);
+        for mbps in [8, 8, 8, 8, 16, 8, 8, 8] {
+            rates.report(MBPS(mbps), false);
+            rates.pass(1);
+        }
+        assert_eq!((rates.largest(true), rates.largest(false)), (MBPS(16), MBPS(10)));
+        // Several reports in an interval have the weight of one.
+        for _ in 0..9 {
+            rates.report(MBPS(16), false);
+        }
+        assert_eq!(rates.largest(false), MBPS(10));
+    }
+
+    #[test]
+    fn what_was_found_lives_for_so_many_intervals_with_reports() {
+        let mut rates = Rates::new(40, 1);
+        rates.report(MBPS(100), false);
+        rates.pass(1);
+        for _ in 1..40 {
+            rates.report(MBPS(10), false);
+            assert_eq!(rates.largest(false), MBPS(100));
+            rates.pass(1);
+        }
+        rates.report(MBPS(10), false);
+        assert_eq!(rates.largest(false), MBPS(10));
+        // An outage of 1000 intervals: the next report does not speak for them.
+        rates.pass(1);
+        rates.report(MBPS(100), false);
+        rates.pass(1000);
+        rates.report(MBPS(1), false);
+        assert_eq!(rates.largest(false), MBPS(100));
+    }
+
+    #[test]
+    fn what_the_application_limits_counts_only_when_it_is_more() {
+        let mut rates = Rates::new(40, 1);
+        rates.report(MBPS(100), false);
+        for _ in 0..200 {
+            rates.pass(1);
+            rates.report(MBPS(10), true);
+        }
+        assert_eq!(rates.largest(false), MBPS(100));
+        // And what it held back for does not age what was found.
+        rates.report(MBPS(10), false);
+        assert_eq!(rates.largest(false), MBPS(100));
+        rates.pass(1);
+        rates.report(MBPS(200), true);
+        assert_eq!(rates.largest(false), MBPS(200));
+    }
+}

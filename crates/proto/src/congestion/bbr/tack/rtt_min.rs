@@ -1,0 +1,74 @@
+//! The smallest round-trip time, and how long ago it was seen.
+
+use super::super::parts::UNIT;
+use crate::units::{Duration, Instant};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct RttMin {
+    /// What is believed.
+    pub least: Option<Duration>,
+    seen_at: Option<Instant>,
+    /// The least since it was seen, or since [`Self::look_again`].
+    since: Option<Duration>,
+}
+
+impl RttMin {
+    /// Believes `rtt` first.
+    pub fn new(rtt: Option<Duration>) -> Self {
+        Self { least: rtt, ..Self::default() }
+    }
+
+    /// Takes in what feedback at `now` says. The smallest is seen again by what lies within `near` 256ths of it.
+    pub fn update(&mut self, now: Instant, rtt: Option<Duration>, near: u64) {
+        self.seen_at.get_or_insert(now);
+        let Some(rtt) = rtt else { return };
+        let is_seen = self.least.is_none_or(|least| rtt <= least + least * near / UNIT);
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        self.since = if is_seen {
+            self.seen_at = Some(now);
+            None
+        } else {
+            Some(self.since.map_or(rtt, |since| since.min(rtt)))
+        };
+    }
+
+    /// How long it has not been seen.
+    pub fn age(&self, now: Instant) -> Duration {
+        self.seen_at.map_or(Duration::ZERO, |at| now.saturating_since(at))
+    }
+
+    /// Only what comes from here on is evidence.
+    pub fn look_again(&mut self) {
+        self.since = None;
+    }
+
+    /// Believes what was seen instead of it.
+    pub fn forget(&mut self, now: Instant) {
+        self.least = self.since.take().or(self.least);
+        self.seen_at = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_near_shows_the_smallest_again_and_what_is_not_takes_its_place_when_it_is_forgotten() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut rtt_min = RttMin::new(Some(Duration::from_millis(16)));
+        let mut takes = |now, rtt| {
+            rtt_min.update(at(now), Some(Duration::from_millis(rtt)), 16);
+            (rtt_min.least.map(Duration::as_millis), rtt_min.age(at(now)).as_millis())
+        };
+        assert_eq!(takes(0, 20), (Some(16), 0));
+        assert_eq!(takes(10, 18), (Some(16), 10));
+        assert_eq!(takes(20, 17), (Some(16), 0), "a sixteenth above");
+        assert_eq!(takes(30, 19), (Some(16), 10));
+        assert_eq!(takes(40, 21), (Some(16), 20));
+        rtt_min.forget(at(40));
+        assert_eq!((rtt_min.least, rtt_min.age(at(40))), (Some(Duration::from_millis(19)), Duration::ZERO));
+        rtt_min.forget(at(50));
+        assert_eq!(rtt_min.least, Some(Duration::from_millis(19)), "nothing else was seen");
+    }
+}
