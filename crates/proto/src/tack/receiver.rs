@@ -48,7 +48,7 @@ pub(super) struct Receiver {
     ce: u32,
     /// Blocks of each list that the sender asks for.
     blocks: u8,
-    /// Every hole below has been reported.
+    /// A TACK has said what is missing below, and so what arrived.
     told: Position,
     instants: VecDeque<InstantAck>,
     last_instant: Option<Instant>,
@@ -200,7 +200,6 @@ impl Receiver {
             return;
         }
         self.last_instant = Some(now);
-        self.told = self.told.max(hole.end);
         self.push_instant(Cause::Loss, hole.end, hole.start.saturating_sub(1));
     }
 
@@ -271,7 +270,7 @@ impl Receiver {
 
     fn fill(&mut self, now: Instant, tack: &mut Tack) {
         let (departed, delay_us) = self.reference.take(now).unwrap_or((Stamp::default(), u32::MAX));
-        let rate = self.clock.rtt_min().and_then(|span| self.meter.take(span));
+        let rate = self.clock.rtt_min().and_then(|span| self.meter.take(now, span));
         tack.departed = departed;
         tack.delay_us = delay_us;
         tack.rate_kbps = rate.map_or(0, |rate| u32::try_from(rate.as_bps() / 1000).unwrap_or(u32::MAX));
@@ -304,20 +303,24 @@ impl Receiver {
         let block = |range: Range| Block { first: range.start.wire(), last: (range.end - 1).wire() };
         tack.unacked.clear();
         tack.repeated = 0;
-        let (mut left, mut untold) = (None, false);
+        let (mut left, mut passed, mut untold) = (None, None, false);
         for (place, hole) in self.arrivals.holes().enumerate() {
             let oldest = place < least;
             if !(oldest || (news && hole.end > told)) {
-                untold = true;
+                untold |= passed.replace(hole).is_some();
                 continue;
             }
-            if tack.unacked.len() + least >= room {
+            // The last one before the news goes with them: what arrived after it is news too.
+            let anchor = passed.take().filter(|_| !oldest);
+            if tack.unacked.len() + usize::from(anchor.is_some()) + least >= room {
                 left = Some(hole.start);
                 break;
             }
-            tack.unacked.push(block(hole));
-            // Those behind the oldest are of one piece with them where none was passed over.
-            tack.repeated += u8::from(oldest || !untold);
+            for hole in anchor.into_iter().chain([hole]) {
+                tack.unacked.push(block(hole));
+                // Those behind the oldest are of one piece with them where none was passed over.
+                tack.repeated += u8::from(oldest || !untold);
+            }
         }
         tack.acked.clear();
         tack.acked.extend(self.arrivals.blocks().take(least).map(block));

@@ -68,27 +68,35 @@ impl Reference {
     }
 }
 
-/// Snapshots that are kept.
-const SNAPSHOTS: usize = 32;
+/// Marks that are kept.
+const MARKS: usize = 32;
 
 /// How fast octets arrive.
 ///
 /// From the last arrival before a TACK to the last before an earlier one: packets that arrive in bursts, as A-MPDUs do,
 /// then count as many as fit in the time between bursts, where a count per interval of the clock would have one burst
-/// more or less.
+/// more or less. An instant at which packets still arrive is not over, and is left to the next TACK.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RateMeter {
     received: u64,
     last_arrival: Instant,
-    snapshots: VecDeque<(Instant, u64)>,
+    /// The last instant of arrivals that is over, and the octets that had arrived by then.
+    complete: Option<Mark>,
+    marks: VecDeque<Mark>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Instant,
+    received: u64,
 }
 
 impl RateMeter {
     /// `octets` arrived.
     #[inline]
     pub fn on_octets(&mut self, now: Instant, octets: u64) {
-        if self.received == 0 {
-            self.snapshots.push_back((now, octets));
+        if now > self.last_arrival && self.received > 0 {
+            self.complete = Some(Mark { at: self.last_arrival, received: self.received });
         }
         self.received += octets;
         self.last_arrival = now;
@@ -99,25 +107,26 @@ impl RateMeter {
         self.received
     }
 
-    /// The rate over the latest `span` or little more, for a TACK; `None` while no arrival is that old.
-    pub fn take(&mut self, span: Duration) -> Option<BitRate> {
-        let from = self
-            .snapshots
-            .iter()
-            .rev()
-            .find(|(at, _)| self.last_arrival.saturating_since(*at) >= span && *at < self.last_arrival)
-            .copied();
-        let newest = self.snapshots.back().map_or(Instant::ZERO, |(at, _)| *at);
-        if self.last_arrival.saturating_since(newest) >= span / (SNAPSHOTS as u64 / 4)
-            && newest < self.last_arrival
+    /// The rate over the latest `span` or little more, for a TACK that leaves at `now`; `None` while no arrival is that
+    /// old.
+    pub fn take(&mut self, now: Instant, span: Duration) -> Option<BitRate> {
+        let over = Mark { at: self.last_arrival, received: self.received };
+        let last = if self.last_arrival < now && self.received > 0 { over } else { self.complete? };
+        let old_enough = |mark: &&Mark| mark.at < last.at && last.at.saturating_since(mark.at) >= span;
+        let first = self.marks.iter().rev().find(old_enough).copied();
+        let spacing = span / (MARKS as u64 / 4);
+        if self
+            .marks
+            .back()
+            .is_none_or(|mark| mark.at < last.at && last.at.saturating_since(mark.at) >= spacing)
         {
-            if self.snapshots.len() == SNAPSHOTS {
-                self.snapshots.pop_front();
+            if self.marks.len() == MARKS {
+                self.marks.pop_front();
             }
-            self.snapshots.push_back((self.last_arrival, self.received));
+            self.marks.push_back(last);
         }
-        let (at, received) = from?;
-        BitRate::from_amount(Bytes(self.received - received), self.last_arrival.saturating_since(at))
+        let first = first?;
+        BitRate::from_amount(Bytes(last.received - first.received), last.at.saturating_since(first.at))
     }
 }
 
@@ -186,18 +195,21 @@ mod tests {
         assert_eq!(reference.take(at(30)), Some((Stamp::at(at(10), 0), 8_000)));
     }
 
-    /// 30 packets of 1000 octets each 3 ms are 80 Mb/s, wherever the TACKs fall.
+    /// 30 packets of 1000 octets each 3 ms are 80 Mb/s, wherever the TACKs fall, between bursts or within one.
     #[test]
     fn bursts_do_not_raise_the_rate() {
         for period in [2, 3, 4, 5, 7] {
             let mut meter = RateMeter::default();
             let mut rates = Vec::new();
             for now in 0..200 {
-                if now % 3 == 0 {
-                    meter.on_octets(at(now), 30_000);
+                for packet in (0..30).filter(|_| now % 3 == 0) {
+                    meter.on_octets(at(now), 1_000);
+                    if now % period == 0 && packet == 11 {
+                        rates.extend(meter.take(at(now), MS(10)));
+                    }
                 }
-                if now % period == 0 {
-                    rates.extend(meter.take(MS(10)));
+                if now % period == 0 && now % 3 != 0 {
+                    rates.extend(meter.take(at(now), MS(10)));
                 }
             }
             assert!(rates.len() > 20);
