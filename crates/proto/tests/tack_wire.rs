@@ -76,6 +76,7 @@ fn instant() -> InstantAck {
         cause: Cause::Loss,
         largest: SeqNumber(5),
         second: SeqNumber(3),
+        since: SeqNumber(2),
         cumulative: SeqNumber(2),
         window: SeqNumber(0x5000),
     }
@@ -97,11 +98,11 @@ fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
             vec![4, 4, 4, 2, 4, 4, 4, 4, 1, 1, 1, 1, 8, 8, 8, 8, 2, 4],
         ),
         ("tack-bare", packet(Body::Tack(Arc::default())), vec![4, 4, 4, 2, 4, 4, 4, 4, 1, 1, 1, 1]),
-        ("iack-loss", packet(Body::Instant(instant())), vec![1, 4, 4, 4, 4]),
+        ("iack-loss", packet(Body::Instant(instant())), vec![1, 4, 4, 4, 4, 4]),
         (
             "iack-window",
             packet(Body::Instant(InstantAck { cause: Cause::Window, ..instant() })),
-            vec![1, 4, 4, 4, 4],
+            vec![1, 4, 4, 4, 4, 4],
         ),
         ("sync", packet(Body::Sync(sync())), vec![4, 4, 1, 1]),
         ("probe", packet(Body::Probe { padding: 6 }), vec![6]),
@@ -146,8 +147,8 @@ fn packets_look_as_documented() {
     data-full: 3f c0c1c2c3 01020304 00002000 10000002 0007 00013880 01020000 10 01 d0d1d2
     tack: 40 c0c1c2c3 01020304 10000003 000000fa 0002e630 0290 00003000 00103000 00000001 0000000c 02 02 02 01 0000001400000014 0000000f00000010 0000000c0000000e 0000001100000013 0007 00004000
     tack-bare: 40 c0c1c2c3 01020304 00000000 00000000 00000000 0000 00000000 00000000 00000000 00000000 00 00 00 00
-    iack-loss: 50 c0c1c2c3 01020304 01 00000005 00000003 00000002 00005000
-    iack-window: 50 c0c1c2c3 01020304 02 00000005 00000003 00000002 00005000
+    iack-loss: 50 c0c1c2c3 01020304 01 00000005 00000003 00000002 00000002 00005000
+    iack-window: 50 c0c1c2c3 01020304 02 00000005 00000003 00000002 00000002 00005000
     sync: 60 c0c1c2c3 01020304 00013880 01020000 10 01
     probe: 70 c0c1c2c3 01020304 000000000000
     close: 80 c0c1c2c3 01020304 01
@@ -230,11 +231,16 @@ fn what_no_end_says_is_neither_sent_nor_taken() {
     refused(packet(Body::Open(unnamed)), Unsound::OwnConnection);
     refused(packet(Body::Answer(unnamed)), Unsound::OwnConnection);
     refused(packet(Body::Open(Hello { echo: Stamp(1), ..hello() })), Unsound::Echo);
-    let hole = |second| packet(Body::Instant(InstantAck { second: SeqNumber(second), ..instant() }));
+    let hole = |second| {
+        let (second, since) = (SeqNumber(second), SeqNumber(second) - 1);
+        packet(Body::Instant(InstantAck { second, since, ..instant() }))
+    };
     refused(hole(4), Unsound::NoHole);
     refused(hole(5), Unsound::NoHole);
     refused(hole(6), Unsound::NoHole);
     assert!(unsound(&hole(u32::MAX)).is_ok(), "nothing came before the hole");
+    let reversed = InstantAck { since: instant().second + 1, ..instant() };
+    refused(packet(Body::Instant(reversed)), Unsound::NoHole);
 
     // The same in octets.
     let taken = |packet: &Packet, place, value| damaged(packet, place, value).unwrap_err();
@@ -570,7 +576,8 @@ fn any_instant() -> impl Strategy<Value = InstantAck> {
     let numbers = any::<[u32; 4]>().prop_map(|numbers| numbers.map(SeqNumber));
     (numbers, any::<bool>(), 2u32..1 << 31).prop_map(|([largest, second, cumulative, window], loss, hole)| {
         let (cause, second) = if loss { (Cause::Loss, largest - hole) } else { (Cause::Window, second) };
-        InstantAck { cause, largest, second, cumulative, window }
+        let since = second - u32::from(loss);
+        InstantAck { cause, largest, second, since, cumulative, window }
     })
 }
 

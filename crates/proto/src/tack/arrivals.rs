@@ -81,6 +81,11 @@ impl Arrivals {
         self.above.iter().rev()
     }
 
+    /// The range above [`cumulative`](Self::cumulative) in which `number` arrived.
+    pub fn block_at(&self, number: Position) -> Option<Range> {
+        self.above.containing(number)
+    }
+
     /// What is missing and counts as lost, lowest first.
     pub fn holes(&self) -> impl Iterator<Item = Range> + '_ {
         let settled = self.settled_end();

@@ -134,6 +134,7 @@ fields!(InstantAck {
     cause: Cause,
     largest: SeqNumber,
     second: SeqNumber,
+    since: SeqNumber,
     cumulative: SeqNumber,
     window: SeqNumber,
 });

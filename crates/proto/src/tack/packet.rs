@@ -182,6 +182,8 @@ pub struct InstantAck {
     pub largest: SeqNumber,
     /// The second-largest: with the first it encloses the newest hole.
     pub second: SeqNumber,
+    /// `since ..= second` were received; where one cumulative number covers these as well, `second` itself.
+    pub since: SeqNumber,
     /// As in a [`Tack`].
     pub cumulative: SeqNumber,
     /// As in a [`Tack`].

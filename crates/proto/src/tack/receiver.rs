@@ -193,7 +193,8 @@ impl Receiver {
             return;
         }
         let again = self.last_instant.map(|last| last + self.rtt_min() / INSTANTS_PER_RTT);
-        let again = again.filter(|again| now < *again);
+        // A poor TACK could not say what waits for it.
+        let again = again.filter(|again| now < *again && self.lists == Lists::Rich);
         // Those that wait are reported before this one, or with it.
         if self.holes_due.is_some() || again.is_some() {
             self.holes_due = self.holes_due.or(again);
@@ -208,6 +209,7 @@ impl Receiver {
             cause,
             largest: largest.wire(),
             second: second.wire(),
+            since: self.arrivals.block_at(second).map_or(second, |block| block.start).wire(),
             cumulative: self.arrivals.cumulative().wire(),
             window: Position::first(SeqNumber(0)).saturating_add(self.incoming.tell()).wire(),
         };

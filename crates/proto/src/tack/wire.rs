@@ -343,9 +343,10 @@ fn check(packet: &Packet) -> Result<(), Unsound> {
         }
         Body::Open(hello) if hello.echo.0 != 0 => Err(Unsound::Echo),
         Body::Tack(tack) => check_lists(tack),
-        Body::Instant(InstantAck { cause: Cause::Loss, largest, second, .. }) => {
+        Body::Instant(InstantAck { cause: Cause::Loss, largest, second, since, .. }) => {
             // With the packet behind `second` missing at least.
-            if (*second + 1).before(*largest) { Ok(()) } else { Err(Unsound::NoHole) }
+            let encloses = since.before_eq(*second) && (*second + 1).before(*largest);
+            if encloses { Ok(()) } else { Err(Unsound::NoHole) }
         }
         _ => Ok(()),
     }

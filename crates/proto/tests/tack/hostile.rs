@@ -45,6 +45,7 @@ fn what_was_never_sent_cannot_arrive() {
         cause: Cause::Loss,
         largest: beyond,
         second: SeqNumber(2),
+        since: SeqNumber(2),
         cumulative: SeqNumber(0),
         window: SeqNumber(0),
     };
@@ -141,7 +142,14 @@ fn any_body() -> impl Strategy<Value = Body> {
             });
     let instant = (number.clone(), number.clone(), number.clone(), number).prop_map(
         |(largest, second, cumulative, window)| {
-            Body::Instant(InstantAck { cause: Cause::Loss, largest, second, cumulative, window })
+            Body::Instant(InstantAck {
+                cause: Cause::Loss,
+                largest,
+                second,
+                since: second,
+                cumulative,
+                window,
+            })
         },
     );
     let probe = any::<u16>().prop_map(|padding| Body::Probe { padding });

@@ -76,7 +76,9 @@ impl Sender {
         if instant.cause == Cause::Loss {
             let largest = self.range(Block { first: instant.largest, last: instant.largest })?;
             self.acknowledge_claimed(now, largest, &mut seen)?;
-            let hole = Range { start: self.base.nearest(instant.second) + 1, end: largest.start };
+            let before = self.range(Block { first: instant.since, last: instant.second })?;
+            self.acknowledge_claimed(now, before, &mut seen)?;
+            let hole = Range { start: before.end, end: largest.start };
             self.lose(now, hole, &mut seen);
         }
         self.raise_window(instant.window);
