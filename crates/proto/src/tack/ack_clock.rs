@@ -1,12 +1,16 @@
 //! When a receiver acknowledges: the TACK rule, and those it is compared with.
 
-use super::config::AckClock;
+use super::config::{AckClock, StartUp};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// Bounds of the wait for a second packet that does not come. The papers are silent about the tail of a flow; QUIC's
 /// `max_ack_delay` is 25 ms (RFC 9000 section 18.2).
 const TAIL_MIN: Duration = Duration::from_millis(1);
 pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
+
+/// ACKs in a round trip while a sender starts up, at most. The sender paces, so that what an ACK brings is news of the
+/// rate: sixteen times a round trip it is as good as with every packet (docs/design/tack.md).
+const STARTUP_PER_RTT: u64 = 16;
 
 impl AckClock {
     /// The time from one ACK to the next while packets of `packet` octets arrive at `rate` over a path of `rtt_min`:
@@ -48,8 +52,10 @@ pub(super) struct Clock {
     full: u64,
     /// Smallest round-trip time, once the sender has told it.
     rtt_min: Option<Duration>,
-    /// The sender wants an ACK for each packet.
-    startup: bool,
+    /// The rule while the sender looks for its rate.
+    start_up: StartUp,
+    /// It does.
+    starting: bool,
     /// Octets and packets that no ACK reports, and when the first of them came.
     pending: u64,
     pending_packets: u32,
@@ -58,12 +64,13 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub fn new(rule: AckClock, full: u32, startup: bool) -> Self {
+    pub fn new(rule: AckClock, start_up: StartUp, full: u32) -> Self {
         Self {
             rule,
             full: u64::from(full.max(1)),
             rtt_min: None,
-            startup,
+            start_up,
+            starting: true,
             pending: 0,
             pending_packets: 0,
             pending_since: Instant::ZERO,
@@ -72,9 +79,9 @@ impl Clock {
     }
 
     /// The sender says how long the path is, and whether it is still looking for its rate.
-    pub fn synchronise(&mut self, rtt_min: Option<Duration>, startup: bool) {
+    pub fn synchronise(&mut self, rtt_min: Option<Duration>, starting: bool) {
         self.rtt_min = rtt_min.or(self.rtt_min);
-        self.startup = startup;
+        self.starting = starting;
     }
 
     /// The handshake measured the path; the sender will say better.
@@ -118,8 +125,10 @@ impl Clock {
         if self.pending_packets == 0 {
             return None;
         }
-        if self.startup {
-            return Some(self.pending_since);
+        if self.starting && self.start_up != StartUp::AsAlways {
+            let often = self.rtt_min.unwrap_or_default() / STARTUP_PER_RTT;
+            let earliest = self.last.filter(|_| self.start_up == StartUp::Often).map(|last| last + often);
+            return Some(earliest.unwrap_or_default().max(self.pending_since));
         }
         match self.rule {
             AckClock::Tack { every, .. } => {
@@ -167,7 +176,7 @@ mod tests {
     }
 
     fn clock(rtt_min: u64) -> Clock {
-        let mut clock = Clock::new(AckClock::USUAL, FULL, true);
+        let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
         clock.synchronise(Some(MS(rtt_min)), false);
         clock
     }
@@ -200,16 +209,24 @@ mod tests {
     }
 
     #[test]
-    fn a_start_up_has_an_ack_per_packet() {
-        let mut clock = Clock::new(AckClock::USUAL, FULL, true);
+    fn a_start_up_has_an_ack_per_packet_or_sixteen_in_a_round_trip() {
+        for (start_up, second) in [(StartUp::PerPacket, 4), (StartUp::Often, 8), (StartUp::AsAlways, 24)] {
+            let mut clock = Clock::new(AckClock::USUAL, start_up, FULL);
+            clock.set_rtt(MS(80));
+            clock.on_packet(at(3), 10);
+            clock.on_tack(at(3));
+            clock.on_packet(at(4), 10);
+            assert_eq!(clock.due(), Some(at(second)), "{start_up:?}");
+        }
+        let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
         clock.on_packet(at(3), 10);
-        assert_eq!(clock.due(), Some(at(3)));
+        assert_eq!(clock.due(), Some(at(3)), "how long the path is nobody knows yet");
     }
 
     #[test]
     fn delayed_acks_come_by_number_or_time() {
         let rule = AckClock::Delayed { every: 2, delay: MS(40) };
-        let mut clock = Clock::new(rule, FULL, false);
+        let mut clock = Clock::new(rule, StartUp::AsAlways, FULL);
         clock.on_packet(at(0), 1500);
         assert_eq!(clock.due(), Some(at(40)));
         clock.on_packet(at(1), 1500);

@@ -68,7 +68,9 @@ pub enum RateFrom {
 /// When ACKs are sent while a connection starts up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartUp {
-    /// One per packet until the sender has found the rate (successor paper section VI-D).
+    /// Sixteen in a round trip, of as few packets as arrive, until the sender has found the rate.
+    Often,
+    /// One per packet until then (successor paper section VI-D).
     PerPacket,
     /// As always.
     AsAlways,
@@ -157,7 +159,7 @@ impl Default for Config {
                 ..congestion::Config::default()
             },
             ack_clock: AckClock::USUAL,
-            start_up: StartUp::PerPacket,
+            start_up: StartUp::Often,
             lists: Lists::Rich,
             loss_reports: LossReports::Instant,
             timing: Timing::LeastDelay,

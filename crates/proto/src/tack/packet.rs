@@ -120,7 +120,7 @@ pub struct Sync {
     pub floor: SeqNumber,
     /// Blocks that a TACK should carry of each list: Q.
     pub blocks: u8,
-    /// The sender is in its start-up and wants an ACK for each packet.
+    /// The sender is in its start-up and wants to hear more often.
     pub startup: bool,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ack_clock::Clock;
 use super::arrivals::{Arrival, Arrivals};
-use super::config::{Config, Lists, LossReports, StartUp};
+use super::config::{Config, Lists, LossReports};
 use super::incoming::{Incoming, START, Taken};
 use super::packet::{Block, Body, Cause, Data, InstantAck, Stamp, StreamId, Sync, Tack, room_for_blocks};
 use super::timing::{RateMeter, Reference};
@@ -69,7 +69,7 @@ impl Receiver {
             clock_offset,
             full: u64::from(full),
             arrivals: Arrivals::new(START),
-            clock: Clock::new(config.ack_clock, full, config.start_up == StartUp::PerPacket),
+            clock: Clock::new(config.ack_clock, config.start_up, full),
             reference: Reference::new(config.timing),
             meter: RateMeter::default(),
             incoming: Incoming::new(

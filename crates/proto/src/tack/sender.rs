@@ -6,7 +6,7 @@ mod sync;
 use std::collections::VecDeque;
 
 use super::ack_clock;
-use super::config::{Config, StartUp};
+use super::config::Config;
 use super::incoming::START;
 use super::outgoing::{Chunk, Outgoing};
 use super::packet::{Body, Data, Stamp, padding_for, room_for_data};
@@ -155,7 +155,7 @@ impl Sender {
             fastest: [BitRate::default(); 3],
             fastest_since: Instant::ZERO,
             sync: SyncState::default(),
-            startup: config.start_up == StartUp::PerPacket,
+            startup: true,
             startup_rounds: 0,
             skipped: VecDeque::new(),
             skip_at: START,

@@ -37,7 +37,7 @@ fn config() -> impl Strategy<Value = Config> {
             config.loss_reports = if late { LossReports::WithTack } else { LossReports::Instant };
             config.timing = if newest { Timing::Newest } else { Timing::LeastDelay };
             config.rate_from = if sender { RateFrom::Sender } else { RateFrom::Receiver };
-            config.start_up = if usual { StartUp::AsAlways } else { StartUp::PerPacket };
+            config.start_up = if usual { StartUp::AsAlways } else { StartUp::Often };
             config.mtu = Bytes(if long { 1200 } else { 1500 });
             config.idle_timeout = Duration::from_secs(3_600);
             config

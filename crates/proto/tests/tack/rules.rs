@@ -1,7 +1,7 @@
 //! Packet scripts: one for each rule of when an acknowledgment is sent and what it says.
 
 use tacit_proto::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Sync, Tack};
-use tacit_proto::tack::{Config, Lists, LossReports, Timing};
+use tacit_proto::tack::{Config, Lists, LossReports, StartUp, Timing};
 use tacit_proto::units::SeqNumber;
 
 use crate::script::{FULL, Script, at_ms, only_tack, steady};
@@ -56,8 +56,8 @@ fn one_ack_per_two_packets_where_packets_are_rare() {
 }
 
 #[test]
-fn a_start_up_has_one_ack_per_packet() {
-    let mut script = Script::established(Config::default());
+fn a_start_up_has_one_ack_per_packet_where_that_is_asked_for() {
+    let mut script = Script::established(Config { start_up: StartUp::PerPacket, ..Config::default() });
     let starting = steady(80).map(|sync| Sync { startup: true, ..sync });
     for number in 2..10 {
         script.data(at_ms(20), number, number - 2, starting);

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::congestion::position::Position;
-use crate::tack::config::{Lists, StartUp};
+use crate::tack::config::Lists;
 use crate::tack::packet::Sync;
 use crate::units::{Duration, Instant};
 
@@ -101,8 +101,6 @@ impl Sender {
             return;
         }
         self.startup_rounds += u32::from(round_over);
-        self.startup = self.config.start_up == StartUp::PerPacket
-            && self.congestion.in_start_up()
-            && self.startup_rounds < STARTUP_ROUNDS;
+        self.startup = self.congestion.in_start_up() && self.startup_rounds < STARTUP_ROUNDS;
     }
 }
