@@ -6,11 +6,6 @@ use super::category::AccessCategory;
 use super::phy::Mode;
 
 /// A station's index within its basic service set; the access point is 0.
-///
-/// Where several access categories are in use, each acts as a station of its own towards the others
-/// (802.11-2020 clause 10.23.2.1 calls it an EDCAF), and the channel numbers those:
-/// [`Bss::function`](super::Bss::function) gives the number of a station's function for a category. In the
-/// first category, the only one by default, it is the station's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StationId(pub u16);
 
