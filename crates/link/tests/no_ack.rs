@@ -31,7 +31,7 @@ fn what_is_lost_stays_lost_and_nothing_waits_for_it() {
     let mut bss = channel(config, 1, "no ack", SPAN);
     bss.record_air();
     (0..100).for_each(|number| {
-        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Numbered(number)))
+        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Numbered(number)));
     });
     let (mut delivered, mut ppdus) = (Vec::new(), Vec::new());
     while let Some(now) = bss.poll_timeout() {
