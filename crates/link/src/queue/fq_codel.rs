@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use tacit_proto::units::{Bytes, Instant};
 
-use super::codel::{Control, Fifo};
+use super::codel::Control;
+use super::fifo::Fifo;
 use super::{FqCoDelConfig, QueueLimit, Queued};
 use crate::payload::Payload;
 
@@ -184,7 +185,7 @@ impl<P: Payload> FqCoDel<P> {
     }
 
     pub(super) fn oldest_at(&self) -> Option<Instant> {
-        let heads = self.flows.iter().filter_map(|flow| flow.fifo.iter().next());
+        let heads = self.flows.iter().filter_map(|flow| flow.fifo.front());
         self.next.iter().chain(heads).map(|queued| queued.at).min()
     }
 
