@@ -25,8 +25,8 @@ pub enum TxopLimits {
     /// so do access points set it still: hostapd's defaults are the same.
     #[default]
     Ieee2012,
-    /// 802.11-2020 table 9-155, as 802.11-2016 table 9-137: 4.096 and 2.080 ms for video and voice, 2.528 ms for best
-    /// effort and background.
+    /// The defaults of 802.11-2016 (table 9-137) and of 802.11-2020 (table 9-155): 4.096 and 2.080 ms for video and
+    /// voice, 2.528 ms for best effort and background.
     Ieee2020,
 }
 
