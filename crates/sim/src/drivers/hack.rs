@@ -1,7 +1,7 @@
 //! A station that speaks TCP/HACK: its driver beside the NIC that the channel holds.
 
 use tacit_link::wifi::{Bss, FunctionId, Interrupt, Peers};
-use tacit_proto::Packet;
+use tacit_proto::FlowKey;
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
 use tacit_proto::units::{FlowId, HostId, Instant};
 
@@ -144,7 +144,7 @@ impl<P: Carried> HackDriver<P> {
 
     /// Of both directions of a flow, since the start.
     pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> FlowCounters {
-        let [one, other] = ends.map(|end| self.driver.flow_counters(Packet::key(flow, end)));
+        let [one, other] = ends.map(|end| self.driver.flow_counters(FlowKey::simulated(flow, end)));
         one.plus(&other)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use tacit_link::wifi::{FunctionId, Functions, Peers};
-use tacit_proto::hack::Rides;
+use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::units::{Duration, Instant};
 
 use crate::Carried;
@@ -91,7 +91,7 @@ impl<P: Carried> Oracle<P> {
         let mut position = 0;
         given.retain(|(_, ack)| {
             position += 1;
-            position > place + 1 || ack.flow_key() != packet.flow_key()
+            position > place + 1 || AckPacket::flow_key(ack) != AckPacket::flow_key(packet)
         });
         Ok(())
     }
