@@ -82,7 +82,7 @@ fn the_airtime_of_stations_makes_that_of_the_channel() {
     }
 }
 
-/// The same with the first three clients only.
+/// What the first three clients alone deliver, and the channel afterwards.
 fn saturate_first(mut config: BssConfig) -> (f64, Bss<Blob>) {
     for station in &mut config.stations[3..] {
         station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();

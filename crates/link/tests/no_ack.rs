@@ -119,8 +119,8 @@ fn nobody_notices_a_collision() {
     assert!(bss.poll_interrupt().is_none());
 }
 
-/// Who cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that both
-/// hear tells them apart.
+/// Who cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that
+/// both hear tells them apart.
 #[test]
 fn hidden_stations_need_an_rts() {
     let arriving = |protection, hidden| {

@@ -507,8 +507,8 @@ fn a_burst_ends_where_the_next_exchange_does_not_fit() {
     assert!(end(h.frames.last().unwrap()) - h.frames[0].at <= us(1_504));
 }
 
-/// The limit holds for the last acknowledgment too, whatever the lengths of frames leave of it. Room is kept for a Block
-/// Ack, which takes a symbol more than the ACK that comes: but for that another exchange would not have fitted.
+/// The limit holds for the last acknowledgment too, whatever the lengths of frames leave of it. Room is kept for a
+/// Block Ack, which takes a symbol more than the ACK that comes: but for that another exchange would not have fitted.
 #[test]
 fn no_burst_is_longer_than_its_limit() {
     for (first, others) in

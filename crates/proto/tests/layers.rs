@@ -1,5 +1,5 @@
-//! Who may name whom inside the crate, where the compiler does not look; and what docs/design/architecture.md says of who
-//! uses whom among the crates.
+//! Who may name whom inside the crate, where the compiler does not look; and what docs/design/architecture.md says of
+//! who uses whom among the crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

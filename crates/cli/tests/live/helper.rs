@@ -90,8 +90,8 @@ fn udp_echo_lateness() {
 pub const QUESTIONS: u32 = 60;
 const QUESTION_EVERY: Duration = Duration::from_millis(50);
 
-/// Tells the round-trip time in microseconds of each answer of [`udp_echo_lateness`], copies included; and in the end how
-/// late either program was at worst.
+/// Tells the round-trip time in microseconds of each answer of [`udp_echo_lateness`], copies included; and in the end
+/// how late either program was at worst.
 #[test]
 #[ignore = "runs inside a hop"]
 fn udp_times() {

@@ -128,8 +128,8 @@ fn copies_and_jitter_reach_real_programs() {
     sorted.sort_by(f64::total_cmp);
     let part = |share: usize| sorted[sorted.len() * share / 100];
     assert!(sorted[0] >= 25.0 && part(90) - part(10) > 12.0, "{times:?}");
-    // The slowest answer takes 2 * 20 + 15 ms, and 5 are the machine's. One that takes more is a fault unless the machine
-    // was late by that much.
+    // The slowest answer takes 2 * 20 + 15 ms, and 5 are the machine's. One that takes more is a fault unless the
+    // machine was late by that much.
     let beyond = sorted[sorted.len() - 1] - 55.0;
     if beyond >= 5.0 {
         match machine.explains(beyond) {

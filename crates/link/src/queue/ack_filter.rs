@@ -203,9 +203,9 @@ mod tests {
         assert_eq!(left(AckFilter::Replace, &[ack(1, 100), stamped(200, 8)]).len(), 2);
     }
 
-    /// What a sender of one flow knows after `packets`: the highest number, what is SACKed above it, how often
-    /// the same number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it saw ECE, and the reports
-    /// of duplicate segments.
+    /// What a sender of one flow knows after `packets`: the highest number, what is SACKed above it, how often the same
+    /// number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it
+    /// saw ECE, and the reports of duplicate segments.
     fn learnt(packets: &[Packet], flow: u32) -> impl PartialEq + std::fmt::Debug {
         let mut ack = SeqNumber(0);
         let (mut repeats, mut window, mut stamps, mut ecn, mut duplicates) =

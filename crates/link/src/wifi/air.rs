@@ -33,7 +33,7 @@ pub enum Outcome {
 /// Where an MPDU stands in an A-MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmpduPosition {
-    /// The same for all MPDUs of one A-MPDU, different for the next.
+    /// A number that all MPDUs of one A-MPDU share, and the next has another.
     pub reference: u32,
     /// This is the last MPDU of the A-MPDU.
     pub last: bool,

@@ -4,8 +4,8 @@
 use super::air::StationId;
 
 /// What a station has for one access category: its enhanced distributed channel access function (802.11-2020 clause
-/// 10.23.2.1 calls it an EDCAF), which has a backoff and queues of its own and meets those of its own station as it meets
-/// others'. [`Bss::function`](super::Bss::function) gives that of a station and a category.
+/// 10.23.2.1 calls it an EDCAF), which has a backoff and queues of its own and meets those of its own station as it
+/// meets others'. [`Bss::function`](super::Bss::function) gives that of a station and a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(u16);
 
@@ -23,8 +23,8 @@ impl StationId {
     }
 }
 
-/// The functions of a channel: those of the first category by station, the access point's first, then those of the next.
-/// So a function of the first category, the only one by default, has the number of its station.
+/// The functions of a channel: those of the first category by station, the access point's first, then those of the
+/// next. So a function of the first category, the only one by default, has the number of its station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Functions {
     stations: u16,

@@ -36,8 +36,8 @@ struct Link<P> {
 }
 
 impl<P: Carried> Oracle<P> {
-    /// One that has seen nothing; `None` where nobody speaks TCP/HACK. `turnaround` says how long the host of a function
-    /// takes, where that speaks it.
+    /// One that has seen nothing; `None` where nobody speaks TCP/HACK. `turnaround` says how long the host of a
+    /// function takes, where that speaks it.
     pub fn new(functions: Functions, turnaround: impl Fn(FunctionId) -> Option<Duration>) -> Option<Self> {
         let sender = |id| {
             let (peers, turnaround_of_own) = (functions.peers(id), turnaround(id)?);

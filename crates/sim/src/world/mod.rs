@@ -176,7 +176,7 @@ impl<'o, P: Carried> World<'o, P> {
         Ok(world)
     }
 
-    /// The same world, in which nobody compares reconstituted ACKs with those that were sent. That changes nothing
+    /// This world without anybody who compares reconstituted ACKs with those that were sent. That changes nothing
     /// unless one is wrong, and spares remembering them.
     #[must_use]
     pub fn without_oracle(mut self) -> Self {

@@ -242,7 +242,8 @@ impl<P: Payload> Originator<P> {
         self.assemble(now, (now, lifetime), rate, delay_of);
     }
 
-    /// The same for a PPDU in `room`; nothing goes where not even the first MPDU fits.
+    /// Drops what is too old, then puts a PPDU together that fits in `room`; nothing goes where not even the first MPDU
+    /// fits.
     #[inline(never)]
     pub fn build_within(
         &mut self,

@@ -168,8 +168,8 @@ impl Shared {
             station.active = true;
             self.active.push(id);
         }
-        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); who had part in
-        // the exchange has none.
+        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); who had part
+        // in the exchange has none.
         let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
         if on_air || reserved {
             if !counting {
