@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::helper::{QUESTIONS, words};
-use super::support::{machine, said, shell, skip, valid_report, waited_us};
+use super::support::{download, machine, said, shell, skip, valid_report, waited_us};
 
 /// A scenario in `directory`.
 fn scenario(directory: &Path, text: &str) -> String {
@@ -152,24 +152,7 @@ fn a_download_gets_what_the_trace_and_the_rate_script_give() {
     let script = "[wired]\nrate = \"12Mbps\"\nrate-script = [[\"1 s\", \"6Mbps\"]]\ndelay = \"10 ms\"\nqueue = \"60 packets\"\n";
     for (text, mbps) in [(cellular, 9.0), (script, 6.0)] {
         let path = scenario(directory.path(), text);
-        let words = [
-            &path,
-            "--json",
-            "--congestion",
-            "cubic",
-            "--",
-            "iperf3",
-            "-c",
-            "198.18.0.1",
-            "-R",
-            "-t",
-            "6",
-            "--server",
-            "--",
-            "iperf3",
-            "-s",
-            "-1",
-        ];
+        let words = download(&[&path, "--json", "--congestion", "cubic"], "6");
         let Some(report) = valid_report(&words) else { return };
         // The last seconds, without slow start and what an earlier rate left in the queue.
         let intervals = report["transfer"]["down"]["intervals"].as_array().unwrap();

@@ -434,7 +434,7 @@ impl<'o, P: Carried> World<'o, P> {
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
         while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {
             if self.wire.is_some() {
-                self.send_through_the_wire(host, packet);
+                self.send_through_the_wire(host, &packet);
             } else {
                 self.send(host, packet.into());
             }
@@ -444,9 +444,9 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// Sends `packet` as bytes give it back, where the setup asks for that.
     #[inline(never)]
-    fn send_through_the_wire(&mut self, host: HostId, packet: Packet) {
+    fn send_through_the_wire(&mut self, host: HostId, packet: &Packet) {
         let Some(check) = &mut self.wire else { return };
-        match check.pass(&packet) {
+        match check.pass(packet) {
             Ok(packet) => self.send(host, packet.into()),
             Err(what) => self.broken = Some(what),
         }
