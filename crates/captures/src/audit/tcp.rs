@@ -45,6 +45,9 @@ pub(super) struct Options {
     pub mss: Option<u16>,
 }
 
+/// The number of TCP among IP's protocols (RFC 9293 section 3.1).
+const PROTOCOL_TCP: u8 = 6;
+
 impl Tcp {
     /// True for a segment that only acknowledges.
     pub fn is_pure_ack(&self) -> bool {
@@ -54,7 +57,7 @@ impl Tcp {
     /// Parses from the IP header on.
     pub fn parse(ip: &IpBytes<'_>) -> Result<Self, NotTcp> {
         let headers = Headers::read(ip.bytes).ok_or(NotTcp::Short)?;
-        if headers.fragment == Fragment::Later {
+        if headers.fragment == Fragment::Later && headers.protocol == PROTOCOL_TCP {
             return Err(NotTcp::Fragment);
         }
         let tcp = match &headers.transport {
@@ -178,6 +181,8 @@ mod tests {
         let mut fragment = packet(false);
         fragment[7] = 1;
         assert_eq!(parse(&fragment, fragment.len()), Err(NotTcp::Fragment));
+        fragment[9] = 17;
+        assert_eq!(parse(&fragment, fragment.len()), Err(NotTcp::Other), "of a UDP datagram");
         for v6 in [false, true] {
             let mut icmp = packet(v6);
             icmp[if v6 { 6 } else { 9 }] = if v6 { 58 } else { 1 };
