@@ -14,7 +14,7 @@ usage: ./ci.sh COMMAND
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md
   bench     tacit bench and the criterion benchmarks
-  swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS]
+  swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
 USAGE
 }
@@ -137,7 +137,10 @@ case "${1:-}" in
         cargo run --release -- bench
         cargo bench --workspace
         ;;
-    swarm) TACIT_SWARM_SEEDS=${2:-5000} cargo test --release -p tacit-sim --test swarm --test swarm_links ;;
+    swarm)
+        TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
+            cargo test --release -p tacit-sim --test swarm --test swarm_links
+        ;;
     fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace audit ;;
     *)
         usage

@@ -1,5 +1,6 @@
 //! What a link may know about what it carries.
 
+use tacit_proto::FlowKey;
 use tacit_proto::Packet;
 use tacit_proto::packet::{Ecn, Transport};
 use tacit_proto::tcp::AckInfo;
@@ -27,10 +28,10 @@ pub trait Payload: Clone {
     /// For the accounts.
     fn class(&self) -> PayloadClass;
 
-    /// The same for packets of one direction of a connection, for queues that keep flows apart; the same
-    /// for all where nobody can tell.
-    fn flow_hash(&self) -> u64 {
-        0
+    /// What tells its flow and direction from others, for queues that keep flows apart; the default for all where
+    /// nobody can tell.
+    fn flow_key(&self) -> FlowKey {
+        FlowKey::default()
     }
 
     /// What it says, where it is a pure TCP ACK with no option but timestamps and SACK: for
@@ -58,8 +59,8 @@ impl Payload for Packet {
     }
 
     #[inline]
-    fn flow_hash(&self) -> u64 {
-        self.flow_key()
+    fn flow_key(&self) -> FlowKey {
+        Packet::flow_key(self)
     }
 
     #[inline]

@@ -35,8 +35,8 @@ fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
     };
     let end = Instant::ZERO + span;
     let mut bss = channel(config, 1, "bianchi", span);
-    for id in (1..=stations).map(StationId) {
-        while bss.enqueue(Instant::ZERO, id, StationId::AP, Blob) {}
+    for id in (1..=stations).map(|id| StationId(id).first_function()) {
+        while bss.enqueue(Instant::ZERO, id, StationId::AP.first_function(), Blob) {}
     }
     let mut delivered = 0_u64;
     while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
@@ -45,7 +45,7 @@ fn simulate(standard: Standard, stations: u16, span: Duration) -> f64 {
             delivered += 1;
         }
         while let Some((id, _)) = bss.poll_drained() {
-            while bss.enqueue(now, id, StationId::AP, Blob) {}
+            while bss.enqueue(now, id, StationId::AP.first_function(), Blob) {}
         }
     }
     bss.check().unwrap();

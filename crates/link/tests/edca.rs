@@ -167,7 +167,7 @@ fn frames_on_the_air_name_stations_and_category() {
         bss.handle_timeout(at);
     }
     let arrived = bss.poll_deliver().unwrap();
-    assert_eq!((bss.station(arrived.station), bss.station(arrived.from)), (StationId::AP, StationId(2)));
+    assert_eq!((bss.station(arrived.to), bss.station(arrived.from)), (StationId::AP, StationId(2)));
     let data = bss.poll_air().unwrap();
     assert_eq!((data.transmitter, data.receiver), (StationId(2), Some(StationId::AP)));
     assert_eq!(data.category, AccessCategory::Voice);

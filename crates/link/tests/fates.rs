@@ -39,19 +39,20 @@ fn told(
     let end = Instant::ZERO + Duration::from_secs(10);
     let mut bss = Bss::new(config, 1, "test", &["ap", "client"], (Instant::ZERO, end));
     if asks {
-        bss.report_fates(AP);
+        bss.report_fates(AP.first_function());
     }
     for number in 0..count {
-        assert!(bss.enqueue(Instant::ZERO, AP, CLIENT, Data(number)));
+        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), CLIENT.first_function(), Data(number)));
     }
     let (mut told, mut passed_up) = (Vec::new(), Vec::new());
     while let Some(at) = bss.poll_timeout().filter(|at| *at < end) {
         bss.handle_timeout(at);
         while let Some(interrupt) = bss.poll_interrupt() {
-            let Interrupt::Fate { station, to, payload: Data(number), acknowledged, last } = interrupt else {
+            let Interrupt::Fate { function, to, payload: Data(number), acknowledged, last } = interrupt
+            else {
                 panic!("{interrupt:?} was not asked for")
             };
-            assert_eq!((station, to), (AP, CLIENT));
+            assert_eq!((function, to), (AP.first_function(), CLIENT.first_function()));
             told.push((number, acknowledged, last));
         }
         while let Some(Delivery { payload: Data(number), .. }) = bss.poll_deliver() {

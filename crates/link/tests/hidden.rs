@@ -30,7 +30,9 @@ fn saturate(config: BssConfig) -> (f64, Bss<Blob>) {
     let mut bss = channel(config, 1, "hidden", SPAN);
     let delivered = common::saturate(&mut bss, SPAN, |bss, now| {
         for id in (1..=clients).map(StationId) {
-            while bss.has_room(id, StationId::AP, Bytes(1500)) && bss.enqueue(now, id, StationId::AP, Blob) {}
+            while bss.has_room(id.first_function(), StationId::AP.first_function(), Bytes(1500))
+                && bss.enqueue(now, id.first_function(), StationId::AP.first_function(), Blob)
+            {}
         }
     });
     (delivered as f64 / SPAN.as_secs_f64(), bss)
@@ -80,7 +82,7 @@ fn the_airtime_of_stations_makes_that_of_the_channel() {
     }
 }
 
-/// The same with the first three clients only.
+/// What the first three clients alone deliver, and the channel afterwards.
 fn saturate_first(mut config: BssConfig) -> (f64, Bss<Blob>) {
     for station in &mut config.stations[3..] {
         station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();
@@ -101,11 +103,11 @@ fn two_that_do_not_hear_each_other_overlap() {
     let mut bss = channel(config(2, &[(1, 2)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
     bss.handle_timeout(start);
     // Half a frame later the other finds the channel idle and begins.
     let later = start + Duration::from_millis(1);
-    assert!(bss.enqueue(later, StationId(2), StationId::AP, Blob));
+    assert!(bss.enqueue(later, StationId(2).first_function(), StationId::AP.first_function(), Blob));
     let heard = frames(&mut bss);
     let [first, second] = [&heard[0], &heard[1]];
     assert_eq!((first.at, second.at), (start, later));
@@ -127,10 +129,15 @@ fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
     let mut bss = channel(config, 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
     bss.handle_timeout(start);
     for id in 2..=N as u16 {
-        assert!(bss.enqueue(start + after, StationId(id), StationId::AP, Blob));
+        assert!(bss.enqueue(
+            start + after,
+            StationId(id).first_function(),
+            StationId::AP.first_function(),
+            Blob
+        ));
     }
     let heard = frames(&mut bss);
     bss.check().unwrap();
@@ -152,8 +159,8 @@ fn two_that_send_to_each_other_at_once_hear_nothing() {
     let mut bss = channel(config(3, &[(2, 3)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId::AP, StationId(1), Blob));
-    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    assert!(bss.enqueue(start, StationId::AP.first_function(), StationId(1).first_function(), Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
     let heard = frames(&mut bss);
     assert_eq!([heard[0].at, heard[1].at], [start; 2]);
     assert_eq!([heard[0].outcome, heard[1].outcome], [Outcome::Collided; 2]);
@@ -195,9 +202,14 @@ fn one_that_hears_the_other_waits() {
     let mut bss = channel(config(3, &[(1, 3)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
     bss.handle_timeout(start);
-    assert!(bss.enqueue(start + Duration::from_millis(1), StationId(2), StationId::AP, Blob));
+    assert!(bss.enqueue(
+        start + Duration::from_millis(1),
+        StationId(2).first_function(),
+        StationId::AP.first_function(),
+        Blob
+    ));
     let heard = frames(&mut bss);
     assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));
     assert_eq!(heard.len(), 4, "two exchanges");
@@ -209,10 +221,15 @@ fn a_cts_keeps_the_hidden_one_quiet() {
     let mut bss = channel(config(2, &[(1, 2)], RTS), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1), StationId::AP, Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
     bss.handle_timeout(start);
     // It hears nothing of the data, but it has heard the CTS.
-    assert!(bss.enqueue(start + Duration::from_millis(1), StationId(2), StationId::AP, Blob));
+    assert!(bss.enqueue(
+        start + Duration::from_millis(1),
+        StationId(2).first_function(),
+        StationId::AP.first_function(),
+        Blob
+    ));
     let heard = frames(&mut bss);
     assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));
     let ack = heard.iter().find(|frame| matches!(frame.frame, Frame::Ack { .. })).unwrap();

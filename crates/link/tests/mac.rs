@@ -47,7 +47,12 @@ impl Harness {
     fn send(&mut self, count: u32) {
         let first = self.bss.counters(AP).accepted as u32;
         for number in first..first + count {
-            assert!(self.bss.enqueue(self.now, AP, CLIENT, Numbered(number)));
+            assert!(self.bss.enqueue(
+                self.now,
+                AP.first_function(),
+                CLIENT.first_function(),
+                Numbered(number)
+            ));
         }
     }
 
@@ -122,8 +127,8 @@ fn delivered_at(snr_db: i32, mbps: u64, rate_control: RateControl, span: Duratio
     let settle = Duration::from_secs(1);
     let mut arrived = 0;
     while h.now < Instant::ZERO + settle + span {
-        while h.bss.queued(AP, CLIENT) < 128 {
-            h.bss.enqueue(h.now, AP, CLIENT, Numbered(0));
+        while h.bss.queued(AP.first_function(), CLIENT.first_function()) < 128 {
+            h.bss.enqueue(h.now, AP.first_function(), CLIENT.first_function(), Numbered(0));
         }
         h.now = h.bss.poll_timeout().unwrap();
         h.bss.handle_timeout(h.now);
@@ -309,7 +314,7 @@ fn the_queue_limit_drops_at_the_door() {
     c.stations[0].downlink_queue = QueueLimit { packets: Some(3), bytes: None }.into();
     let mut h = Harness::new(c);
     h.send(3);
-    assert!(!h.bss.enqueue(h.now, AP, CLIENT, Numbered(3)));
+    assert!(!h.bss.enqueue(h.now, AP.first_function(), CLIENT.first_function(), Numbered(3)));
     h.run();
     assert!(h.all_delivered(3));
     assert_eq!(h.bss.counters(AP).dropped_by_queue, 1);
@@ -337,8 +342,8 @@ fn stations_that_start_together_collide_and_recover() {
     c.stations.push(c.stations[0].clone());
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
-    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(1)));
-    assert!(h.bss.enqueue(h.now, StationId(2), AP, Numbered(2)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(1)));
+    assert!(h.bss.enqueue(h.now, StationId(2).first_function(), AP.first_function(), Numbered(2)));
     h.run();
     assert_eq!(h.bss.collisions(), 1);
     assert!(h.story().starts_with("D2! "), "two PPDUs at once: {}", h.story());
@@ -389,9 +394,9 @@ fn collide_long_with_short(capture: bool, to: StationId) -> Harness {
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
     for number in 0..10 {
-        assert!(h.bss.enqueue(h.now, AP, to, Numbered(number)));
+        assert!(h.bss.enqueue(h.now, AP.first_function(), to.first_function(), Numbered(number)));
     }
-    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(100)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(100)));
     h.run();
     h
 }
@@ -491,9 +496,9 @@ fn colliding_rts_cost_no_more_than_themselves() {
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
     for number in 0..10 {
-        assert!(h.bss.enqueue(h.now, AP, StationId(2), Numbered(number)));
+        assert!(h.bss.enqueue(h.now, AP.first_function(), StationId(2).first_function(), Numbered(number)));
     }
-    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(100)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(100)));
     h.run();
     assert!(h.story().starts_with("rtsx rtsx rts cts D"), "{}", h.story());
     assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(28));
@@ -526,8 +531,8 @@ fn a_cts_to_self_does_not_notice_a_collision() {
     c.stations.push(c.stations[0].clone());
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
-    assert!(h.bss.enqueue(h.now, CLIENT, AP, Numbered(1)));
-    assert!(h.bss.enqueue(h.now, StationId(2), AP, Numbered(2)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(1)));
+    assert!(h.bss.enqueue(h.now, StationId(2).first_function(), AP.first_function(), Numbered(2)));
     h.run();
     assert!(h.story().starts_with("ctsx ctsx D2! cts D1 A"), "{}", h.story());
     assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(28 + 16 + 248));

@@ -30,7 +30,9 @@ fn what_is_lost_stays_lost_and_nothing_waits_for_it() {
     config.stations[0].downlink_loss = Loss::Scripted(vec![2, 41, 50]);
     let mut bss = channel(config, 1, "no ack", SPAN);
     bss.record_air();
-    (0..100).for_each(|number| assert!(bss.enqueue(Instant::ZERO, AP, ONE, Numbered(number))));
+    (0..100).for_each(|number| {
+        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Numbered(number)));
+    });
     let (mut delivered, mut ppdus) = (Vec::new(), Vec::new());
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
@@ -76,7 +78,8 @@ fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<Blob>) {
     let delivered = common::saturate(&mut bss, SPAN, |bss, now| {
         for from in senders {
             let to = if *from == AP { ONE } else { AP };
-            while bss.has_room(*from, to, Bytes(BLOB)) && bss.enqueue(now, *from, to, Blob) {}
+            let [from, to] = [*from, to].map(StationId::first_function);
+            while bss.has_room(from, to, Bytes(BLOB)) && bss.enqueue(now, from, to, Blob) {}
         }
     });
     (delivered, bss)
@@ -116,8 +119,8 @@ fn nobody_notices_a_collision() {
     assert!(bss.poll_interrupt().is_none());
 }
 
-/// Who cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that both
-/// hear tells them apart.
+/// Who cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that
+/// both hear tells them apart.
 #[test]
 fn hidden_stations_need_an_rts() {
     let arriving = |protection, hidden| {

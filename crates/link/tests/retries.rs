@@ -62,7 +62,7 @@ impl Harness {
     fn send(&mut self, now: Instant, from: StationId, to: StationId, count: u32) {
         self.run_to(now);
         for _ in 0..count {
-            assert!(self.bss.enqueue(now, from, to, Numbered(self.next)));
+            assert!(self.bss.enqueue(now, from.first_function(), to.first_function(), Numbered(self.next)));
             self.next += 1;
         }
     }

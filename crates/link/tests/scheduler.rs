@@ -21,7 +21,12 @@ fn order(config: BssConfig, clients: &[u16]) -> Vec<u32> {
     let mut bss = channel::<Numbered>(config, 1, "scheduler", Duration::from_secs(1));
     for (number, client) in (0..).zip(clients) {
         let at = Instant::ZERO + Duration::from_micros(u64::from(number));
-        assert!(bss.enqueue(at, StationId::AP, StationId(*client), Numbered(number)));
+        assert!(bss.enqueue(
+            at,
+            StationId::AP.first_function(),
+            StationId(*client).first_function(),
+            Numbered(number)
+        ));
     }
     let mut order = Vec::new();
     while let Some(now) = bss.poll_timeout() {

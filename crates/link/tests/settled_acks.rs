@@ -45,13 +45,13 @@ impl Harness {
             BssConfig { beacon_interval: None, retry_limit: 2, ..BssConfig::new(Standard::N, vec![client]) };
         let end = Instant::ZERO + Duration::from_secs(10);
         let mut bss = Bss::new(config, 1, "test", &["ap", "client"], (Instant::ZERO, end));
-        bss.enable_hack(AP, None);
+        bss.enable_hack(AP.first_function(), None);
         Self { bss, now: Instant::ZERO, sent: 0, passed_up: Vec::new(), told: Vec::new() }
     }
 
     fn send(&mut self, count: u32) {
         for _ in 0..count {
-            assert!(self.bss.enqueue(self.now, AP, CLIENT, Ack(self.sent)));
+            assert!(self.bss.enqueue(self.now, AP.first_function(), CLIENT.first_function(), Ack(self.sent)));
             self.sent += 1;
         }
     }

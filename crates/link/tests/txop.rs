@@ -77,7 +77,12 @@ impl Harness {
     fn send(&mut self, from: StationId, to: StationId, count: u32, octets: u64) {
         let first = self.bss.counters(from).accepted as u32;
         for number in first..first + count {
-            assert!(self.bss.enqueue(self.now, from, to, Numbered(number, octets)));
+            assert!(self.bss.enqueue(
+                self.now,
+                from.first_function(),
+                to.first_function(),
+                Numbered(number, octets)
+            ));
         }
     }
 
@@ -88,7 +93,7 @@ impl Harness {
         self.now = at;
         self.bss.handle_timeout(at);
         while let Some(delivery) = self.bss.poll_deliver() {
-            self.delivered.push((delivery.station, delivery.payload.0));
+            self.delivered.push((self.bss.station(delivery.to), delivery.payload.0));
         }
         while self.bss.poll_drained().is_some() {}
         while let Some(frame) = self.bss.poll_air() {
@@ -381,7 +386,7 @@ fn the_peer_sends_for_the_holder_only_and_in_its_category() {
     let [ap, one] = [AP, ONE].map(|station| h.bss.function(station, AccessCategory::Video));
     h.send(AP, TWO, 1, 1500);
     assert!(h.bss.enqueue(h.now, ap, one, Numbered(7, 1500)));
-    assert!(h.bss.enqueue(h.now, AP, ONE, Numbered(8, 1500)));
+    assert!(h.bss.enqueue(h.now, AP.first_function(), ONE.first_function(), Numbered(8, 1500)));
     h.run();
     let reverse = h.first(AP, is_data);
     assert_eq!((reverse.receiver, reverse.category), (Some(ONE), AccessCategory::BestEffort));
@@ -502,8 +507,8 @@ fn a_burst_ends_where_the_next_exchange_does_not_fit() {
     assert!(end(h.frames.last().unwrap()) - h.frames[0].at <= us(1_504));
 }
 
-/// The limit holds for the last acknowledgment too, whatever the lengths of frames leave of it. Room is kept for a Block
-/// Ack, which takes a symbol more than the ACK that comes: but for that another exchange would not have fitted.
+/// The limit holds for the last acknowledgment too, whatever the lengths of frames leave of it. Room is kept for a
+/// Block Ack, which takes a symbol more than the ACK that comes: but for that another exchange would not have fitted.
 #[test]
 fn no_burst_is_longer_than_its_limit() {
     for (first, others) in

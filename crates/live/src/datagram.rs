@@ -1,18 +1,16 @@
 //! What a live world carries: IP packets as bytes, beside the simulated packets of its background
 //! stations.
 
-use std::hash::{Hash as _, Hasher as _};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
-use rustc_hash::FxHasher;
 use tacit_link::wifi::AccessCategory;
 use tacit_link::{Payload, PayloadClass};
 use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
 use tacit_proto::units::{Bytes, FlowId, HostId, SeqNumber};
-use tacit_proto::{Packet, wire};
+use tacit_proto::wire::headers::{Fragment, Headers, TcpOption, Transport};
+use tacit_proto::{FlowKey, Packet, udp, wire};
 use tacit_sim::Carried;
 use tacit_sim::capture::FrameBytes;
 
@@ -60,10 +58,10 @@ impl Datagram {
 /// What the headers of a packet say that accounts need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// A number per direction of a connection; zero for what is not understood.
-    pub flow: u64,
-    /// The number of the other direction.
-    pub reverse: u64,
+    /// What tells its flow and direction from others; the default for what is not understood.
+    pub flow: FlowKey,
+    /// The key of the other direction.
+    pub reverse: FlowKey,
     /// What it carries.
     pub content: Content,
     /// Where it comes from and where it goes; `None` for what is not understood.
@@ -110,47 +108,26 @@ impl TcpSummary {
 
 impl Summary {
     fn of(octets: &[u8]) -> Self {
-        let Ok(packet) = SlicedPacket::from_ip(octets) else { return Self::default() };
-        let (source, destination) = match &packet.net {
-            Some(NetSlice::Ipv4(ip)) => {
-                (IpAddr::from(ip.header().source_addr()), IpAddr::from(ip.header().destination_addr()))
-            }
-            Some(NetSlice::Ipv6(ip)) => {
-                (IpAddr::from(ip.header().source_addr()), IpAddr::from(ip.header().destination_addr()))
-            }
-            _ => return Self::default(),
+        let Some((headers, len)) = whole(octets) else { return Self::default() };
+        let payload_from = |header_len: u32| len.saturating_sub(headers.header_len + header_len);
+        let content = match &headers.transport {
+            // The rest of it is elsewhere.
+            _ if headers.fragment != Fragment::Whole => Content::Other,
+            Transport::Tcp(tcp) => Content::Tcp(TcpSummary {
+                seq: tcp.seq,
+                ack: tcp.flags.contains(Flags::ACK).then_some(tcp.ack),
+                payload_len: payload_from(tcp.header_len),
+                flags: tcp.flags,
+                sack: tcp.options().flatten().any(|option| option.kind == TcpOption::SACK),
+            }),
+            Transport::Udp { .. } => Content::Udp { payload_len: payload_from(udp::Datagram::HEADER_LEN) },
+            Transport::Unreadable | Transport::Other => Content::Other,
         };
-        let (content, from, to) = match &packet.transport {
-            Some(TransportSlice::Tcp(tcp)) => {
-                let summary = TcpSummary {
-                    seq: tcp.sequence_number(),
-                    ack: tcp.ack().then(|| tcp.acknowledgment_number()),
-                    payload_len: tcp.payload().len() as u32,
-                    // Octet 13 of the header (RFC 9293 section 3.1).
-                    flags: Flags(tcp.slice()[13]),
-                    sack: tcp
-                        .options_iterator()
-                        .any(|option| matches!(option, Ok(TcpOptionElement::SelectiveAcknowledgement(..)))),
-                };
-                (Content::Tcp(summary), tcp.source_port(), tcp.destination_port())
-            }
-            Some(TransportSlice::Udp(udp)) => {
-                let payload_len = udp.payload().len() as u32;
-                (Content::Udp { payload_len }, udp.source_port(), udp.destination_port())
-            }
-            _ => (Content::Other, 0, 0),
-        };
-        let number = |ends: [(IpAddr, u16); 2]| {
-            let mut hasher = FxHasher::default();
-            (ends, std::mem::discriminant(&content)).hash(&mut hasher);
-            hasher.finish()
-        };
-        let (sender, receiver) = ((source, from), (destination, to));
         Self {
-            flow: number([sender, receiver]),
-            reverse: number([receiver, sender]),
+            flow: headers.flow_key(),
+            reverse: headers.reverse_key(),
             content,
-            addresses: Some([source, destination]),
+            addresses: Some([headers.source, headers.destination]),
         }
     }
 
@@ -163,33 +140,42 @@ impl Summary {
 /// What `octets` acknowledge, where they are a TCP segment that does nothing else and has no option but
 /// timestamps and SACK; looked at by filters alone.
 fn ack_info(octets: &[u8]) -> Option<AckInfo> {
-    // A fragment has no transport here.
-    let packet = SlicedPacket::from_ip(octets).ok()?;
-    let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
-    // Octets 12 and 13 of the header are its length, reserved bits and flags (RFC 9293 section 3.1).
-    let [length_and_reserved, flags] = [tcp.slice()[12], tcp.slice()[13]];
+    let (headers, len) = whole(octets).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
+    let Transport::Tcp(tcp) = &headers.transport else { return None };
     let mut segment = Segment {
-        ack: SeqNumber(tcp.acknowledgment_number()),
-        payload_len: tcp.payload().len() as u32,
-        flags: Flags(flags),
+        ack: SeqNumber(tcp.ack),
+        payload_len: len.saturating_sub(headers.header_len + tcp.header_len),
+        flags: tcp.flags,
         ..Segment::default()
     };
-    for option in tcp.options_iterator() {
-        match option.ok()? {
-            TcpOptionElement::Noop => {}
-            TcpOptionElement::Timestamp(value, echo_reply) => {
+    for option in tcp.options() {
+        let TcpOption { kind, value, .. } = option.ok()?;
+        match kind {
+            TcpOption::TIMESTAMPS => {
+                let ([value, echo_reply], []) = value.as_chunks() else { return None };
+                let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
                 segment.timestamps = Some(Timestamps { value, echo_reply });
             }
-            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
-                for (start, end) in std::iter::once(first).chain(rest.into_iter().flatten()) {
-                    segment.sack.push(SackRange { start: SeqNumber(start), end: SeqNumber(end) });
+            TcpOption::SACK => {
+                let (numbers, []) = value.as_chunks() else { return None };
+                for range in numbers.chunks(2) {
+                    let [start, end] = range else { return None };
+                    let [start, end] = [start, end].map(|word| SeqNumber(u32::from_be_bytes(*word)));
+                    segment.sack.push(SackRange { start, end });
                 }
             }
             _ => return None,
         }
     }
     // Reserved bits may be flags one day; AccECN has one.
-    if length_and_reserved & 0x0f == 0 { AckInfo::of(&segment) } else { None }
+    if tcp.reserved == 0 { AckInfo::of(&segment) } else { None }
+}
+
+/// The headers and the length of a packet of which all is there that its length field says.
+fn whole(octets: &[u8]) -> Option<(Headers, u32)> {
+    let headers = Headers::read(octets)?;
+    let len = headers.stated_len.filter(|len| *len as usize <= octets.len())?;
+    Some((headers, len))
 }
 
 /// What the links of a live world carry.
@@ -232,9 +218,9 @@ impl Payload for Frame {
         }
     }
 
-    fn flow_hash(&self) -> u64 {
+    fn flow_key(&self) -> FlowKey {
         match self {
-            Self::Simulated(packet) => packet.flow_hash(),
+            Self::Simulated(packet) => packet.flow_key(),
             Self::Live(datagram) => datagram.summary.flow,
         }
     }
@@ -305,11 +291,8 @@ impl AckPacket for Frame {
         }
     }
 
-    fn flow_key(&self) -> u64 {
-        match self {
-            Self::Simulated(packet) => AckPacket::flow_key(packet),
-            Self::Live(datagram) => datagram.summary.flow,
-        }
+    fn flow_key(&self) -> FlowKey {
+        Payload::flow_key(self)
     }
 }
 
@@ -353,7 +336,7 @@ impl Carried for Frame {
     fn trace_word(&self) -> u64 {
         match self {
             Self::Simulated(packet) => packet.trace_word(),
-            Self::Live(datagram) => datagram.summary.flow,
+            Self::Live(datagram) => datagram.summary.flow.as_u64(),
         }
     }
 

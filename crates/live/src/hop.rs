@@ -32,7 +32,7 @@ const READ_BATCH: usize = 64;
 /// The last part of a wait is spent turning: sleeping is late by about 20 us at the median and up to
 /// 145 us at the 99th percentile.
 const SPIN: Duration = Duration::from_micros(60);
-/// The same for a thread that goes before others, whose sleeps end within a few microseconds.
+/// What is spent turning by a thread that goes before others, whose sleeps end within a few microseconds.
 const SPIN_PREFERRED: Duration = Duration::from_micros(10);
 /// How often the snapshot for others is renewed.
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(100);

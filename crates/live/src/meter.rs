@@ -1,6 +1,7 @@
 //! What went through a live hop.
 
 use rustc_hash::FxHashMap;
+use tacit_proto::FlowKey;
 use tacit_proto::tcp::Flags;
 use tacit_proto::units::{Duration, Instant};
 
@@ -93,7 +94,7 @@ struct Flow {
 #[derive(Debug, Default)]
 pub struct Meter {
     totals: [Totals; 2],
-    flows: FxHashMap<u64, Flow>,
+    flows: FxHashMap<FlowKey, Flow>,
     intervals: Vec<Interval>,
     /// Totals at the end of the last interval.
     before: [u64; 2],
@@ -178,7 +179,7 @@ impl Meter {
     }
 
     /// The receiver of `flow`, which goes in `direction`, has everything before `ack`.
-    fn acknowledge(&mut self, direction: Direction, flow: u64, ack: u32) {
+    fn acknowledge(&mut self, direction: Direction, flow: FlowKey, ack: u32) {
         let Some(flow) = self.flow(flow) else { return };
         let ack =
             if flow.fin.is_some_and(|fin| ack == fin.wrapping_add(1)) { ack.wrapping_sub(1) } else { ack };
@@ -194,11 +195,11 @@ impl Meter {
         }
     }
 
-    fn flow(&mut self, number: u64) -> Option<&mut Flow> {
-        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&number) {
+    fn flow(&mut self, key: FlowKey) -> Option<&mut Flow> {
+        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
             return None;
         }
-        Some(self.flows.entry(number).or_default())
+        Some(self.flows.entry(key).or_default())
     }
 }
 

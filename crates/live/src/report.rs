@@ -55,7 +55,7 @@ pub struct Report {
     pub waits: Waits,
     /// Processor seconds of the hop's thread.
     pub cpu_s: f64,
-    /// The same per gigabit received; null where nothing was.
+    /// Processor seconds of the hop's thread per gigabit received; null where nothing was.
     pub cpu_s_per_gbit: Option<f64>,
 }
 

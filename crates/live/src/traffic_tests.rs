@@ -31,7 +31,7 @@ fn ack(number: u32) -> Vec<u8> {
     segment(true, |tcp| tcp.ack(number), b"")
 }
 
-/// The same with another octet somewhere, and checksums as they were.
+/// `octets` with another one at `place`, and checksums as they were.
 fn with(mut octets: Vec<u8>, place: usize, value: u8) -> Vec<u8> {
     octets[place] = value;
     octets

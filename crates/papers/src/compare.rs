@@ -57,8 +57,8 @@ pub struct Comparison {
     pub scenario: String,
     /// One per client count and scheme: by client count, then in the order of the scheme table.
     pub rows: Vec<Row>,
-    /// With the receiver of 2014, one ACK per 2 segments: the baseline and a TCP/HACK scheme for each client count. None
-    /// where no TCP/HACK is compared, or the scenario has another receiver than Linux's.
+    /// With the receiver of 2014, one ACK per 2 segments: the baseline and a TCP/HACK scheme for each client count.
+    /// None where no TCP/HACK is compared, or the scenario has another receiver than Linux's.
     pub receiver_of_2014: Vec<Row>,
     /// What the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
     pub conditions: Vec<String>,
@@ -106,7 +106,7 @@ pub struct Row {
     pub airtime: Option<AirtimeShares>,
     /// Wait in the busiest station's queue, the access point's for downloads: median.
     pub queue_delay_p50_us: Option<f64>,
-    /// The same: 95th percentile.
+    /// Wait in the busiest station's queue, the access point's for downloads: 95th percentile.
     pub queue_delay_p95_us: Option<f64>,
     /// Segments sent again among those sent.
     pub tcp_retransmitted_share: Option<f64>,

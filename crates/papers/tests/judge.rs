@@ -11,28 +11,7 @@ use tacit_runs::record::RunRecord;
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
 
-const SWEEP: &str = "\
-title = \"t\"
-paper = \"p\"
-[sweep]
-scenario = \"wlan-11n-150\"
-set = [\"run.duration=400ms\", \"run.measure-from=100ms\"]
-schemes = [\"stock\", \"udp\"]
-x = { key = \"wifi.rate\", unit = \"Mbps\", values = [65, 150] }
-seeds = 3
-quick = { seeds = 2 }
-[[claim]]
-text = \"UDP is faster\"
-paper = 1
-measure = { ratio = \"udp\", over = \"stock\", x = 150 }
-bound = \"at-least\"
-tolerance = 0
-[[claim]]
-text = \"UDP has ACKs\"
-paper = 5
-measure = { value = \"udp\", column = \"tcp_acks_on_air_per_s\" }
-tolerance = 1
-";
+const SWEEP: &str = include_str!("figures/sweep.toml");
 
 const TIMELINE: &str = "\
 title = \"t\"

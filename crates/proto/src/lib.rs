@@ -8,6 +8,7 @@ pub mod congestion;
 mod counters;
 pub mod endpoint;
 pub mod fastack;
+mod flow_key;
 pub mod hack;
 pub mod packet;
 mod ranges;
@@ -21,4 +22,5 @@ pub mod units;
 pub mod wire;
 
 pub use endpoint::Endpoint;
+pub use flow_key::FlowKey;
 pub use packet::{Packet, Transport};

@@ -3,6 +3,7 @@
 //! Payload is a length, not bytes: its contents follow from flow and position, and
 //! [`wire`](crate::wire) turns a packet into real bytes and back.
 
+use crate::FlowKey;
 use crate::tack;
 use crate::tcp::Segment;
 use crate::udp::Datagram;
@@ -102,17 +103,10 @@ impl Packet {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
     }
 
-    /// A number for what `source` sends in `flow`, and for nothing else: packets that may not overtake each other.
+    /// What tells its flow and direction from others.
     #[inline]
-    pub fn key(flow: FlowId, source: HostId) -> u64 {
-        // The ends of a flow send in one direction each.
-        u64::from(flow.0) << 32 | u64::from(source.0)
-    }
-
-    /// The [key](Self::key) of this packet's flow and direction.
-    #[inline]
-    pub fn flow_key(&self) -> u64 {
-        Self::key(self.flow, self.source)
+    pub fn flow_key(&self) -> FlowKey {
+        FlowKey::simulated(self.flow, self.source)
     }
 
     /// True for what only tells a sender what arrived: a pure TCP ACK, a TACK or IACK, or a

@@ -343,7 +343,8 @@ fn flagged(number: u32, flags: Flags) -> Packet {
     packet
 }
 
-/// A receiver that has seen congestion says so on every ACK until it is answered (RFC 3168 section 6.1.3): those ride too.
+/// A receiver that has seen congestion says so on every ACK until it is answered (RFC 3168 section 6.1.3): those ride
+/// too.
 #[test]
 fn acks_that_echo_congestion_ride_as_any_other() {
     let mut client = Client::new(Variant::MoreData);

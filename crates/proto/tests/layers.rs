@@ -1,5 +1,7 @@
-//! Who may name whom inside the crate, where the compiler does not look.
+//! Who may name whom inside the crate, where the compiler does not look; and what docs/design/architecture.md says of
+//! who uses whom among the crates.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,4 +47,80 @@ fn rooms_name_only_those_below_them() {
             }
         }
     }
+}
+
+/// Crates by short name, and which others each uses.
+type Uses = BTreeMap<String, BTreeSet<String>>;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What the manifests say, tests left out.
+fn uses_by_manifest() -> Uses {
+    let crates = fs::read_dir(repository().join("crates")).expect("a folder");
+    let uses = crates.map(|entry| {
+        let path = entry.expect("an entry").path();
+        let manifest = fs::read_to_string(path.join("Cargo.toml")).expect("a crate has a manifest");
+        let own = manifest.split("[dependencies]").nth(1).expect("all have dependencies");
+        let own = own.split("\n[").next().expect("a split has a first part");
+        let used = own.lines().filter_map(|line| line.strip_prefix("tacit-"));
+        let used = used.map(|rest| rest.split(['.', ' ']).next().unwrap_or_default().to_owned());
+        let name = path.file_name().expect("a folder has a name").to_string_lossy();
+        (name.into_owned(), used.collect())
+    });
+    uses.collect()
+}
+
+/// All that can be reached along `uses`.
+fn closed(uses: &Uses) -> Uses {
+    let mut closed = uses.clone();
+    for _ in uses {
+        let before = closed.clone();
+        for used in closed.values_mut() {
+            used.extend(used.clone().iter().flat_map(|name| before[name].clone()));
+        }
+    }
+    closed
+}
+
+fn architecture() -> String {
+    fs::read_to_string(repository().join("docs/design/architecture.md")).expect("a page")
+}
+
+#[test]
+fn the_picture_of_the_rooms_has_the_arrows_that_cargo_has() {
+    let page = architecture();
+    let picture = page.split("```mermaid\n").nth(1).and_then(|rest| rest.split("```").next());
+    let picture = picture.expect("the page has a picture");
+    let mut drawn: Uses = uses_by_manifest().into_keys().map(|name| (name, BTreeSet::new())).collect();
+    for (from, to) in picture.lines().filter_map(|line| line.trim().split_once(" --> ")) {
+        let is_new =
+            drawn.get_mut(from).unwrap_or_else(|| panic!("{from} is no crate")).insert(to.to_owned());
+        assert!(is_new, "{from} --> {to} is drawn twice");
+    }
+    assert_eq!(closed(&drawn), closed(&uses_by_manifest()));
+    for name in drawn.keys() {
+        assert!(picture.contains(&format!(" {name}[")), "{name} has a box");
+    }
+    for (from, to) in drawn.iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to))) {
+        let mut without = drawn.clone();
+        without.get_mut(from).expect("it is drawn").remove(to);
+        assert_ne!(closed(&without), closed(&drawn), "{from} --> {to} follows from other arrows");
+    }
+}
+
+#[test]
+fn the_table_of_the_rooms_says_what_each_crate_uses() {
+    let page = architecture();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `crates/"));
+    let said: Uses = rows
+        .map(|row| {
+            let name = row.split('`').next().expect("a split has a first part");
+            let uses = row.trim_end_matches(" |").rsplit("| ").next().expect("a row has a last cell");
+            let quoted = uses.split('`').skip(1).step_by(2).map(str::to_owned);
+            (name.to_owned(), quoted.collect())
+        })
+        .collect();
+    assert_eq!(said, uses_by_manifest());
 }

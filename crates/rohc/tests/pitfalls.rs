@@ -2,34 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "common/headers.rs"]
+mod headers;
 
+use headers::{TIMESTAMPS, pure_ack as header};
 use tacit_rohc::header::{Header, Ip, Options, ParseError, flags};
 use tacit_rohc::{
     CidSpace, CompressError, Compressed, Compressor, Config, DecompressErrorKind, Decompressor,
     DecompressorConfig, FormatKind,
 };
-
-const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
-
-fn header() -> Header {
-    Header {
-        ip: Ip::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], id: 100, dont_fragment: true },
-        dscp: 0,
-        ip_ecn: 0,
-        ttl: 64,
-        source_port: 1000,
-        destination_port: 80,
-        seq: 5000,
-        ack: 9000,
-        reserved: 0,
-        flags: flags::ACK,
-        window: 1000,
-        checksum: 0x1234,
-        urgent: 0,
-        options: Options::new(&TIMESTAMPS).unwrap(),
-        payload_len: 0,
-    }
-}
 
 /// Both ends of a channel without losses.
 struct Pair {

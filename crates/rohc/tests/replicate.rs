@@ -3,7 +3,10 @@
 
 #[path = "common/flow.rs"]
 mod flow;
+#[path = "common/headers.rs"]
+mod headers;
 
+use headers::pure_ack;
 use proptest::prelude::*;
 use tacit_rohc::crc::{CRC7, CRC8};
 use tacit_rohc::header::{Header, Ip, Options, flags};
@@ -13,23 +16,7 @@ use tacit_rohc::{
 };
 
 fn base() -> Header {
-    Header {
-        ip: Ip::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], id: 100, dont_fragment: true },
-        dscp: 0,
-        ip_ecn: 0,
-        ttl: 64,
-        source_port: 40000,
-        destination_port: 80,
-        seq: 5000,
-        ack: 9000,
-        reserved: 0,
-        flags: flags::ACK,
-        window: 1000,
-        checksum: 0x1234,
-        urgent: 0,
-        options: Options::new(&[1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0]).unwrap(),
-        payload_len: 0,
-    }
+    Header { source_port: 40000, ..pure_ack() }
 }
 
 /// A second flow between the same hosts: other ports, numbers and timestamps.

@@ -21,9 +21,9 @@ pub struct ApplicationRecord {
     pub pages_completed: Option<u64>,
     /// From the question for the document to the last octet: median. Null without a finished page.
     pub page_load_p50_ms: Option<f64>,
-    /// The same: 95th percentile.
+    /// From the question for the document to the last octet: 95th percentile. Null without a finished page.
     pub page_load_p95_ms: Option<f64>,
-    /// The same: mean.
+    /// From the question for the document to the last octet: mean. Null without a finished page.
     pub page_load_mean_ms: Option<f64>,
     /// Times it began to send.
     pub on_periods: Option<u64>,

@@ -32,9 +32,9 @@ pub struct HopRecord {
     pub duplicated: u64,
     /// Time from queueing to first transmission: median.
     pub queue_delay_p50_us: u64,
-    /// The same: 95th percentile.
+    /// Time from queueing to first transmission: 95th percentile.
     pub queue_delay_p95_us: u64,
-    /// The same: longest.
+    /// Time from queueing to first transmission: longest.
     pub queue_delay_max_us: u64,
 }
 

@@ -174,7 +174,8 @@ impl Prepared {
         self.run_watched(control, None)
     }
 
-    /// The same; `reached`, if there is one, is told the time of what is on the air.
+    /// Runs, unless the cache of `control` has the result; `reached`, if there is one, is told the time of what is on
+    /// the air.
     ///
     /// # Errors
     /// Where the run fails.

@@ -83,9 +83,9 @@ pub struct StationRecord {
     pub queue_peak_packets: u64,
     /// Time from queueing to first transmission: median.
     pub queue_delay_p50_us: u64,
-    /// The same: 95th percentile.
+    /// Time from queueing to first transmission: 95th percentile.
     pub queue_delay_p95_us: u64,
-    /// The same: longest.
+    /// Time from queueing to first transmission: longest.
     pub queue_delay_max_us: u64,
     /// Seconds of the channel's time that it is charged for, by use.
     pub airtime_s: AirtimeSeconds,

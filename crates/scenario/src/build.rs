@@ -182,7 +182,7 @@ impl Scenario {
         self.hack.config().map_or(agent, ApDriver::Hack)
     }
 
-    /// The same for the client with this index.
+    /// What stands between the MAC of the client with this index and its host.
     fn client_driver(&self, wifi: &Wifi, index: u32) -> ClientDriver {
         let hold = wifi.ack_filter.hold().map_or(ClientDriver::Stock, ClientDriver::AckHold);
         let speaks = self.client_override(index).hack.unwrap_or(true);

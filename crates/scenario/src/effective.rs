@@ -202,7 +202,7 @@ fn of_mode(scenario: &Scenario, value: impl FnOnce(&Mode) -> Option<String>) -> 
     of_wifi(scenario, |wifi| if wifi.ideal.is_none() { value(&wifi.mode) } else { None })
 }
 
-/// The same, where the standard has MCS.
+/// Of the mode that all clients have, where the standard has MCS.
 fn of_table(scenario: &Scenario, value: impl FnOnce(&Mode) -> Option<String>) -> String {
     of_mode(scenario, |mode| mode.mcs.and_then(|_| value(mode)))
 }

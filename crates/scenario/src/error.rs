@@ -21,7 +21,7 @@ impl InputError {
         Self { place: place.to_string(), what: what.into(), allowed: None }
     }
 
-    /// The same error, saying what is allowed.
+    /// This error, saying what is allowed.
     #[must_use]
     pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
         self.allowed = Some(allowed.into());

@@ -234,7 +234,7 @@ pub enum WifiAckFilter {
     Off,
     /// CAKE's filter in every queue.
     Cake,
-    /// The same, down to one ACK per flow.
+    /// CAKE's aggressive filter in every queue: down to one ACK per flow.
     CakeAggressive,
     /// The clients' drivers put an ACK in the place of the one before.
     DriverReplace,
@@ -386,8 +386,8 @@ impl Scenario {
         format!("tacit run {}{scheme} --clients {clients} --seed {seed}", self.invocation)
     }
 
-    /// The same with runs that are short and few, but for what `assignments` say of that: at most 5 s, or 3 s
-    /// more than the latest start, of which the first second is not measured, and 3 seeds.
+    /// Loads a scenario as [`Scenario::load`] does, with runs that are short and few, but for what `assignments` say of
+    /// that: at most 5 s, or 3 s more than the latest start, of which the first second is not measured, and 3 seeds.
     ///
     /// # Errors
     /// As [`Scenario::load`].

@@ -45,7 +45,7 @@ pub struct FlowOutcome {
     pub sink: HostId,
     /// Payload octets passed to the receiving application in order.
     pub delivered: Bytes,
-    /// The same over the whole run.
+    /// Payload octets passed to the receiving application in order, over the whole run.
     pub delivered_total: Bytes,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,

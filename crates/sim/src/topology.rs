@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::StationId;
+use tacit_link::wifi::{FunctionId, StationId};
 use tacit_proto::units::HostId;
 
 use crate::RunError;
@@ -17,10 +17,10 @@ pub(crate) enum Port {
     Wifi {
         /// Which.
         bss: u32,
-        /// As which station.
-        from: StationId,
+        /// As which function.
+        from: FunctionId,
         /// To which.
-        to: StationId,
+        to: FunctionId,
     },
 }
 
@@ -56,7 +56,7 @@ impl Topology {
         }
         for (bss, number) in setup.bss.iter().zip(0_u32..) {
             for (client, station) in bss.clients.iter().zip(1..) {
-                let (ap, sta) = (StationId::AP, StationId(station));
+                let [ap, sta] = [StationId::AP, StationId(station)].map(StationId::first_function);
                 let (access_point, client) = (bss.access_point.host, client.host);
                 connect(access_point, client, Port::Wifi { bss: number, from: ap, to: sta })?;
                 connect(client, access_point, Port::Wifi { bss: number, from: sta, to: ap })?;

@@ -10,13 +10,12 @@ use common::*;
 use tacit_link::cellular::{OPPORTUNITY, Trace};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueConfig;
-use tacit_link::wifi::AccessCategory;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
-use tacit_sim::setup::{FlowSetup, Traffic, WiredSetup};
+use tacit_sim::setup::{Traffic, WiredSetup};
 use tacit_sim::{Outcome, Setup, run};
 
 fn at(ms: u64) -> Instant {
@@ -26,33 +25,14 @@ fn at(ms: u64) -> Instant {
 /// Hosts in a row, each joined with the next by the same pipe both ways, and one flow from the first to the
 /// last.
 fn chain(pipes: &[PipeConfig], traffic: Traffic) -> Setup {
-    let last = HostId(pipes.len() as u32);
     let wired = pipes.iter().zip(0..).map(|(pipe, number)| WiredSetup {
         a: HostId(number),
         b: HostId(number + 1),
         forward: pipe.clone(),
         backward: pipe.clone(),
     });
-    let source = FlowSetup {
-        source: HostId(0),
-        sink: last,
-        start: Instant::ZERO,
-        stop: None,
-        traffic,
-        access_category: AccessCategory::BestEffort,
-    };
-    Setup {
-        hosts: (0..=pipes.len()).map(|number| format!("host-{number}")).collect(),
-        wired: wired.collect(),
-        bss: Vec::new(),
-        flows: vec![source],
-        applications: Vec::new(),
-        duration: Duration::from_secs(10),
-        measure_from: Instant::ZERO + Duration::from_secs(2),
-        seed: 1,
-        wire: false,
-        sample_interval: None,
-    }
+    let hosts = (0..=pipes.len()).map(|number| format!("host-{number}")).collect();
+    wires(hosts, wired.collect(), traffic)
 }
 
 fn wire(mbps: u64, delay_ms: u64) -> PipeConfig {

@@ -43,7 +43,7 @@ fn lose(setup: &mut Setup) {
     }
 }
 
-/// The same, whoever looks on; returns what came out.
+/// Holds that a run is the same whoever looks on; returns what came out.
 #[track_caller]
 fn needs_no_oracle(setup: &Setup, what: &str) -> Outcome {
     let watched = run(setup).unwrap_or_else(|error| panic!("{what}: {error}"));

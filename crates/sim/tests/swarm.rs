@@ -1,13 +1,14 @@
 //! Hundreds of worlds nobody thought of, by seed: nothing breaks and nobody is left waiting.
 //!
 //! Every run checks its own invariants (bytes delivered never exceed bytes written, queues conserve
-//! packets, airtime adds up); a failure prints the seed that replays it.
+//! packets, airtime adds up); a failure prints the world and the command that replays it.
 
 #![allow(clippy::unwrap_used, reason = "constants within range")]
 
 mod common;
 mod swarm_programs;
 
+use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
 use tacit_link::loss::{GilbertElliott, Loss};
 use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
@@ -377,6 +378,19 @@ fn timeouts(outcome: &Outcome) -> u64 {
     outcome.flows.iter().filter_map(|flow| flow.sender?.timeouts).sum()
 }
 
+/// Timeouts of flows whose receivers' stations held any ACK at all; the others had every ACK sent as a packet at once,
+/// and owe a timeout to queues alone (741).
+fn timeouts_where_acks_were_held(outcome: &Outcome) -> u64 {
+    let held_by = |host: HostId| {
+        // What the server sends goes out at the access point.
+        let station = outcome.bss[0].stations.iter().find(|station| station.host == host.max(AP));
+        let counters = station.and_then(|station| station.driver.hack());
+        counters.is_some_and(|acks| acks.compressed_acks + acks.flushed_acks + acks.refused_acks > 0)
+    };
+    let flows = outcome.flows.iter().filter(|flow| held_by(flow.sink));
+    flows.filter_map(|flow| flow.sender?.timeouts).sum()
+}
+
 /// Gives some stations an SNR, from useless to perfect. Draws of its own: older seeds keep their worlds.
 fn add_noise(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm noise");
@@ -399,10 +413,9 @@ fn too_noisy(setup: &Setup) -> bool {
 /// the worst of what these losses do to short flows.
 const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
 
-fn check(seed: u64) {
-    let setup = random_setup(seed);
-    let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    check_grants(&setup, &outcome, seed);
+fn check(seed: u64, setup: &Setup) {
+    let outcome = run(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    check_grants(setup, &outcome, seed);
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         let Traffic::Connection { size, .. } = &flow.traffic else { continue };
         if let Some(size) = size {
@@ -462,14 +475,19 @@ fn check_patience(seed: u64, start: Instant, outcome: &Outcome, flow: FlowId) {
 }
 
 /// The world of `seed` with programs that feed most of its flows.
-fn check_with_programs(seed: u64) -> usize {
+fn setup_with_programs(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
     swarm_programs::add_programs(&mut setup, seed);
-    let outcome = run(&setup).unwrap_or_else(|error| panic!("programs, seed {seed}: {error}"));
-    let patient = too_noisy(&setup)
+    setup
+}
+
+/// Returns how many programs there were.
+fn check_programs(seed: u64, setup: &Setup) -> usize {
+    let outcome = run(setup).unwrap_or_else(|error| panic!("programs, seed {seed}: {error}"));
+    let patient = too_noisy(setup)
         || setup.bss[0].config.stations.iter().any(|station| station.away.is_some())
         || setup.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Udp { .. }));
-    swarm_programs::check_programs(&setup, &outcome, seed, patient, LONGEST_PAUSE);
+    swarm_programs::check_programs(setup, &outcome, seed, patient, LONGEST_PAUSE);
     outcome.applications.len()
 }
 
@@ -503,45 +521,36 @@ fn lossless_setup(seed: u64) -> Setup {
     setup
 }
 
+/// A world of [`lossless_setup`], under TCP/HACK; false when it lost something after all.
+fn check_lossless(seed: u64, setup: &Setup) -> bool {
+    let outcome = run(setup).unwrap_or_else(|error| panic!("lossless seed {seed}: {error}"));
+    if !is_lossless(setup, &outcome) {
+        // Collisions beyond the retry limit, or packets too old behind slow stations.
+        return false;
+    }
+    if timeouts_where_acks_were_held(&outcome) > 0 {
+        // A queue that grows faster than a timer learns does that; ACKs that were held must not.
+        let mut stock = setup.clone();
+        be_stock(&mut stock);
+        let without = timeouts(&run(&stock).unwrap());
+        assert!(without > 0, "lossless seed {seed}: {} timeouts, none without HACK", timeouts(&outcome));
+    }
+    true
+}
+
 #[test]
 fn no_held_ack_ends_in_a_timeout() {
-    let lossless = |seed: &u64| {
-        let setup = lossless_setup(*seed);
-        let outcome = run(&setup).unwrap_or_else(|error| panic!("lossless seed {seed}: {error}"));
-        if !is_lossless(&setup, &outcome) {
-            // Collisions beyond the retry limit, or packets too old behind slow stations.
-            return false;
-        }
-        if timeouts(&outcome) > 0 {
-            // A queue that grows faster than a timer learns does that; ACKs that were held must not.
-            let mut stock = setup;
-            be_stock(&mut stock);
-            let without = timeouts(&run(&stock).unwrap());
-            assert!(without > 0, "lossless seed {seed}: {} timeouts, none without HACK", timeouts(&outcome));
-        }
-        true
-    };
-    let checked = (0..100).filter(lossless).count();
-    assert!(checked >= 60, "{checked} of 100 worlds lost nothing");
-}
-
-/// The seeds of a test: `TACIT_SWARM_SEEDS` of them (`usual` without it), from `TACIT_SWARM_FIRST` on, 0 without it.
-fn seeds(usual: u64) -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let first = number("TACIT_SWARM_FIRST").unwrap_or(0);
-    first..first + number("TACIT_SWARM_SEEDS").unwrap_or(usual)
-}
-
-/// Runs `check` over `seeds`, all of them whatever fails: each failure says its own, the last line all.
-fn for_each_seed(seeds: impl Iterator<Item = u64>, mut check: impl FnMut(u64)) {
-    let fails = |seed: &u64| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(*seed))).is_err();
-    let failed: Vec<u64> = seeds.filter(fails).collect();
-    assert!(failed.is_empty(), "seeds {failed:?}");
+    let seeds = seeds(100);
+    let worlds = seeds.end - seeds.start;
+    let mut checked = 0;
+    Swarm::new(&no_held_ack_ends_in_a_timeout, lossless_setup)
+        .check(seeds, |seed, setup| checked += u64::from(check_lossless(seed, setup)));
+    assert!(worlds < 10 || checked * 10 >= worlds * 6, "{checked} of {worlds} worlds lost nothing");
 }
 
 #[test]
 fn three_hundred_random_worlds() {
-    for_each_seed(seeds(300), check);
+    Swarm::new(&three_hundred_random_worlds, random_setup).check(seeds(300), check);
 }
 
 #[test]
@@ -549,8 +558,9 @@ fn programs_in_random_worlds() {
     let seeds = seeds(150);
     let worlds = seeds.end - seeds.start;
     let mut programs = 0;
-    for_each_seed(seeds, |seed| programs += check_with_programs(seed));
-    assert!(worlds < 10 || programs as u64 > worlds, "{programs} programs in {worlds} worlds");
+    Swarm::new(&programs_in_random_worlds, setup_with_programs)
+        .check(seeds, |seed, setup| programs += check_programs(seed, setup) as u64);
+    assert!(worlds < 10 || programs > worlds, "{programs} programs in {worlds} worlds");
 }
 
 /// Worlds in which flows wait for long, and rightly so: behind five others on a wire of 2 Mb/s whose short queue drops
@@ -559,14 +569,29 @@ fn programs_in_random_worlds() {
 /// (543); where RTS are given up early (1267); in the background of video and voice (10324).
 #[test]
 fn worlds_in_which_flows_wait() {
-    for_each_seed([543, 857, 1267, 1742, 1923, 10324].into_iter(), check);
+    let worlds = [543, 857, 1267, 1742, 1923, 10324];
+    Swarm::new(&three_hundred_random_worlds, random_setup).check(worlds.into_iter(), check);
 }
 
 /// Worlds that once failed under TCP/HACK: a station came back from away and its driver counted ACKs as arrived that
 /// the access point still held behind a gap; a native ACK shared its check with the peer's incarnation.
 #[test]
 fn worlds_that_once_failed_to_decode() {
-    for seed in [1635, 3497] {
-        check_with_programs(seed);
+    Swarm::new(&programs_in_random_worlds, setup_with_programs).check(
+        [1635, 3497].into_iter(),
+        |seed, setup| {
+            check_programs(seed, setup);
+        },
+    );
+}
+
+#[test]
+fn a_failure_prints_its_world_and_the_command_that_replays_it() {
+    for swarm in [
+        Swarm::new(&three_hundred_random_worlds, random_setup),
+        Swarm::new(&programs_in_random_worlds, setup_with_programs),
+        Swarm::new(&no_held_ack_ends_in_a_timeout, lossless_setup),
+    ] {
+        assert_failures_can_be_replayed(&swarm);
     }
 }

@@ -1,13 +1,14 @@
 //! Random chains of links under random flows: whatever they do to packets, no packet is made or lost unseen,
 //! files arrive whole, and equal worlds are equal.
 //!
-//! A failure names its seed; `random_setup(seed)` is the world.
+//! A failure prints the world and the command that replays it.
 #![allow(clippy::unwrap_used, reason = "in tests")]
 
 mod common;
 
 use std::sync::Arc;
 
+use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
 use tacit_link::cellular::Trace;
 use tacit_link::loss::Loss;
@@ -180,13 +181,12 @@ fn random_setup(seed: u64) -> Setup {
     setup
 }
 
-fn outcome_of(seed: u64) -> Outcome {
-    run(&random_setup(seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
+fn outcome_of(seed: u64, setup: &Setup) -> Outcome {
+    run(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
 }
 
-fn check(seed: u64) -> Outcome {
-    let setup = random_setup(seed);
-    let outcome = outcome_of(seed);
+fn check(seed: u64, setup: &Setup) -> Outcome {
+    let outcome = outcome_of(seed, setup);
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         match &flow.traffic {
             Traffic::Connection { .. } => {
@@ -206,21 +206,36 @@ fn check(seed: u64) -> Outcome {
 
 #[test]
 fn files_arrive_whole_over_two_hundred_random_chains() {
-    let seeds = std::env::var("TACIT_SWARM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
+    let seeds = seeds(200);
+    let worlds = seeds.end - seeds.start;
     let mut counted = [0; 4];
-    for seed in 0..seeds {
-        for pipe in check(seed).pipes {
-            let counters = pipe.counters;
-            let seen = [counters.dropped, counters.lost, counters.duplicated, counters.filtered_acks];
-            counted.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
-        }
-    }
-    assert!(counted.iter().all(|sum| *sum > 100), "drops, losses, copies, filtered ACKs: {counted:?}");
+    Swarm::new(&files_arrive_whole_over_two_hundred_random_chains, random_setup).check(
+        seeds,
+        |seed, setup| {
+            for pipe in check(seed, setup).pipes {
+                let counters = pipe.counters;
+                let seen = [counters.dropped, counters.lost, counters.duplicated, counters.filtered_acks];
+                counted.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
+            }
+        },
+    );
+    let enough = counted.iter().all(|sum| *sum > 100);
+    assert!(worlds < 200 || enough, "drops, losses, copies, filtered ACKs: {counted:?}");
 }
 
 #[test]
 fn equal_chains_make_equal_runs() {
-    for seed in 0..20 {
-        assert_eq!(outcome_of(seed).digest, outcome_of(seed).digest, "seed {seed}");
+    Swarm::new(&equal_chains_make_equal_runs, random_setup).check(seeds(20), |seed, setup| {
+        assert_eq!(outcome_of(seed, setup).digest, outcome_of(seed, setup).digest, "seed {seed}");
+    });
+}
+
+#[test]
+fn a_failure_prints_its_world_and_the_command_that_replays_it() {
+    for swarm in [
+        Swarm::new(&files_arrive_whole_over_two_hundred_random_chains, random_setup),
+        Swarm::new(&equal_chains_make_equal_runs, random_setup),
+    ] {
+        assert_failures_can_be_replayed(&swarm);
     }
 }

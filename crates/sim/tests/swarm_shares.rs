@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::Standard;
@@ -64,19 +65,15 @@ fn an_index_of_one_is_equal_shares() {
 
 #[test]
 fn clients_of_a_busy_access_point_share() {
-    let unfair = |seed: u64| {
-        let setup = world(seed);
-        let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    Swarm::new(&clients_of_a_busy_access_point_share, world).check(seeds(60), |seed, setup| {
+        let outcome = run(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let shares: Vec<_> = outcome.flows.iter().map(|flow| flow.delivered.0).collect();
         assert!(shares.iter().all(|share| *share > 0), "seed {seed}: {shares:?}");
-        let config = &setup.bss[0].config;
-        (!is_fair(&shares)).then(|| {
-            format!(
-                "seed {seed}: {:?}, limit {:?}, {:?}: {shares:?}",
-                config.standard, config.txop_limit, config.bursts
-            )
-        })
-    };
-    let unfair: Vec<_> = (0..60).filter_map(unfair).collect();
-    assert!(unfair.is_empty(), "{}", unfair.join("\n"));
+        assert!(is_fair(&shares), "seed {seed}: {shares:?}");
+    });
+}
+
+#[test]
+fn a_failure_prints_its_world_and_the_command_that_replays_it() {
+    assert_failures_can_be_replayed(&Swarm::new(&clients_of_a_busy_access_point_share, world));
 }

@@ -58,7 +58,7 @@ impl Hop {
         Self::on(standard.phy(), data)
     }
 
-    /// The same with the timing of `phy`.
+    /// The hop of the HACK paper's capacity curves with the timing of `phy`: see [`Hop::new`].
     pub fn on(phy: &'static Phy, data: Mode) -> Self {
         let txop_limit = phy.aggregation.map(|_| HACK_TXOP_LIMIT);
         Self { phy, data, control: phy.control_mode(&data), txop_limit }

@@ -67,7 +67,7 @@ pub struct Goodputs {
     pub udp: f64,
     /// One ACK per two segments.
     pub tcp: f64,
-    /// The same ACKs, compressed onto link-layer ACKs.
+    /// One ACK per two segments, compressed onto link-layer ACKs.
     pub hack: f64,
 }
 

@@ -13,7 +13,7 @@ pub struct Summary {
     pub ip_bytes: u64,
     /// Packets with payload.
     pub data_packets: u64,
-    /// The same counted in segments as sent: a captured super-segment (GRO, TSO) is several.
+    /// Packets with payload, counted in segments as sent: a captured super-segment (GRO, TSO) is several.
     pub data_segments: u64,
     /// Octets of payload, retransmissions included.
     pub payload_bytes: u64,
@@ -24,7 +24,7 @@ pub struct Summary {
     /// Pure ACKs per data packet of the opposite direction; `None` where the capture holds only one
     /// direction. A total counts only connections seen both ways.
     pub ack_ratio: Option<f64>,
-    /// The same per segment.
+    /// Pure ACKs per segment of the opposite direction; `None` where [`ack_ratio`](Self::ack_ratio) is.
     pub ack_ratio_per_segment: Option<f64>,
     /// Octets of the IP packets of pure ACKs.
     pub ack_bytes: u64,

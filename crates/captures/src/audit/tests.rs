@@ -399,7 +399,7 @@ proptest! {
         }
     }
 
-    /// The same for each link type and arbitrary frames.
+    /// Frames of each link type whose octets are arbitrary.
     #[test]
     fn arbitrary_frames_do_no_harm(
         link_type in prop::sample::select(vec![0, 1, 12, 14, 101, 105, 108, 113, 127, 228, 229, 276]),

@@ -150,7 +150,8 @@ pub fn stats(path: &Path, codec: Codec, clock: &dyn Fn() -> Duration) -> Result<
     in_chunks(path, codec, clock, CHUNK)
 }
 
-/// The same, with at most so many octets of packets held at a time, and the packet that goes beyond.
+/// Runs the capture at `path` through `codec` and back, with at most `limit` octets of packets held at a time, and the
+/// packet that goes beyond.
 pub(super) fn in_chunks(
     path: &Path,
     codec: Codec,

@@ -4,12 +4,13 @@ use std::io::{self, IsTerminal as _};
 use std::process::{Command, Stdio};
 
 use tacit_live::shell::{self, Output};
-use tacit_live::{Oracle, Plan, Report, Wait, apart, doctor};
+use tacit_live::{Oracle, Report, Wait, apart, doctor};
 use tacit_papers::figure::{Figure, LiveReport, LiveRun, LiveRuns, needs_live};
 use tacit_runs::RunsError;
 use tacit_runs::bound::bind;
 use tacit_runs::single;
 
+use super::shell::through;
 use crate::output::note;
 
 /// The program that moves the data.
@@ -57,22 +58,10 @@ fn make(run: &LiveRun) -> Result<LiveReport, String> {
     let bound = bound.map_err(|error| error.to_string())?;
     let words = |words: Vec<String>| words.into_iter().map(Into::into).collect();
     let report = apart::run(shell::Options {
-        plan: Plan {
-            setup: bound.setup,
-            near: bound.near,
-            far: bound.far,
-            ack_mode: run.acks.parse()?,
-            oracle: Oracle::Watch,
-        },
-        scenario: bound.scenario,
-        scheme: bound.scheme,
-        command: words(run.client_words()),
         server: Some(words(run.server_words())),
-        server_log: None,
         congestion: Some(run.congestion.clone()),
-        pcap: None,
         output: Output::Dropped,
-        watch: None,
+        ..through(bound, run.acks.parse()?, Oracle::Watch, words(run.client_words()))
     });
     let report = report.map_err(|error| error.to_string())?;
     match report.exit_status {

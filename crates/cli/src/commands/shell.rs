@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use tacit_live::hop::Snapshot;
-use tacit_live::{Oracle, Plan, shell};
-use tacit_runs::bound::bind;
+use tacit_live::{AckMode, Oracle, Plan, shell};
+use tacit_runs::bound::{Bound, bind};
 use tacit_runs::single;
 use tacit_scenario::InputError;
 
@@ -49,23 +49,15 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     }
     // A shell has the terminal to itself; so have programs that are only told to be quiet.
     let watched = !args.quiet && !args.json && !command.is_empty() && io::stderr().is_terminal();
+    let oracle = if args.no_oracle { Oracle::Off } else { Oracle::Watch };
     let report = shell::run(shell::Options {
-        plan: Plan {
-            setup: bound.setup,
-            near: bound.near,
-            far: bound.far,
-            ack_mode: args.acks,
-            oracle: if args.no_oracle { Oracle::Off } else { Oracle::Watch },
-        },
-        scenario: bound.scenario,
-        scheme: bound.scheme,
-        command,
         server,
         server_log: args.server_log,
         congestion: args.congestion,
         pcap: args.pcap,
         output: if args.json { shell::Output::ToError } else { shell::Output::Ours },
         watch: watched.then_some(show),
+        ..through(bound, args.acks, oracle, command)
     })?;
     if args.json {
         print_json(&report)?;
@@ -73,6 +65,23 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         note(report.to_text().trim_end());
     }
     Ok(ExitCode::from(report.exit_status))
+}
+
+/// `command` through a live hop of `bound`, with nothing else asked for.
+pub fn through(bound: Bound, ack_mode: AckMode, oracle: Oracle, command: Vec<OsString>) -> shell::Options {
+    let Bound { setup, near, far, scenario, scheme } = bound;
+    shell::Options {
+        plan: Plan { setup, near, far, ack_mode, oracle },
+        scenario,
+        scheme,
+        command,
+        server: None,
+        server_log: None,
+        congestion: None,
+        pcap: None,
+        output: shell::Output::Ours,
+        watch: None,
+    }
 }
 
 /// What can be one: the kernel's names are short and plain (TCP_CA_NAME_MAX is 16 with the end).

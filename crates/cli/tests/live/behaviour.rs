@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::helper::words;
-use super::support::{machine, report, said, shared_machine, shell, skip, tacit, tacit_for_all};
+use super::support::{download, machine, report, said, shared_machine, shell, skip, tacit, tacit_for_all};
 
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
@@ -198,23 +198,7 @@ fn datagrams_of_all_sizes_come_back() {
 #[test]
 fn json_has_the_promised_keys() {
     let Some(_machine) = shared_machine(&["iperf3"]) else { return };
-    let report = report(&[
-        "--json",
-        "--scheme",
-        "hack-more-data",
-        "--",
-        "iperf3",
-        "-c",
-        "198.18.0.1",
-        "-R",
-        "-t",
-        "2",
-        "--server",
-        "--",
-        "iperf3",
-        "-s",
-        "-1",
-    ]);
+    let report = report(&download(&["--json", "--scheme", "hack-more-data"], "2"));
     for key in [
         "scenario",
         "scheme",
@@ -291,25 +275,7 @@ fn the_air_can_be_read_by_others() {
     let Some(_machine) = shared_machine(&["iperf3", "tshark"]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("air.pcapng");
-    report(&[
-        "--json",
-        "--scheme",
-        "hack-more-data",
-        "--pcap",
-        file.to_str().unwrap(),
-        "--",
-        "iperf3",
-        "-c",
-        "198.18.0.1",
-        "-R",
-        "-t",
-        "1",
-        "--server",
-        "--",
-        "iperf3",
-        "-s",
-        "-1",
-    ]);
+    report(&download(&["--json", "--scheme", "hack-more-data", "--pcap", file.to_str().unwrap()], "1"));
     let read = |filter: &str| frames(&file, filter);
     assert!(read("tcp.port == 5201 && tcp.len > 0") > 500);
     assert!(read("wlan.fc.type_subtype == 0x19") > 20, "Block Acks");

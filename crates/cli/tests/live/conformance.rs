@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::support::{disturbed, machine, say, simulated_bps, skip, valid_report, waited_us};
+use super::support::{disturbed, download, machine, say, simulated_bps, skip, valid_report, waited_us};
 
 /// Between the arms' goodput (issue: 5 %).
 const GOODPUT_TOLERANCE: f64 = 0.05;
@@ -56,9 +56,7 @@ impl Case {
         for (number, scheme) in SCHEMES.into_iter().enumerate() {
             let mut words = self.words(scheme);
             words.extend(["--json", "--acks", "2", "--congestion", self.congestion]);
-            words.extend(["--", "iperf3", "-c", "198.18.0.1"]);
-            words.extend(["-R", "-t", seconds, "--server", "--", "iperf3", "-s", "-1"]);
-            let report = valid_report(&words)?;
+            let report = valid_report(&download(&words, seconds))?;
             let down = &report["transfer"]["down"];
             live.goodput_bps[number] = steady_bps(down);
             live.waits_us[number] = waited_us(&report);

@@ -1,6 +1,8 @@
 //! Programs for the sides of a hop that no package has: this test binary, told to be one.
 
 use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What is at the other end of the hop.
@@ -44,11 +46,52 @@ fn udp_ask() {
     }
 }
 
+/// How late a program of this machine can be: a thread beside it that sleeps for a millisecond again and again.
+struct Lateness(Arc<AtomicU64>);
+
+impl Lateness {
+    fn watch() -> Self {
+        let worst_us = Arc::new(AtomicU64::new(0));
+        let theirs = Arc::clone(&worst_us);
+        std::thread::spawn(move || {
+            loop {
+                const NAP: Duration = Duration::from_millis(1);
+                #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+                let slept_from = Instant::now();
+                #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+                std::thread::sleep(NAP);
+                let late = slept_from.elapsed().saturating_sub(NAP);
+                theirs.fetch_max(late.as_micros() as u64, Ordering::Relaxed);
+            }
+        });
+        Self(worst_us)
+    }
+
+    fn worst_us(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Answers with the question, and how late this program has been at worst, in microseconds.
+#[test]
+#[ignore = "runs inside a hop"]
+fn udp_echo_lateness() {
+    let lateness = Lateness::watch();
+    let socket = UdpSocket::bind("0.0.0.0:7007").unwrap();
+    let mut buffer = [0; 12];
+    loop {
+        let (_, from) = socket.recv_from(&mut buffer[..4]).unwrap();
+        buffer[4..].copy_from_slice(&lateness.worst_us().to_be_bytes());
+        socket.send_to(&buffer, from).unwrap();
+    }
+}
+
 /// Questions that [`udp_times`] asks, and how far apart.
 pub const QUESTIONS: u32 = 60;
 const QUESTION_EVERY: Duration = Duration::from_millis(50);
 
-/// Tells the round-trip time in microseconds of each answer, copies included.
+/// Tells the round-trip time in microseconds of each answer of [`udp_echo_lateness`], copies included; and in the end
+/// how late either program was at worst.
 #[test]
 #[ignore = "runs inside a hop"]
 fn udp_times() {
@@ -56,6 +99,8 @@ fn udp_times() {
     socket.connect((peer(), 7007)).unwrap();
     #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
     let start = Instant::now();
+    let lateness = Lateness::watch();
+    let mut server_worst_us = 0;
     let mut sent_at = Vec::new();
     while sent_at.len() < QUESTIONS as usize || start.elapsed() < QUESTION_EVERY * (QUESTIONS + 10) {
         let due = QUESTION_EVERY * sent_at.len() as u32;
@@ -64,10 +109,15 @@ fn udp_times() {
             sent_at.push(start.elapsed());
         }
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-        let mut number = [0; 4];
-        if let Ok(4) = socket.recv(&mut number) {
-            let asked = sent_at[u32::from_be_bytes(number) as usize];
-            println!("\nround trip {} us", (start.elapsed() - asked).as_micros());
+        let mut answer = [0; 12];
+        if let Ok(12) = socket.recv(&mut answer) {
+            let took = start.elapsed();
+            let (number, late) = answer.split_first_chunk().unwrap();
+            let asked = sent_at[u32::from_be_bytes(*number) as usize];
+            println!("\nround trip {} us", (took - asked).as_micros());
+            server_worst_us = server_worst_us.max(u64::from_be_bytes(late.try_into().unwrap()));
         }
     }
+    println!("\nlate by {} us", lateness.worst_us());
+    println!("late by {server_worst_us} us");
 }

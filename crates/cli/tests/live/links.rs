@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::helper::{QUESTIONS, words};
-use super::support::{machine, said, shell, skip, valid_report, waited_us};
+use super::support::{download, machine, said, shell, skip, valid_report, waited_us};
 
 /// A scenario in `directory`.
 fn scenario(directory: &Path, text: &str) -> String {
@@ -19,13 +19,54 @@ fn scenario(directory: &Path, text: &str) -> String {
 /// both ways, that is a millisecond and a half.
 const WAITED_MAX_US: f64 = 400.0;
 
-/// The round-trip times of small datagrams through a hop, copies included, in milliseconds; nothing where the
-/// machine adds to them.
-fn round_trips_ms(scenario: &str) -> Option<Vec<f64>> {
+/// What small datagrams through a hop took, copies included.
+struct RoundTrips {
+    ms: Vec<f64>,
+    /// The most that the machine can have added to one of them.
+    machine: Machine,
+}
+
+/// What a machine can have added to a round trip at worst, as measured beside it, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Machine {
+    /// The two programs, together.
+    programs: f64,
+    /// The hop, which a round trip passes twice.
+    hop: f64,
+}
+
+impl Machine {
+    fn of(report: &Value, programs_late_us: &[f64]) -> Self {
+        let number = |name: &str| report["lateness"][name].as_f64().unwrap();
+        Self {
+            programs: programs_late_us.iter().sum::<f64>() / 1e3,
+            hop: 2.0 * number("max_us") / 1e3 + number("slipped_s") * 1e3,
+        }
+    }
+
+    /// How the machine can have added `ms`; `None` where it was not that late.
+    fn explains(self, ms: f64) -> Option<String> {
+        (self.programs + self.hop >= ms).then(|| {
+            format!("programs were late by up to {:.1} ms and the hop by {:.1} ms", self.programs, self.hop)
+        })
+    }
+}
+
+#[test]
+fn what_a_machine_can_have_added_is_no_fault_and_more_is() {
+    let report = serde_json::json!({ "lateness": { "max_us": 900.0, "slipped_s": 0.001 } });
+    let machine = Machine::of(&report, &[1_200.0, 900.0]);
+    let reason = machine.explains(4.0).unwrap();
+    assert_eq!(reason, "programs were late by up to 2.1 ms and the hop by 2.8 ms");
+    assert_eq!(machine.explains(5.0), None);
+}
+
+/// Round trips through a hop; nothing where the machine adds to all of them.
+fn round_trips(scenario: &str) -> Option<RoundTrips> {
     let mut all = vec![scenario.to_owned(), "--json".into(), "--".into()];
     all.extend(words("helper", "udp_times"));
     all.extend(["--server".into(), "--".into()]);
-    all.extend(words("helper", "udp_echo"));
+    all.extend(words("helper", "udp_echo_lateness"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -38,8 +79,14 @@ fn round_trips_ms(scenario: &str) -> Option<Vec<f64>> {
         return None;
     }
     let text = String::from_utf8_lossy(&output.stderr);
-    let times = text.lines().filter_map(|line| line.strip_prefix("round trip ")?.strip_suffix(" us"));
-    Some(times.map(|us| us.parse::<f64>().unwrap() / 1e3).collect())
+    let told_us = |what: &str| -> Vec<f64> {
+        let told = text.lines().filter_map(|line| line.strip_prefix(what)?.strip_suffix(" us"));
+        told.map(|us| us.parse().unwrap()).collect()
+    };
+    let late_us = told_us("late by ");
+    assert_eq!(late_us.len(), 2, "both programs tell: {text}");
+    let ms = told_us("round trip ").into_iter().map(|us| us / 1e3).collect();
+    Some(RoundTrips { ms, machine: Machine::of(&report, &late_us) })
 }
 
 #[test]
@@ -58,7 +105,9 @@ fn a_chain_is_as_long_as_its_links() {
     text.push_str("[cellular]\ndown-trace = \"even\"\nup-trace = \"even\"\n");
     fs::write(directory.path().join("even"), (1..=1_000).map(|ms| format!("{ms}\n")).collect::<String>())
         .unwrap();
-    let Some(mut times) = round_trips_ms(&scenario(directory.path(), &text)) else { return };
+    let Some(RoundTrips { ms: mut times, .. }) = round_trips(&scenario(directory.path(), &text)) else {
+        return;
+    };
     assert_eq!(times.len(), QUESTIONS as usize);
     times.sort_by(f64::total_cmp);
     let median = times[times.len() / 2];
@@ -71,11 +120,23 @@ fn copies_and_jitter_reach_real_programs() {
     let directory = tempfile::tempdir().unwrap();
     let text =
         "[wired]\ndelay = \"20 ms\"\n[wired.up]\nduplicate = \"30 %\"\n[wired.down]\njitter = \"15 ms\"\n";
-    let Some(times) = round_trips_ms(&scenario(directory.path(), text)) else { return };
+    let Some(RoundTrips { ms: times, machine }) = round_trips(&scenario(directory.path(), text)) else {
+        return;
+    };
     assert!((66..110).contains(&times.len()), "{} answers to {QUESTIONS} questions", times.len());
-    let (least, most) =
-        times.iter().fold((f64::MAX, 0.0_f64), |(least, most), ms| (least.min(*ms), most.max(*ms)));
-    assert!(least >= 25.0 && most < 60.0 && most - least > 12.0, "{times:?}");
+    let mut sorted = times.clone();
+    sorted.sort_by(f64::total_cmp);
+    let part = |share: usize| sorted[sorted.len() * share / 100];
+    assert!(sorted[0] >= 25.0 && part(90) - part(10) > 12.0, "{times:?}");
+    // The slowest answer takes 2 * 20 + 15 ms, and 5 are the machine's. One that takes more is a fault unless the
+    // machine was late by that much.
+    let beyond = sorted[sorted.len() - 1] - 55.0;
+    if beyond >= 5.0 {
+        match machine.explains(beyond) {
+            Some(reason) => skip(&format!("an answer took {beyond:.1} ms too long: {reason}")),
+            None => panic!("{times:?}, and {machine:?}"),
+        }
+    }
 }
 
 #[test]
@@ -91,24 +152,7 @@ fn a_download_gets_what_the_trace_and_the_rate_script_give() {
     let script = "[wired]\nrate = \"12Mbps\"\nrate-script = [[\"1 s\", \"6Mbps\"]]\ndelay = \"10 ms\"\nqueue = \"60 packets\"\n";
     for (text, mbps) in [(cellular, 9.0), (script, 6.0)] {
         let path = scenario(directory.path(), text);
-        let words = [
-            &path,
-            "--json",
-            "--congestion",
-            "cubic",
-            "--",
-            "iperf3",
-            "-c",
-            "198.18.0.1",
-            "-R",
-            "-t",
-            "6",
-            "--server",
-            "--",
-            "iperf3",
-            "-s",
-            "-1",
-        ];
+        let words = download(&[&path, "--json", "--congestion", "cubic"], "6");
         let Some(report) = valid_report(&words) else { return };
         // The last seconds, without slow start and what an earlier rate left in the queue.
         let intervals = report["transfer"]["down"]["intervals"].as_array().unwrap();

@@ -113,6 +113,13 @@ pub fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+/// The words of a hop with these `options`, through which iperf3 downloads for so long.
+pub fn download<'a>(options: &[&'a str], seconds: &'a str) -> Vec<&'a str> {
+    let client = ["--", "iperf3", "-c", "198.18.0.1", "-R", "-t", seconds];
+    let server = ["--server", "--", "iperf3", "-s", "-1"];
+    [options, &client, &server].concat()
+}
+
 /// The report of one `tacit shell --json` with these words.
 pub fn report(words: &[&str]) -> Value {
     reports(&[words]).remove(0)

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::{machine, report, said, shared_machine, shell, valid_report};
+use super::support::{download, machine, report, said, shared_machine, shell, valid_report};
 
 const LOSSY: [&str; 4] =
     ["--set", "wifi.mpdu-error={ down = \"5 %\", up = \"5 %\" }", "--set", "wifi.link-ack-error=\"2 %\""];
@@ -115,7 +115,7 @@ fn many_connections_share_the_hop() {
 fn simulated_competitors_take_their_share() {
     let Some(_machine) = machine(&["iperf3"]) else { return };
     let goodput = |background: &str| {
-        let report = valid_report(&[
+        let options = [
             "--json",
             "--scheme",
             "stock",
@@ -125,19 +125,8 @@ fn simulated_competitors_take_their_share() {
             "cubic",
             "--background",
             background,
-            "--",
-            "iperf3",
-            "-c",
-            "198.18.0.1",
-            "-R",
-            "-t",
-            "4",
-            "--server",
-            "--",
-            "iperf3",
-            "-s",
-            "-1",
-        ])?;
+        ];
+        let report = valid_report(&download(&options, "4"))?;
         report["transfer"]["down"]["end"]["sum_received"]["bits_per_second"].as_f64()
     };
     let (Some(alone), Some(beside)) = (goodput("0"), goodput("3")) else { return };

@@ -1,5 +1,6 @@
 //! Filters that drop pure TCP ACKs of which a later one says it all: over any queue.
 
+use tacit_proto::FlowKey;
 use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::Instant;
 
@@ -47,20 +48,20 @@ impl AckFilter {
     }
 
     /// What a packet that is about to be queued says, for [`AckFilter::thin`]; `None` where that will do nothing.
-    fn ack_of<P: Payload>(self, packet: &P) -> Option<(u64, AckInfo)> {
+    fn ack_of<P: Payload>(self, packet: &P) -> Option<(FlowKey, AckInfo)> {
         match self {
             Self::Off | Self::Replace => None,
-            Self::Cake | Self::CakeAggressive => Some((packet.flow_hash(), packet.ack_info()?)),
+            Self::Cake | Self::CakeAggressive => Some((packet.flow_key(), packet.ack_info()?)),
         }
     }
 
     /// After the ACK of `flow` that says `newest` was queued: drops what it makes redundant; returns how many
     /// packets.
-    fn thin<P: Payload>(self, queue: &mut Queue<P>, (flow, newest): (u64, AckInfo)) -> u64 {
+    fn thin<P: Payload>(self, queue: &mut Queue<P>, (flow, newest): (FlowKey, AckInfo)) -> u64 {
         let kept_besides = if self == Self::Cake { 1 } else { 0 };
         // The ACK itself is not among them: nothing covers itself.
         let redundant = |packet: &P| {
-            packet.flow_hash() == flow && packet.ack_info().is_some_and(|older| newest.covers(&older))
+            packet.flow_key() == flow && packet.ack_info().is_some_and(|older| newest.covers(&older))
         };
         let mut count = 0;
         queue.each(&mut |packet| count += u32::from(redundant(packet)));
@@ -79,10 +80,10 @@ impl AckFilter {
 
 fn replace<P: Payload>(queue: &mut Queue<P>, newest: P) -> Option<P> {
     let Some(new) = newest.ack_info().filter(AckInfo::is_plain) else { return Some(newest) };
-    let flow = newest.flow_hash();
+    let flow = newest.flow_key();
     let (mut place, mut last) = (0_usize, None);
     queue.each(&mut |packet| {
-        if packet.flow_hash() == flow {
+        if packet.flow_key() == flow {
             let older = packet.ack_info().filter(AckInfo::is_plain);
             let yields = older.is_some_and(|older| new.ack.after(older.ack) && new.covers(&older));
             last = Some((place, yields && packet.len() == newest.len()));
@@ -202,9 +203,9 @@ mod tests {
         assert_eq!(left(AckFilter::Replace, &[ack(1, 100), stamped(200, 8)]).len(), 2);
     }
 
-    /// What a sender of one flow knows after `packets`: the highest number, what is SACKed above it, how often
-    /// the same number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it saw ECE, and the reports
-    /// of duplicate segments.
+    /// What a sender of one flow knows after `packets`: the highest number, what is SACKed above it, how often the same
+    /// number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it
+    /// saw ECE, and the reports of duplicate segments.
     fn learnt(packets: &[Packet], flow: u32) -> impl PartialEq + std::fmt::Debug {
         let mut ack = SeqNumber(0);
         let (mut repeats, mut window, mut stamps, mut ecn, mut duplicates) =

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tacit_proto::FlowKey;
 use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::{Duration, Instant};
 
@@ -32,8 +33,8 @@ impl AckHoldConfig {
 #[derive(Clone, Debug)]
 pub struct AckHold<P> {
     config: AckHoldConfig,
-    /// By the hash of each.
-    flows: BTreeMap<u64, Flow<P>>,
+    /// By the key of each.
+    flows: BTreeMap<FlowKey, Flow<P>>,
     /// No held ACK is due before this.
     next: Option<Instant>,
     dropped: u64,
@@ -55,10 +56,10 @@ impl<P: Payload> AckHold<P> {
 
     /// The host sends `packet`; what is to be queued now is handed to `pass`, in order.
     pub fn offer(&mut self, now: Instant, packet: P, pass: &mut impl FnMut(P)) {
-        let hash = packet.flow_hash();
+        let key = packet.flow_key();
         let ack = packet.ack_info().filter(AckInfo::is_plain);
-        let Some(flow) = self.flows.get_mut(&hash) else {
-            ack.into_iter().for_each(|ack| self.remember(hash, ack));
+        let Some(flow) = self.flows.get_mut(&key) else {
+            ack.into_iter().for_each(|ack| self.remember(key, ack));
             return pass(packet);
         };
         let advances = ack.filter(|ack| ack.ack.after(flow.last.ack) && ack.covers(&flow.last)).is_some();
@@ -80,12 +81,12 @@ impl<P: Payload> AckHold<P> {
         }
     }
 
-    fn remember(&mut self, hash: u64, last: AckInfo) {
+    fn remember(&mut self, key: FlowKey, last: AckInfo) {
         if self.flows.len() >= MAX_FLOWS {
             self.flows.retain(|_, flow| flow.held.is_some());
         }
         if self.flows.len() < MAX_FLOWS {
-            self.flows.insert(hash, Flow { last, count: 0, held: None });
+            self.flows.insert(key, Flow { last, count: 0, held: None });
         }
     }
 

@@ -1,9 +1,8 @@
 //! First in, first out, within a limit.
 
-use std::collections::VecDeque;
-
 use tacit_proto::units::{Bytes, Instant};
 
+use super::fifo::Fifo;
 use super::{QueueLimit, Queued};
 use crate::payload::Payload;
 
@@ -21,8 +20,7 @@ pub(super) enum Overflow {
 pub struct Bounded<P> {
     limit: QueueLimit,
     overflow: Overflow,
-    packets: VecDeque<Queued<P>>,
-    bytes: Bytes,
+    fifo: Fifo<P>,
     /// Most packets since it was last asked to forget.
     peak: usize,
 }
@@ -30,19 +28,18 @@ pub struct Bounded<P> {
 impl<P: Payload> Bounded<P> {
     /// An empty queue.
     pub(super) fn new(limit: QueueLimit, overflow: Overflow) -> Self {
-        Self { limit, overflow, packets: VecDeque::new(), bytes: Bytes(0), peak: 0 }
+        Self { limit, overflow, fifo: Fifo::new(), peak: 0 }
     }
 
     /// Queues `payload` at `now`; returns false when it was refused. `dropped` gets those that had to go for it.
     #[inline]
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
-        if !self.limit.admits(self.packets.len(), self.bytes, len) && !self.make_room(len, dropped) {
+        if !self.has_room(len) && !self.make_room(len, dropped) {
             return false;
         }
-        self.bytes += len;
-        self.packets.push_back(Queued { payload, at: now, len });
-        self.peak = self.peak.max(self.packets.len());
+        self.fifo.push(Queued { payload, at: now, len });
+        self.peak = self.peak.max(self.len());
         true
     }
 
@@ -62,45 +59,36 @@ impl<P: Payload> Bounded<P> {
     /// True when a packet of `len` octets would be taken without loss.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
-        self.limit.admits(self.packets.len(), self.bytes, len)
+        self.limit.admits(self.len(), self.fifo.bytes(), len)
     }
 
     /// The packet that leaves next.
     #[inline]
     pub fn front(&self) -> Option<&Queued<P>> {
-        self.packets.front()
+        self.fifo.front()
     }
 
     /// Takes the packet that leaves next.
     #[inline]
     pub fn pop(&mut self) -> Option<Queued<P>> {
-        let queued = self.packets.pop_front()?;
-        self.bytes -= queued.len;
-        Some(queued)
+        self.fifo.pop()
     }
 
     /// What waits, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
-        self.packets.iter()
+        self.fifo.iter()
     }
 
     /// Shows each packet, to be exchanged for one of the same length.
     pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
-        self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
+        self.fifo.each(see);
     }
 
     /// Drops the packets that `unwanted` says; returns how many.
     pub fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
-        let before = self.packets.len();
-        let bytes = &mut self.bytes;
-        self.packets.retain(|queued| {
-            let stays = !unwanted(&queued.payload);
-            if !stays {
-                *bytes -= queued.len;
-            }
-            stays
-        });
-        before - self.packets.len()
+        let before = self.len();
+        self.fifo.retract(&mut unwanted, &mut |_| {});
+        before - self.len()
     }
 
     /// Most packets that waited at once, since [`Bounded::reset_peak`].
@@ -110,19 +98,19 @@ impl<P: Payload> Bounded<P> {
 
     /// Forgets what was before.
     pub fn reset_peak(&mut self) {
-        self.peak = self.packets.len();
+        self.peak = self.len();
     }
 
     /// Packets waiting.
     #[inline]
     pub fn len(&self) -> usize {
-        self.packets.len()
+        self.fifo.len()
     }
 
     /// True when nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.len() == 0
     }
 }
 

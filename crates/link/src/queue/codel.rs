@@ -1,65 +1,10 @@
 //! CoDel: drops at the head while delay stays above a target, ever more often (RFC 8289).
 
-use std::collections::VecDeque;
-
 use tacit_proto::units::{Bytes, Duration, Instant};
 
+use super::fifo::Fifo;
 use super::{CoDelConfig, QueueLimit, Queued};
 use crate::payload::Payload;
-
-/// Packets in order of arrival, and their octets.
-#[derive(Clone, Debug)]
-pub(super) struct Fifo<P> {
-    packets: VecDeque<Queued<P>>,
-    bytes: Bytes,
-}
-
-impl<P: Payload> Fifo<P> {
-    pub(super) fn new() -> Self {
-        Self { packets: VecDeque::new(), bytes: Bytes(0) }
-    }
-
-    pub(super) fn push(&mut self, queued: Queued<P>) {
-        self.bytes += queued.len;
-        self.packets.push_back(queued);
-    }
-
-    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
-        let queued = self.packets.pop_front()?;
-        self.bytes -= queued.len;
-        Some(queued)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
-        self.packets.iter()
-    }
-
-    /// Shows each packet, to be exchanged for one of the same length.
-    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
-        self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
-    }
-
-    /// Drops what `unwanted` says and tells `gone` the octets of each.
-    pub(super) fn retract(&mut self, unwanted: &mut impl FnMut(&P) -> bool, gone: &mut impl FnMut(Bytes)) {
-        let bytes = &mut self.bytes;
-        self.packets.retain(|queued| {
-            let stays = !unwanted(&queued.payload);
-            if !stays {
-                *bytes -= queued.len;
-                gone(queued.len);
-            }
-            stays
-        });
-    }
-
-    pub(super) fn bytes(&self) -> Bytes {
-        self.bytes
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.packets.len()
-    }
-}
 
 /// 1 / sqrt(`count`) in units of 2^-32, less than 2^-30 off; for a count of one or less the largest there is.
 ///

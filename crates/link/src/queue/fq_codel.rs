@@ -3,9 +3,11 @@
 
 use std::collections::VecDeque;
 
+use tacit_proto::FlowKey;
 use tacit_proto::units::{Bytes, Instant};
 
-use super::codel::{Control, Fifo};
+use super::codel::Control;
+use super::fifo::Fifo;
 use super::{FqCoDelConfig, QueueLimit, Queued};
 use crate::payload::Payload;
 
@@ -67,7 +69,7 @@ impl<P: Payload> FqCoDel<P> {
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
         let fits = self.has_room(len);
-        let index = self.flow_of(payload.flow_hash());
+        let index = self.flow_of(payload.flow_key());
         let flow = &mut self.flows[usize::from(index)];
         if !flow.listed {
             flow.listed = true;
@@ -92,10 +94,10 @@ impl<P: Payload> FqCoDel<P> {
         self.limit.admits(self.packets, self.bytes, len)
     }
 
-    /// The flow of the bucket that `hash` falls into.
-    fn flow_of(&mut self, hash: u64) -> u16 {
+    /// The flow of the bucket that `key` falls into.
+    fn flow_of(&mut self, key: FlowKey) -> u16 {
         // Fibonacci hashing: flow numbers that follow each other spread over the buckets.
-        let spread = (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        let spread = (key.as_u64().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         let count = self.buckets.len();
         let bucket = &mut self.buckets[(spread * count) >> 32];
         if *bucket == UNUSED {
@@ -184,7 +186,7 @@ impl<P: Payload> FqCoDel<P> {
     }
 
     pub(super) fn oldest_at(&self) -> Option<Instant> {
-        let heads = self.flows.iter().filter_map(|flow| flow.fifo.iter().next());
+        let heads = self.flows.iter().filter_map(|flow| flow.fifo.front());
         self.next.iter().chain(heads).map(|queued| queued.at).min()
     }
 

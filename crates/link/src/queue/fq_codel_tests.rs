@@ -1,6 +1,6 @@
 use super::*;
 use crate::payload::PayloadClass;
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Duration, FlowId, HostId};
 
 /// A packet of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ impl Payload for Of {
     fn class(&self) -> PayloadClass {
         PayloadClass::Data
     }
-    fn flow_hash(&self) -> u64 {
-        self.flow
+    fn flow_key(&self) -> FlowKey {
+        FlowKey::simulated(FlowId(self.flow as u32), HostId(0))
     }
 }
 

@@ -4,6 +4,7 @@ mod ack_filter;
 mod ack_hold;
 mod bounded;
 mod codel;
+mod fifo;
 mod fq_codel;
 
 use tacit_proto::units::{Bytes, Duration, Instant};

@@ -6,11 +6,6 @@ use super::category::AccessCategory;
 use super::phy::Mode;
 
 /// A station's index within its basic service set; the access point is 0.
-///
-/// Where several access categories are in use, each acts as a station of its own towards the others
-/// (802.11-2020 clause 10.23.2.1 calls it an EDCAF), and the channel numbers those:
-/// [`Bss::function`](super::Bss::function) gives the number of a station's function for a category. In the
-/// first category, the only one by default, it is the station's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StationId(pub u16);
 
@@ -38,7 +33,7 @@ pub enum Outcome {
 /// Where an MPDU stands in an A-MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmpduPosition {
-    /// The same for all MPDUs of one A-MPDU, different for the next.
+    /// A number that all MPDUs of one A-MPDU share, and the next has another.
     pub reference: u32,
     /// This is the last MPDU of the A-MPDU.
     pub last: bool,

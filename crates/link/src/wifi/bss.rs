@@ -10,6 +10,7 @@ use super::category::AccessCategory;
 use super::cell::{Cell, Delivery, earliest};
 use super::config::BssConfig;
 use super::counters::StationCounters;
+use super::functions::{FunctionId, Functions};
 use super::interrupt::Interrupt;
 use super::mac::ack_hook::AckHook;
 use super::mac::block_ack::WINDOW;
@@ -52,24 +53,23 @@ impl<P: Payload> Bss<P> {
         self.cell.air.start();
     }
 
-    /// Stations, the access point included.
+    /// How the functions of its stations are numbered.
     #[inline]
-    pub fn station_count(&self) -> u16 {
-        self.cell.stations.count()
+    pub fn functions(&self) -> Functions {
+        self.cell.stations.numbers()
     }
 
-    /// The number of what `station` has for `category`; where that is not in use for best effort, or the first
-    /// that is.
-    pub fn function(&self, station: StationId, category: AccessCategory) -> StationId {
+    /// What `station` has for `category`; where that is not in use for best effort, or the first that is.
+    pub fn function(&self, station: StationId, category: AccessCategory) -> FunctionId {
         let place_of = |wanted| self.categories().iter().position(|known| *known == wanted);
         let place = place_of(category).or_else(|| place_of(AccessCategory::BestEffort)).unwrap_or(0);
-        self.cell.stations.function(station, place)
+        self.functions().of(station, place)
     }
 
     /// The station that `function` belongs to.
     #[inline]
-    pub fn station(&self, function: StationId) -> StationId {
-        self.cell.stations.station_of(function)
+    pub fn station(&self, function: FunctionId) -> StationId {
+        self.functions().station(function)
     }
 
     /// Access categories in use.
@@ -84,7 +84,7 @@ impl<P: Payload> Bss<P> {
     /// When two clients are named: traffic goes through the access point.
     // Always: a call here moves each packet once more.
     #[inline(always)]
-    pub fn enqueue(&mut self, now: Instant, from: StationId, to: StationId, payload: P) -> bool {
+    pub fn enqueue(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> bool {
         let config = &self.cell.rules.config;
         let station = &mut self.cell.stations[from];
         let filter = if station.is_access_point() { config.ap_ack_filter } else { config.station_ack_filter };
@@ -101,13 +101,13 @@ impl<P: Payload> Bss<P> {
     }
 
     /// True when `from` would take a packet of `len` octets for `to`.
-    pub fn has_room(&self, from: StationId, to: StationId, len: Bytes) -> bool {
+    pub fn has_room(&self, from: FunctionId, to: FunctionId, len: Bytes) -> bool {
         let station = &self.cell.stations[from];
         station.peers[station.peer_index(to)].originator.queue().has_room(len)
     }
 
     /// Packets queued at `from` for `to` that have no sequence number yet.
-    pub fn queued(&self, from: StationId, to: StationId) -> usize {
+    pub fn queued(&self, from: FunctionId, to: FunctionId) -> usize {
         let station = &self.cell.stations[from];
         station.peers[station.peer_index(to)].originator.queue().len()
     }
@@ -137,15 +137,15 @@ impl<P: Payload> Bss<P> {
         self.cell.outbox.delivered.pop_front()
     }
 
-    /// The next station that took packets from its queue for another. Drain it to `None`.
-    pub fn poll_drained(&mut self) -> Option<(StationId, StationId)> {
+    /// The next function that took packets from its queue for another. Drain it to `None`.
+    pub fn poll_drained(&mut self) -> Option<(FunctionId, FunctionId)> {
         self.cell.outbox.drained.pop()
     }
 
-    /// Gives `station` a NIC that lets frames of compressed ACKs ride on its acknowledgments, and
+    /// Gives `function` a NIC that lets frames of compressed ACKs ride on its acknowledgments, and
     /// reports to [`Bss::poll_interrupt`]; each carries at most `appended_limit` octets, if given.
-    pub fn enable_hack(&mut self, station: StationId, appended_limit: Option<u32>) {
-        let station = &mut self.cell.stations[station];
+    pub fn enable_hack(&mut self, function: FunctionId, appended_limit: Option<u32>) {
+        let station = &mut self.cell.stations[function];
         let mut nic = Nic::new(station.peers.len());
         if let Some(octets) = appended_limit {
             nic.limit_appended(octets as usize);
@@ -156,16 +156,16 @@ impl<P: Payload> Bss<P> {
         }
     }
 
-    /// Reports to [`Bss::poll_interrupt`] what becomes of each packet that `station` sends.
-    pub fn report_fates(&mut self, station: StationId) {
-        for peer in &mut self.cell.stations[station].peers {
+    /// Reports to [`Bss::poll_interrupt`] what becomes of each packet that `function` sends.
+    pub fn report_fates(&mut self, function: FunctionId) {
+        for peer in &mut self.cell.stations[function].peers {
             peer.originator.fates.ask();
         }
     }
 
-    /// The NIC of `station`, and the number of its destination `peer`; `None` for a stock one.
-    pub fn nic(&mut self, station: StationId, peer: StationId) -> Option<(&mut Nic, usize)> {
-        let station = &mut self.cell.stations[station];
+    /// The NIC of `function`, and the number of its destination `peer`; `None` for a stock one.
+    pub fn nic(&mut self, function: FunctionId, peer: FunctionId) -> Option<(&mut Nic, usize)> {
+        let station = &mut self.cell.stations[function];
         let peer = station.peer_index(peer);
         match &mut station.hook {
             AckHook::Hack(nic) => Some((nic, peer)),
@@ -179,7 +179,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// Takes back packets that `from` has queued for `to` and not begun to send; returns how many.
-    pub fn retract(&mut self, from: StationId, to: StationId, unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub fn retract(&mut self, from: FunctionId, to: FunctionId, unwanted: impl FnMut(&P) -> bool) -> usize {
         let station = &mut self.cell.stations[from];
         let peer = station.peer_index(to);
         let retracted = station.peers[peer].originator.retract(unwanted);
@@ -189,11 +189,7 @@ impl<P: Payload> Bss<P> {
 
     /// The next frame heard, after [`Bss::record_air`]. Drain it to `None`.
     pub fn poll_air(&mut self) -> Option<AirFrame<P>> {
-        let mut frame = self.cell.air.poll()?;
-        frame.category = self.cell.stations[frame.transmitter].category;
-        frame.transmitter = self.station(frame.transmitter);
-        frame.receiver = frame.receiver.map(|receiver| self.station(receiver));
-        Some(frame)
+        self.cell.air.poll()
     }
 
     /// Measuring starts: forgets queueing delays, queue lengths and sizes of PPDUs so far.

@@ -21,12 +21,12 @@ pub enum AccessCategory {
 /// Which edition of the standard the TXOP limits are those of. The rest of the parameters is the same in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TxopLimits {
-    /// 802.11-2012 table 8-105: 3.008 and 1.504 ms for video and voice, none for the others. So it was from 802.11e on, and
-    /// so do access points set it still: hostapd's defaults are the same.
+    /// 802.11-2012 table 8-105: 3.008 and 1.504 ms for video and voice, none for the others. So it was from 802.11e on,
+    /// and so do access points set it still: hostapd's defaults are the same.
     #[default]
     Ieee2012,
-    /// 802.11-2020 table 9-155, as 802.11-2016 table 9-137: 4.096 and 2.080 ms for video and voice, 2.528 ms for best
-    /// effort and background.
+    /// The defaults of 802.11-2016 (table 9-137) and of 802.11-2020 (table 9-155): 4.096 and 2.080 ms for video and
+    /// voice, 2.528 ms for best effort and background.
     Ieee2020,
 }
 

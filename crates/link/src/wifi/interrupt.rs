@@ -2,17 +2,17 @@
 
 use tacit_proto::hack::{Heard, Response};
 
-use super::air::StationId;
+use super::functions::FunctionId;
 
-/// An interrupt, for stations whose driver asked for them.
+/// An interrupt, for functions whose driver asked for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupt<P> {
-    /// `station` received a PPDU from `from` and acknowledges it.
+    /// `function` received a PPDU from `from` and acknowledges it.
     Received {
         /// Who received.
-        station: StationId,
+        function: FunctionId,
         /// Who sent.
-        from: StationId,
+        from: FunctionId,
         /// What.
         heard: Heard,
         /// The More Data bit.
@@ -20,33 +20,33 @@ pub enum Interrupt<P> {
         /// What the NIC did.
         response: Response,
     },
-    /// The acknowledgment that `station` got from `from` carried these octets.
+    /// The acknowledgment that `function` got from `from` carried these octets.
     Appended {
         /// Whose transmission completed.
-        station: StationId,
+        function: FunctionId,
         /// Who acknowledged it.
-        from: StationId,
+        from: FunctionId,
         /// What rode along.
         octets: Vec<u8>,
     },
-    /// A pure TCP ACK that `station` sent to `to` as a packet has left the window, in order.
+    /// A pure TCP ACK that `function` sent to `to` as a packet has left the window, in order.
     Settled {
         /// Who sent.
-        station: StationId,
+        function: FunctionId,
         /// To whom.
-        to: StationId,
+        to: FunctionId,
         /// The packet.
         payload: P,
         /// Acknowledged, or given up.
         delivered: bool,
     },
-    /// What became of a packet that `station` sent to `to` is decided, in order or not; for stations that
+    /// What became of a packet that `function` sent to `to` is decided, in order or not; for functions that
     /// [asked](super::Bss::report_fates).
     Fate {
         /// Who sent.
-        station: StationId,
+        function: FunctionId,
         /// To whom.
-        to: StationId,
+        to: FunctionId,
         /// The packet.
         payload: P,
         /// Its MPDU was acknowledged, or given up.
@@ -58,12 +58,12 @@ pub enum Interrupt<P> {
 
 impl<P> Interrupt<P> {
     /// Whose driver it is for.
-    pub fn station(&self) -> StationId {
+    pub fn function(&self) -> FunctionId {
         match self {
-            Self::Received { station, .. }
-            | Self::Appended { station, .. }
-            | Self::Settled { station, .. }
-            | Self::Fate { station, .. } => *station,
+            Self::Received { function, .. }
+            | Self::Appended { function, .. }
+            | Self::Settled { function, .. }
+            | Self::Fate { function, .. } => *function,
         }
     }
 }

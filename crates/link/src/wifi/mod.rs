@@ -8,6 +8,7 @@ mod cell;
 mod config;
 mod counters;
 pub mod error_rate;
+mod functions;
 mod interrupt;
 mod mac;
 mod medium;
@@ -24,5 +25,6 @@ pub use config::{
     StationConfig,
 };
 pub use counters::StationCounters;
+pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

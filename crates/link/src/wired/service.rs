@@ -112,7 +112,7 @@ impl Progress {
         (start, self.free_at)
     }
 
-    /// The same for transmitters without a rate of their own: most have one.
+    /// Transmits it where the transmitter has no rate of its own, as most have.
     #[inline(never)]
     fn transmit_otherwise(&mut self, service: &Service, since: Instant, len: Bytes) -> (Instant, Instant) {
         let start = self.next_start(service, since);

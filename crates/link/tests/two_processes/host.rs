@@ -1,5 +1,6 @@
 //! A host: TCP over IP packets as octets, and a file that it sends or receives.
 
+use tacit_proto::FlowKey;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::endpoint::Ends;
@@ -28,9 +29,8 @@ impl AckPacket for IpPacket {
         if self.headers().is_pure_ack() { Rides::Compressed } else { Rides::Never }
     }
 
-    fn flow_key(&self) -> u64 {
-        let Packet { flow, source, .. } = self.headers();
-        u64::from(flow.0) << 32 | u64::from(source.0)
+    fn flow_key(&self) -> FlowKey {
+        self.headers().flow_key()
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) struct Sweep {
     pub x_label: String,
     pub y_label: String,
     pub seeds: Option<u32>,
-    /// The same runs with something changed, beside these.
+    /// Its runs with something changed, beside those as they are.
     pub variants: Vec<Variant>,
     /// What is shown of the variants.
     pub depends: Option<Depends>,

@@ -428,29 +428,7 @@ pub(super) fn page_path(directory: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    const SWEEP: &str = "\
-title = \"t\"
-paper = \"p\"
-[sweep]
-scenario = \"wlan-11n-150\"
-set = [\"run.duration=400ms\", \"run.measure-from=100ms\"]
-schemes = [\"stock\", \"udp\"]
-x = { key = \"wifi.rate\", unit = \"Mbps\", values = [65, 150] }
-seeds = 2
-quick = { seeds = 1 }
-[[claim]]
-text = \"UDP is faster\"
-paper = 1
-measure = { ratio = \"udp\", over = \"stock\", x = 150 }
-bound = \"at-least\"
-tolerance = 0
-[[claim]]
-text = \"UDP has no ACKs\"
-paper = 5
-measure = { value = \"udp\", column = \"tcp_acks_on_air_per_s\" }
-tolerance = 1
-deviation = \"it never has\"
-";
+    const SWEEP: &str = include_str!("../../tests/figures/sweep.toml");
 
     #[test]
     fn a_sweep_is_run_measured_and_drawn() {
@@ -466,7 +444,7 @@ deviation = \"it never has\"
         assert!(directory.path().join("test-sweep.svg").is_file());
         assert!(page_path(directory.path()).is_file());
         let (provenance, records) = Store::existing(&directory.path().join("test-sweep")).read().unwrap();
-        assert_eq!((records.len(), provenance.command.as_str()), (4, "tacit figure test/sweep --quick"));
+        assert_eq!((records.len(), provenance.command.as_str()), (8, "tacit figure test/sweep --quick"));
     }
 
     /// Wire delays of 1 and 5 ms; the variant has one place of its own, and a slower wire.

@@ -81,7 +81,7 @@ pub(super) struct Flow {
     pub(super) highest: SeqNumber,
     /// The end of the window that the client offered last.
     pub(super) edge: SeqNumber,
-    /// The same, as the sender knows it.
+    /// The end of the window that the sender was told last.
     pub(super) told_edge: SeqNumber,
     /// The largest window the client has offered, and the largest segment seen.
     pub(super) largest_window: u32,

@@ -121,7 +121,7 @@ impl Encoder {
         self.acks.invalidate(packet);
     }
 
-    /// The same for all flows.
+    /// The peer may not have what rode of any flow.
     pub fn invalidate_all(&mut self) {
         self.acks.invalidate_all();
     }

@@ -10,6 +10,7 @@ use tacit_rohc::hack::{Coding, RETAINED_ACKS, Refusal};
 use super::counters::{Counters, FlowCounters};
 use super::nic::{Heard, Response};
 use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer};
+use crate::FlowKey;
 use crate::units::{Duration, Instant};
 
 /// How a packet may ride on a link-layer ACK.
@@ -31,8 +32,8 @@ pub trait AckPacket: Clone + PartialEq {
     fn write_to(&self, bytes: &mut Vec<u8>);
     /// Whether a link-layer ACK may carry it, and how.
     fn rides(&self) -> Rides;
-    /// The same for all packets of one direction of a connection, different for others.
-    fn flow_key(&self) -> u64;
+    /// What tells its flow and direction from others.
+    fn flow_key(&self) -> FlowKey;
 }
 
 /// When an ACK waits for a link-layer ACK (paper section 3.2).
@@ -123,7 +124,7 @@ impl<P: AckPacket> Driver<P> {
     }
 
     /// Counters of the flow with this [key](AckPacket::flow_key) since the start.
-    pub fn flow_counters(&self, flow: u64) -> FlowCounters {
+    pub fn flow_counters(&self, flow: FlowKey) -> FlowCounters {
         let counted = self.peers.iter().flat_map(|peer| &peer.flows).filter(|(key, _)| *key == flow);
         counted.fold(FlowCounters::default(), |sum, (_, counters)| sum.plus(counters))
     }
@@ -429,7 +430,7 @@ impl<P: AckPacket> Driver<P> {
     }
 
     /// Before an ACK of `flow` goes as a packet: nothing older of that flow may come after it.
-    fn make_way(&mut self, peer: usize, flow: u64) {
+    fn make_way(&mut self, peer: usize, flow: FlowKey) {
         let state = &self.peers[peer];
         let in_nic = state.fresh.iter().flat_map(|fresh| &fresh.packets);
         let on_their_way = state.finished.iter().flat_map(|finished| &finished.packets);
@@ -459,9 +460,9 @@ impl<P: AckPacket> Driver<P> {
 /// Flows per peer that are counted one by one; what is beyond, on a live hop, is counted together.
 const COUNTED_FLOWS: usize = 256;
 /// The key of what is counted together.
-const OTHER_FLOWS: u64 = u64::MAX;
+const OTHER_FLOWS: FlowKey = FlowKey::OTHERS;
 
-fn counters_of(flows: &mut Vec<(u64, FlowCounters)>, flow: u64) -> &mut FlowCounters {
+fn counters_of(flows: &mut Vec<(FlowKey, FlowCounters)>, flow: FlowKey) -> &mut FlowCounters {
     let is_known = |flow| flows.iter().any(|(key, _)| *key == flow);
     let flow = if flows.len() < COUNTED_FLOWS || is_known(flow) { flow } else { OTHER_FLOWS };
     let at = flows.iter().position(|(key, _)| *key == flow).unwrap_or_else(|| {

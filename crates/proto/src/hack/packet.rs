@@ -1,6 +1,7 @@
 //! The simulator's packets as the driver sees them.
 
 use super::driver::{AckPacket, Rides};
+use crate::FlowKey;
 use crate::packet::{Packet, Transport};
 use crate::wire;
 
@@ -20,7 +21,7 @@ impl AckPacket for Packet {
         }
     }
 
-    fn flow_key(&self) -> u64 {
+    fn flow_key(&self) -> FlowKey {
         Packet::flow_key(self)
     }
 }

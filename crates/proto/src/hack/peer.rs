@@ -7,6 +7,7 @@ use tacit_rohc::hack::RETAINED_ACKS;
 use super::codec::{Decoder, Encoder};
 use super::counters::FlowCounters;
 use super::driver::{AckPacket, Config};
+use crate::FlowKey;
 use crate::units::{Duration, Instant};
 
 /// State for one peer.
@@ -33,12 +34,12 @@ pub(super) struct Peer<P> {
     /// When the oldest ACK that waits has waited for too long.
     pub hold_until: Option<Instant>,
     /// Pure ACKs in the transmit queue or in the air, by flow.
-    pub natives: Vec<(u64, u32)>,
+    pub natives: Vec<(FlowKey, u32)>,
     /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
-    pub retained: Vec<u64>,
+    pub retained: Vec<FlowKey>,
     pub retained_acks: usize,
     /// Counters by flow; few flows have ACKs for one peer.
-    pub flows: Vec<(u64, FlowCounters)>,
+    pub flows: Vec<(FlowKey, FlowCounters)>,
 }
 
 /// A frame that is made and reaches the NIC at `ready_at`; the oldest of its packets came at `oldest`.
@@ -124,7 +125,7 @@ impl<P: AckPacket> Peer<P> {
         }
     }
 
-    pub fn natives_of(&self, flow: u64) -> u32 {
+    pub fn natives_of(&self, flow: FlowKey) -> u32 {
         self.natives.iter().find(|(key, _)| *key == flow).map_or(0, |(_, count)| *count)
     }
 
@@ -132,14 +133,14 @@ impl<P: AckPacket> Peer<P> {
         self.natives.iter().map(|(_, count)| count).sum()
     }
 
-    pub fn native_queued(&mut self, flow: u64) {
+    pub fn native_queued(&mut self, flow: FlowKey) {
         match self.natives.iter_mut().find(|(key, _)| *key == flow) {
             Some((_, count)) => *count += 1,
             None => self.natives.push((flow, 1)),
         }
     }
 
-    pub fn native_gone(&mut self, flow: u64) {
+    pub fn native_gone(&mut self, flow: FlowKey) {
         let Some(at) = self.natives.iter().position(|(key, _)| *key == flow) else { return };
         self.natives[at].1 -= 1;
         if self.natives[at].1 == 0 {

@@ -9,6 +9,7 @@
 //! What a network may change under way, TTL and DSCP, is not looked at.
 
 pub mod address;
+pub mod headers;
 mod options;
 pub mod payload;
 

@@ -38,7 +38,7 @@ fn f_rto_undoes_a_timeout_when_originals_are_acknowledged() {
     assert_eq!((counters.cwnd, counters.pipe), (11_000, 11_000));
 }
 
-/// The same start, but the nine are lost indeed: the new data brings duplicates, and repair goes on.
+/// Ten are in flight and nine are lost indeed: the new data brings duplicates, and repair goes on.
 #[test]
 fn f_rto_is_not_deceived_by_new_data() {
     let mut script = ten_in_flight(config(Undo::FRto));

@@ -233,14 +233,9 @@ impl Model {
                 fields.mask |= 1 << bit;
             }
         }
-        let octets = [
-            (rare::TOS, &mut fields.tos),
-            (rare::TTL, &mut fields.ttl),
-            (rare::FLAGS, &mut fields.flags),
-            (rare::RESERVED, &mut fields.reserved),
-        ];
-        for (bit, field) in octets {
-            if fields.mask & bit != 0 {
+        let mask = fields.mask;
+        for (bit, field) in fields.octets() {
+            if mask & bit != 0 {
                 *field = c.plain(8, u32::from(*field)) as u8;
             }
         }

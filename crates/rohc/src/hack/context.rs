@@ -109,6 +109,17 @@ pub(super) struct Rare {
 }
 
 impl Rare {
+    /// The fields of one octet and their bits in the mask, in the order of frames.
+    #[inline]
+    pub fn octets(&mut self) -> [(u8, &mut u8); 4] {
+        [
+            (rare::TOS, &mut self.tos),
+            (rare::TTL, &mut self.ttl),
+            (rare::FLAGS, &mut self.flags),
+            (rare::RESERVED, &mut self.reserved),
+        ]
+    }
+
     #[inline]
     fn of(header: &Header) -> Self {
         Self {

@@ -35,11 +35,11 @@ pub(super) enum Kind {
     Short { pair: u8 },
     /// ACK by ACK; the first one as the octets say.
     Long,
-    /// The same, and the first of an incarnation.
+    /// ACK by ACK, the first of an incarnation; as the octets say.
     LongInit,
     /// Range coded.
     Batch,
-    /// The same, and the first of an incarnation.
+    /// Range coded, and the first of an incarnation.
     BatchInit,
 }
 

@@ -213,13 +213,7 @@ fn layout(io: &mut impl Octets, given: Option<Layout>) -> Option<Layout> {
 
 fn rare_fields(io: &mut impl Octets, mask: u8, given: &Rare) -> Option<Rare> {
     let mut fields = Rare { mask, ..*given };
-    let octets = [
-        (rare::TOS, &mut fields.tos),
-        (rare::TTL, &mut fields.ttl),
-        (rare::FLAGS, &mut fields.flags),
-        (rare::RESERVED, &mut fields.reserved),
-    ];
-    for (bit, field) in octets {
+    for (bit, field) in fields.octets() {
         if mask & bit != 0 {
             *field = io.octet(*field)?;
         }

@@ -301,7 +301,7 @@ pub fn line(value: &Value) -> Result<String, Mismatch> {
     Ok(line)
 }
 
-/// The same where results and their directories are called so.
+/// A string that results and their directories can be called: one line that a terminal prints as it is.
 ///
 /// # Errors
 /// As [`line`]; and on what can name no file.

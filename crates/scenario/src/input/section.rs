@@ -42,7 +42,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The same, with `log` for what it and the sections below it are asked for.
+    /// The whole document, with `log` for what it and the sections below it are asked for.
     pub fn logged(source: &str, tree: &'a Tree, log: Log) -> Self {
         Self { log: Some(log), ..Self::root(source, tree) }
     }

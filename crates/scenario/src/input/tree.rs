@@ -206,7 +206,7 @@ impl Tree {
         }
     }
 
-    /// The same content as TOML text, keys in alphabetical order: equal trees give equal text.
+    /// Its content as TOML text, keys in alphabetical order: equal trees give equal text.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         self.write_toml("", &mut text);

@@ -38,7 +38,7 @@ pub(crate) struct Span {
 
 /// Any time up to an hour.
 pub(crate) const ANY_TIME: Span = Span { least: Duration::ZERO, most: MAX_DURATION };
-/// The same, but none at all.
+/// Any time up to an hour, but none at all.
 pub(crate) const SOME_TIME: Span = Span { least: Duration::from_nanos(1), most: MAX_DURATION };
 
 impl Span {
@@ -382,7 +382,7 @@ impl<T> Kind for Own<T> {
     }
 }
 
-/// The same mismatch, with one more thing allowed.
+/// `mismatch` with one more thing allowed.
 pub(crate) fn or(mut mismatch: Mismatch, also: &str) -> Mismatch {
     mismatch.allowed.push_str(", or ");
     mismatch.allowed.push_str(also);

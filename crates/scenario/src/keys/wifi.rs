@@ -477,7 +477,7 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
     }
 }
 
-/// The same key of one client; what is allowed is as in `[wifi]`.
+/// The key of this name for one client; what is allowed is as in `[wifi]`.
 const fn of_client(name: &'static str, meaning: &'static str) -> Said {
     Said { name, usual: Usual::Said("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
 }

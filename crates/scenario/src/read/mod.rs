@@ -29,11 +29,12 @@ const MAX_WIFI_PACKET: Bytes = Bytes(2_296);
 /// Linux's default interface queue length.
 pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit { packets: Some(1_000), bytes: None };
 
+/// What `tree` says.
 pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenario, InputError> {
     from_root(name, Section::root(source, tree), tree)
 }
 
-/// The same, with `log` for the keys that were asked for.
+/// What `tree` says, with `log` for the keys that were asked for.
 pub(super) fn logged_scenario(
     name: String,
     source: &str,

@@ -21,7 +21,8 @@ pub(super) fn data_mode(
     mode_choice(section, bit_rate)?.map(|choice| choose(section, standard, variant, choice)).transpose()
 }
 
-/// The same where the rate may be `"ideal"`: the mode for lack of a signal, and what narrows the choice.
+/// `rate` and the keys that say what it leaves open, where it may be `"ideal"`: the mode for lack of a signal, and what
+/// narrows the choice.
 fn mode_or_ideal(
     section: &Section<'_>,
     standard: Standard,

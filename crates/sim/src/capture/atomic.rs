@@ -45,7 +45,8 @@ impl AtomicFile {
         Self::create_with(destination, unnamed::open)
     }
 
-    /// The same, with what opens a file without a name in a directory.
+    /// Opens a file that `destination` will name, if it can with `open_unnamed`, which opens one without a name in a
+    /// directory.
     pub(super) fn create_with(
         destination: &Path,
         open_unnamed: impl FnOnce(&Path) -> io::Result<File>,

@@ -3,18 +3,17 @@
 use std::collections::VecDeque;
 
 use tacit_link::queue::{AckHold, AckHoldConfig};
-use tacit_link::wifi::{Bss, StationId};
+use tacit_link::wifi::{Bss, FunctionId, Peers};
 use tacit_proto::units::Instant;
 
-use super::functions::Peers;
 use crate::Carried;
 
 /// The driver of one function.
 #[derive(Debug)]
 pub(super) struct HoldDriver<P> {
     hold: AckHold<P>,
-    function: StationId,
-    access_point: StationId,
+    function: FunctionId,
+    access_point: FunctionId,
     /// What it let go, for the access point.
     released: VecDeque<P>,
     /// What it had dropped when measuring started.
@@ -23,7 +22,7 @@ pub(super) struct HoldDriver<P> {
 
 impl<P: Carried> HoldDriver<P> {
     /// For a client's function, whose `peers` are the access point.
-    pub fn new(config: AckHoldConfig, function: StationId, peers: Peers) -> Self {
+    pub fn new(config: AckHoldConfig, function: FunctionId, peers: Peers) -> Self {
         Self {
             hold: AckHold::new(config),
             function,
@@ -34,7 +33,7 @@ impl<P: Carried> HoldDriver<P> {
     }
 
     /// The host sends `packet` to `to`. What goes to another client directly is not held.
-    pub fn outgoing(&mut self, now: Instant, to: StationId, packet: P) -> Option<P> {
+    pub fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
         if to != self.access_point {
             return Some(packet);
         }

@@ -1,19 +1,18 @@
 //! A station that speaks TCP/HACK: its driver beside the NIC that the channel holds.
 
-use tacit_link::wifi::{Bss, Interrupt, StationId};
-use tacit_proto::Packet;
+use tacit_link::wifi::{Bss, FunctionId, Interrupt, Peers};
+use tacit_proto::FlowKey;
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
 use tacit_proto::units::{FlowId, HostId, Instant};
 
 use super::Wish;
-use super::functions::Peers;
 use crate::Carried;
 
 /// The driver of one function.
 #[derive(Debug)]
 pub(super) struct HackDriver<P> {
     driver: Driver<P>,
-    function: StationId,
+    function: FunctionId,
     peers: Peers,
     /// Which peers speak it too: learnt at association.
     capable: Vec<bool>,
@@ -23,9 +22,9 @@ pub(super) struct HackDriver<P> {
 impl<P: Carried> HackDriver<P> {
     pub fn new(
         config: Config,
-        function: StationId,
+        function: FunctionId,
         peers: Peers,
-        speaks: impl Fn(StationId) -> bool,
+        speaks: impl Fn(FunctionId) -> bool,
     ) -> Self {
         Self {
             driver: Driver::new(config, peers.count()),
@@ -37,7 +36,7 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// The host sends `packet` to `to`; gives it back for those that do not speak it.
-    pub fn outgoing(&mut self, now: Instant, to: StationId, packet: P) -> Option<P> {
+    pub fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
         let peer = self.peers.index(to);
         if !self.capable[peer] {
             return Some(packet);
@@ -47,7 +46,7 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// `packet` arrived from `from` as it is.
-    pub fn incoming(&mut self, from: StationId, packet: &P) {
+    pub fn incoming(&mut self, from: FunctionId, packet: &P) {
         self.driver.handle_incoming(self.peers.index(from), packet);
     }
 
@@ -70,7 +69,7 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// Packets for `to` have begun to be sent.
-    pub fn drained(&mut self, to: StationId) {
+    pub fn drained(&mut self, to: FunctionId) {
         self.driver.handle_drained(self.peers.index(to));
     }
 
@@ -145,7 +144,7 @@ impl<P: Carried> HackDriver<P> {
 
     /// Of both directions of a flow, since the start.
     pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> FlowCounters {
-        let [one, other] = ends.map(|end| self.driver.flow_counters(Packet::key(flow, end)));
+        let [one, other] = ends.map(|end| self.driver.flow_counters(FlowKey::simulated(flow, end)));
         one.plus(&other)
     }
 

@@ -6,17 +6,15 @@
 
 mod ack_hold;
 mod fastack;
-mod functions;
 mod hack;
 mod oracle;
 
-use tacit_link::wifi::{Bss, Interrupt, StationId};
+use tacit_link::wifi::{Bss, FunctionId, Functions, Interrupt, StationId};
 use tacit_proto::hack::{Config as HackConfig, FlowCounters};
 use tacit_proto::units::{FlowId, HostId, Instant};
 
 use self::ack_hold::HoldDriver;
 use self::fastack::ApAgent;
-use self::functions::Functions;
 use self::hack::HackDriver;
 use self::oracle::Oracle;
 use crate::Carried;
@@ -40,7 +38,7 @@ enum StationDriver<P> {
 #[derive(Debug)]
 pub(crate) enum Wish<P> {
     /// Pass an ACK up that was reconstituted from an acknowledgment of `from`.
-    PassUp { from: StationId, packet: P },
+    PassUp { from: FunctionId, packet: P },
     /// Send a packet that the station's host did not make.
     Send { packet: P },
     /// Queue for a client what it was sent before; whether there was room is [told](Drivers::refused).
@@ -51,7 +49,7 @@ pub(crate) enum Wish<P> {
 
 impl<P: Carried> StationDriver<P> {
     /// The host sends `packet` to `to`; gives it back when it goes to the queue as it is.
-    fn outgoing(&mut self, now: Instant, to: StationId, packet: P) -> Option<P> {
+    fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
         match self {
             Self::Stock => Some(packet),
             Self::Hack(hack) => hack.outgoing(now, to, packet),
@@ -61,7 +59,7 @@ impl<P: Carried> StationDriver<P> {
     }
 
     /// `packet` arrived from `from`; gives back what goes on to the host.
-    fn incoming(&mut self, now: Instant, from: StationId, packet: P) -> Option<P> {
+    fn incoming(&mut self, now: Instant, from: FunctionId, packet: P) -> Option<P> {
         match self {
             Self::Stock | Self::AckHold(_) => Some(packet),
             Self::Hack(hack) => {
@@ -90,7 +88,7 @@ impl<P: Carried> StationDriver<P> {
     }
 
     /// Packets for `to` have begun to be sent.
-    fn drained(&mut self, to: StationId) {
+    fn drained(&mut self, to: FunctionId) {
         match self {
             Self::Stock | Self::AckHold(_) | Self::FastAck(_) => {}
             Self::Hack(hack) => hack.drained(to),
@@ -187,7 +185,7 @@ pub(crate) struct Drivers<P> {
 impl<P: Carried> Drivers<P> {
     /// The drivers that `set` names for the stations of `channel`, which is told what they need.
     pub fn new(set: &BssSetup, channel: &mut Bss<P>) -> Self {
-        let functions = Functions::of(channel);
+        let functions = channel.functions();
         let mut all = Self { functions, drivers: Vec::new(), of_function: Vec::new(), oracle: None };
         if set.is_stock() {
             return all;
@@ -203,7 +201,7 @@ impl<P: Carried> Drivers<P> {
                 all.install(functions.of_station(StationId::AP), agent);
             }
         }
-        for (client, station) in set.clients.iter().zip(functions.clients()) {
+        for (client, station) in set.clients.iter().zip((1..).map(StationId)) {
             match client.driver {
                 ClientDriver::Stock => {}
                 ClientDriver::Hack(config) => all.install_hack(station, config, set, channel),
@@ -231,7 +229,7 @@ impl<P: Carried> Drivers<P> {
     }
 
     /// Gives `functions` this driver.
-    fn install(&mut self, functions: impl IntoIterator<Item = StationId>, driver: StationDriver<P>) {
+    fn install(&mut self, functions: impl IntoIterator<Item = FunctionId>, driver: StationDriver<P>) {
         for function in functions {
             self.of_function[function.index()] = self.drivers.len() as u16;
         }
@@ -256,33 +254,33 @@ impl<P: Carried> Drivers<P> {
     }
 
     /// Functions that may have a deadline.
-    pub fn functions(&self) -> impl Iterator<Item = StationId> {
+    pub fn functions(&self) -> impl Iterator<Item = FunctionId> {
         let functions = self.functions;
         functions.all().filter(|_| !self.all_stock())
     }
 
-    fn of(&self, function: StationId) -> Option<&StationDriver<P>> {
+    fn of(&self, function: FunctionId) -> Option<&StationDriver<P>> {
         self.drivers.get(usize::from(*self.of_function.get(function.index())?))
     }
 
-    fn of_mut(&mut self, function: StationId) -> Option<&mut StationDriver<P>> {
+    fn of_mut(&mut self, function: FunctionId) -> Option<&mut StationDriver<P>> {
         self.drivers.get_mut(usize::from(*self.of_function.get(function.index())?))
     }
 
     /// When the driver of `function` wants its timeout.
-    pub fn poll_timeout(&self, function: StationId) -> Option<Instant> {
+    pub fn poll_timeout(&self, function: FunctionId) -> Option<Instant> {
         self.of(function)?.poll_timeout()
     }
 
     /// Does what is due at `function`.
-    pub fn handle_timeout(&mut self, now: Instant, function: StationId) {
+    pub fn handle_timeout(&mut self, now: Instant, function: FunctionId) {
         if let Some(driver) = self.of_mut(function) {
             driver.handle_timeout(now);
         }
     }
 
     /// `from` sends `packet` to `to`; gives it back when no driver takes it.
-    pub fn outgoing(&mut self, now: Instant, from: StationId, to: StationId, packet: P) -> Option<P> {
+    pub fn outgoing(&mut self, now: Instant, from: FunctionId, to: FunctionId, packet: P) -> Option<P> {
         if let Some(oracle) = &mut self.oracle {
             oracle.given(now, from, to, &packet);
         }
@@ -293,7 +291,7 @@ impl<P: Carried> Drivers<P> {
     }
 
     /// `packet` arrived at `function` from `from`; gives back what goes on.
-    pub fn incoming(&mut self, now: Instant, function: StationId, from: StationId, packet: P) -> Option<P> {
+    pub fn incoming(&mut self, now: Instant, function: FunctionId, from: FunctionId, packet: P) -> Option<P> {
         match self.of_mut(function) {
             Some(driver) => driver.incoming(now, from, packet),
             None => Some(packet),
@@ -301,19 +299,19 @@ impl<P: Carried> Drivers<P> {
     }
 
     /// The driver of `function` may want something after a packet arrived.
-    pub fn acts_on_arrivals(&self, function: StationId) -> bool {
+    pub fn acts_on_arrivals(&self, function: FunctionId) -> bool {
         self.of(function).is_some_and(StationDriver::acts_on_arrivals)
     }
 
     /// A packet that the driver of `function` [wanted queued](Wish::Requeue) found no room.
-    pub fn refused(&mut self, now: Instant, function: StationId, packet: &P) {
+    pub fn refused(&mut self, now: Instant, function: FunctionId, packet: &P) {
         if let Some(driver) = self.of_mut(function) {
             driver.refused(now, packet);
         }
     }
 
     /// Packets of `from` for `to` have begun to be sent.
-    pub fn drained(&mut self, from: StationId, to: StationId) {
+    pub fn drained(&mut self, from: FunctionId, to: FunctionId) {
         if let Some(driver) = self.of_mut(from) {
             driver.drained(to);
         }
@@ -325,11 +323,11 @@ impl<P: Carried> Drivers<P> {
         now: Instant,
         interrupt: &Interrupt<P>,
         addresses: &P::Addresses,
-    ) -> StationId {
-        if let (Some(oracle), Interrupt::Received { station, from, .. }) = (&mut self.oracle, interrupt) {
-            oracle.answered(now, *station, *from);
+    ) -> FunctionId {
+        if let (Some(oracle), Interrupt::Received { function, from, .. }) = (&mut self.oracle, interrupt) {
+            oracle.answered(now, *function, *from);
         }
-        let function = interrupt.station();
+        let function = interrupt.function();
         if let Some(driver) = self.of_mut(function) {
             driver.interrupt(now, interrupt, addresses);
         }
@@ -338,7 +336,7 @@ impl<P: Carried> Drivers<P> {
 
     /// Carries out what the driver of `function` wants on the channel; returns what is left for the world, `None` when
     /// all is done.
-    pub fn act(&mut self, now: Instant, function: StationId, channel: &mut Bss<P>) -> Option<Wish<P>> {
+    pub fn act(&mut self, now: Instant, function: FunctionId, channel: &mut Bss<P>) -> Option<Wish<P>> {
         let wish = self.of_mut(function)?.act(now, channel)?;
         Some(match (wish, &mut self.oracle) {
             (Wish::PassUp { from, packet }, Some(oracle)) => match oracle.judge(function, from, &packet) {

@@ -3,11 +3,10 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::StationId;
-use tacit_proto::hack::Rides;
+use tacit_link::wifi::{FunctionId, Functions, Peers};
+use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::units::{Duration, Instant};
 
-use super::functions::{Functions, Peers};
 use crate::Carried;
 
 /// ACKs remembered per link.
@@ -37,9 +36,9 @@ struct Link<P> {
 }
 
 impl<P: Carried> Oracle<P> {
-    /// One that has seen nothing; `None` where nobody speaks TCP/HACK. `turnaround` says how long the host of a function
-    /// takes, where that speaks it.
-    pub fn new(functions: Functions, turnaround: impl Fn(StationId) -> Option<Duration>) -> Option<Self> {
+    /// One that has seen nothing; `None` where nobody speaks TCP/HACK. `turnaround` says how long the host of a
+    /// function takes, where that speaks it.
+    pub fn new(functions: Functions, turnaround: impl Fn(FunctionId) -> Option<Duration>) -> Option<Self> {
         let sender = |id| {
             let (peers, turnaround_of_own) = (functions.peers(id), turnaround(id)?);
             let link = |peer| {
@@ -54,13 +53,13 @@ impl<P: Carried> Oracle<P> {
     }
 
     /// From one to the other of two that speak it, and how long the host of `from` takes.
-    fn link(&mut self, from: StationId, to: StationId) -> Option<(&mut Link<P>, Duration)> {
+    fn link(&mut self, from: FunctionId, to: FunctionId) -> Option<(&mut Link<P>, Duration)> {
         let Sender { peers, turnaround, links } = self.senders.get_mut(from.index())?.as_mut()?;
         Some((links[peers.index(to)].as_mut()?, *turnaround))
     }
 
     /// The driver of `from` is given `packet` for `to`.
-    pub fn given(&mut self, now: Instant, from: StationId, to: StationId, packet: &P) {
+    pub fn given(&mut self, now: Instant, from: FunctionId, to: FunctionId, packet: &P) {
         if packet.rides() == Rides::Never {
             return;
         }
@@ -72,7 +71,7 @@ impl<P: Carried> Oracle<P> {
     }
 
     /// The NIC of `from` puts together an acknowledgment for `to`.
-    pub fn answered(&mut self, now: Instant, from: StationId, to: StationId) {
+    pub fn answered(&mut self, now: Instant, from: FunctionId, to: FunctionId) {
         if let Some((link, _)) = self.link(from, to) {
             link.answered_at = now;
         }
@@ -83,7 +82,7 @@ impl<P: Carried> Oracle<P> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn judge(&mut self, at: StationId, from: StationId, packet: &P) -> Result<(), &'static str> {
+    pub fn judge(&mut self, at: FunctionId, from: FunctionId, packet: &P) -> Result<(), &'static str> {
         let (Link { given, answered_at }, turnaround) = self.link(from, at).ok_or("from a stock station")?;
         let place = given.iter().position(|(_, ack)| ack == packet).ok_or("nobody sent")?;
         if given[place].0 + turnaround > *answered_at {
@@ -92,7 +91,7 @@ impl<P: Carried> Oracle<P> {
         let mut position = 0;
         given.retain(|(_, ack)| {
             position += 1;
-            position > place + 1 || ack.flow_key() != packet.flow_key()
+            position > place + 1 || AckPacket::flow_key(ack) != AckPacket::flow_key(packet)
         });
         Ok(())
     }
@@ -100,15 +99,16 @@ impl<P: Carried> Oracle<P> {
 
 #[cfg(test)]
 mod tests {
+    use tacit_link::wifi::StationId;
     use tacit_proto::packet::{IpHeader, Packet, Transport};
     use tacit_proto::tcp::{Flags, Segment};
     use tacit_proto::units::{FlowId, HostId, SeqNumber};
 
     use super::*;
 
-    const AP: StationId = StationId::AP;
-    const CLIENT: StationId = StationId(1);
-    const STOCK: StationId = StationId(2);
+    const AP: FunctionId = StationId::AP.first_function();
+    const CLIENT: FunctionId = StationId(1).first_function();
+    const STOCK: FunctionId = StationId(2).first_function();
     const TURNAROUND: Duration = Duration::from_micros(100);
 
     fn ack(flow: u32, number: u32) -> Packet {
@@ -129,7 +129,7 @@ mod tests {
     /// One that saw the client give its driver ACKs 1 to 3 of two flows at 0, and its NIC answer at `answered_us`.
     fn oracle(answered_us: u64) -> Oracle<Packet> {
         let speaks = |id| (id != STOCK).then_some(TURNAROUND);
-        let mut oracle = Oracle::new(Functions::with(3, 1), speaks).unwrap();
+        let mut oracle = Oracle::new(Functions::new(3, 1), speaks).unwrap();
         for (flow, number) in (1..=2).flat_map(|flow| (1..=3).map(move |number| (flow, number))) {
             oracle.given(at(0), CLIENT, AP, &ack(flow, number));
         }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn there_is_none_among_stock_stations() {
-        assert!(Oracle::<Packet>::new(Functions::with(3, 2), |_| None).is_none());
+        assert!(Oracle::<Packet>::new(Functions::new(3, 2), |_| None).is_none());
     }
 
     #[test]

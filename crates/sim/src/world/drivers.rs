@@ -1,6 +1,6 @@
 //! Where drivers stand between hosts and channels.
 
-use tacit_link::wifi::StationId;
+use tacit_link::wifi::FunctionId;
 use tacit_proto::units::FlowId;
 
 use super::World;
@@ -9,26 +9,27 @@ use crate::drivers::Wish;
 use crate::topology::Port;
 
 impl<P: Carried> World<'_, P> {
-    /// Does what the driver of `station` wants.
-    pub(super) fn act(&mut self, index: usize, station: StationId) {
-        while let Some(wish) = self.drivers[index].act(self.now, station, &mut self.bss[index]) {
+    /// Does what the driver of `function` wants.
+    pub(super) fn act(&mut self, index: usize, function: FunctionId) {
+        while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
             match wish {
-                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, station, packet),
-                Wish::Send { packet } => self.send(self.bss_hosts[index][station.index()], packet),
-                Wish::Requeue { packet } => self.queue_copy(index, station, packet),
+                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
+                Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], packet),
+                Wish::Requeue { packet } => self.queue_copy(index, function, packet),
                 Wish::Wrong { packet, what } => {
-                    self.broken = Some(format!("station {} made an ACK, {what}: {packet:?}", station.0));
+                    self.broken =
+                        Some(format!("function {} made an ACK, {what}: {packet:?}", function.index()));
                 }
             }
         }
-        if let Some(at) = self.drivers[index].poll_timeout(station) {
-            self.scheduler.wake(self.driver_components[index] + u32::from(station.0), Some(at));
+        if let Some(at) = self.drivers[index].poll_timeout(function) {
+            self.scheduler.wake(self.driver_components[index] + function.index() as u32, Some(at));
         }
         self.scheduler.wake(self.bss_component + index as u32, self.bss[index].poll_timeout());
     }
 
     /// A packet that came as octets on a link-layer ACK goes where these say.
-    fn deliver_reconstituted(&mut self, index: usize, station: StationId, packet: P) {
+    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: P) {
         let joins = |flow: FlowId| {
             let flow = self.flows.get(flow.0 as usize)?;
             Some([flow.setup.source, flow.setup.sink].contains(&packet.destination()))
@@ -36,25 +37,25 @@ impl<P: Carried> World<'_, P> {
         let is_known = (packet.destination().0 as usize) < self.setup.hosts.len()
             && packet.flow().is_none_or(|flow| joins(flow) == Some(true));
         if is_known {
-            self.deliver(self.bss_hosts[index][station.index()], packet);
+            self.deliver(self.bss_hosts[index][function.index()], packet);
         } else {
-            self.broken = Some(format!("station {} made an ACK for nobody: {packet:?}", station.0));
+            self.broken = Some(format!("function {} made an ACK for nobody: {packet:?}", function.index()));
         }
     }
 
     /// A driver sends a client again what it had before; it is not asked again.
-    fn queue_copy(&mut self, index: usize, station: StationId, packet: P) {
-        let host = self.bss_hosts[index][station.index()];
+    fn queue_copy(&mut self, index: usize, function: FunctionId, packet: P) {
+        let host = self.bss_hosts[index][function.index()];
         let Some(Port::Wifi { from, to, .. }) = self.way_out(host, &packet) else { return };
         let copy = packet.clone();
         if !self.bss[index].enqueue(self.now, from, to, packet) {
-            self.drivers[index].refused(self.now, station, &copy);
+            self.drivers[index].refused(self.now, function, &copy);
         }
     }
 
     /// Offers `packet` where drivers may take it. Out of line: stock stations need none of it.
     #[inline(never)]
-    pub(super) fn offer_to_driver(&mut self, bss: u32, from: StationId, to: StationId, packet: P) {
+    pub(super) fn offer_to_driver(&mut self, bss: u32, from: FunctionId, to: FunctionId, packet: P) {
         let Some(packet) = self.drivers[bss as usize].outgoing(self.now, from, to, packet) else {
             self.act(bss as usize, from);
             return;
@@ -62,20 +63,20 @@ impl<P: Carried> World<'_, P> {
         self.queue_on_air(bss, from, to, packet);
     }
 
-    /// A packet arrived at `station` where drivers look at it.
+    /// A packet arrived at `function` where drivers look at it.
     #[inline(never)]
     pub(super) fn deliver_through_driver(
         &mut self,
         index: usize,
-        station: StationId,
-        from: StationId,
+        function: FunctionId,
+        from: FunctionId,
         packet: P,
     ) {
-        if let Some(packet) = self.drivers[index].incoming(self.now, station, from, packet) {
-            self.deliver(self.bss_hosts[index][station.index()], packet);
+        if let Some(packet) = self.drivers[index].incoming(self.now, function, from, packet) {
+            self.deliver(self.bss_hosts[index][function.index()], packet);
         }
-        if self.drivers[index].acts_on_arrivals(station) {
-            self.act(index, station);
+        if self.drivers[index].acts_on_arrivals(function) {
+            self.act(index, function);
         }
     }
 }

@@ -5,7 +5,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::{AccessCategory, Bss, Delivery, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, Delivery, FunctionId, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{FlowId, HostId, Instant};
@@ -29,7 +29,7 @@ const SATURATION_PACKETS: usize = 256;
 enum Component {
     Pipe(usize),
     Bss(usize),
-    Driver(usize, StationId),
+    Driver(usize, FunctionId),
     Timer(usize, End),
     Start(usize),
     Stop(usize),
@@ -72,7 +72,7 @@ pub struct World<'o, P: Carried = Packet> {
     pipes: Vec<Pipe<P>>,
     pipe_ends: Vec<HostId>,
     bss: Vec<Bss<P>>,
-    /// Hosts of each channel's stations, once for each of its access categories.
+    /// The host of each function of each channel.
     bss_hosts: Vec<Vec<HostId>>,
     /// First component of the channels; pipes come before.
     bss_component: u32,
@@ -136,7 +136,8 @@ impl<'o, P: Carried> World<'o, P> {
                 channel.record_air();
             }
             drivers.push(Drivers::new(set, &mut channel));
-            bss_hosts.push(hosts.repeat(channel.categories().len()));
+            let functions = channel.functions();
+            bss_hosts.push(functions.all().map(|id| hosts[functions.station(id).index()]).collect());
             bss.push(channel);
         }
         let (flows, apps) = apps::build(setup);
@@ -175,7 +176,7 @@ impl<'o, P: Carried> World<'o, P> {
         Ok(world)
     }
 
-    /// The same world, in which nobody compares reconstituted ACKs with those that were sent. That changes nothing
+    /// This world without anybody who compares reconstituted ACKs with those that were sent. That changes nothing
     /// unless one is wrong, and spares remembering them.
     #[must_use]
     pub fn without_oracle(mut self) -> Self {
@@ -326,9 +327,9 @@ impl<'o, P: Carried> World<'o, P> {
                 self.scheduler.wake(component, self.pipes[index].poll_timeout());
             }
             Component::Bss(index) => self.handle_bss(index),
-            Component::Driver(index, station) => {
-                self.drivers[index].handle_timeout(self.now, station);
-                self.act(index, station);
+            Component::Driver(index, function) => {
+                self.drivers[index].handle_timeout(self.now, function);
+                self.act(index, function);
             }
             Component::Timer(index, end) => {
                 self.flows[index].handle_timeout(self.now, end);
@@ -374,14 +375,14 @@ impl<'o, P: Carried> World<'o, P> {
     fn handle_bss(&mut self, index: usize) {
         self.bss[index].handle_timeout(self.now);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
-            let station = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
-            self.act(index, station);
+            let function = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
+            self.act(index, function);
         }
-        while let Some(Delivery { station, from, payload }) = self.bss[index].poll_deliver() {
+        while let Some(Delivery { to, from, payload }) = self.bss[index].poll_deliver() {
             if self.drivers[index].all_stock() {
-                self.deliver(self.bss_hosts[index][station.index()], payload);
+                self.deliver(self.bss_hosts[index][to.index()], payload);
             } else {
-                self.deliver_through_driver(index, station, from, payload);
+                self.deliver_through_driver(index, to, from, payload);
             }
         }
         while let Some((from, to)) = self.bss[index].poll_drained() {
@@ -433,7 +434,7 @@ impl<'o, P: Carried> World<'o, P> {
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
         while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {
             if self.wire.is_some() {
-                self.send_through_the_wire(host, packet);
+                self.send_through_the_wire(host, &packet);
             } else {
                 self.send(host, packet.into());
             }
@@ -443,9 +444,9 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// Sends `packet` as bytes give it back, where the setup asks for that.
     #[inline(never)]
-    fn send_through_the_wire(&mut self, host: HostId, packet: Packet) {
+    fn send_through_the_wire(&mut self, host: HostId, packet: &Packet) {
         let Some(check) = &mut self.wire else { return };
-        match check.pass(&packet) {
+        match check.pass(packet) {
             Ok(packet) => self.send(host, packet.into()),
             Err(what) => self.broken = Some(what),
         }
@@ -488,7 +489,7 @@ impl<'o, P: Carried> World<'o, P> {
 
     // Always: a call here moves each packet once more.
     #[inline(always)]
-    fn queue_on_air(&mut self, bss: u32, from: StationId, to: StationId, packet: P) {
+    fn queue_on_air(&mut self, bss: u32, from: FunctionId, to: FunctionId, packet: P) {
         let channel = &mut self.bss[bss as usize];
         channel.enqueue(self.now, from, to, packet);
         self.scheduler.wake(self.bss_component + bss, channel.poll_timeout());
@@ -598,7 +599,8 @@ fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCate
         Port::Pipe(_) => port,
         Port::Wifi { bss, from, to } => {
             let channel = &channels[bss as usize];
-            let (from, to) = (channel.function(from, category), channel.function(to, category));
+            let in_category = |function| channel.function(channel.station(function), category);
+            let (from, to) = (in_category(from), in_category(to));
             Port::Wifi { bss, from, to }
         }
     }

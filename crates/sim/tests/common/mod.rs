@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
+pub mod swarm;
+
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{Mode, Standard};
@@ -101,13 +103,20 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
 pub fn wired(rate: BitRate, delay: Duration, queue_packets: u32, loss: Loss, traffic: Traffic) -> Setup {
     let forward = pipe(rate, delay, packets(queue_packets), loss);
     let backward = pipe(rate, delay, packets(10_000), Loss::None);
+    let link = WiredSetup { a: HostId(0), b: HostId(1), forward, backward };
+    wires(vec!["source".into(), "sink".into()], vec![link], traffic)
+}
+
+/// Hosts joined by wires, and one flow from the first to the last.
+pub fn wires(hosts: Vec<String>, wired: Vec<WiredSetup>, traffic: Traffic) -> Setup {
+    let sink = HostId(hosts.len() as u32 - 1);
     Setup {
-        hosts: vec!["source".into(), "sink".into()],
-        wired: vec![WiredSetup { a: HostId(0), b: HostId(1), forward, backward }],
+        hosts,
+        wired,
         bss: Vec::new(),
         flows: vec![FlowSetup {
             source: HostId(0),
-            sink: HostId(1),
+            sink,
             start: Instant::ZERO,
             stop: None,
             traffic,

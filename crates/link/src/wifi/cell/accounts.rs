@@ -4,8 +4,8 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::stations::Stations;
 use crate::payload::PayloadClass;
-use crate::wifi::air::StationId;
 use crate::wifi::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
+use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::station::Outgoing;
 
 /// The channel's books. What a station spent stands with the station.
@@ -64,7 +64,7 @@ impl Accounts {
     }
 
     /// The wait is over: those who have the channel now are charged for it.
-    pub fn charge_wait<P>(&mut self, stations: &mut Stations<P>, winners: &[(StationId, Outgoing)]) {
+    pub fn charge_wait<P>(&mut self, stations: &mut Stations<P>, winners: &[(FunctionId, Outgoing)]) {
         if winners.is_empty() {
             return;
         }

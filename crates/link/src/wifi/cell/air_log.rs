@@ -10,6 +10,7 @@ use super::rules::Rules;
 use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::category::AccessCategory;
+use crate::wifi::functions::{FunctionId, Functions};
 use crate::wifi::mac::originator::{Mpdu, Originator};
 use crate::wifi::mac::station::Outgoing;
 use crate::wifi::phy::Mode;
@@ -20,21 +21,29 @@ pub(crate) struct AirLog<P> {
     frames: Option<VecDeque<AirFrame<P>>>,
     /// Of the last PPDU of data.
     ampdu_reference: u32,
+    whose: Whose,
 }
 
-impl<P> Default for AirLog<P> {
-    fn default() -> Self {
-        Self { frames: None, ampdu_reference: 0 }
-    }
+/// To which station and category functions belong.
+#[derive(Clone, Debug)]
+struct Whose {
+    functions: Functions,
+    /// In use, in the order of their places.
+    categories: Vec<AccessCategory>,
 }
 
 impl<P: Payload> AirLog<P> {
+    /// One that keeps nothing, of a channel whose access categories are `categories`.
+    pub fn new(functions: Functions, categories: Vec<AccessCategory>) -> Self {
+        Self { frames: None, ampdu_reference: 0, whose: Whose { functions, categories } }
+    }
+
     /// Keeps every frame from now on.
     pub fn start(&mut self) {
         self.frames.get_or_insert_with(VecDeque::new);
     }
 
-    /// The next frame. Function and category of who sent it are for the caller to tell apart.
+    /// The next frame.
     pub fn poll(&mut self) -> Option<AirFrame<P>> {
         self.frames.as_mut()?.pop_front()
     }
@@ -47,7 +56,7 @@ impl<P: Payload> AirLog<P> {
     /// What `exchange` began with, but for data.
     pub fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
         if let Some(frames) = &mut self.frames {
-            frames.push_back(sent(exchange, mode, outcome, frame));
+            frames.push_back(self.whose.sent(exchange, mode, outcome, frame));
         }
     }
 
@@ -65,7 +74,7 @@ impl<P: Payload> AirLog<P> {
         let plan = originator.plan();
         let position = AmpduPosition { reference: self.ampdu_reference, last, single: plan.mpdus == 1 };
         let frame = mpdu.frame(plan, originator.is_delimited().then_some(position));
-        frames.push_back(sent(exchange, originator.mode, outcome, frame));
+        frames.push_back(self.whose.sent(exchange, originator.mode, outcome, frame));
     }
 
     /// The link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
@@ -84,7 +93,7 @@ impl<P: Payload> AirLog<P> {
             Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
             None => Frame::Ack { appended },
         };
-        frames.push_back(answered(exchange, mode, lost, frame));
+        frames.push_back(self.whose.answered(exchange, mode, lost, frame));
     }
 
     /// The response recorded last announces that a PPDU follows.
@@ -146,14 +155,15 @@ impl<P: Payload> AirLog<P> {
             Step::CtsToSelf => ([begins, first_end], [from, from], Frame::Cts),
             Step::Cts => ([first_end + sifs, start - sifs], [to, from], Frame::Cts),
         };
+        let (transmitter, category) = self.whose.of(transmitter);
         frames.push_back(AirFrame {
             at,
             duration: end - at,
             mode: rules.protection_mode(&originator.mode, &originator.control_mode),
             reserves: exchange.end + exchange.reserves - end,
             transmitter,
-            receiver: Some(receiver),
-            category: AccessCategory::default(),
+            receiver: Some(self.whose.functions.station(receiver)),
+            category,
             outcome,
             more_ppdu: None,
             frame,
@@ -163,12 +173,13 @@ impl<P: Payload> AirLog<P> {
     /// A frame of `transmitter` to everybody, which reserves nothing.
     pub fn record_broadcast(
         &mut self,
-        transmitter: StationId,
+        transmitter: FunctionId,
         [at, until]: [Instant; 2],
         mode: Mode,
         frame: Frame<P>,
     ) {
         let Some(frames) = &mut self.frames else { return };
+        let (transmitter, category) = self.whose.of(transmitter);
         frames.push_back(AirFrame {
             at,
             duration: until - at,
@@ -176,7 +187,7 @@ impl<P: Payload> AirLog<P> {
             reserves: Duration::ZERO,
             transmitter,
             receiver: None,
-            category: AccessCategory::default(),
+            category,
             outcome: Outcome::Received,
             more_ppdu: None,
             frame,
@@ -184,39 +195,47 @@ impl<P: Payload> AirLog<P> {
     }
 }
 
-/// `frame` as what `exchange` is about.
-fn sent<P>(exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
-    AirFrame {
-        at: exchange.start,
-        duration: exchange.end - exchange.start,
-        mode,
-        reserves: exchange.reserves,
-        transmitter: exchange.from,
-        receiver: Some(exchange.to),
-        // Station numbers and category are told apart when the frame is handed out.
-        category: AccessCategory::default(),
-        outcome,
-        more_ppdu: match exchange.handshake {
-            Handshake::Granted => Some(false),
-            _ => exchange.grants().then_some(true),
-        },
-        frame,
+impl Whose {
+    /// The station and the category of `function`.
+    fn of(&self, function: FunctionId) -> (StationId, AccessCategory) {
+        (self.functions.station(function), self.categories[self.functions.place(function)])
     }
-}
 
-/// `frame` as the link-layer ACK of `exchange`.
-fn answered<P>(exchange: &Exchange, mode: Mode, lost: bool, frame: Frame<P>) -> AirFrame<P> {
-    AirFrame {
-        at: exchange.response_at,
-        duration: exchange.response_end - exchange.response_at,
-        mode,
-        reserves: exchange.reserved_until() - exchange.response_end,
-        transmitter: exchange.to,
-        receiver: Some(exchange.from),
-        category: AccessCategory::default(),
-        outcome: if lost { Outcome::Errored } else { Outcome::Received },
-        // Until something follows.
-        more_ppdu: exchange.grants().then_some(false),
-        frame,
+    /// `frame` as what `exchange` is about.
+    fn sent<P>(&self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
+        let (transmitter, category) = self.of(exchange.from);
+        AirFrame {
+            at: exchange.start,
+            duration: exchange.end - exchange.start,
+            mode,
+            reserves: exchange.reserves,
+            transmitter,
+            receiver: Some(self.functions.station(exchange.to)),
+            category,
+            outcome,
+            more_ppdu: match exchange.handshake {
+                Handshake::Granted => Some(false),
+                _ => exchange.grants().then_some(true),
+            },
+            frame,
+        }
+    }
+
+    /// `frame` as the link-layer ACK of `exchange`.
+    fn answered<P>(&self, exchange: &Exchange, mode: Mode, lost: bool, frame: Frame<P>) -> AirFrame<P> {
+        let (transmitter, category) = self.of(exchange.to);
+        AirFrame {
+            at: exchange.response_at,
+            duration: exchange.response_end - exchange.response_at,
+            mode,
+            reserves: exchange.reserved_until() - exchange.response_end,
+            transmitter,
+            receiver: Some(self.functions.station(exchange.from)),
+            category,
+            outcome: if lost { Outcome::Errored } else { Outcome::Received },
+            // Until something follows.
+            more_ppdu: exchange.grants().then_some(false),
+            frame,
+        }
     }
 }

@@ -9,9 +9,9 @@ use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
 use crate::queue::QueueConfig;
 use crate::random::Stream;
-use crate::wifi::air::StationId;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig};
+use crate::wifi::functions::{FunctionId, Functions, Peers};
 use crate::wifi::mac::access::Contention;
 use crate::wifi::mac::aggregation::AggregationLimits;
 use crate::wifi::mac::block_ack::{BlockAckRecipient, Recipient};
@@ -21,93 +21,106 @@ use crate::wifi::mac::rate_control::{Minstrel, Rate};
 use crate::wifi::mac::station::{Peer, Station};
 use crate::wifi::phy::{BLOCK_ACK_LEN, HT_CONTROL_LEN, Mode, Phy};
 
-/// The stations of `config`, the access point first, once for each access category.
+/// The stations of `config`, the access point first in `names`, once for each access category.
 pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, names: &[&str]) -> Stations<P> {
-    let functions = rules.config.categories.iter().zip(0..);
-    let each = functions
-        .flat_map(|(category, place)| {
-            // The first category has the streams of a basic service set that knows no others.
-            let suffix = if place == 0 { String::new() } else { format!(" {}", category.name()) };
-            let first = place * names.len() as u16;
-            build_functions(
-                rules,
-                *category,
-                first,
-                &|what| Stream::new(seed, &format!("{bss} {what}{suffix}")),
-                names,
-            )
-        })
-        .collect();
-    Stations::new(each, names.len() as u16)
+    let categories = &rules.config.categories;
+    let numbers = Functions::new(names.len() as u16, categories.len() as u16);
+    Stations::new(numbers, |function| {
+        let place = numbers.place(function);
+        let category = categories[place];
+        // The first category has the streams of a basic service set that knows no others.
+        let suffix = if place == 0 { String::new() } else { format!(" {}", category.name()) };
+        let stream = |what| Stream::new(seed, &format!("{bss} {what}{suffix}"));
+        build_function(rules, category, &stream, (function, numbers), names)
+    })
 }
 
-/// What each station has for one category; the access point's is number `first`.
-fn build_functions<P: Payload>(
+/// What a station has for one category.
+fn build_function<P: Payload>(
     rules: &Rules,
     category: AccessCategory,
-    first: u16,
     stream: &dyn Fn(String) -> Stream,
+    (function, numbers): (FunctionId, Functions),
     names: &[&str],
-) -> Vec<Station<P>> {
+) -> Station<P> {
     let Rules { phy, config, .. } = rules;
-    let edca = category.parameters(phy);
-    let hold_limits = rules.hold_limits(category);
-    let peer = |id: StationId, client: &StationConfig, loss: &Loss, queue: QueueConfig, link: &str| {
-        let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
-        let guard = config.protection.longest(phy, &client.mode, &control);
-        let txop_limit = hold_limits.exchange.map(|limit| limit.saturating_sub(guard));
-        let limits = limits(phy, config, [&client.mode, &control], txop_limit);
-        let recipient = if limits.window > 1 && config.link_acks == LinkAcks::Normal {
-            Recipient::Block(BlockAckRecipient::new())
-        } else {
-            Recipient::Immediate { last: None }
-        };
-        let rates = match config.rate_control {
-            RateControl::Fixed => Vec::new(),
-            RateControl::Minstrel => rates(phy, config, client, txop_limit),
-        };
-        let noise = client.snr.map(|snr| {
-            let stream = stream(format!("noise {link}"));
-            if rates.is_empty() {
-                return Noise::new(&client.mode, &control, snr, stream);
-            }
-            let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
-            Noise::of_rates(&modes, snr, stream)
-        });
-        let mut originator = Originator::new(client.mode, control, limits, queue);
-        if !rates.is_empty() {
-            // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
-            let overhead = phy.aifs()
-                + phy.slot * u64::from(edca.cw_min / 2)
-                + phy.sifs
-                + control.ppdu_duration(BLOCK_ACK_LEN);
-            originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
+    let name_of = |function| names[numbers.station(function).index()];
+    let reach = numbers.peers(function);
+    let peers = match reach {
+        Peers::Clients { .. } => (config.stations.iter().zip(reach.iter()))
+            .map(|(client, id)| {
+                let link = format!("to {}", name_of(id));
+                peer(
+                    rules,
+                    category,
+                    stream,
+                    id,
+                    (client, &client.downlink_loss, client.downlink_queue),
+                    &link,
+                )
+            })
+            .collect(),
+        Peers::AccessPoint(id) => {
+            let client = &config.stations[numbers.station(function).index() - 1];
+            let link = format!("from {}", name_of(function));
+            vec![peer(rules, category, stream, id, (client, &client.uplink_loss, client.uplink_queue), &link)]
         }
-        let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
-            .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
-        let mut peer = Peer::new(id, originator, recipient, losses, noise);
-        peer.away = client.away;
-        peer
     };
-    let access_point = StationId(first);
-    let station = |id, name: &str, peers| {
-        let contention = Contention::new(phy, &edca, stream(format!("backoff {name}")));
-        let mut station = Station::new(id, access_point, category, contention, peers);
-        station.hold_limits = hold_limits;
-        station
+    let backoff = stream(format!("backoff {}", name_of(function)));
+    let contention = Contention::new(phy, &category.parameters(phy), backoff);
+    let mut station = Station::new(function, reach, category, contention, peers);
+    station.hold_limits = rules.hold_limits(category);
+    if station.is_access_point() {
+        station.scheduler = config.ap_scheduler;
+    }
+    station
+}
+
+/// The peer `id`, on a `link` of `client` that loses and queues as is said.
+fn peer<P: Payload>(
+    rules: &Rules,
+    category: AccessCategory,
+    stream: &dyn Fn(String) -> Stream,
+    id: FunctionId,
+    (client, loss, queue): (&StationConfig, &Loss, QueueConfig),
+    link: &str,
+) -> Peer<P> {
+    let Rules { phy, config, .. } = rules;
+    let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
+    let guard = config.protection.longest(phy, &client.mode, &control);
+    let txop_limit = rules.hold_limits(category).exchange.map(|limit| limit.saturating_sub(guard));
+    let limits = limits(phy, config, [&client.mode, &control], txop_limit);
+    let recipient = if limits.window > 1 && config.link_acks == LinkAcks::Normal {
+        Recipient::Block(BlockAckRecipient::new())
+    } else {
+        Recipient::Immediate { last: None }
     };
-    let clients = || config.stations.iter().zip(&names[1..]).zip(first + 1..);
-    let downlinks = clients().map(|((client, name), id)| {
-        peer(StationId(id), client, &client.downlink_loss, client.downlink_queue, &format!("to {name}"))
+    let rates = match config.rate_control {
+        RateControl::Fixed => Vec::new(),
+        RateControl::Minstrel => rates(phy, config, client, txop_limit),
+    };
+    let noise = client.snr.map(|snr| {
+        let stream = stream(format!("noise {link}"));
+        if rates.is_empty() {
+            return Noise::new(&client.mode, &control, snr, stream);
+        }
+        let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
+        Noise::of_rates(&modes, snr, stream)
     });
-    let mut stations = vec![station(access_point, names[0], downlinks.collect())];
-    stations[0].scheduler = config.ap_scheduler;
-    stations.extend(clients().map(|((client, name), id)| {
-        let link = format!("from {name}");
-        let uplink = peer(access_point, client, &client.uplink_loss, client.uplink_queue, &link);
-        station(StationId(id), name, vec![uplink])
-    }));
-    stations
+    let mut originator = Originator::new(client.mode, control, limits, queue);
+    if !rates.is_empty() {
+        // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
+        let overhead = phy.aifs()
+            + phy.slot * u64::from(category.parameters(phy).cw_min / 2)
+            + phy.sifs
+            + control.ppdu_duration(BLOCK_ACK_LEN);
+        originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
+    }
+    let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
+        .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
+    let mut peer = Peer::new(id, originator, recipient, losses, noise);
+    peer.away = client.away;
+    peer
 }
 
 /// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second.

@@ -5,7 +5,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::Cell;
 use super::protection::Handshake;
 use crate::payload::Payload;
-use crate::wifi::air::StationId;
+use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::station::Outgoing;
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
 
@@ -16,8 +16,8 @@ const WRAPPED_BLOCK_ACK_LEN: u32 = BLOCK_ACK_LEN + CONTROL_WRAPPER_LEN;
 /// A transmission and the response to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
-    pub from: StationId,
-    pub to: StationId,
+    pub from: FunctionId,
+    pub to: FunctionId,
     pub outgoing: Outgoing,
     pub handshake: Handshake,
     /// When the handshake begins; without one this is `start`.
@@ -40,7 +40,7 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// The exchange that `from` begins at `at`, at an access of its own.
     #[inline(never)]
-    pub fn new<P: Payload>(cell: &Cell<P>, at: Instant, from: StationId, outgoing: Outgoing) -> Self {
+    pub fn new<P: Payload>(cell: &Cell<P>, at: Instant, from: FunctionId, outgoing: Outgoing) -> Self {
         Self::behind(cell, None, at, from, outgoing)
     }
 
@@ -51,7 +51,7 @@ impl Exchange {
         cell: &Cell<P>,
         handshake: Option<Handshake>,
         at: Instant,
-        from: StationId,
+        from: FunctionId,
         outgoing: Outgoing,
     ) -> Self {
         let rules = &cell.rules;
@@ -116,7 +116,7 @@ impl Exchange {
 
     /// Who holds the TXOP that it is part of.
     #[inline]
-    pub fn holder(&self) -> StationId {
+    pub fn holder(&self) -> FunctionId {
         if self.handshake == Handshake::Granted { self.to } else { self.from }
     }
 

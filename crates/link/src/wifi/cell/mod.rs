@@ -26,6 +26,7 @@ pub(crate) use self::txop::Next;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
 use super::config::BssConfig;
+use super::functions::FunctionId;
 use super::interrupt::Interrupt;
 use super::mac::block_ack::Recipient;
 use super::mac::noise::Noise;
@@ -64,27 +65,28 @@ impl<P: Payload> Cell<P> {
         measure: (Instant, Instant),
     ) -> Self {
         let rules = Rules::new(config);
+        let stations = build::build_stations(&rules, seed, name, station_names);
         Self {
-            stations: build::build_stations(&rules, seed, name, station_names),
             accounts: Accounts::new(measure),
-            air: AirLog::default(),
+            air: AirLog::new(stations.numbers(), rules.config.categories.clone()),
             outbox: Outbox::default(),
             appended: Vec::new(),
             next_beacon: rules.config.beacon_interval.map(|interval| Instant::ZERO + interval),
             reorder_check: None,
+            stations,
             rules,
         }
     }
 
     /// Books the time up to `until` as `what`, on account of `station` and its PPDUs of `class`.
     #[inline]
-    pub fn charge(&mut self, station: StationId, class: PayloadClass, what: AirtimeUse, until: Instant) {
+    pub fn charge(&mut self, station: FunctionId, class: PayloadClass, what: AirtimeUse, until: Instant) {
         self.accounts.charge(&mut self.stations[station].airtime, class, what, until);
     }
 
     /// What `id` sends at an access of its own at `at`; `None` when all that it had was too old.
     #[inline]
-    pub fn begin_access(&mut self, at: Instant, id: StationId) -> Option<Outgoing> {
+    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Outgoing> {
         let outgoing = self.stations[id].begin_access(at, &self.rules);
         self.stations[id].report_drained(&mut self.outbox.drained);
         outgoing
@@ -185,8 +187,8 @@ impl<P: Payload> Cell<P> {
             for peer in &mut station.peers {
                 let Recipient::Block(recipient) = &mut peer.recipient else { continue };
                 if recipient.gap_since().is_some_and(|since| since + timeout <= at) {
-                    let (station, from) = (id, peer.id);
-                    let mut pass_up = |payload| delivered.push_back(Delivery { station, from, payload });
+                    let (to, from) = (id, peer.id);
+                    let mut pass_up = |payload| delivered.push_back(Delivery { to, from, payload });
                     recipient.give_up_gap(at, &mut pass_up);
                 }
                 let next = recipient.gap_since().map(|since| since + timeout);
@@ -208,9 +210,9 @@ impl<P: Payload> Cell<P> {
         let control = &sender.originator.control_mode;
         let mut exchange = *exchange;
         if let Some(response) = to.hook.link_ack(back, heard, sync, &mut self.appended) {
-            let (station, from) = (exchange.to, exchange.from);
+            let (function, from) = (exchange.to, exchange.from);
             self.outbox.interrupts.push_back(Interrupt::Received {
-                station,
+                function,
                 from,
                 heard,
                 more_data,
@@ -269,9 +271,9 @@ impl<P: Payload> Cell<P> {
         }
         from.finish(exchange.peer(), exchange.handshake);
         if !self.appended.is_empty() {
-            let (station, from) = (exchange.from, exchange.to);
+            let (function, from) = (exchange.from, exchange.to);
             let octets = std::mem::take(&mut self.appended);
-            self.outbox.interrupts.push_back(Interrupt::Appended { station, from, octets });
+            self.outbox.interrupts.push_back(Interrupt::Appended { function, from, octets });
         }
         self.report_settled(exchange);
     }
@@ -349,13 +351,13 @@ impl<P: Payload> Cell<P> {
 
     /// Tells drivers that asked of packets that were acknowledged or given up, and of pure ACKs that left the window.
     fn report_settled(&mut self, exchange: &Exchange) {
-        let (station, to) = (exchange.from, exchange.to);
-        let originator = &mut self.stations[station].peers[exchange.peer()].originator;
+        let (function, to) = (exchange.from, exchange.to);
+        let originator = &mut self.stations[function].peers[exchange.peer()].originator;
         while let Some((payload, delivered)) = originator.poll_settled_ack() {
-            self.outbox.interrupts.push_back(Interrupt::Settled { station, to, payload, delivered });
+            self.outbox.interrupts.push_back(Interrupt::Settled { function, to, payload, delivered });
         }
         while let Some((payload, acknowledged, last)) = originator.fates.poll() {
-            self.outbox.interrupts.push_back(Interrupt::Fate { station, to, payload, acknowledged, last });
+            self.outbox.interrupts.push_back(Interrupt::Fate { function, to, payload, acknowledged, last });
         }
     }
 
@@ -410,7 +412,7 @@ impl<P: Payload> Cell<P> {
         if let (Some(target), Some(interval)) = (&mut self.next_beacon, self.rules.config.beacon_interval) {
             *target += interval;
         }
-        self.air.record_broadcast(StationId::AP, [at, until], mode, Frame::Beacon);
+        self.air.record_broadcast(StationId::AP.first_function(), [at, until], mode, Frame::Beacon);
         until
     }
 

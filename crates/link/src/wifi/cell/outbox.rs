@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 
 use super::exchange::Exchange;
-use crate::wifi::air::StationId;
+use crate::wifi::functions::FunctionId;
 use crate::wifi::interrupt::Interrupt;
 
 /// A packet passed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery<P> {
     /// Where it arrived.
-    pub station: StationId,
+    pub to: FunctionId,
     /// Who sent it.
-    pub from: StationId,
+    pub from: FunctionId,
     /// The packet.
     pub payload: P,
 }
@@ -22,7 +22,7 @@ pub struct Delivery<P> {
 pub(crate) struct Outbox<P> {
     pub delivered: VecDeque<Delivery<P>>,
     /// Who took packets from its queue for whom.
-    pub drained: Vec<(StationId, StationId)>,
+    pub drained: Vec<(FunctionId, FunctionId)>,
     pub interrupts: VecDeque<Interrupt<P>>,
 }
 
@@ -36,7 +36,7 @@ impl<P> Outbox<P> {
     /// Takes the packets that the addressee of `exchange` passes up.
     #[inline]
     pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(P) {
-        let (station, from) = (exchange.to, exchange.from);
-        move |payload| self.delivered.push_back(Delivery { station, from, payload })
+        let (to, from) = (exchange.to, exchange.from);
+        move |payload| self.delivered.push_back(Delivery { to, from, payload })
     }
 }

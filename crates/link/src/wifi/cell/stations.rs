@@ -1,55 +1,48 @@
-//! The stations of a channel, and how their functions are numbered.
+//! The stations of a channel, by function.
 
 use std::ops::{Index, IndexMut};
 
 use super::exchange::Exchange;
 use crate::wifi::air::StationId;
+use crate::wifi::functions::{FunctionId, Functions};
 use crate::wifi::mac::originator::Originator;
 use crate::wifi::mac::station::{Peer, Station};
 use crate::wifi::phy::Mode;
 
-/// What each station has for each access category, one category after the other, so that in the first a function
-/// has the number of its station.
+/// What each station has for each access category.
 #[derive(Clone, Debug)]
 pub(crate) struct Stations<P> {
+    /// In the order of `numbers`.
     functions: Vec<Station<P>>,
-    /// Stations, the access point included.
-    count: u16,
+    numbers: Functions,
 }
 
 impl<P> Stations<P> {
-    /// `functions` of `count` stations.
-    pub fn new(functions: Vec<Station<P>>, count: u16) -> Self {
-        Self { functions, count }
+    /// What `make` makes of each function.
+    pub fn new(numbers: Functions, make: impl FnMut(FunctionId) -> Station<P>) -> Self {
+        Self { functions: numbers.all().map(make).collect(), numbers }
     }
 
-    /// Stations, the access point included.
+    /// How the functions are numbered.
     #[inline]
-    pub fn count(&self) -> u16 {
-        self.count
-    }
-
-    /// What `station` has for the category in `place` among those in use.
-    pub fn function(&self, station: StationId, place: usize) -> StationId {
-        StationId(station.0 + place as u16 * self.count)
+    pub fn numbers(&self) -> Functions {
+        self.numbers
     }
 
     /// The station that `function` belongs to.
     #[inline]
-    pub fn station_of(&self, function: StationId) -> StationId {
-        // Spares a division where there is one category.
-        if function.0 < self.count { function } else { StationId(function.0 % self.count) }
+    pub fn station_of(&self, function: FunctionId) -> StationId {
+        self.numbers.station(function)
     }
 
     /// What `station` has for each category.
     pub fn of(&self, station: StationId) -> impl Iterator<Item = &Station<P>> {
-        self.functions[self.station_of(station).index()..].iter().step_by(usize::from(self.count))
+        self.numbers.of_station(station).map(|function| &self[function])
     }
 
     /// Does something with what `station` has for each category.
-    pub fn for_each_of(&mut self, station: StationId, each: impl FnMut(&mut Station<P>)) {
-        let first = self.station_of(station).index();
-        self.functions[first..].iter_mut().step_by(usize::from(self.count)).for_each(each);
+    pub fn for_each_of(&mut self, station: StationId, mut each: impl FnMut(&mut Station<P>)) {
+        self.numbers.of_station(station).for_each(|function| each(&mut self[function]));
     }
 
     /// All functions.
@@ -88,18 +81,18 @@ impl<P> Stations<P> {
     }
 }
 
-impl<P> Index<StationId> for Stations<P> {
+impl<P> Index<FunctionId> for Stations<P> {
     type Output = Station<P>;
 
     #[inline]
-    fn index(&self, function: StationId) -> &Station<P> {
+    fn index(&self, function: FunctionId) -> &Station<P> {
         &self.functions[function.index()]
     }
 }
 
-impl<P> IndexMut<StationId> for Stations<P> {
+impl<P> IndexMut<FunctionId> for Stations<P> {
     #[inline]
-    fn index_mut(&mut self, function: StationId) -> &mut Station<P> {
+    fn index_mut(&mut self, function: FunctionId) -> &mut Station<P> {
         &mut self.functions[function.index()]
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Contention {
     cw_max: u32,
     /// AIFS less that of the physical layer's own rule, where it is longer.
     aifs_longer: Duration,
-    /// The same where it is shorter.
+    /// AIFS of the physical layer's own rule less this one's, where it is shorter.
     aifs_shorter: Duration,
     /// The countdown starts no earlier than this.
     not_before: Instant,

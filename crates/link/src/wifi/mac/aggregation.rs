@@ -66,7 +66,8 @@ impl AggregationLimits {
     }
 
     /// With MPDUs in mode `mode` that start no less than `spacing` apart: behind shorter ones go delimiters of nothing,
-    /// 4 octets each, until there are `spacing` times the rate (802.11-2020 clause 10.12.3).
+    /// 4 octets each, until there are `spacing` times the rate (the Minimum MPDU Start Spacing of 802.11-2020 clauses
+    /// 9.4.2.55.3 and 10.12).
     pub fn spaced(self, mode: &Mode, spacing: Duration) -> Self {
         let nanobits = u128::from(spacing.as_nanos()) * u128::from(mode.rate().as_bps());
         let octets = nanobits.div_ceil(8_000_000_000) as u32;
@@ -84,12 +85,12 @@ impl AggregationLimits {
         self.max_octets.min(1 << 20)
     }
 
-    /// The same for a PPDU of at most `octets`, be it of one MPDU.
+    /// These limits for a PPDU of at most `octets`, be it of one MPDU.
     pub fn within(&self, octets: u32) -> Self {
         Self { max_octets: self.max_octets.min(octets), most: octets, ..*self }
     }
 
-    /// The same for a PPDU of one MPDU.
+    /// These limits for a PPDU of one MPDU.
     pub fn single(&self) -> Self {
         Self { max_mpdus: 1, ..*self }
     }

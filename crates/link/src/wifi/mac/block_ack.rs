@@ -133,7 +133,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         (self.scoreboard_start, self.scoreboard)
     }
 
-    /// Marks `sequence` in the scoreboard, moving it when the number lies beyond (clause 10.25.6.3).
+    /// Marks `sequence` in the scoreboard, moving it when the number lies beyond (clause 10.25.6).
     fn score(&mut self, sequence: u16) {
         let mut offset = sequence_distance(self.scoreboard_start, sequence);
         if offset >= SEQUENCE_MODULUS / 2 {

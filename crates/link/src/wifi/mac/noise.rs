@@ -29,7 +29,7 @@ impl Noise {
         }
     }
 
-    /// The same for a link whose rate changes between `rates`, data and control; it begins with the first.
+    /// The noise of a link whose rate changes between `rates`, data and control; it begins with the first.
     ///
     /// # Panics
     /// Without a rate.

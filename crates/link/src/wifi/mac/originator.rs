@@ -242,7 +242,8 @@ impl<P: Payload> Originator<P> {
         self.assemble(now, (now, lifetime), rate, delay_of);
     }
 
-    /// The same for a PPDU in `room`; nothing goes where not even the first MPDU fits.
+    /// Drops what is too old, then puts a PPDU together that fits in `room`; nothing goes where not even the first MPDU
+    /// fits.
     #[inline(never)]
     pub fn build_within(
         &mut self,
@@ -442,7 +443,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// No Block Ack came for a request. Past `retry_limit` everything in flight is given up and the
-    /// window moves on (802.11-2020 clause 10.25.6.6).
+    /// window moves on (802.11-2020 clause 10.25.6).
     pub fn request_missed(&mut self, retry_limit: u32) -> Settled {
         self.request_retries += 1;
         if self.request_retries <= retry_limit {
@@ -531,7 +532,7 @@ impl<P: Payload> Originator<P> {
     /// Whether the recipient is known to have passed up what leaves the window.
     ///
     /// Behind one that was given up it still holds what it has, until it hears where the window starts, from a
-    /// request or from a number that its own window has no room for (802.11-2020 clause 10.25.6.6).
+    /// request or from a number that its own window has no room for (802.11-2020 clause 10.25.6).
     fn is_passed_up(&mut self, mpdu: &Mpdu<P>) -> bool {
         if mpdu.state == MpduState::GivenUp {
             // Without an agreement nothing is reordered.

@@ -12,7 +12,7 @@ pub(crate) struct PpduPlan {
     pub msdus: u32,
     /// Octets of the PSDU.
     pub octets: u32,
-    /// The same if the last subframe were padded too.
+    /// Octets of the PSDU if the last subframe were padded too.
     pub padded_octets: u32,
     /// Octets of the MPDUs alone.
     pub mpdu_octets: u32,

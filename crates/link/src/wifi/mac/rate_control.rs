@@ -166,7 +166,7 @@ impl Minstrel {
         self.throughput_at(index, self.rates[index].chance.unwrap_or(0))
     }
 
-    /// The same if MPDUs get through with `chance`.
+    /// Octets per second that a rate carries if MPDUs get through with `chance`.
     fn throughput_at(&self, index: usize, chance: u64) -> u64 {
         if chance < LEAST_CHANCE {
             return 0;

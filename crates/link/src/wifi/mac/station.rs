@@ -13,18 +13,18 @@ use super::originator::{Need, Originator, Room, Settled};
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::AckFilter;
-use crate::wifi::air::StationId;
 use crate::wifi::airtime::StationAirtime;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::cell::{Handshake, HoldLimits, Rules, Step};
 use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
+use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::phy::Phy;
 
 /// One end of a link as a station sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer<P> {
-    pub id: StationId,
+    pub id: FunctionId,
     pub originator: Originator<P>,
     pub recipient: Recipient<P>,
     /// What happens to data on the way to this peer.
@@ -41,7 +41,7 @@ pub(crate) struct Peer<P> {
 
 impl<P> Peer<P> {
     pub fn new(
-        id: StationId,
+        id: FunctionId,
         originator: Originator<P>,
         recipient: Recipient<P>,
         [data_loss, link_ack_loss]: [LossProcess; 2],
@@ -59,9 +59,9 @@ impl<P> Peer<P> {
 /// A station at work, or what it has for one access category where there are several.
 #[derive(Clone, Debug)]
 pub(crate) struct Station<P> {
-    pub id: StationId,
-    /// The access point's number in the same category.
-    access_point: StationId,
+    pub id: FunctionId,
+    /// Whom it exchanges packets with: who [`Station::peers`] are.
+    reach: Peers,
     pub category: AccessCategory,
     pub contention: Contention,
     /// How long it may hold the channel.
@@ -121,15 +121,15 @@ impl Outgoing {
 
 impl<P: Payload> Station<P> {
     pub fn new(
-        id: StationId,
-        access_point: StationId,
+        id: FunctionId,
+        reach: Peers,
         category: AccessCategory,
         contention: Contention,
         peers: Vec<Peer<P>>,
     ) -> Self {
         Self {
             id,
-            access_point,
+            reach,
             category,
             contention,
             hold_limits: HoldLimits::default(),
@@ -154,19 +154,19 @@ impl<P: Payload> Station<P> {
     /// True for what the access point has for a category.
     #[inline]
     pub fn is_access_point(&self) -> bool {
-        self.id == self.access_point
+        matches!(self.reach, Peers::Clients { .. })
     }
 
-    /// True for the access point and a client, in the same category.
+    /// True when it exchanges packets with `other`.
     #[inline]
-    pub fn reaches(&self, other: StationId) -> bool {
-        (self.id == self.access_point) != (other == self.access_point)
+    pub fn reaches(&self, other: FunctionId) -> bool {
+        self.reach.contains(other)
     }
 
     /// Position of `peer` in [`Station::peers`].
     #[inline]
-    pub fn peer_index(&self, peer: StationId) -> usize {
-        if self.id == self.access_point { peer.index() - self.access_point.index() - 1 } else { 0 }
+    pub fn peer_index(&self, peer: FunctionId) -> usize {
+        self.reach.index(peer)
     }
 
     /// True when something waits to be sent.
@@ -337,7 +337,7 @@ impl<P: Payload> Station<P> {
 
     /// Moves the peers whose queues have more room now to `drained`.
     #[inline]
-    pub fn report_drained(&mut self, drained: &mut Vec<(StationId, StationId)>) {
+    pub fn report_drained(&mut self, drained: &mut Vec<(FunctionId, FunctionId)>) {
         drained.extend(self.drained.drain(..).map(|peer| (self.id, self.peers[peer].id)));
     }
 
@@ -405,7 +405,8 @@ impl<P: Payload> Station<P> {
         }
         Err(format!(
             "station {} took {} packets, settled {settled} and holds {held}",
-            self.id.0, counters.accepted
+            self.id.index(),
+            counters.accepted
         ))
     }
 
@@ -415,10 +416,10 @@ impl<P: Payload> Station<P> {
         if sending {
             return Ok(());
         }
-        let id = self.id.0;
+        let id = self.id.index();
         let idle = |peer: &&Peer<P>| !peer.ready && peer.originator.backlog() > 0;
         if let Some(peer) = self.peers.iter().find(idle) {
-            return Err(format!("station {id} holds packets for {} and does not send them", peer.id.0));
+            return Err(format!("station {id} holds packets for {} and does not send them", peer.id.index()));
         }
         if self.has_traffic() && !self.active {
             return Err(format!("station {id} has something to send and does not contend"));

@@ -11,6 +11,7 @@ use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Cell, Direction, Exchange, Handshake, Next, Rules, Step, earliest, even_shares};
+use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::station::Outgoing;
 use crate::wifi::phy::{CTS_LEN, RTS_LEN};
@@ -92,10 +93,10 @@ pub(crate) struct Hidden {
     /// When something happens next.
     next: Option<Instant>,
     /// Who won the present accesses and with what; kept for its capacity.
-    winners: Vec<(StationId, Outgoing)>,
+    winners: Vec<(FunctionId, Outgoing)>,
     /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
     /// capacity.
-    yielding: Vec<StationId>,
+    yielding: Vec<FunctionId>,
 }
 
 impl Hidden {
@@ -141,7 +142,7 @@ impl Hidden {
     }
 
     /// True while an exchange of `function` is on the air or about to go on.
-    pub fn engages(&self, function: StationId) -> bool {
+    pub fn engages(&self, function: FunctionId) -> bool {
         let of = |exchange: &Exchange| exchange.from == function;
         self.frames.iter().filter_map(|frame| frame.exchange.as_ref()).any(of)
             || self.due.iter().any(|due| of(&due.exchange))
@@ -231,7 +232,7 @@ impl Hidden {
     }
 
     /// A function without traffic got some.
-    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: StationId) {
+    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
         self.book(cell, now, Some(id));
         let slot = cell.rules.phy.slot;
         let ear = &self.ears[cell.stations.station_of(id).index()];
@@ -256,7 +257,7 @@ impl Hidden {
     }
 
     /// Functions that count down, and when they transmit.
-    fn contending<P: Payload>(&self, cell: &Cell<P>) -> impl Iterator<Item = (StationId, Instant)> {
+    fn contending<P: Payload>(&self, cell: &Cell<P>) -> impl Iterator<Item = (FunctionId, Instant)> {
         cell.stations.iter().filter_map(|station| {
             let ear = &self.ears[cell.stations.station_of(station.id).index()];
             (station.has_traffic() && !ear.busy)
@@ -266,7 +267,7 @@ impl Hidden {
 
     /// Who has counted down transmits, of each station the most urgent category.
     fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
-        let mut due: Vec<StationId> =
+        let mut due: Vec<FunctionId> =
             self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
         due.sort_unstable_by_key(|id| std::cmp::Reverse(cell.stations[*id].category));
         let mut winners = std::mem::take(&mut self.winners);
@@ -481,7 +482,7 @@ impl Hidden {
     }
 
     /// After `exchange` only `those` of its ends are in a TXOP.
-    fn engage<P: Payload>(&mut self, cell: &Cell<P>, exchange: &Exchange, those: [Option<StationId>; 2]) {
+    fn engage<P: Payload>(&mut self, cell: &Cell<P>, exchange: &Exchange, those: [Option<FunctionId>; 2]) {
         for end in [exchange.from, exchange.to] {
             self.ear(cell.stations.station_of(end)).engaged = those.contains(&Some(end));
         }
@@ -528,7 +529,7 @@ impl Hidden {
     }
 
     /// Books the time since the last event, `newcomer` without the traffic that it has just got.
-    fn book<P: Payload>(&self, cell: &mut Cell<P>, until: Instant, newcomer: Option<StationId>) {
+    fn book<P: Payload>(&self, cell: &mut Cell<P>, until: Instant, newcomer: Option<FunctionId>) {
         let what = self.present_use(cell, newcomer);
         if what == AirtimeUse::Acquisition {
             cell.accounts.book_idle(what, until);
@@ -551,7 +552,7 @@ impl Hidden {
         for (exchange, share) in on_air.chain(between).zip(shares) {
             let (station, class) = match exchange {
                 Some(exchange) => (exchange.from, exchange.outgoing.class()),
-                None => (StationId::AP, PayloadClass::Data),
+                None => (StationId::AP.first_function(), PayloadClass::Data),
             };
             cell.stations[station].airtime.spend(class, what, share);
         }
@@ -559,7 +560,7 @@ impl Hidden {
 
     /// What the channel is used for now, as an observer sees it who hears everything; a PPDU of several uses
     /// counts as the one it has most of.
-    pub fn present_use<P: Payload>(&self, cell: &Cell<P>, newcomer: Option<StationId>) -> AirtimeUse {
+    pub fn present_use<P: Payload>(&self, cell: &Cell<P>, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
             [] if self.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
             [] if !self.due.is_empty() => AirtimeUse::LinkAck,

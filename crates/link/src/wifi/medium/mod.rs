@@ -8,9 +8,9 @@ use tacit_proto::units::Instant;
 
 use self::hidden::Hidden;
 use self::shared::Shared;
-use super::air::StationId;
 use super::airtime::AirtimeUse;
 use super::cell::{Cell, Rules};
+use super::functions::FunctionId;
 use crate::payload::Payload;
 
 /// How the stations of a channel share it.
@@ -50,7 +50,7 @@ impl Medium {
     }
 
     /// The function `id`, without traffic so far, got some.
-    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: StationId) {
+    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
         match self {
             Self::Shared(medium) => medium.start_contending(cell, now, id),
             Self::Hidden(medium) => medium.start_contending(cell, now, id),
@@ -83,7 +83,7 @@ impl Medium {
         };
         match cell.stations.iter().find(|station| station.has_traffic()) {
             Some(station) if !due => {
-                Err(format!("station {} has something to send, and nothing is due", station.id.0))
+                Err(format!("station {} has something to send, and nothing is due", station.id.index()))
             }
             _ => Ok(()),
         }

@@ -9,6 +9,7 @@ use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Cell, Direction, Exchange, Handshake, Next, Step, earliest, even_shares};
+use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::station::Outgoing;
 use crate::wifi::phy::{CTS_LEN, Phy, RTS_LEN};
@@ -35,11 +36,11 @@ enum Phase {
 struct Reservation {
     until: Instant,
     /// Who was in the TXOP.
-    ends: [StationId; 2],
+    ends: [FunctionId; 2],
 }
 
 impl Reservation {
-    const NONE: Self = Self { until: Instant::ZERO, ends: [StationId::AP; 2] };
+    const NONE: Self = Self { until: Instant::ZERO, ends: [StationId::AP.first_function(); 2] };
 
     /// What is left of the TXOP of `exchange`.
     fn left_by(exchange: &Exchange) -> Self {
@@ -56,16 +57,16 @@ pub(crate) struct Shared {
     /// Until when the NAV of stations that had no part in the last exchange runs.
     reserved_until: Instant,
     /// Functions that contend or count down.
-    active: Vec<StationId>,
+    active: Vec<FunctionId>,
     /// The earliest transmission, while the channel is idle.
     next_access: Option<Instant>,
     /// What a TXOP reserved beyond its end.
     reservation: Reservation,
     /// Who won the present access and with what; kept for its capacity.
-    winners: Vec<(StationId, Outgoing)>,
+    winners: Vec<(FunctionId, Outgoing)>,
     /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
     /// capacity.
-    yielding: Vec<StationId>,
+    yielding: Vec<FunctionId>,
     /// The exchanges that collided; kept for its capacity.
     colliding: Vec<Exchange>,
 }
@@ -127,7 +128,7 @@ impl Shared {
     }
 
     /// True while the exchange on the air is of `function`, be it in the TXOP of another.
-    pub fn engages(&self, function: StationId) -> bool {
+    pub fn engages(&self, function: FunctionId) -> bool {
         match &self.phase {
             Phase::Protection { exchange, .. }
             | Phase::Transmission(exchange)
@@ -154,7 +155,7 @@ impl Shared {
     // --- Contention -------------------------------------------------------------------------
 
     /// A function without traffic got some.
-    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: StationId) {
+    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
         let on_air = !matches!(self.phase, Phase::Idle);
         if !on_air {
             // What was idle so far becomes acquisition from here on.
@@ -167,8 +168,8 @@ impl Shared {
             station.active = true;
             self.active.push(id);
         }
-        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); who had part in
-        // the exchange has none.
+        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); who had part
+        // in the exchange has none.
         let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
         if on_air || reserved {
             if !counting {
@@ -185,8 +186,8 @@ impl Shared {
     }
 
     /// What idle time would be booked as if `newcomer` had no traffic yet.
-    fn idle_use_without<P: Payload>(&self, cell: &Cell<P>, newcomer: StationId) -> AirtimeUse {
-        let waits = |id: &StationId| *id != newcomer && cell.stations[*id].has_traffic();
+    fn idle_use_without<P: Payload>(&self, cell: &Cell<P>, newcomer: FunctionId) -> AirtimeUse {
+        let waits = |id: &FunctionId| *id != newcomer && cell.stations[*id].has_traffic();
         if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
@@ -227,11 +228,11 @@ impl Shared {
     /// Finds the functions that give way at `at` to a more urgent one of the same station.
     fn find_yielding<P: Payload>(&mut self, cell: &Cell<P>, at: Instant) {
         let stations = &cell.stations;
-        let due = |id: &&StationId| {
+        let due = |id: &&FunctionId| {
             let station = &stations[**id];
             station.has_traffic() && station.contention.transmits_at(&self.idle, cell.rules.phy.slot) <= at
         };
-        let beaten = |id: &&StationId| {
+        let beaten = |id: &&FunctionId| {
             self.active.iter().filter(due).any(|other| {
                 stations.station_of(*other) == stations.station_of(**id)
                     && stations[*other].category > stations[**id].category
@@ -310,7 +311,7 @@ impl Shared {
         &mut self,
         cell: &mut Cell<P>,
         at: Instant,
-        from: StationId,
+        from: FunctionId,
         outgoing: Outgoing,
     ) {
         cell.accounts.accesses += 1;
@@ -475,7 +476,7 @@ impl Shared {
         &mut self,
         cell: &mut Cell<P>,
         at: Instant,
-        winners: &[(StationId, Outgoing)],
+        winners: &[(FunctionId, Outgoing)],
     ) {
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
@@ -530,7 +531,7 @@ impl Shared {
             cell.stations[*id].contention.freeze(&self.idle, at, cell.rules.phy);
         }
         let until = cell.send_beacon(at);
-        cell.charge(StationId::AP, PayloadClass::Data, AirtimeUse::Beacon, until);
+        cell.charge(StationId::AP.first_function(), PayloadClass::Data, AirtimeUse::Beacon, until);
         self.phase = Phase::Broadcast { until };
     }
 }

@@ -14,7 +14,7 @@ pub enum Format {
     Dsss,
     /// Legacy OFDM, 5 GHz (clause 17).
     Ofdm,
-    /// The same at 2.4 GHz, with its signal extension (clause 18).
+    /// Legacy OFDM at 2.4 GHz, with its signal extension (clause 18).
     ErpOfdm,
     /// HT-mixed (clause 19).
     HtMixed,

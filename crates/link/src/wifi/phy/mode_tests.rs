@@ -119,7 +119,7 @@ fn vht_durations_are_known() {
     };
     // 16 + 8 * 1542 + 12 bits at 3120 a symbol: 4 symbols, 14.4 us, 16 on the air.
     assert_eq!(us(9, 2, 80, true, 1_542), 36 + 8 + 16);
-    // The same without the short guard interval: 4 symbols of 4 us.
+    // Without the short guard interval: 4 symbols of 4 us.
     assert_eq!(us(9, 2, 80, false, 1_542), 36 + 8 + 16);
     // 64 full packets, 98,812 octets: 790,524 bits, 254 symbols, 914.4 us.
     assert_eq!(us(9, 2, 80, true, 63 * 1_544 + 4 + 1_538), 36 + 8 + 916);

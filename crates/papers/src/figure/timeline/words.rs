@@ -135,7 +135,7 @@ pub(super) fn legend(ppdus: &[Ppdu]) -> Vec<(Ink, String)> {
     legend
 }
 
-/// The same as sentences.
+/// What is on the air, as sentences.
 pub(super) fn tell(ppdus: &[Ppdu]) -> String {
     ppdus.iter().map(sentence).collect::<Vec<_>>().join(" ")
 }

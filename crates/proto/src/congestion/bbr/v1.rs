@@ -201,8 +201,8 @@ impl Bbr {
         rate.amount_in(rtt_min).0.saturating_mul(gain) / UNIT
     }
 
-    /// The same with room for what is on its way to the pacer, in it and behind it, so that a small
-    /// product does not keep the pipe from being used (`bbr_quantization_budget`).
+    /// `gain` times the bandwidth-delay product, with room for what is on its way to the pacer, in it and behind it, so
+    /// that a small product does not keep the pipe from being used (`bbr_quantization_budget`).
     fn target(&self, rate: BitRate, gain: u64) -> u64 {
         self.with_bursts(self.product(rate, gain))
     }

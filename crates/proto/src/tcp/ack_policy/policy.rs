@@ -132,8 +132,7 @@ impl AckPolicy {
         Self::Delayed(DelayedAcks { every: segments, ..DelayedAcks::default() })
     }
 
-    /// The same policy with one ACK for `segments` where it is [`AckPolicy::Delayed`], else
-    /// [`AckPolicy::every`].
+    /// This policy with one ACK for `segments` where it is [`AckPolicy::Delayed`], else [`AckPolicy::every`].
     #[must_use]
     pub fn with_every(self, segments: u32) -> Self {
         match self {

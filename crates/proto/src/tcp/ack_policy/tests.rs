@@ -89,7 +89,7 @@ fn the_receivers_round_trip_is_that_of_the_first_echo() {
     assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::Now);
     acks.on_ack_sent();
     acks.on_echo(OCTETS, 7, MS(20));
-    // The same stamp again says nothing, and a small segment may have waited for its application.
+    // A stamp that was echoed before says nothing, and a small segment may have waited for its application.
     acks.on_echo(OCTETS, 7, MS(8));
     acks.on_echo(100, 8, MS(4));
     assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(5)));

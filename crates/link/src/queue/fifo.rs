@@ -1,0 +1,71 @@
+//! Packets in order of arrival, whoever decides which of them is dropped.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::Bytes;
+
+use super::Queued;
+use crate::payload::Payload;
+
+/// Packets in order of arrival, and their octets.
+#[derive(Clone, Debug)]
+pub(super) struct Fifo<P> {
+    packets: VecDeque<Queued<P>>,
+    bytes: Bytes,
+}
+
+impl<P: Payload> Fifo<P> {
+    pub(super) fn new() -> Self {
+        Self { packets: VecDeque::new(), bytes: Bytes(0) }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, queued: Queued<P>) {
+        self.bytes += queued.len;
+        self.packets.push_back(queued);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
+        let queued = self.packets.pop_front()?;
+        self.bytes -= queued.len;
+        Some(queued)
+    }
+
+    #[inline]
+    pub(super) fn front(&self) -> Option<&Queued<P>> {
+        self.packets.front()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.packets.iter()
+    }
+
+    /// Shows each packet, to be exchanged for one of the same length.
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+        self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
+    }
+
+    /// Takes out what `unwanted` says, and tells `gone` the octets of each.
+    pub(super) fn retract(&mut self, unwanted: &mut impl FnMut(&P) -> bool, gone: &mut impl FnMut(Bytes)) {
+        let bytes = &mut self.bytes;
+        self.packets.retain(|queued| {
+            let stays = !unwanted(&queued.payload);
+            if !stays {
+                *bytes -= queued.len;
+                gone(queued.len);
+            }
+            stays
+        });
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.packets.len()
+    }
+}

@@ -1,0 +1,178 @@
+//! The functions of a channel: a station has one for each access category in use, and each contends for itself. What
+//! number a function has, whose it is and whom it exchanges packets with is decided here alone.
+
+use super::air::StationId;
+
+/// What a station has for one access category: its enhanced distributed channel access function (802.11-2020 clause
+/// 10.23.2.1 calls it an EDCAF), which has a backoff and queues of its own and meets those of its own station as it
+/// meets others'. [`Bss::function`](super::Bss::function) gives that of a station and a category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionId(u16);
+
+impl FunctionId {
+    /// As an index into tables of the functions of a channel.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl StationId {
+    /// What it has for the first category in use, the only one by default.
+    pub const fn first_function(self) -> FunctionId {
+        FunctionId(self.0)
+    }
+}
+
+/// The functions of a channel: those of the first category by station, the access point's first, then those of the
+/// next. So a function of the first category, the only one by default, has the number of its station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Functions {
+    stations: u16,
+    categories: u16,
+}
+
+impl Functions {
+    /// Those of so many stations, the access point included, in so many categories.
+    pub const fn new(stations: u16, categories: u16) -> Self {
+        Self { stations, categories }
+    }
+
+    /// Stations, the access point included.
+    #[inline]
+    pub const fn station_count(self) -> u16 {
+        self.stations
+    }
+
+    /// Of all stations, in the order of their indices.
+    pub fn all(self) -> impl Iterator<Item = FunctionId> {
+        (0..self.stations * self.categories).map(FunctionId)
+    }
+
+    /// What `station` has for the category in `place` among those in use.
+    pub const fn of(self, station: StationId, place: usize) -> FunctionId {
+        FunctionId(station.0 + place as u16 * self.stations)
+    }
+
+    /// What `station` has for each category.
+    #[inline]
+    pub fn of_station(self, station: StationId) -> impl Iterator<Item = FunctionId> {
+        (station.0..self.stations * self.categories).step_by(usize::from(self.stations)).map(FunctionId)
+    }
+
+    /// The station that `function` belongs to.
+    #[inline]
+    pub const fn station(self, function: FunctionId) -> StationId {
+        // Spares a division where there is one category.
+        StationId(if function.0 < self.stations { function.0 } else { function.0 % self.stations })
+    }
+
+    /// The place of the category of `function` among those in use.
+    #[inline]
+    pub const fn place(self, function: FunctionId) -> usize {
+        (function.0 / self.stations) as usize
+    }
+
+    /// Whom `function` exchanges packets with.
+    pub fn peers(self, function: FunctionId) -> Peers {
+        let station = self.station(function);
+        let access_point = FunctionId(function.0 - station.0);
+        if station == StationId::AP {
+            Peers::Clients { access_point, count: self.stations - 1 }
+        } else {
+            Peers::AccessPoint(access_point)
+        }
+    }
+}
+
+/// The functions that a function exchanges packets with, all of its own category. It numbers them from 0, and so do its
+/// queues and its NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peers {
+    /// A client's: the access point's alone.
+    AccessPoint(FunctionId),
+    /// The access point's: those of all clients, in their order.
+    Clients {
+        /// Whose peers they are.
+        access_point: FunctionId,
+        /// How many there are.
+        count: u16,
+    },
+}
+
+impl Peers {
+    /// How many there are.
+    pub fn count(self) -> usize {
+        match self {
+            Self::AccessPoint(_) => 1,
+            Self::Clients { count, .. } => usize::from(count),
+        }
+    }
+
+    /// True when `function` is one of them.
+    #[inline]
+    pub fn contains(self, function: FunctionId) -> bool {
+        match self {
+            Self::AccessPoint(access_point) => function == access_point,
+            Self::Clients { access_point, count } => {
+                (access_point.0 + 1..=access_point.0 + count).contains(&function.0)
+            }
+        }
+    }
+
+    /// The number of `peer`, which must be one of them.
+    #[inline]
+    pub fn index(self, peer: FunctionId) -> usize {
+        match self {
+            Self::AccessPoint(_) => 0,
+            Self::Clients { access_point, .. } => usize::from(peer.0 - access_point.0) - 1,
+        }
+    }
+
+    /// The peer with this number.
+    #[inline]
+    pub fn id(self, index: usize) -> FunctionId {
+        match self {
+            Self::AccessPoint(access_point) => access_point,
+            Self::Clients { access_point, .. } => FunctionId(access_point.0 + index as u16 + 1),
+        }
+    }
+
+    /// Each, in the order of its number.
+    pub fn iter(self) -> impl Iterator<Item = FunctionId> {
+        (0..self.count()).map(move |index| self.id(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_know_their_station_and_their_peers() {
+        let functions = Functions::new(3, 2);
+        assert_eq!(functions.all().map(FunctionId::index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        for station in (0..3).map(StationId) {
+            let own: Vec<_> = functions.of_station(station).collect();
+            assert_eq!(own, [functions.of(station, 0), functions.of(station, 1)]);
+            assert!(own.iter().all(|id| functions.station(*id) == station));
+            assert_eq!(own[0].index(), station.index(), "the first has the number of its station");
+        }
+    }
+
+    #[test]
+    fn peers_are_numbered_and_of_the_same_category() {
+        let functions = Functions::new(3, 2);
+        for place in 0..2 {
+            for station in (0..3).map(StationId) {
+                let peers = functions.peers(functions.of(station, place));
+                let expected: &[u16] = if station == StationId::AP { &[1, 2] } else { &[0] };
+                let expected: Vec<_> =
+                    expected.iter().map(|peer| functions.of(StationId(*peer), place)).collect();
+                assert_eq!(peers.iter().collect::<Vec<_>>(), expected);
+                assert!(peers.iter().enumerate().all(|(index, peer)| peers.index(peer) == index));
+                let contained: Vec<_> = functions.all().filter(|id| peers.contains(*id)).collect();
+                assert_eq!(contained, expected);
+            }
+        }
+    }
+}
