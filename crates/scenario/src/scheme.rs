@@ -34,8 +34,10 @@ pub enum Role {
     Baseline,
     /// Shares are counted of it: no transport carries more.
     Bound,
-    /// One to be judged.
+    /// One to be judged: TCP, or what becomes of its ACKs.
     Candidate,
+    /// One to be judged that has another transport in TCP's place.
+    Transport,
 }
 
 /// When a scheme is part of a comparison.
@@ -228,14 +230,14 @@ pub const ALL: &[Scheme] = &[
     Scheme {
         name: "tack",
         summary: "TACK, a transport of its own in TCP's place: at most 4 ACKs a round trip, paced by its own BBR",
-        role: Role::Candidate,
+        role: Role::Transport,
         listing: Listing::Default,
         apply: tack,
     },
     Scheme {
         name: "tack-poor",
         summary: "TACK whose ACKs have room for one block of each list",
-        role: Role::Candidate,
+        role: Role::Transport,
         listing: Listing::ByName,
         apply: |scenario| {
             tack(scenario);
@@ -245,7 +247,7 @@ pub const ALL: &[Scheme] = &[
     Scheme {
         name: "tack-l1",
         summary: "TACK with an ACK for each packet where those are rarer than 4 a round trip",
-        role: Role::Candidate,
+        role: Role::Transport,
         listing: Listing::ByName,
         apply: |scenario| {
             tack(scenario);
@@ -255,7 +257,7 @@ pub const ALL: &[Scheme] = &[
     Scheme {
         name: "tack-cubic",
         summary: "TACK with CUBIC",
-        role: Role::Candidate,
+        role: Role::Transport,
         listing: Listing::ByName,
         apply: |scenario| {
             tack(scenario);
@@ -265,7 +267,7 @@ pub const ALL: &[Scheme] = &[
     Scheme {
         name: "tack-hack",
         summary: "TACK whose ACKs ride on link-layer ACKs, as they are, while more data is announced",
-        role: Role::Candidate,
+        role: Role::Transport,
         listing: Listing::ByName,
         apply: |scenario| {
             tack(scenario);
