@@ -400,9 +400,20 @@ fn too_noisy(setup: &Setup) -> bool {
 const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
 
 fn check(seed: u64) {
-    let setup = random_setup(seed);
-    let outcome = run(&setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    check_grants(&setup, &outcome, seed);
+    check_setup(&random_setup(seed), seed);
+}
+
+/// The world of `seed` with TACK in TCP's place, but for one connection in three.
+fn check_over_tack(seed: u64) -> usize {
+    let mut setup = random_setup(seed);
+    let carried = common::tack::carry_over(&mut setup, seed);
+    check_setup(&setup, seed);
+    carried
+}
+
+fn check_setup(setup: &Setup, seed: u64) {
+    let outcome = run(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    check_grants(setup, &outcome, seed);
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         let Traffic::Connection { size, .. } = &flow.traffic else { continue };
         if let Some(size) = size {
@@ -463,7 +474,10 @@ fn check_patience(seed: u64, start: Instant, outcome: &Outcome, flow: FlowId) {
 
 /// The world of `seed` with programs that feed most of its flows.
 fn check_with_programs(seed: u64) -> usize {
-    let mut setup = random_setup(seed);
+    check_programs_of(random_setup(seed), seed)
+}
+
+fn check_programs_of(mut setup: Setup, seed: u64) -> usize {
     swarm_programs::add_programs(&mut setup, seed);
     let outcome = run(&setup).unwrap_or_else(|error| panic!("programs, seed {seed}: {error}"));
     let patient = too_noisy(&setup)
@@ -498,6 +512,7 @@ fn lossless_setup(seed: u64) -> Setup {
             Traffic::Connection { config: transport::Config::Tcp(config), .. } => {
                 config.receive_buffer = config.receive_buffer.min(Bytes(65_535));
             }
+            Traffic::Connection { config: transport::Config::Tack(_), .. } => unreachable!("none was drawn"),
         }
     }
     setup
@@ -542,6 +557,22 @@ fn for_each_seed(seeds: impl Iterator<Item = u64>, mut check: impl FnMut(u64)) {
 #[test]
 fn three_hundred_random_worlds() {
     for_each_seed(seeds(300), check);
+}
+
+#[test]
+fn tack_in_random_worlds() {
+    let mut carried = 0;
+    for_each_seed(seeds(200), |seed| carried += check_over_tack(seed));
+    assert!(carried > 0);
+}
+
+#[test]
+fn programs_over_tack_in_random_worlds() {
+    for_each_seed(seeds(60), |seed| {
+        let mut setup = random_setup(seed);
+        common::tack::carry_over(&mut setup, seed);
+        check_programs_of(setup, seed);
+    });
 }
 
 #[test]

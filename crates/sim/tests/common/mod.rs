@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
+pub mod tack;
+
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{Mode, Standard};
