@@ -231,7 +231,7 @@ fn files_arrive_whole_over_tack() {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err()
     };
     let failed: Vec<u64> = (0..150).filter(fails).collect();
-    assert!(failed.is_empty() && carried > 300, "seeds {failed:?} of {carried} flows");
+    assert!(failed.is_empty() && carried > 200, "seeds {failed:?} of {carried} flows");
 }
 
 #[test]
