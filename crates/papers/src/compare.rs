@@ -92,8 +92,10 @@ pub struct Row {
     pub gain_over_stock_ci95: Option<f64>,
     /// Fraction of what saturating UDP carries.
     pub share_of_udp: Option<f64>,
-    /// Pure TCP ACKs on the air per second, retransmissions included.
+    /// Pure ACKs of any transport on the air per second, retransmissions included.
     pub tcp_acks_on_air_per_s: Option<f64>,
+    /// Packets that only acknowledge, sent by receivers however they travel, over the data packets that reached them.
+    pub acks_per_data_packet: Option<f64>,
     /// Channel accesses per second in which two or more stations sent at once.
     pub collisions_per_s: Option<f64>,
     /// Retransmitted MPDUs per second.
@@ -108,7 +110,7 @@ pub struct Row {
     pub queue_delay_p50_us: Option<f64>,
     /// Wait in the busiest station's queue, the access point's for downloads: 95th percentile.
     pub queue_delay_p95_us: Option<f64>,
-    /// Segments sent again among those sent.
+    /// Data packets of connections sent again among those sent.
     pub tcp_retransmitted_share: Option<f64>,
     /// Jain's index of the flows' goodput.
     pub fairness: Option<f64>,
@@ -324,6 +326,7 @@ impl Row {
             gain_over_stock_ci95: gain.and_then(|gain| gain.ci95),
             share_of_udp: runs.share_of(bound, column),
             tcp_acks_on_air_per_s: mean("tcp_acks_on_air_per_s"),
+            acks_per_data_packet: mean("acks_per_data_packet"),
             collisions_per_s: mean("collisions_per_s"),
             retries_per_s: mean("retries_per_s"),
             retry_share: mean("retry_share"),
@@ -459,10 +462,12 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_every_scheme() {
+    fn the_table_names_every_scheme_and_says_what_is_no_tcp() {
         let text = comparison(&[]).to_text();
         for scheme in scheme::by_default() {
             assert!(text.contains(scheme.name), "{text}");
+            let is_said = text.contains(&format!("\n{}: {}\n", scheme.name, scheme.summary));
+            assert_eq!(is_said, scheme.role == Role::Transport, "{text}");
         }
     }
 }

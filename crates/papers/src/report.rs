@@ -311,12 +311,12 @@ fn table_section(comparison: &Comparison) -> Markup {
                             th scope="col" { "goodput" br; small { "Mb/s" } }
                             th scope="col" { "gain" br; small { "over stock" } }
                             th scope="col" { "share" br; small { "of UDP bound" } }
-                            th scope="col" { "TCP ACKs" br; small { "on air/s" } }
+                            th scope="col" { "ACKs" br; small { "on air/s" } }
                             th scope="col" { "collisions" br; small { "/s" } }
                             th scope="col" { "retries" br; small { "of MPDUs" } }
                             th scope="col" { "A-MPDU" br; small { "MPDUs" } }
                             th scope="col" { "delay p50 / p95" br; small { "ms" } }
-                            th scope="col" { "sent again" br; small { "TCP segments" } }
+                            th scope="col" { "sent again" br; small { "data packets" } }
                             th scope="col" { "fairness" br; small { "Jain" } }
                         }
                     }

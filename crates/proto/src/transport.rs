@@ -21,6 +21,16 @@ pub enum Config {
     Tack(tack::Config),
 }
 
+impl Config {
+    /// Octets of data in a full-sized packet.
+    pub fn mss(&self) -> u32 {
+        match self {
+            Self::Tcp(tcp) => u32::from(tcp.mss()),
+            Self::Tack(tack) => tack.mss(),
+        }
+    }
+}
+
 impl From<tack::Config> for Config {
     fn from(config: tack::Config) -> Self {
         Self::Tack(config)

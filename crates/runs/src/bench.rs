@@ -23,6 +23,13 @@ const TEN_SECONDS_CLASSIC: [&str; 3] = [TEN_SECONDS[0], TEN_SECONDS[1], "tcp.pro
 /// All of them.
 pub const ROWS: &[Row] = &[
     Row { name: "11n-150-tcp-1", scenario: "hack-2014-11n-150", clients: 1, assignments: &TEN_SECONDS },
+    Row { name: "11n-300-tcp-1", scenario: "wlan-11n-300", clients: 1, assignments: &TEN_SECONDS_CLASSIC },
+    Row {
+        name: "11n-300-tack-1",
+        scenario: "wlan-11n-300",
+        clients: 1,
+        assignments: &[TEN_SECONDS[0], TEN_SECONDS[1], "traffic.transport=tack"],
+    },
     Row { name: "11n-150-tcp-10", scenario: "hack-2014-11n-150", clients: 10, assignments: &TEN_SECONDS },
     Row { name: "11a-54-tcp-2", scenario: "wlan-11a-54", clients: 2, assignments: &TEN_SECONDS_CLASSIC },
     Row { name: "11ac-866-tcp-1", scenario: "wlan-11ac-866", clients: 1, assignments: &TEN_SECONDS_CLASSIC },

@@ -125,6 +125,19 @@ impl<'a> View<'a> {
         self.receivers.iter().map(|stats| count(stats)).reduce(|sum, more| sum + more).map(|sum| sum as f64)
     }
 
+    /// Zero where nobody acknowledges.
+    fn acks_per_data_packet(&self) -> Option<f64> {
+        let counts = self.outcome.flows.iter().filter_map(|flow| match (&flow.receiver, &flow.reports) {
+            (Some(end), _) => Some((end.acks_sent, end.data_packets_received)),
+            (None, Some(reports)) => Some((reports.sent, reports.arrived_datagrams)),
+            (None, None) => None,
+        });
+        match counts.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1)) {
+            (0, _) => Some(0.0),
+            (acks, data) => Some(acks as f64 / data as f64),
+        }
+    }
+
     fn page_load_ms(&self, percent: usize) -> Option<f64> {
         Some(self.pages.as_ref()?.percentile(percent)?.as_secs_f64() * 1e3)
     }
@@ -156,10 +169,10 @@ pub const ALL: &[Metric] = &[
         |view| Some(view.outcome.flows.iter().map(FlowOutcome::transfer_goodput_bps).sum()),
     ),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
-    metric("tcp_acks_on_air_per_s", "pure TCP ACKs on the air, retransmissions included", |view| {
+    metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
     }),
-    metric("tcp_ack_ppdus_per_s", "PPDUs of nothing but pure TCP ACKs", |view| {
+    metric("tcp_ack_ppdus_per_s", "PPDUs of nothing but pure ACKs", |view| {
         view.per_second(|air| air.tcp_ack_ppdus)
     }),
     metric("accesses_per_s", "channel accesses, collisions counted once", |view| {
@@ -230,7 +243,7 @@ pub const ALL: &[Metric] = &[
     metric("failed_frames", "frames of compressed ACKs that could not be decoded", |view| {
         view.hack(|hack| hack.failed_frames)
     }),
-    metric("tcp_retransmitted_share", "segments sent again among data segments sent, whole run", |view| {
+    metric("tcp_retransmitted_share", "data packets sent again among those sent, whole run", |view| {
         Some(
             view.sent(|end| Some(end.packets_retransmitted))?
                 / view.sent(|end| Some(end.data_packets_sent))?,
@@ -238,10 +251,16 @@ pub const ALL: &[Metric] = &[
     }),
     metric("tcp_rtos", "retransmission timeouts, whole run", |view| view.sent(|end| end.timeouts)),
     metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|end| end.fast_recoveries)),
-    metric("tcp_acks_sent", "pure ACKs that TCP receivers sent, whole run", |view| {
+    metric(
+        "acks_per_data_packet",
+        "packets that only acknowledge that receivers sent, however they travelled, over the data packets that reached \
+         them: of TCP, TACK and datagrams with reports, whole run",
+        |view| view.acks_per_data_packet(),
+    ),
+    metric("tcp_acks_sent", "pure ACKs that receivers sent, whole run", |view| {
         view.received(|end| end.acks_sent)
     }),
-    metric("tcp_data_per_ack", "data segments received per ACK sent, whole run", |view| {
+    metric("tcp_data_per_ack", "data packets of connections received per ACK sent, whole run", |view| {
         Some(view.received(|end| end.data_packets_received)? / view.received(|end| end.acks_sent)?)
     }),
     metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {

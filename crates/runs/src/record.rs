@@ -100,13 +100,13 @@ pub struct FlowRecord {
     pub delivered_bytes: u64,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_s: Option<f64>,
-    /// Segments the source sent again, for TCP.
+    /// Data packets the source sent again, for connections.
     pub retransmitted_segments: Option<u64>,
-    /// Retransmission timeouts of the source, for TCP.
+    /// Retransmission timeouts of the source, for connections.
     pub rtos: Option<u64>,
-    /// Data segments the source sent, for TCP.
+    /// Data packets the source sent, for connections.
     pub data_segments_sent: Option<u64>,
-    /// Pure ACKs the sink sent, for TCP.
+    /// Packets the sink sent that only acknowledge, for connections.
     pub acks_sent: Option<u64>,
     /// ACKs that TCP/HACK drivers sent as packets; null where there are none. Like the next three of the
     /// whole run, both directions.

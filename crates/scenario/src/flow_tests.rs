@@ -1,5 +1,8 @@
 //! `[traffic]` and `[[flow]]` as runs see them.
 
+use tacit_proto::packet::IpVersion;
+use tacit_proto::tack::{self, AckClock};
+use tacit_proto::transport;
 use tacit_proto::units::{Bytes, Instant};
 use tacit_sim::setup::{FlowSetup, Traffic};
 
@@ -46,6 +49,30 @@ fn schemes_change_what_names_no_transport_of_its_own() {
     };
     assert_eq!(over_udp("stock"), (1, 4), "the video stays what it is");
     assert_eq!(over_udp("udp"), (5, 1), "the bound is bulk data for each flow, and the video");
+}
+
+#[test]
+fn connections_are_of_tack_where_the_traffic_is() {
+    let config = |said: &[&str]| {
+        let mut assignments = vec!["traffic.transport=tack".to_owned()];
+        assignments.extend(said.iter().map(|&said| said.to_owned()));
+        let setup = Scenario::load("wlan-11n-150", &assignments).unwrap().setup(1, 1).unwrap();
+        let Traffic::Connection { config: transport::Config::Tack(config), .. } = setup.flows[0].traffic
+        else {
+            panic!("TACK")
+        };
+        config
+    };
+    assert_eq!(config(&[]), tack::Config::default());
+    let delayed = AckClock::Delayed { every: 8, delay: Duration::from_millis(40) };
+    assert_eq!(
+        config(&["tack.ack-clock=delayed", "tack.every=8", "tack.ack-delay=40 ms"]).ack_clock,
+        delayed
+    );
+    assert_eq!(config(&["tack.beta=8"]).ack_clock, AckClock::Tack { beta: 8, every: 2 });
+    let wide = config(&["tcp.ip=v6", "tcp.mtu=1280 B", "tack.receive-buffer-max=1 MiB"]);
+    assert_eq!((wide.ip, wide.mtu, wide.max_mtu), (IpVersion::V6, Bytes(1_280), Bytes(1_280)));
+    assert_eq!((wide.max_receive_buffer, wide.stream_buffer), (Bytes(1 << 20), Bytes(1 << 20)));
 }
 
 /// What came of the only application of `scenario`, two clients and eight seconds, and how much its bulk flow carried.

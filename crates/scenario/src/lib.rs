@@ -20,6 +20,7 @@ mod shell;
 mod signal;
 mod spec;
 pub mod table;
+mod tack;
 #[cfg(test)]
 mod tests;
 mod traces;
@@ -43,6 +44,7 @@ pub use self::error::{InputError, ScenarioError};
 pub use self::shell::quoted;
 pub use self::signal::Signal;
 pub use self::spec::{RunSpec, Subject};
+pub use self::tack::{AckRule, TackPlan};
 pub use self::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
@@ -90,6 +92,8 @@ pub struct Scenario {
     pub tcp: tcp::Config,
     /// How receivers acknowledge that count segments, be it under a scheme.
     pub delayed_acks: DelayedAcks,
+    /// Both ends of each TACK connection.
+    pub tack: TackPlan,
     /// What `compare` does when nobody says otherwise.
     pub compare: ComparePlan,
 }

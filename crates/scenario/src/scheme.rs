@@ -4,7 +4,9 @@
 
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::LinkAcks;
+use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
+use tacit_proto::tack::Lists;
 use tacit_proto::tcp::AckPolicy;
 
 use crate::error::InputError;
@@ -32,8 +34,10 @@ pub enum Role {
     Baseline,
     /// Shares are counted of it: no transport carries more.
     Bound,
-    /// One to be judged.
+    /// One to be judged: TCP, or what becomes of its ACKs.
     Candidate,
+    /// One to be judged that has another transport in TCP's place.
+    Transport,
 }
 
 /// When a scheme is part of a comparison.
@@ -62,28 +66,40 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
         role: Role::Candidate,
         listing: Listing::Default,
-        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::PerAck),
+        apply: |scenario| {
+            stock_acks(scenario);
+            hack(scenario, HackVariant::MoreData, Coding::PerAck);
+        },
     },
     Scheme {
         name: "hack-batch",
         summary: "the same, the ACKs of a frame coded together",
         role: Role::Candidate,
         listing: Listing::Default,
-        apply: |scenario| hack(scenario, HackVariant::MoreData, Coding::Batch),
+        apply: |scenario| {
+            stock_acks(scenario);
+            hack(scenario, HackVariant::MoreData, Coding::Batch);
+        },
     },
     Scheme {
         name: "hack-opportunistic",
         summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
         role: Role::Candidate,
         listing: Listing::Default,
-        apply: |scenario| hack(scenario, HackVariant::Opportunistic, Coding::PerAck),
+        apply: |scenario| {
+            stock_acks(scenario);
+            hack(scenario, HackVariant::Opportunistic, Coding::PerAck);
+        },
     },
     Scheme {
         name: "hack-timer",
         summary: "TCP/HACK: ACKs wait for a fixed time",
         role: Role::Candidate,
         listing: Listing::Default,
-        apply: |scenario| hack(scenario, HackVariant::Timer, Coding::PerAck),
+        apply: |scenario| {
+            stock_acks(scenario);
+            hack(scenario, HackVariant::Timer, Coding::PerAck);
+        },
     },
     Scheme {
         name: "tcp-l1",
@@ -212,6 +228,53 @@ pub const ALL: &[Scheme] = &[
         },
     },
     Scheme {
+        name: "tack",
+        summary: "TACK, a transport of its own in TCP's place: at most 4 ACKs a round trip, paced by its own BBR",
+        role: Role::Transport,
+        listing: Listing::Default,
+        apply: tack,
+    },
+    Scheme {
+        name: "tack-poor",
+        summary: "TACK whose ACKs have room for one block of each list",
+        role: Role::Transport,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            tack(scenario);
+            scenario.tack.config.lists = Lists::Poor;
+        },
+    },
+    Scheme {
+        name: "tack-l1",
+        summary: "TACK with an ACK for each packet where those are rarer than 4 a round trip",
+        role: Role::Transport,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            tack(scenario);
+            scenario.tack.every = 1;
+        },
+    },
+    Scheme {
+        name: "tack-cubic",
+        summary: "TACK with CUBIC",
+        role: Role::Transport,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            tack(scenario);
+            scenario.tack.config.congestion.algorithm = Algorithm::CUBIC;
+        },
+    },
+    Scheme {
+        name: "tack-hack",
+        summary: "TACK whose ACKs ride on link-layer ACKs, as they are, while more data is announced",
+        role: Role::Transport,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            tack(scenario);
+            hack(scenario, HackVariant::MoreData, Coding::PerAck);
+        },
+    },
+    Scheme {
         name: "udp",
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
@@ -237,8 +300,8 @@ pub static AS_WRITTEN: Scheme = Scheme {
     apply: |_| {},
 };
 
+/// What only acknowledges rides on link-layer ACKs, whatever its transport.
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
-    stock_acks(scenario);
     // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
     if let Some(hop) = &mut scenario.wifi {
         (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
@@ -269,8 +332,17 @@ fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
 }
 
 fn acknowledge(scenario: &mut Scenario, policy: AckPolicy) {
-    scenario.shared_traffic_mut().for_each(|traffic| traffic.transport = Transport::Tcp);
+    carry_over(scenario, Transport::Tcp);
     scenario.tcp.ack_policy = policy;
+}
+
+/// TACK as the scenario has it.
+fn tack(scenario: &mut Scenario) {
+    carry_over(scenario, Transport::Tack);
+}
+
+fn carry_over(scenario: &mut Scenario, transport: Transport) {
+    scenario.shared_traffic_mut().for_each(|traffic| traffic.transport = transport);
     scenario.hack.variant = None;
 }
 
@@ -415,6 +487,29 @@ mod tests {
     }
 
     #[test]
+    fn schemes_of_tack_change_tack_alone() {
+        let said = ["tack.beta=8", "tack.lists=poor", "hack.variant=timer"].map(str::to_owned);
+        let scenario = Scenario::load("wlan-11n-150", &said).unwrap();
+        for scheme in
+            ALL.iter().filter(|scheme| scheme.name.starts_with("tack") && scheme.name != "tack-lite")
+        {
+            let changed = scheme.applied_to(&scenario);
+            assert_eq!((changed.traffic.transport, changed.tcp), (Transport::Tack, scenario.tcp));
+            assert_eq!(
+                (changed.tack.beta, changed.tack.config.lists),
+                (8, Lists::Poor),
+                "as the scenario has it"
+            );
+            assert_eq!(changed.hack.variant.is_some(), scheme.name == "tack-hack");
+        }
+        let changed = |name: &str| find("", name).unwrap().applied_to(&scenario).tack;
+        assert_eq!(changed("tack"), scenario.tack);
+        assert_eq!(changed("tack-hack"), scenario.tack);
+        assert_eq!(changed("tack-l1").every, 1);
+        assert_eq!(changed("tack-cubic").config.congestion.algorithm, Algorithm::CUBIC);
+    }
+
+    #[test]
     fn baselines_of_other_transports_are_compared_only_when_asked_for() {
         let names = |names: &[&str]| -> Vec<_> {
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -495,7 +590,8 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, udp"
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, tack, tack-poor, tack-l1, tack-cubic, \
+             tack-hack, udp"
         );
     }
 }

@@ -144,6 +144,8 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[tcp]\nreceive-buffer = \"64 KiB\"\nreceive-buffer-max = \"1 MiB\"\n",
         &[],
     ),
+    ("a buffer that shrinks", "base = \"wlan-11n-150\"\n[tack]\nreceive-buffer-max = \"4 KiB\"\n", &[]),
+    ("TACK once a round trip", "base = \"wlan-11n-150\"\n[tack]\nbeta = 1\n", &[]),
     ("--set of an unknown key", "base = \"wlan-11n-150\"\n", &["tcp.ack-evry=4"]),
     ("--set without a value", "base = \"wlan-11n-150\"\n", &["tcp.ack-every"]),
     ("pacing that is neither", "base = \"wlan-11n-150\"\n", &["tcp.pacing=fast"]),

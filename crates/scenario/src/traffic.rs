@@ -2,6 +2,7 @@
 
 use tacit_link::wifi::AccessCategory;
 use tacit_proto::packet::IpVersion;
+use tacit_proto::transport;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_sim::setup::{
@@ -31,6 +32,8 @@ pub enum Direction {
 pub enum Transport {
     /// TCP as `[tcp]` says.
     Tcp,
+    /// TACK as `[tack]` says.
+    Tack,
     /// UDP.
     Udp,
 }
@@ -42,7 +45,7 @@ pub struct TrafficPlan {
     pub direction: Direction,
     /// Over what.
     pub transport: Transport,
-    /// Octets per TCP flow; `None` is bulk.
+    /// Octets per flow over a connection; `None` is bulk.
     pub size: Option<Bytes>,
     /// Payload rate per UDP flow; `None` saturates.
     pub udp_rate: Option<BitRate>,
@@ -270,17 +273,26 @@ fn way_name(source: HostId, index: u32) -> String {
 
 impl Scenario {
     fn flow_traffic(&self, plan: &TrafficPlan) -> Traffic {
-        match plan.transport {
-            Transport::Tcp => {
+        match self.connection(plan.transport) {
+            Some(config) => {
                 let size = plan.size.filter(|_| plan.application == ApplicationKind::Bulk);
-                Traffic::Connection { config: self.tcp.into(), size }
+                Traffic::Connection { config, size }
             }
-            Transport::Udp => Traffic::Udp {
+            None => Traffic::Udp {
                 ip: self.tcp.ip,
                 payload: self.udp_payload(plan),
                 rate: plan.udp_rate,
                 report_after: plan.udp_report,
             },
+        }
+    }
+
+    /// What connections are told; `None` where datagrams have none.
+    fn connection(&self, transport: Transport) -> Option<transport::Config> {
+        match transport {
+            Transport::Tcp => Some(self.tcp.into()),
+            Transport::Tack => Some(self.tack.config(self.tcp.ip, self.tcp.mtu).into()),
+            Transport::Udp => None,
         }
     }
 
@@ -300,12 +312,14 @@ impl Scenario {
                 Some((Application::RequestResponse(pages), knobs.connections))
             }
             ApplicationKind::OnOff => {
-                let over_udp = (plan.transport == Transport::Udp).then(|| self.udp_payload(plan));
+                let connection = self.connection(plan.transport);
+                let over_udp = connection.is_none().then(|| self.udp_payload(plan));
+                let full = connection.map_or(0, |config| config.mss());
                 let source = OnOff {
                     on: span(knobs.on_time),
                     off: span(knobs.off_time),
                     rate: knobs.rate.or(over_udp.and(plan.udp_rate)),
-                    chunk: over_udp.unwrap_or(Bytes(u64::from(self.tcp.mss()))),
+                    chunk: over_udp.unwrap_or(Bytes(u64::from(full))),
                 };
                 Some((Application::OnOff(source), 1))
             }

@@ -350,6 +350,7 @@ impl Flow {
             congestion_window: Bytes(sender.cwnd.unwrap_or(0)),
             smoothed_rtt: sender.srtt.unwrap_or(Duration::ZERO),
             acknowledged_total: Bytes(sender.bytes_acked),
+            packets_sent: sender.packets_sent,
             packets_retransmitted: sender.packets_retransmitted,
             retransmission_timeout: sender.rto.unwrap_or(Duration::ZERO),
         }

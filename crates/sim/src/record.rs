@@ -299,6 +299,8 @@ pub struct SeriesPoint {
     pub smoothed_rtt: Duration,
     /// Payload octets that the sender knows to have arrived; zero for datagrams.
     pub acknowledged_total: Bytes,
+    /// Packets that the sender sent, of any kind; zero for datagrams.
+    pub packets_sent: u64,
     /// Packets that the sender sent again, those of the handshake included; zero for datagrams.
     pub packets_retransmitted: u64,
     /// The sender's retransmission timeout, backed off as it is; zero where it has none.

@@ -3,11 +3,14 @@
 
 mod common;
 
-use common::*;
+use common::{bulk, speak_hack, wlan};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::tcp;
-use tacit_proto::units::{Duration, Ratio};
+use tacit_proto::packet::IpVersion;
+use tacit_proto::tack::{self, LossReports};
+use tacit_proto::units::{Bytes, Duration, Ratio};
+use tacit_proto::{hack, tcp};
+use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};
 
 fn lossy_wlan(clients: u32) -> Setup {
@@ -32,11 +35,36 @@ fn a_run_repeats_to_the_bit_in_debug_and_release() {
     assert_ne!(run(&other).unwrap().digest, digest);
 }
 
+#[track_caller]
+fn same_through_bytes(setup: &Setup) {
+    let wire = Setup { wire: true, ..setup.clone() };
+    assert_eq!(run(setup).unwrap().digest, run(&wire).unwrap().digest);
+}
+
 #[test]
 fn packets_sent_through_bytes_make_the_same_run() {
-    let setup = lossy_wlan(2);
-    let wire = Setup { wire: true, ..setup.clone() };
-    assert_eq!(run(&setup).unwrap().digest, run(&wire).unwrap().digest);
+    same_through_bytes(&lossy_wlan(2));
+}
+
+#[test]
+fn tack_sent_through_bytes_makes_the_same_run() {
+    let usual = tack::Config::default();
+    // Windows that close, and feedback of another kind.
+    let other = tack::Config {
+        ip: IpVersion::V6,
+        ecn: true,
+        receive_buffer: Bytes(20_000),
+        max_receive_buffer: Bytes(20_000),
+        loss_reports: LossReports::WithTack,
+        ..usual
+    };
+    let mut setup = lossy_wlan(2);
+    for (flow, config) in setup.flows.iter_mut().zip([usual, other]) {
+        flow.traffic = Traffic::Connection { config: config.into(), size: None };
+    }
+    same_through_bytes(&setup);
+    speak_hack(&mut setup, hack::Config::default());
+    same_through_bytes(&setup);
 }
 
 #[test]

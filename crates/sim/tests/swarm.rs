@@ -424,7 +424,7 @@ fn check(seed: u64, setup: &Setup) {
         if result.completed_at.is_some() || flow.stop.is_some() {
             continue;
         }
-        check_patience(seed, flow.start, &outcome, result.flow);
+        check_patience(seed, flow, &outcome, result.flow);
         let gone =
             |host: HostId| host.0 >= 2 && setup.bss[0].config.stations[host.0 as usize - 2].away.is_some();
         // EDCA promises nothing to a category while more urgent ones have something to send (seed 10324).
@@ -455,11 +455,14 @@ fn loses_many(flow: &FlowOutcome) -> bool {
 
 /// Whatever the network does: a sender that hears nothing new sends something again each timeout, backed off as it
 /// is by then (RFC 6298 section 5.5). New data may go as a probe before (RFC 8985 section 7.3), so two may pass; and
-/// the handshake has a timeout of its own before, of a second (RFC 6298 section 2.1).
-fn check_patience(seed: u64, start: Instant, outcome: &Outcome, flow: FlowId) {
-    let mut last = (start, (Bytes(0), 0));
-    for point in outcome.series.iter().filter(|point| point.flow == flow && point.at >= start) {
-        let news = (point.acknowledged_total, point.packets_retransmitted);
+/// the handshake has a timeout of its own before, of a second (RFC 6298 section 2.1). TACK may
+/// probe with new data each time, as QUIC does (RFC 9002 section 6.2.4).
+fn check_patience(seed: u64, setup: &FlowSetup, outcome: &Outcome, flow: FlowId) {
+    let is_tack = matches!(setup.traffic, Traffic::Connection { config: transport::Config::Tack(_), .. });
+    let mut last = (setup.start, (Bytes(0), 0));
+    for point in outcome.series.iter().filter(|point| point.flow == flow && point.at >= setup.start) {
+        let tries = if is_tack { point.packets_sent } else { point.packets_retransmitted };
+        let news = (point.acknowledged_total, tries);
         if news != last.1 {
             last = (point.at, news);
         }
@@ -516,6 +519,7 @@ fn lossless_setup(seed: u64) -> Setup {
             Traffic::Connection { config: transport::Config::Tcp(config), .. } => {
                 config.receive_buffer = config.receive_buffer.min(Bytes(65_535));
             }
+            Traffic::Connection { config: transport::Config::Tack(_), .. } => unreachable!("none was drawn"),
         }
     }
     setup
@@ -551,6 +555,42 @@ fn no_held_ack_ends_in_a_timeout() {
 #[test]
 fn three_hundred_random_worlds() {
     Swarm::new(&three_hundred_random_worlds, random_setup).check(seeds(300), check);
+}
+
+/// The world of `seed` with TACK in TCP's place, but for one connection in three.
+fn setup_over_tack(seed: u64) -> Setup {
+    let mut setup = random_setup(seed);
+    tack::carry_over(&mut setup, seed);
+    setup
+}
+
+#[test]
+fn tack_in_random_worlds() {
+    let mut carried = 0;
+    let seeds = seeds(200);
+    let worlds = seeds.end - seeds.start;
+    Swarm::new(&tack_in_random_worlds, setup_over_tack).check(seeds, |seed, setup| {
+        carried += tack::carried(setup);
+        check(seed, setup);
+    });
+    assert!(worlds < 200 || carried > 200, "{carried} connections");
+}
+
+/// The world of `seed` with programs that feed most of its flows, most of them over TACK.
+fn setup_with_programs_over_tack(seed: u64) -> Setup {
+    let mut setup = setup_over_tack(seed);
+    swarm_programs::add_programs(&mut setup, seed);
+    setup
+}
+
+#[test]
+fn programs_over_tack_in_random_worlds() {
+    Swarm::new(&programs_over_tack_in_random_worlds, setup_with_programs_over_tack).check(
+        seeds(60),
+        |seed, setup| {
+            check_programs(seed, setup);
+        },
+    );
 }
 
 #[test]

@@ -223,6 +223,25 @@ fn files_arrive_whole_over_two_hundred_random_chains() {
     assert!(worlds < 200 || enough, "drops, losses, copies, filtered ACKs: {counted:?}");
 }
 
+/// The chain of `seed` with TACK in TCP's place, but for one connection in three.
+fn setup_over_tack(seed: u64) -> Setup {
+    let mut setup = random_setup(seed);
+    tack::carry_over(&mut setup, seed);
+    setup
+}
+
+#[test]
+fn files_arrive_whole_over_tack() {
+    let mut carried = 0;
+    let seeds = seeds(150);
+    let worlds = seeds.end - seeds.start;
+    Swarm::new(&files_arrive_whole_over_tack, setup_over_tack).check(seeds, |seed, setup| {
+        carried += tack::carried(setup);
+        check(seed, setup);
+    });
+    assert!(worlds < 150 || carried > 200, "{carried} flows");
+}
+
 #[test]
 fn equal_chains_make_equal_runs() {
     Swarm::new(&equal_chains_make_equal_runs, random_setup).check(seeds(20), |seed, setup| {

@@ -1,17 +1,18 @@
 //! How often each acknowledgment policy speaks, for a steady flow of full-sized packets.
 
-use tacit_proto::units::{BitRate, Duration};
+use tacit_proto::tack::AckClock;
+use tacit_proto::units::{BitRate, Bytes, Duration};
 
-/// Octets of the full-sized packet that ACK frequencies are counted in (TACK paper section 6.2).
-const PACKET: f64 = 1500.0;
+/// The full-sized packet that ACK frequencies are counted in (TACK paper section 6.2).
+const PACKET: Bytes = Bytes(1500);
 
 /// A receiver's acknowledgment policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
     /// One ACK for every this many packets; TCP's delayed ACK is 2.
     Every(u32),
-    /// The rarer of one per two packets and four per round trip (TACK paper equation 3).
-    Tack,
+    /// The clock of TACK's receiver, which equation 3 of its paper is.
+    Tack(AckClock),
     /// Chrome's QUIC after its first hundred packets: the more frequent of every 10 packets and four
     /// per round trip.
     Chrome,
@@ -27,12 +28,12 @@ pub enum AckPolicy {
 ///
 /// Never more than one per packet. A round-trip time of zero leaves TACK its packet count.
 pub fn ack_frequency_hz(policy: AckPolicy, rate: BitRate, rtt_min: Duration) -> f64 {
-    let packets_hz = rate.as_bps() as f64 / (8.0 * PACKET);
+    let packets_hz = rate.as_bps() as f64 / (8.0 * PACKET.0 as f64);
     let rtt = rtt_min.as_secs_f64();
     let four_per_rtt = if rtt > 0.0 { 4.0 / rtt } else { f64::INFINITY };
     let hz = match policy {
         AckPolicy::Every(packets) => packets_hz / f64::from(packets.max(1)),
-        AckPolicy::Tack => (packets_hz / 2.0).min(four_per_rtt),
+        AckPolicy::Tack(clock) => 1.0 / clock.interval(rate, rtt_min, PACKET).as_secs_f64(),
         AckPolicy::Chrome => (packets_hz / 10.0).max(four_per_rtt),
         AckPolicy::Neqo => {
             let window = packets_hz * rtt;
@@ -68,10 +69,10 @@ mod tests {
     fn tack_figure_8() {
         let b = BitRate::from_kbps(7_056);
         frequencies(AckPolicy::Every(2), b, [294.0; 3]);
-        frequencies(AckPolicy::Tack, b, [294.0, 50.0, 20.0]);
+        frequencies(AckPolicy::Tack(AckClock::USUAL), b, [294.0, 50.0, 20.0]);
         let ac = BitRate::from_kbps(594_650);
         frequencies(AckPolicy::Every(2), ac, [24_777.0; 3]);
-        frequencies(AckPolicy::Tack, ac, [400.0, 50.0, 20.0]);
+        frequencies(AckPolicy::Tack(AckClock::USUAL), ac, [400.0, 50.0, 20.0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use tacit_link::wifi::phy::{
     ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, mpdu_len, subframe_len,
 };
+use tacit_proto::tack::AckClock;
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 /// Mean octets that compressed TCP ACKs add to a link-layer ACK.
@@ -31,10 +32,6 @@ impl AckCoding {
     }
 }
 
-/// TACK's feedback rate in ACKs per minimum round-trip time (TACK paper section 4.1).
-const TACK_BETA: f64 = 4.0;
-/// TACK's full-sized segments per ACK where that is rarer than the above.
-const TACK_SEGMENTS: f64 = 2.0;
 /// The longest TXOP of the HACK paper's curves (its section 3.2, footnote 4).
 const HACK_TXOP_LIMIT: Duration = Duration::from_millis(4);
 
@@ -136,7 +133,7 @@ pub enum Feedback {
         /// Octets they take there.
         coding: AckCoding,
     },
-    /// min(one per two segments, four per round trip): TACK.
+    /// As TACK's receiver does: the rarer of one per two segments and four per round trip.
     Tack {
         /// Minimum round-trip time of the path.
         rtt_min: Duration,
@@ -290,18 +287,16 @@ fn with_compressed_acks(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64, cod
     Airtime { compressed_acks: added, ..data_exchange(hop, traffic, mpdus) }
 }
 
-/// TACKs per cycle: f = min(bw / (L MSS), beta / RTTmin) (TACK paper equation 3). The cycle grows with
-/// its own TACKs, hence a fixed point: from above it falls to the only one there is.
+/// TACKs per cycle, one per interval of the receiver's clock (TACK paper equation 3). The cycle grows with its own
+/// TACKs, hence a fixed point: from above it falls to the only one there is.
 fn tack_acks_per_cycle(hop: &Hop, traffic: &Traffic, mpdus: u32, rtt_min: Duration) -> f64 {
-    let by_bytes = f64::from(mpdus) / TACK_SEGMENTS;
-    if rtt_min == Duration::ZERO {
-        return by_bytes;
-    }
-    let per_second = TACK_BETA / rtt_min.as_secs_f64();
-    let mut acks = by_bytes;
+    let packet = Bytes(u64::from(traffic.packet));
+    let arrived = Bytes(u64::from(mpdus) * packet.0);
+    let mut acks = f64::from(mpdus);
     for _ in 0..32 {
         let cycle = with_ack_packets(hop, traffic, mpdus, acks).total();
-        acks = by_bytes.min(per_second * cycle.as_secs_f64());
+        let rate = BitRate::from_amount(arrived, cycle).expect("a cycle holds at least AIFS");
+        acks = cycle.as_secs_f64() / AckClock::USUAL.interval(rate, rtt_min, packet).as_secs_f64();
     }
     acks
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tacit_proto::tcp::AckPolicy;
 use tacit_runs::plan::{Place, Plan};
 use tacit_scenario::scheme::{Role, Scheme};
-use tacit_scenario::{InputError, Scenario, ScenarioError};
+use tacit_scenario::{InputError, Scenario, ScenarioError, Transport};
 
 use super::{Options, load};
 
@@ -36,7 +36,10 @@ impl Twin {
         let baseline = Scheme::of_role(Role::Baseline);
         let is_of_today = matches!(baseline.applied_to(scenario).tcp.ack_policy, AckPolicy::Linux(_))
             && scenario.wifi.is_some();
-        let rides = |scheme: &&&'static Scheme| scheme.applied_to(scenario).hack.variant.is_some();
+        let rides = |scheme: &&&'static Scheme| {
+            let changed = scheme.applied_to(scenario);
+            changed.hack.variant.is_some() && changed.traffic.transport == Transport::Tcp
+        };
         let Some(hack) = shown.iter().find(rides).filter(|_| is_of_today) else { return Ok(None) };
         let mut assignments = options.assignments.clone();
         assignments.extend(OF_2014.map(str::to_owned));

@@ -3,6 +3,7 @@
 use tacit_link::wifi::AirtimeUse;
 
 use super::{Comparison, Row};
+use tacit_scenario::scheme::{self, Role};
 use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent, signed_percent};
 
 pub(super) fn tables(comparison: &Comparison) -> String {
@@ -28,6 +29,11 @@ pub(super) fn tables(comparison: &Comparison) -> String {
             text.push_str(&format!("\n{line}\n"));
         }
     }
+    for scheme in scheme::ALL.iter().filter(|scheme| scheme.role == Role::Transport) {
+        if comparison.rows.iter().any(|row| row.scheme == scheme.name) {
+            text.push_str(&format!("\n{}: {}\n", scheme.name, scheme.summary));
+        }
+    }
     text
 }
 
@@ -50,7 +56,7 @@ fn main_table(rows: &[&Row]) -> TextTable {
         ["goodput", "Mb/s"],
         ["gain over", "stock"],
         ["of UDP", "bound"],
-        ["TCP ACKs", "on air/s"],
+        ["ACKs", "on air/s"],
         ["collisions", "/s"],
         ["retries", "of MPDUs"],
         ["A-MPDU", "MPDUs"],
@@ -109,7 +115,7 @@ fn airtime_table(rows: &[&Row]) -> TextTable {
 pub(crate) const fn airtime_label(what: AirtimeUse) -> &'static str {
     match what {
         AirtimeUse::Data => "data",
-        AirtimeUse::TcpAck => "TCP ACKs",
+        AirtimeUse::TcpAck => "ACKs",
         AirtimeUse::Retransmission => "retransmissions",
         AirtimeUse::LinkAck => "link ACKs",
         AirtimeUse::Protection => "protection",

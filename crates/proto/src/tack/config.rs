@@ -144,6 +144,11 @@ impl Config {
         // What an IPv4 packet carries at most.
         u32::try_from(mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
     }
+
+    /// Octets of data in a packet of that size, at least 1.
+    pub fn mss(&self) -> u32 {
+        super::packet::room_for_data(self.payload()).max(1)
+    }
 }
 
 impl Default for Config {

@@ -223,7 +223,7 @@ impl Connection {
             packets_received: self.packets_received,
             data_packets_sent: sent.data_packets,
             data_packets_received: self.data_packets_received,
-            packets_retransmitted: sent.packets_again,
+            packets_retransmitted: sent.packets_again + u64::from(self.hellos.saturating_sub(1)),
             acks_sent: self.acks_sent,
             acks_received: self.acks_received,
             bytes_sent: sent.data_octets,
@@ -236,7 +236,7 @@ impl Connection {
             bytes_in_flight: self.sender.in_flight(),
             srtt: self.sender.rtt.smoothed(),
             cwnd: Some(self.sender.cwnd()),
-            rto: Some(self.sender.probe_timeout()),
+            rto: Some(if self.greets() { self.hello_timeout() } else { self.sender.backed_off() }),
             timeouts: Some(sent.timeouts),
             fast_recoveries: Some(sent.recoveries),
         }
@@ -532,9 +532,16 @@ impl Connection {
 
     /// When the hello in hand is given up.
     fn hello_expires(&self) -> Option<Instant> {
-        let waits =
-            matches!(self.state, State::Opening | State::Accepted) && !self.hello_due && self.hellos > 0;
-        waits.then(|| self.hello_at + HELLO_TIMEOUT.saturating_mul(1 << (self.hellos - 1).min(6)))
+        let waits = self.greets() && !self.hello_due && self.hellos > 0;
+        waits.then(|| self.hello_at + self.hello_timeout())
+    }
+
+    fn greets(&self) -> bool {
+        matches!(self.state, State::Opening | State::Accepted)
+    }
+
+    fn hello_timeout(&self) -> Duration {
+        HELLO_TIMEOUT.saturating_mul(1 << self.hellos.saturating_sub(1).min(6))
     }
 
     /// When the peer has been silent for too long.

@@ -222,6 +222,11 @@ impl Sender {
         self.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
     }
 
+    /// The same, twice as long for each that passed in vain.
+    pub fn backed_off(&self) -> Duration {
+        self.probe_timeout().saturating_mul(1 << self.timeouts.min(10))
+    }
+
     /// When something happens though nothing arrives.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -231,8 +236,7 @@ impl Sender {
     }
 
     fn probe_at(&self) -> Option<Instant> {
-        let backed_off = |timeout: Duration| timeout.saturating_mul(1 << self.timeouts.min(10));
-        self.awaits().then(|| self.last_sent + backed_off(self.probe_timeout()))
+        self.awaits().then(|| self.last_sent + self.backed_off())
     }
 
     /// Does what is due at `now`.

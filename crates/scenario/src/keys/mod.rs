@@ -13,6 +13,7 @@ pub(crate) mod links;
 mod page;
 pub(crate) mod queue;
 pub(crate) mod run;
+pub(crate) mod tack;
 pub(crate) mod tcp;
 pub(crate) mod traffic;
 pub(crate) mod wifi;
@@ -241,6 +242,7 @@ pub(crate) fn rows() -> &'static [Row] {
             rows_of("traffic", traffic::TRAFFIC, &traffic::usual()),
             rows_of("flow", traffic::FLOW, &()),
             rows_of("tcp", tcp::TCP, &tacit_proto::tcp::Config::default()),
+            rows_of("tack", tack::TACK, &tack::usual()),
             rows_of("compare", run::COMPARE, &()),
         ]
         .concat()
@@ -256,6 +258,7 @@ pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
         "hack" => value_in(hack::HACK, name, &scenario.hack),
         "traffic" => value_in(traffic::TRAFFIC, name, &scenario.traffic),
         "tcp" => value_in(tcp::TCP, name, &scenario.tcp),
+        "tack" => value_in(tack::TACK, name, &scenario.tack),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use super::{Row, rows};
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/use/scenario.md");
 
 /// The tables, in the order of the page, by name and as the page's headings have them.
-const HEADINGS: [(&str, &str); 14] = [
+const HEADINGS: [(&str, &str); 15] = [
     ("", "### At the top"),
     ("run", "### `[run]`"),
     ("wifi", "### `[wifi]`"),
@@ -21,6 +21,7 @@ const HEADINGS: [(&str, &str); 14] = [
     ("traffic", "### `[traffic]`"),
     ("flow", "### `[[flow]]`"),
     ("tcp", "### `[tcp]`"),
+    ("tack", "### `[tack]`"),
     ("compare", "### `[compare]`"),
 ];
 

@@ -22,16 +22,19 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
 
 pub(crate) const MTU: &str = "mtu";
 
-/// Each controller as it is usual; what it can choose are keys of their own.
+/// Each controller as it is usual.
+pub(super) const CONTROLS: [(&str, Algorithm); 5] = [
+    ("cubic", Algorithm::CUBIC),
+    ("newreno", Algorithm::NewReno),
+    ("bbr", Algorithm::BBR),
+    ("vegas", Algorithm::Vegas),
+    ("copa", Algorithm::Copa),
+];
+
+/// What a controller can choose are keys of their own.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
-    kind: Choice(&[
-        ("cubic", Algorithm::CUBIC),
-        ("newreno", Algorithm::NewReno),
-        ("bbr", Algorithm::BBR),
-        ("vegas", Algorithm::Vegas),
-        ("copa", Algorithm::Copa),
-    ]),
+    kind: Choice(&CONTROLS),
     usual: Usual::Is("\"cubic\""),
     meaning: "congestion control; BBR is version 1",
 };
@@ -82,7 +85,7 @@ pub(crate) const RECEIVE_BUFFER_MAX: Key<Size> = Key {
 };
 
 /// RFC 9293 section 3.8.6.3: below half a second.
-const ACK_DELAY_LIMIT: Span = Span::up_to(Duration::from_millis(500));
+pub(super) const ACK_DELAY_LIMIT: Span = Span::up_to(Duration::from_millis(500));
 
 pub(crate) const ACK_EVERY: Key<Whole> = Key {
     name: "ack-every",
@@ -183,14 +186,14 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "ip",
         kind: Choice(&[("v4", IpVersion::V4), ("v6", IpVersion::V6)]),
         usual: Usual::Field,
-        meaning: "version of IP, also for UDP",
+        meaning: "version of IP, also for UDP and TACK",
         of: |tcp| &mut tcp.ip,
     },
     &Tcp {
         name: MTU,
         kind: Size(256, 65_535),
         usual: Usual::Field,
-        meaning: "largest IP packet; over IPv6 from 1280 B, over Wi-Fi at most 2296 B",
+        meaning: "largest IP packet, also of UDP and TACK; over IPv6 from 1280 B, over Wi-Fi at most 2296 B",
         of: |tcp| &mut tcp.mtu,
     },
     &CONGESTION,

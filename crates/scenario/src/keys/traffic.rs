@@ -35,7 +35,8 @@ pub(crate) fn usual() -> TrafficPlan {
 }
 
 pub(crate) const TRANSPORT: &str = "transport";
-pub(crate) const TRANSPORTS: Choice<Transport> = Choice(&[("tcp", Transport::Tcp), ("udp", Transport::Udp)]);
+pub(crate) const TRANSPORTS: Choice<Transport> =
+    Choice(&[("tcp", Transport::Tcp), ("tack", Transport::Tack), ("udp", Transport::Udp)]);
 
 pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
     name: "access-category",
@@ -77,7 +78,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         name: "size",
         kind: Given(PIECE),
         usual: Usual::Field,
-        meaning: "octets per TCP flow; without it as much as the connection takes",
+        meaning: "octets per flow over a connection; without it as much as the connection takes",
         of: |flow| &mut flow.size,
     },
     &Flow {
@@ -148,7 +149,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         name: "connections",
         kind: Whole(1, MAX_CONNECTIONS as u32),
         usual: Usual::Field,
-        meaning: "TCP connections per client; 1 is one persistent connection",
+        meaning: "connections per client; 1 is one persistent connection",
         of: |flow| &mut flow.knobs.connections,
     },
     &Flow {
@@ -184,7 +185,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         kind: Given(Rate),
         usual: Usual::Said("none; 4 Mbps for a video"),
         meaning: "payload rate of a video, and of an on-off source while it is on; without it that takes `udp-rate`, \
-                  or what TCP takes",
+                  or what the connection takes",
         of: |flow| &mut flow.knobs.rate,
     },
     &Flow {

@@ -4,6 +4,7 @@ mod clients;
 pub(super) mod hack;
 pub(super) mod hops;
 mod queue;
+mod tack;
 pub(super) mod tcp;
 mod traffic;
 pub(super) mod wifi;
@@ -15,6 +16,7 @@ use tacit_proto::units::{Bytes, Duration};
 use self::clients::client_overrides;
 use self::hack::hack_section;
 use self::hops::chain;
+use self::tack::tack_section;
 use self::tcp::tcp_section;
 use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
@@ -68,6 +70,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         flows,
         tcp,
         delayed_acks,
+        tack: tack_section(root.section("tack")?)?,
         wifi,
         compare: compare_section(root.section("compare")?)?,
     };

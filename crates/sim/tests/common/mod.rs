@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
 pub mod swarm;
+pub mod tack;
 
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
