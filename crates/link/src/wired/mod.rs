@@ -296,10 +296,10 @@ mod tests {
         }
     }
 
-    fn number(packet: Packet) -> u64 {
+    fn number(packet: &Packet) -> u64 {
         match packet.transport {
             Transport::Udp(datagram) => datagram.number,
-            Transport::Tcp(_) => unreachable!("only datagrams were sent"),
+            _ => unreachable!("only datagrams were sent"),
         }
     }
 
@@ -322,7 +322,7 @@ mod tests {
         let first = Instant::ZERO + Duration::from_millis(6);
         assert_eq!(pipe.poll_timeout(), Some(first));
         assert_eq!(pipe.poll_deliver(first - Duration::from_nanos(1)), None);
-        assert_eq!(pipe.poll_deliver(first).map(number), Some(0));
+        assert_eq!(pipe.poll_deliver(first).map(|packet| number(&packet)), Some(0));
         assert_eq!(pipe.poll_deliver(first), None);
         assert_eq!(pipe.poll_timeout(), Some(first + Duration::from_millis(1)));
     }
@@ -345,7 +345,8 @@ mod tests {
             pipe.enqueue(Instant::ZERO, packet(n));
         }
         let end = Instant::ZERO + Duration::from_secs(1);
-        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(end)).map(number).collect();
+        let delivered: Vec<_> =
+            std::iter::from_fn(|| pipe.poll_deliver(end)).map(|packet| number(&packet)).collect();
         assert_eq!(delivered, [0, 3]);
         assert_eq!(pipe.counters().lost, 2);
         assert_eq!(pipe.in_transit(), 0);
@@ -365,7 +366,7 @@ mod tests {
             let offer_at = (next < count).then(|| at(next));
             let Some(now) = offer_at.into_iter().chain(pipe.poll_timeout()).min() else { break };
             while let Some(packet) = pipe.poll_deliver(now) {
-                out.push((number(packet), now.as_nanos() / 1_000));
+                out.push((number(&packet), now.as_nanos() / 1_000));
             }
             if offer_at == Some(now) {
                 assert!(pipe.enqueue(now, packet(next)), "the rate is that of the pipe");
@@ -387,7 +388,8 @@ mod tests {
         let mut pipe = Pipe::new(config, 1, "pipe");
         assert!((0..6).all(|n| pipe.enqueue(Instant::ZERO, packet(n))));
         let end = Instant::ZERO + Duration::from_secs(1);
-        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(end)).map(number).collect();
+        let delivered: Vec<_> =
+            std::iter::from_fn(|| pipe.poll_deliver(end)).map(|packet| number(&packet)).collect();
         assert_eq!(delivered, [0, 4, 5]);
         assert_eq!(pipe.counters().dropped, 3);
     }
@@ -403,12 +405,12 @@ mod tests {
             pipe.enqueue(now, Packet { flow: FlowId((n % 3) as u32), ..packet(n) });
             if n % every == 0 {
                 while let Some(packet) = pipe.poll_deliver(now) {
-                    out.push(number(packet));
+                    out.push(number(&packet));
                 }
             }
         }
         while let Some(at) = pipe.poll_timeout() {
-            out.extend(std::iter::from_fn(|| pipe.poll_deliver(at)).map(number));
+            out.extend(std::iter::from_fn(|| pipe.poll_deliver(at)).map(|packet| number(&packet)));
         }
         assert_eq!(pipe.in_transit(), 0);
         out.into_iter().map(|n| (n, pipe.counters())).collect()
@@ -465,7 +467,8 @@ mod tests {
         let of_flow = |flow, n| Packet { flow: FlowId(flow), ..packet(n) };
         (0..6).for_each(|n| assert!(pipe.enqueue(Instant::ZERO, of_flow(0, n))));
         (10..12).for_each(|n| assert!(pipe.enqueue(Instant::ZERO, of_flow(1, n))));
-        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(at(100))).map(number).collect();
+        let delivered: Vec<_> =
+            std::iter::from_fn(|| pipe.poll_deliver(at(100))).map(|packet| number(&packet)).collect();
         assert_eq!(
             delivered,
             [0, 10, 1, 11, 2, 3, 4, 5],
@@ -509,7 +512,7 @@ mod tests {
         let mut out = Vec::new();
         while let Some(now) = pipe.poll_timeout() {
             while let Some(packet) = pipe.poll_deliver(now) {
-                out.push((number(packet), now));
+                out.push((number(&packet), now));
             }
         }
         // 5 ms of delay; the trace starts again after 7 ms.
@@ -570,7 +573,8 @@ mod tests {
         let config = PipeConfig { impairments, loss: Loss::Scripted(vec![1]), ..config(10) };
         let mut pipe = Pipe::new(config, 1, "pipe");
         assert!((0..3).all(|n| pipe.enqueue(Instant::ZERO, packet(n))));
-        let delivered: Vec<_> = std::iter::from_fn(|| pipe.poll_deliver(at(1_000))).map(number).collect();
+        let delivered: Vec<_> =
+            std::iter::from_fn(|| pipe.poll_deliver(at(1_000))).map(|packet| number(&packet)).collect();
         assert_eq!(delivered, [0, 0, 2, 2]);
         assert_eq!((pipe.counters().lost, pipe.counters().duplicated), (1, 2));
     }
