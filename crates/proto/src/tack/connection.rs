@@ -215,6 +215,11 @@ impl Connection {
         self.sender.rtt_min()
     }
 
+    /// Blocks of each list that the peer is asked to repeat (TACK paper equations 6 to 8).
+    pub fn blocks_asked_for(&self) -> u8 {
+        self.sender.blocks()
+    }
+
     /// What was counted so far, and readings as of now.
     pub fn stats(&self) -> Stats {
         let sent = &self.sender.counters;

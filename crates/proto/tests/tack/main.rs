@@ -8,6 +8,7 @@ mod life;
 mod paths;
 mod rules;
 mod script;
+mod sender;
 
 use joined::{Link, Pipe, ends};
 use tacit_proto::tack::{Config, Connection};
@@ -30,4 +31,11 @@ fn between(client: Config, server: Config, up: Link, down: Link) -> Pipe<Connect
 fn pipe(config: Config, rate: BitRate, rtt: Duration) -> Pipe<Connection> {
     let link = || Link::new(Some(rate), rtt / 2);
     between(config, config, link(), link())
+}
+
+/// As [`pipe`], without octets: for long runs.
+fn long_pipe(config: Config, rate: BitRate, rtt: Duration) -> Pipe<Connection> {
+    let mut pipe = pipe(config, rate, rtt);
+    pipe.wire = false;
+    pipe
 }

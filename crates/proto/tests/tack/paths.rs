@@ -7,7 +7,7 @@ use tacit_proto::tack::{AckClock, Config, Lists, LossReports, RateFrom, StartUp,
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::joined::Random;
-use crate::{ms, pipe};
+use crate::{long_pipe, ms, pipe};
 
 #[derive(Clone, Debug)]
 struct Weather {
@@ -105,7 +105,7 @@ proptest! {
 #[test]
 fn acks_are_few_and_round_trips_exact() {
     for (mbps, rtt) in [(60, 80), (300, 80), (60, 200), (300, 10)] {
-        let mut pipe = pipe(Config::default(), BitRate::from_mbps(mbps), ms(rtt));
+        let mut pipe = long_pipe(Config::default(), BitRate::from_mbps(mbps), ms(rtt));
         pipe.up.queue = ms(2 * rtt);
         pipe.client.write(u64::MAX);
         pipe.run_for(Duration::from_secs(4));

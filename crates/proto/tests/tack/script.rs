@@ -25,6 +25,8 @@ pub struct Script {
     pub peer: ConnectionId,
     /// How the connection does.
     own: ConnectionId,
+    /// Its clock at 0 ms.
+    clock: Stamp,
     /// The number of the next packet of the peer.
     pub number: u32,
 }
@@ -34,7 +36,7 @@ impl Script {
     pub fn listening(config: Config) -> Self {
         let [_, remote] = ends();
         let end = Connection::listen(config, remote, 8);
-        Self { end, peer: ConnectionId(77), own: ConnectionId(0), number: 0 }
+        Self { end, peer: ConnectionId(77), own: ConnectionId(0), clock: Stamp(0), number: 0 }
     }
 
     /// A server that has answered at 0 ms a hello with huge windows, and a client's first packet, number 1, at
@@ -54,7 +56,7 @@ impl Script {
         script.give(at_ms(0), Body::Open(hello));
         let answer = script.takes(at_ms(0));
         let [Body::Answer(answer)] = answer[..] else { panic!("{answer:?}") };
-        script.own = answer.own;
+        (script.own, script.clock) = (answer.own, answer.departed);
         script.give(at_ms(10), Body::Probe { padding: 0 });
         let acks = script.takes(at_ms(10));
         assert!(matches!(acks[..], [Body::Tack(_)]), "{acks:?}");
@@ -112,6 +114,11 @@ impl Script {
                 other => panic!("{other:?} is no TACK packet"),
             })
             .collect()
+    }
+
+    /// The connection's clock at `now`, by the stamp of the answer that it made at 0 ms.
+    pub fn stamp_at(&self, now: Instant) -> Stamp {
+        Stamp(self.clock.0.wrapping_add((now.as_nanos() / 1000) as u32))
     }
 
     /// What the connection has told.

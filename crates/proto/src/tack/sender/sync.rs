@@ -83,7 +83,7 @@ impl Sender {
     /// Q: blocks of each list that make up for acknowledgments that are lost, after TACK paper equations 6 to 8. Losses in
     /// a round trip whose IACK is lost as well must fit into the TACKs that follow; twice as many, for losses come in
     /// bunches.
-    fn blocks(&self) -> u8 {
+    pub fn blocks(&self) -> u8 {
         if self.config.lists == Lists::Poor {
             return 1;
         }
