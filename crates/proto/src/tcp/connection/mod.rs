@@ -4,6 +4,9 @@ mod arrival;
 #[cfg(test)]
 mod deadline_tests;
 mod output;
+mod predicted;
+#[cfg(test)]
+mod predicted_tests;
 mod verify;
 
 use std::collections::VecDeque;
