@@ -74,8 +74,15 @@ impl<P: Payload> Bounded<P> {
         self.fifo.pop()
     }
 
+    /// Takes the `count` packets that leave next, of which there are as many, and forgets them.
+    #[inline]
+    pub(crate) fn discard(&mut self, count: usize) {
+        self.fifo.discard(count);
+    }
+
     /// What waits, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
         self.fifo.iter()
     }
 

@@ -255,7 +255,7 @@ impl<P: Payload> Bss<P> {
     pub fn queueing_delay_us(&self, station: StationId) -> Histogram<u64> {
         let mut all = Histogram::new(2).expect("2 digits are within what the library allows");
         for function in self.cell.stations.of(station) {
-            all.add(&function.queueing_delay_us).expect("the histogram grows as needed");
+            all.add(function.waits.histogram()).expect("the histogram grows as needed");
         }
         all
     }

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
-use super::waits::Waits;
-use super::{NEVER, PipeConfig, Service};
+use super::{NEVER, PipeConfig, Service, Waits};
 use crate::queue::{AckFilter, Discipline, QueueLimit};
 use crate::wired::impair::Impairments;
 

@@ -4,7 +4,6 @@ mod impair;
 mod line;
 mod service;
 mod staged;
-mod waits;
 
 use std::collections::VecDeque;
 
@@ -15,11 +14,13 @@ pub use self::impair::{Distribution, Impairments, Jitter, Order, Reordering};
 use self::line::Line;
 pub use self::service::{RateScript, Service};
 use self::staged::{Beside, Staged};
-use self::waits::Waits;
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
 use crate::queue::{AckFilter, QueueConfig};
 use crate::random::Stream;
+
+/// Waits within 3 %.
+type Waits = crate::waits::Waits<6>;
 
 /// One direction of a wired or cellular link.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use tacit_proto::units::{Bytes, Instant};
 
 use super::impair::{Impaired, Impairments};
 use super::service::Progress;
-use super::waits::Waits;
-use super::{InTransit, NEVER, PipeConfig, PipeCounters};
+use super::{InTransit, NEVER, PipeConfig, PipeCounters, Waits};
 use crate::loss::LossProcess;
 use crate::payload::Payload;
 use crate::queue::{AckFilter, Queue, Queued};

@@ -452,7 +452,7 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, host: HostId, packet: P) {
         match self.way_out(host, &packet) {
             Some(port) => self.offer(port, packet),
@@ -461,12 +461,15 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// Where `host` sends `packet`.
-    #[inline]
+    #[inline(always)]
     fn way_out(&self, host: HostId, packet: &P) -> Option<Port> {
         let port = self.topology.next_hop(host, packet.destination())?;
-        if !self.has_categories {
-            return Some(port);
-        }
+        if self.has_categories { self.way_out_in_category(port, packet) } else { Some(port) }
+    }
+
+    /// Where `packet` goes from `port`, where several categories are in use.
+    #[inline(never)]
+    fn way_out_in_category(&self, port: Port, packet: &P) -> Option<Port> {
         let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
         let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
         Some(in_category(port, &self.bss, category))
