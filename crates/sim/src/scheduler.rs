@@ -41,6 +41,13 @@ impl Scheduler {
         }
     }
 
+    /// True where `component`, woken at `at` now, would be the next to wake, and nothing else is asked of it: waking it
+    /// and taking that event would come to nothing but itself.
+    #[inline]
+    pub fn would_be_next(&self, component: u32, at: Instant) -> bool {
+        self.due[component as usize].is_none() && self.queue.last().is_none_or(|(next, _)| at < *next)
+    }
+
     /// When the next component wakes.
     pub fn peek(&mut self) -> Option<Instant> {
         while let Some((at, component)) = self.queue.last() {

@@ -229,6 +229,13 @@ impl<P: Payload> Pipe<P> {
         self.transit.pop_front()
     }
 
+    /// True where something is on its way and nothing that is offered now can come before it: then
+    /// [`Pipe::poll_timeout`] stays what it is.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        matches!(&self.entry, Entry::Line(line) if self.transit.len() > line.waiting())
+    }
+
     /// When the pipe is to be asked for packets next: when one arrives, lost or not, or earlier.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -55,9 +55,9 @@ impl<P: Carried> World<'_, P> {
 
     /// Offers `packet` where drivers may take it. Out of line: stock stations need none of it.
     #[inline(never)]
-    pub(super) fn offer_to_driver(&mut self, bss: u32, from: FunctionId, to: FunctionId, packet: P) {
-        let Some(packet) = self.drivers[bss as usize].outgoing(self.now, from, to, packet) else {
-            self.act(bss as usize, from);
+    pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: P) {
+        let Some(packet) = self.drivers[usize::from(bss)].outgoing(self.now, from, to, packet) else {
+            self.act(usize::from(bss), from);
             return;
         };
         self.queue_on_air(bss, from, to, packet);

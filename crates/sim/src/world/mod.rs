@@ -5,10 +5,10 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::{AccessCategory, Bss, Delivery, FunctionId, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, Delivery, FunctionId, Offered, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{FlowId, HostId, Instant};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
@@ -65,6 +65,8 @@ pub struct World<'o, P: Carried = Packet> {
     setup: Setup,
     now: Instant,
     end: Instant,
+    /// What happens from here on is not to be done yet.
+    until: Instant,
     scheduler: Scheduler,
     components: Vec<Component>,
     timers: Vec<[u32; 2]>,
@@ -145,6 +147,7 @@ impl<'o, P: Carried> World<'o, P> {
             setup: setup.clone(),
             now: Instant::ZERO,
             end,
+            until: Instant::ZERO,
             scheduler: Scheduler::new(0),
             components: Vec::new(),
             timers: Vec::new(),
@@ -253,6 +256,7 @@ impl<'o, P: Carried> World<'o, P> {
     /// # Errors
     /// [`RunError::Invariant`] when something happened that must not.
     pub fn run(mut self) -> Result<Outcome, RunError> {
+        self.until = self.end;
         while let Some((at, component)) = self.scheduler.next() {
             if at >= self.end {
                 break;
@@ -269,6 +273,7 @@ impl<'o, P: Carried> World<'o, P> {
     /// # Errors
     /// [`RunError::Invariant`] when something happened that must not.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), RunError> {
+        self.until = now + Duration::from_nanos(1);
         while let Some((at, component)) = self.scheduler.next_by(now) {
             self.event(at, component)?;
         }
@@ -307,9 +312,7 @@ impl<'o, P: Carried> World<'o, P> {
 
     #[inline]
     fn event(&mut self, at: Instant, component: u32) -> Result<(), RunError> {
-        self.now = at;
-        self.events += 1;
-        self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
+        self.begin_event(at, component);
         self.handle(component);
         match self.broken.take() {
             Some(what) => Err(self.invariant(what)),
@@ -317,15 +320,17 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
+    #[inline]
+    fn begin_event(&mut self, at: Instant, component: u32) {
+        self.now = at;
+        self.events += 1;
+        self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
+    }
+
     #[inline(always)]
     fn handle(&mut self, component: u32) {
         match self.components[component as usize] {
-            Component::Pipe(index) => {
-                while let Some(packet) = self.pipes[index].poll_deliver(self.now) {
-                    self.deliver(self.pipe_ends[index], packet);
-                }
-                self.scheduler.wake(component, self.pipes[index].poll_timeout());
-            }
+            Component::Pipe(index) => self.handle_pipe(component, index),
             Component::Bss(index) => self.handle_bss(index),
             Component::Driver(index, function) => {
                 self.drivers[index].handle_timeout(self.now, function);
@@ -372,6 +377,22 @@ impl<'o, P: Carried> World<'o, P> {
         self.scheduler.wake(self.app_components[index], self.apps[index].poll_timeout());
     }
 
+    /// Delivers what arrives from a pipe: event by event, for as long as nothing else happens in between.
+    #[inline(always)]
+    fn handle_pipe(&mut self, component: u32, index: usize) {
+        loop {
+            while let Some(packet) = self.pipes[index].poll_deliver(self.now) {
+                self.deliver(self.pipe_ends[index], packet);
+            }
+            let Some(at) = self.pipes[index].poll_timeout() else { return };
+            if at >= self.until || self.broken.is_some() || !self.scheduler.would_be_next(component, at) {
+                self.scheduler.wake(component, Some(at));
+                return;
+            }
+            self.begin_event(at, component);
+        }
+    }
+
     fn handle_bss(&mut self, index: usize) {
         self.bss[index].handle_timeout(self.now);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
@@ -390,7 +411,7 @@ impl<'o, P: Carried> World<'o, P> {
                 self.drivers[index].drained(from, to);
                 self.act(index, from);
             }
-            self.refill_from(Port::Wifi { bss: index as u32, from, to });
+            self.refill_from(Port::Wifi { bss: index as u16, from, to });
         }
         if let Some(observer) = &mut self.observer {
             while let Some(frame) = self.bss[index].poll_air() {
@@ -402,13 +423,19 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, host: HostId, packet: P) {
         self.digest.mix(packet.trace_word());
-        if packet.destination() != host {
+        if packet.destination() == host {
+            self.take_in(host, packet);
+        } else {
             self.send(host, packet);
-            return;
         }
+    }
+
+    /// A packet for `host` arrived there.
+    #[inline(never)]
+    fn take_in(&mut self, host: HostId, packet: P) {
         let packet = match packet.into_simulated() {
             Ok(packet) => packet,
             Err(packet) => {
@@ -428,7 +455,8 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// Sends what one end of a flow has to send and looks after its timer.
-    #[inline]
+    // Always: most calls come from where every packet passes.
+    #[inline(always)]
     fn pump(&mut self, index: usize, end: End) {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
@@ -480,10 +508,13 @@ impl<'o, P: Carried> World<'o, P> {
         match port {
             Port::Pipe(index) => {
                 let pipe = &mut self.pipes[index as usize];
+                let was_busy = pipe.is_busy();
                 pipe.enqueue(self.now, packet);
-                self.scheduler.wake(index, pipe.poll_timeout());
+                if !was_busy {
+                    self.scheduler.wake(index, pipe.poll_timeout());
+                }
             }
-            Port::Wifi { bss, from, to } if self.drivers[bss as usize].all_stock() => {
+            Port::Wifi { bss, from, to } if self.drivers[usize::from(bss)].all_stock() => {
                 self.queue_on_air(bss, from, to, packet);
             }
             Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
@@ -492,10 +523,11 @@ impl<'o, P: Carried> World<'o, P> {
 
     // Always: a call here moves each packet once more.
     #[inline(always)]
-    fn queue_on_air(&mut self, bss: u32, from: FunctionId, to: FunctionId, packet: P) {
-        let channel = &mut self.bss[bss as usize];
-        channel.enqueue(self.now, from, to, packet);
-        self.scheduler.wake(self.bss_component + bss, channel.poll_timeout());
+    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: P) {
+        let channel = &mut self.bss[usize::from(bss)];
+        if channel.offer(self.now, from, to, packet) == Offered::Contends {
+            self.scheduler.wake(self.bss_component + u32::from(bss), channel.poll_timeout());
+        }
     }
 
     /// A queue that packets were taken from may have room for saturating sources.
@@ -601,7 +633,7 @@ fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCate
     match port {
         Port::Pipe(_) => port,
         Port::Wifi { bss, from, to } => {
-            let channel = &channels[bss as usize];
+            let channel = &channels[usize::from(bss)];
             let in_category = |function| channel.function(channel.station(function), category);
             let (from, to) = (in_category(from), in_category(to));
             Port::Wifi { bss, from, to }
@@ -623,7 +655,7 @@ fn has_room<P: Carried>(
             pipe.has_room(now, len) && pipe.waiting() < SATURATION_PACKETS
         }
         Port::Wifi { bss: index, from, to } => {
-            let channel = &bss[index as usize];
+            let channel = &bss[usize::from(index)];
             channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
         }
     }

@@ -193,7 +193,9 @@ impl<P: Payload> Station<P> {
             return false;
         }
         self.counters.accepted += 1;
-        self.take_turn(peer);
+        if !self.peers[peer].ready {
+            self.take_turn(peer);
+        }
         true
     }
 
