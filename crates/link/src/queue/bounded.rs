@@ -32,7 +32,8 @@ impl<P: Payload> Bounded<P> {
     }
 
     /// Queues `payload` at `now`; returns false when it was refused. `dropped` gets those that had to go for it.
-    #[inline]
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
         if !self.has_room(len) && !self.make_room(len, dropped) {

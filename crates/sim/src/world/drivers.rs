@@ -14,7 +14,7 @@ impl<P: Carried> World<'_, P> {
         while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
             match wish {
                 Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
-                Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], packet),
+                Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], &packet),
                 Wish::Requeue { packet } => self.queue_copy(index, function, packet),
                 Wish::Wrong { packet, what } => {
                     self.broken =
@@ -37,7 +37,7 @@ impl<P: Carried> World<'_, P> {
         let is_known = (packet.destination().0 as usize) < self.setup.hosts.len()
             && packet.flow().is_none_or(|flow| joins(flow) == Some(true));
         if is_known {
-            self.deliver(self.bss_hosts[index][function.index()], packet);
+            self.deliver(self.bss_hosts[index][function.index()], &packet);
         } else {
             self.broken = Some(format!("function {} made an ACK for nobody: {packet:?}", function.index()));
         }
@@ -60,7 +60,7 @@ impl<P: Carried> World<'_, P> {
             self.act(usize::from(bss), from);
             return;
         };
-        self.queue_on_air(bss, from, to, packet);
+        self.queue_on_air(bss, from, to, &packet);
     }
 
     /// A packet arrived at `function` where drivers look at it.
@@ -73,7 +73,7 @@ impl<P: Carried> World<'_, P> {
         packet: P,
     ) {
         if let Some(packet) = self.drivers[index].incoming(self.now, function, from, packet) {
-            self.deliver(self.bss_hosts[index][function.index()], packet);
+            self.deliver(self.bss_hosts[index][function.index()], &packet);
         }
         if self.drivers[index].acts_on_arrivals(function) {
             self.act(index, function);

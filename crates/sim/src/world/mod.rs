@@ -16,7 +16,7 @@ use crate::drivers::Drivers;
 use crate::flow::{End, Feeder, Flow};
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
-use crate::setup::{BssSetup, Setup};
+use crate::setup::{BssSetup, FlowSetup, Setup};
 use crate::topology::{Port, Topology};
 use crate::wire_check::WireCheck;
 use crate::{Carried, Observer, RunError};
@@ -90,6 +90,8 @@ pub struct World<'o, P: Carried = Packet> {
     /// Ends that a program wrote at and that were not pumped yet.
     written: Vec<(FlowId, End)>,
     saturators: Vec<Saturator>,
+    /// The one of each port that has one, by port.
+    saturator_of: Vec<(Port, usize)>,
     before: Before,
     series: Vec<SeriesPoint>,
     digest: Digest,
@@ -165,6 +167,7 @@ impl<'o, P: Carried> World<'o, P> {
             app_components: Vec::new(),
             written: Vec::new(),
             saturators: Vec::new(),
+            saturator_of: Vec::new(),
             before: Before::default(),
             series: Vec::new(),
             digest: Digest::new(),
@@ -225,14 +228,16 @@ impl<'o, P: Carried> World<'o, P> {
             if !flow.saturates() {
                 continue;
             }
-            let (from, to) = (flow.setup.source, flow.setup.sink);
-            let port = self.topology.next_hop(from, to).ok_or_else(|| no_way(from, to))?;
-            let port = in_category(port, &self.bss, flow.setup.access_category);
-            match self.saturators.iter_mut().find(|saturator| saturator.port == port) {
-                Some(saturator) => saturator.flows.push(index),
-                None => {
-                    let component = add(components, Component::Refill(self.saturators.len()), None);
+            let FlowSetup { source, sink, access_category, .. } = flow.setup;
+            let port = self.topology.next_hop(source, sink).ok_or_else(|| no_way(source, sink))?;
+            let port = in_category(port, &self.bss, access_category);
+            match self.saturator_of.binary_search_by_key(&port, |(port, _)| *port) {
+                Ok(place) => self.saturators[self.saturator_of[place].1].flows.push(index),
+                Err(place) => {
+                    let number = self.saturators.len();
+                    let component = add(components, Component::Refill(number), None);
                     self.saturators.push(Saturator { port, flows: vec![index], next: 0, component });
+                    self.saturator_of.insert(place, (port, number));
                 }
             }
         }
@@ -290,7 +295,7 @@ impl<'o, P: Carried> World<'o, P> {
     /// done.
     pub fn inject(&mut self, now: Instant, host: HostId, packet: P) {
         self.now = self.now.max(now);
-        self.send(host, packet);
+        self.send(host, &packet);
     }
 
     /// The next packet that reached its destination and is no flow's of this world. Drain it to `None`.
@@ -343,9 +348,8 @@ impl<'o, P: Carried> World<'o, P> {
             Component::Start(index) => {
                 self.flows[index].start();
                 self.pump(index, End::Source);
-                if let Some(saturator) = self.saturators.iter().position(|group| group.flows.contains(&index))
-                {
-                    self.refill(saturator);
+                if let Some(port) = self.flows[index].saturates().then(|| self.first_port(index)).flatten() {
+                    self.refill_from(port);
                 }
             }
             Component::Stop(index) => {
@@ -382,7 +386,7 @@ impl<'o, P: Carried> World<'o, P> {
     fn handle_pipe(&mut self, component: u32, index: usize) {
         loop {
             while let Some(packet) = self.pipes[index].poll_deliver(self.now) {
-                self.deliver(self.pipe_ends[index], packet);
+                self.deliver(self.pipe_ends[index], &packet);
             }
             let Some(at) = self.pipes[index].poll_timeout() else { return };
             if at >= self.until || self.broken.is_some() || !self.scheduler.would_be_next(component, at) {
@@ -401,7 +405,7 @@ impl<'o, P: Carried> World<'o, P> {
         }
         while let Some(Delivery { to, from, payload }) = self.bss[index].poll_deliver() {
             if self.drivers[index].all_stock() {
-                self.deliver(self.bss_hosts[index][to.index()], payload);
+                self.deliver(self.bss_hosts[index][to.index()], &payload);
             } else {
                 self.deliver_through_driver(index, to, from, payload);
             }
@@ -423,8 +427,9 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
+    // By reference, like what it calls: a packet is moved where it comes to rest and nowhere between.
     #[inline(always)]
-    fn deliver(&mut self, host: HostId, packet: P) {
+    fn deliver(&mut self, host: HostId, packet: &P) {
         self.digest.mix(packet.trace_word());
         if packet.destination() == host {
             self.take_in(host, packet);
@@ -435,18 +440,15 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// A packet for `host` arrived there.
     #[inline(never)]
-    fn take_in(&mut self, host: HostId, packet: P) {
-        let packet = match packet.into_simulated() {
-            Ok(packet) => packet,
-            Err(packet) => {
-                self.arrived.push_back((host, packet));
-                return;
-            }
+    fn take_in(&mut self, host: HostId, packet: &P) {
+        let Some(packet) = packet.simulated() else {
+            self.arrived.push_back((host, packet.clone()));
+            return;
         };
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         let end = if host == flow.setup.sink { End::Sink } else { End::Source };
-        flow.handle_packet(self.now, end, packet);
+        flow.handle_packet(self.now, end, packet.clone());
         if let Feeder::Program { number, .. } = flow.feeder {
             let (now, id) = (self.now, flow.id);
             self.with_app(number as usize, |app, sockets| app.arrived(now, id, end, sockets));
@@ -464,7 +466,7 @@ impl<'o, P: Carried> World<'o, P> {
             if self.wire.is_some() {
                 self.send_through_the_wire(host, &packet);
             } else {
-                self.send(host, packet.into());
+                self.send(host, &packet.into());
             }
         }
         self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
@@ -475,14 +477,14 @@ impl<'o, P: Carried> World<'o, P> {
     fn send_through_the_wire(&mut self, host: HostId, packet: &Packet) {
         let Some(check) = &mut self.wire else { return };
         match check.pass(packet) {
-            Ok(packet) => self.send(host, packet.into()),
+            Ok(packet) => self.send(host, &packet.into()),
             Err(what) => self.broken = Some(what),
         }
     }
 
     #[inline(always)]
-    fn send(&mut self, host: HostId, packet: P) {
-        match self.way_out(host, &packet) {
+    fn send(&mut self, host: HostId, packet: &P) {
+        match self.way_out(host, packet) {
             Some(port) => self.offer(port, packet),
             None => self.broken = Some(no_way(host, packet.destination()).to_string()),
         }
@@ -504,12 +506,12 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     #[inline]
-    fn offer(&mut self, port: Port, packet: P) {
+    fn offer(&mut self, port: Port, packet: &P) {
         match port {
             Port::Pipe(index) => {
                 let pipe = &mut self.pipes[index as usize];
                 let was_busy = pipe.is_busy();
-                pipe.enqueue(self.now, packet);
+                pipe.enqueue(self.now, packet.clone());
                 if !was_busy {
                     self.scheduler.wake(index, pipe.poll_timeout());
                 }
@@ -517,23 +519,29 @@ impl<'o, P: Carried> World<'o, P> {
             Port::Wifi { bss, from, to } if self.drivers[usize::from(bss)].all_stock() => {
                 self.queue_on_air(bss, from, to, packet);
             }
-            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
+            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet.clone()),
         }
     }
 
     // Always: a call here moves each packet once more.
     #[inline(always)]
-    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: P) {
+    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: &P) {
         let channel = &mut self.bss[usize::from(bss)];
-        if channel.offer(self.now, from, to, packet) == Offered::Contends {
+        if channel.offer(self.now, from, to, packet.clone()) == Offered::Contends {
             self.scheduler.wake(self.bss_component + u32::from(bss), channel.poll_timeout());
         }
     }
 
+    /// Where the source of flow `index` sends.
+    fn first_port(&self, index: usize) -> Option<Port> {
+        let FlowSetup { source, sink, access_category, .. } = self.flows[index].setup;
+        Some(in_category(self.topology.next_hop(source, sink)?, &self.bss, access_category))
+    }
+
     /// A queue that packets were taken from may have room for saturating sources.
     fn refill_from(&mut self, port: Port) {
-        if let Some(index) = self.saturators.iter().position(|saturator| saturator.port == port) {
-            self.refill(index);
+        if let Ok(place) = self.saturator_of.binary_search_by_key(&port, |(port, _)| *port) {
+            self.refill(self.saturator_of[place].1);
         }
     }
 
@@ -551,7 +559,7 @@ impl<'o, P: Carried> World<'o, P> {
             match flow.next_saturating().filter(|_| flow.setup.start <= self.now) {
                 Some(packet) => {
                     idle_flows = 0;
-                    self.offer(port, packet.into());
+                    self.offer(port, &packet.into());
                 }
                 None => idle_flows += 1,
             }

@@ -153,7 +153,8 @@ impl<P: Payload> Cell<P> {
             noise.use_rate(plan.rate);
         }
         let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
-        let is_clear = exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
+        let is_clear =
+            exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
         let mut taken = 0;
         if is_clear && !unheard && !unanswered && !self.air.is_kept() {
             // Nothing can happen to any of them, and nobody asks for more than what arrived.

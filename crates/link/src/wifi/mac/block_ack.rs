@@ -87,7 +87,7 @@ impl<P: Clone> BlockAckRecipient<P> {
             scoreboard_start: 0,
             scoreboard: 0,
             next: 0,
-            buffer: VecDeque::with_capacity(usize::from(WINDOW)),
+            buffer: VecDeque::new(),
             held: 0,
             gap_since: None,
         }

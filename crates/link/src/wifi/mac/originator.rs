@@ -132,7 +132,7 @@ impl<P: Payload> Originator<P> {
             limits,
             rate_control: None,
             queue: Queue::new(queue),
-            window: VecDeque::with_capacity(usize::from(WINDOW)),
+            window: VecDeque::new(),
             next_sequence: 0,
             waiting: 0,
             request_due: false,
@@ -263,13 +263,7 @@ impl<P: Payload> Originator<P> {
     /// Drops what is too old, then puts a PPDU together that fits in `room`; nothing goes where not even the first MPDU
     /// fits.
     #[inline(never)]
-    pub fn build_within(
-        &mut self,
-        now: Instant,
-        lifetime: Duration,
-        room: Room,
-        delays: &mut Delays<'_>,
-    ) {
+    pub fn build_within(&mut self, now: Instant, lifetime: Duration, room: Room, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
         let usual = self.limits;
         let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
@@ -295,13 +289,7 @@ impl<P: Payload> Originator<P> {
     /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
     // Always, like what it calls: a call costs the moves of each MPDU.
     #[inline(always)]
-    fn assemble(
-        &mut self,
-        now: Instant,
-        ages: (Instant, Duration),
-        rate: usize,
-        delays: &mut Delays<'_>,
-    ) {
+    fn assemble(&mut self, now: Instant, ages: (Instant, Duration), rate: usize, delays: &mut Delays<'_>) {
         let mut plan = PpduPlan { rate, ..PpduPlan::default() };
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
@@ -553,7 +541,8 @@ impl<P: Payload> Originator<P> {
     /// much that was; `None`, with nothing changed, where it is not so.
     #[inline]
     fn settle_all(&mut self, acked: impl Fn(u16) -> bool) -> Option<Settled> {
-        if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked() {
+        if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
+        {
             return None;
         }
         let mut settled = Settled { mpdus: self.window.len() as u32, ..Settled::default() };

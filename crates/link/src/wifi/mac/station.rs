@@ -237,8 +237,7 @@ impl<P: Payload> Station<P> {
                     return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
                 }
                 Need::Data => {
-                    let data =
-                        self.data(peer, |originator, delays| originator.build(now, lifetime, delays));
+                    let data = self.data(peer, |originator, delays| originator.build(now, lifetime, delays));
                     if data.is_some() {
                         return data;
                     }
