@@ -60,11 +60,15 @@ impl Scheduler {
     fn ask(&mut self, component: u32, at: Instant) {
         let event = Event { at, number: self.asked, component };
         self.asked += 1;
-        let sooner = self.soon.iter().rev().take(PASSED + 1).take_while(|other| other.at <= event.at).count();
-        if sooner > PASSED {
+        let mut place = self.soon.len();
+        let lowest = place.saturating_sub(PASSED + 1);
+        while place > lowest && self.soon[place - 1].at <= at {
+            place -= 1;
+        }
+        if self.soon.len() - place > PASSED {
             self.late.push(Reverse(event));
         } else {
-            self.soon.insert(self.soon.len() - sooner, event);
+            self.soon.insert(place, event);
         }
     }
 

@@ -132,12 +132,12 @@ impl<P: Payload> Bss<P> {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
-    /// Does everything due by `now`.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(at) = self.poll_timeout() {
-            if at > now {
-                break;
-            }
+    /// Does everything due by `now`; returns what [`Bss::poll_timeout`] says after it.
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant) -> Option<Instant> {
+        loop {
+            let next = self.poll_timeout();
+            let Some(at) = next.filter(|at| *at <= now) else { return next };
             if self.cell.reorder_check.is_some_and(|check| check <= at) {
                 self.cell.give_up_gaps(at);
             } else {
@@ -147,6 +147,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// When the channel changes next.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         earliest(self.medium.poll_timeout(&self.cell), self.cell.reorder_check)
     }

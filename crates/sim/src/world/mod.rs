@@ -335,8 +335,18 @@ impl<'o, P: Carried> World<'o, P> {
     #[inline(always)]
     fn handle(&mut self, component: u32) {
         match self.components[component as usize] {
-            Component::Pipe(index) => self.handle_pipe(component, index),
-            Component::Bss(index) => self.handle_bss(index),
+            Component::Pipe(index) => loop {
+                let next = self.handle_pipe(index);
+                if !self.goes_on(component, next) {
+                    break;
+                }
+            },
+            Component::Bss(index) => loop {
+                let next = self.handle_bss(index);
+                if !self.goes_on(component, next) {
+                    break;
+                }
+            },
             Component::Driver(index, function) => {
                 self.drivers[index].handle_timeout(self.now, function);
                 self.act(index, function);
@@ -381,24 +391,37 @@ impl<'o, P: Carried> World<'o, P> {
         self.scheduler.wake(self.app_components[index], self.apps[index].poll_timeout());
     }
 
-    /// Delivers what arrives from a pipe: event by event, for as long as nothing else happens in between.
+    /// Delivers what has arrived from a pipe; returns when it is to be asked next.
     #[inline(always)]
-    fn handle_pipe(&mut self, component: u32, index: usize) {
+    fn handle_pipe(&mut self, index: usize) -> Option<Instant> {
         loop {
-            while let Some(packet) = self.pipes[index].poll_deliver(self.now) {
+            if let Some(packet) = self.pipes[index].poll_deliver(self.now) {
                 self.deliver(self.pipe_ends[index], &packet);
             }
-            let Some(at) = self.pipes[index].poll_timeout() else { return };
-            if at >= self.until || self.broken.is_some() || !self.scheduler.would_be_next(component, at) {
-                self.scheduler.wake(component, Some(at));
-                return;
+            // It is asked once more only where there is more: mostly there is not.
+            let next = self.pipes[index].poll_timeout();
+            if next.is_none_or(|at| at > self.now) {
+                return next;
             }
-            self.begin_event(at, component);
         }
     }
 
-    fn handle_bss(&mut self, index: usize) {
-        self.bss[index].handle_timeout(self.now);
+    /// Waits for what `component` has to do at `at`; true when that is the next event of all, which has then begun: a
+    /// wire or a channel goes on for as long as nothing else happens in between, and the scheduler has no part in it.
+    #[inline(always)]
+    fn goes_on(&mut self, component: u32, at: Option<Instant>) -> bool {
+        let Some(at) = at else { return false };
+        if at >= self.until || self.broken.is_some() || !self.scheduler.would_be_next(component, at) {
+            self.scheduler.wake(component, Some(at));
+            return false;
+        }
+        self.begin_event(at, component);
+        true
+    }
+
+    /// Does what is due on a channel; returns when something is next, unless what this led to has woken it before.
+    fn handle_bss(&mut self, index: usize) -> Option<Instant> {
+        let next = self.bss[index].handle_timeout(self.now);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
             let function = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
             self.act(index, function);
@@ -422,8 +445,7 @@ impl<'o, P: Carried> World<'o, P> {
                 observer.on_air(index, &frame);
             }
         }
-        let component = self.bss_component + index as u32;
-        self.scheduler.wake(component, self.bss[index].poll_timeout());
+        next
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
