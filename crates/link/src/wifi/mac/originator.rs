@@ -673,3 +673,7 @@ impl<P: Clone> Mpdu<P> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "originator_tests.rs"]
+mod tests;
