@@ -33,13 +33,23 @@ pub(crate) struct Scheduler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Instant,
-    /// How many were asked for before.
-    number: u64,
-    component: u32,
+    /// How many were asked for before, then the component: together they are as long as the time.
+    turn: u64,
+}
+
+/// Bits of a component's number in [`Event::turn`]; those that are left count a million million events.
+const COMPONENT_BITS: u32 = 24;
+
+impl Event {
+    #[inline]
+    fn component(self) -> u32 {
+        (self.turn & ((1 << COMPONENT_BITS) - 1)) as u32
+    }
 }
 
 impl Scheduler {
     pub fn new(components: usize) -> Self {
+        assert!(components < 1 << COMPONENT_BITS, "a world has no more components than can be numbered");
         Self { due: vec![None; components], ..Self::default() }
     }
 
@@ -58,17 +68,18 @@ impl Scheduler {
 
     #[inline(never)]
     fn ask(&mut self, component: u32, at: Instant) {
-        let event = Event { at, number: self.asked, component };
+        let event = Event { at, turn: self.asked << COMPONENT_BITS | u64::from(component) };
         self.asked += 1;
-        let mut place = self.soon.len();
-        let lowest = place.saturating_sub(PASSED + 1);
-        while place > lowest && self.soon[place - 1].at <= at {
-            place -= 1;
-        }
-        if self.soon.len() - place > PASSED {
+        let sooner = self.soon.iter().rev().take(PASSED + 1).take_while(|other| other.at <= at).count();
+        if sooner > PASSED {
             self.late.push(Reverse(event));
-        } else {
-            self.soon.insert(place, event);
+            return;
+        }
+        let mut place = self.soon.len();
+        self.soon.push(event);
+        for _ in 0..sooner {
+            self.soon.swap(place, place - 1);
+            place -= 1;
         }
     }
 
@@ -82,7 +93,7 @@ impl Scheduler {
     /// When the next component wakes.
     pub fn peek(&mut self) -> Option<Instant> {
         while let Some(first) = self.first() {
-            if self.due[first.component as usize] == Some(first.at) {
+            if self.due[first.component() as usize] == Some(first.at) {
                 return Some(first.at);
             }
             self.pop();
@@ -99,7 +110,8 @@ impl Scheduler {
     /// The next component to wake, and when.
     #[inline]
     pub fn next(&mut self) -> Option<(Instant, u32)> {
-        while let Some(Event { at, component, .. }) = self.pop() {
+        while let Some(event) = self.pop() {
+            let (at, component) = (event.at, event.component());
             let due = &mut self.due[component as usize];
             if *due == Some(at) {
                 *due = None;
