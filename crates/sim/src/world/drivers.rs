@@ -13,7 +13,7 @@ impl<P: Carried> World<'_, P> {
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
         while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
             match wish {
-                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
+                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, &packet),
                 Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], &packet),
                 Wish::Requeue { packet } => self.queue_copy(index, function, packet),
                 Wish::Wrong { packet, what } => {
@@ -29,7 +29,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// A packet that came as octets on a link-layer ACK goes where these say.
-    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: P) {
+    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: &P) {
         let joins = |flow: FlowId| {
             let flow = self.flows.get(flow.0 as usize)?;
             Some([flow.setup.source, flow.setup.sink].contains(&packet.destination()))
@@ -37,7 +37,7 @@ impl<P: Carried> World<'_, P> {
         let is_known = (packet.destination().0 as usize) < self.setup.hosts.len()
             && packet.flow().is_none_or(|flow| joins(flow) == Some(true));
         if is_known {
-            self.deliver(self.bss_hosts[index][function.index()], &packet);
+            self.deliver(self.bss_hosts[index][function.index()], packet);
         } else {
             self.broken = Some(format!("function {} made an ACK for nobody: {packet:?}", function.index()));
         }

@@ -293,9 +293,9 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// `host` sends `packet`, which is no flow's of this world. Everything due by `now` must have been
     /// done.
-    pub fn inject(&mut self, now: Instant, host: HostId, packet: P) {
+    pub fn inject(&mut self, now: Instant, host: HostId, packet: &P) {
         self.now = self.now.max(now);
-        self.send(host, &packet);
+        self.send(host, packet);
     }
 
     /// The next packet that reached its destination and is no flow's of this world. Drain it to `None`.
