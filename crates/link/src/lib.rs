@@ -5,6 +5,7 @@ pub mod loss;
 pub mod payload;
 pub mod queue;
 pub mod random;
+mod waits;
 pub mod wifi;
 pub mod wired;
 

@@ -60,6 +60,12 @@ impl LossProcess {
         Self { loss, in_bad: false, stream, seen: 0 }
     }
 
+    /// True where it takes nothing, ever.
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.loss, Loss::None)
+    }
+
     /// True when the next packet is lost.
     #[inline]
     pub(crate) fn takes(&mut self) -> bool {

@@ -346,13 +346,6 @@ impl Carried for Frame {
             Self::Live(_) => None,
         }
     }
-
-    fn into_simulated(self) -> Result<Packet, Self> {
-        match self {
-            Self::Simulated(packet) => Ok(packet),
-            live @ Self::Live(_) => Err(live),
-        }
-    }
 }
 
 impl FrameBytes for Frame {

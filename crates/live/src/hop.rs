@@ -272,7 +272,7 @@ impl Hop<'_> {
                     self.world.addresses_mut().learn(source, host);
                 }
                 let (world, meter) = (&mut self.world, &mut self.meter);
-                let mut pass = |frame| let_in(world, meter, now, (host, direction), frame);
+                let mut pass = |frame| let_in(world, meter, now, (host, direction), &frame);
                 match &mut self.thinner {
                     Some(thinner) => thinner.offer(now, Frame::Live(datagram), &mut pass),
                     None => pass(Frame::Live(datagram)),
@@ -287,7 +287,7 @@ impl Hop<'_> {
         let (world, meter, ports) = (&mut self.world, &mut self.meter, &self.ports);
         thinner.handle_timeout(now, &mut |frame| {
             let side = usize::from(frame.destination() != ports[1].host);
-            let_in(world, meter, now, (ports[side].host, WAYS_IN[side]), frame);
+            let_in(world, meter, now, (ports[side].host, WAYS_IN[side]), &frame);
         });
     }
 
@@ -351,9 +351,9 @@ fn let_in(
     meter: &mut Meter,
     now: Instant,
     (host, direction): (HostId, Direction),
-    frame: Frame,
+    frame: &Frame,
 ) {
-    if let Frame::Live(datagram) = &frame {
+    if let Frame::Live(datagram) = frame {
         meter.packet_in(now, direction, datagram);
     }
     world.inject(now, host, frame);

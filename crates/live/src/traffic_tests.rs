@@ -77,7 +77,7 @@ impl Hop {
     fn send(&mut self, from_client: bool, octets: Vec<u8>) {
         let (host, peer) =
             if from_client { (self.bound.near, self.bound.far) } else { (self.bound.far, self.bound.near) };
-        self.world.inject(self.now, host, Frame::Live(Datagram::new(&octets, peer)));
+        self.world.inject(self.now, host, &Frame::Live(Datagram::new(&octets, peer)));
         self.sent[usize::from(from_client)].push(octets);
     }
 
@@ -245,7 +245,7 @@ fn a_packet_for_nobody_ends_the_run_instead_of_vanishing() {
     let mut hop = Hop::new("stock");
     let lost = Datagram::new(&ack(1), HostId(77));
     let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        hop.world.inject(hop.now, hop.bound.near, Frame::Live(lost));
+        hop.world.inject(hop.now, hop.bound.near, &Frame::Live(lost));
         hop.world.handle_timeout(hop.now + Duration::from_secs(1))
     }));
     assert!(!matches!(sent, Ok(Ok(()))));

@@ -8,35 +8,42 @@ pub trait TimerKind: Copy {
     fn index(self) -> usize;
 }
 
+/// The deadline of a timer that is not armed: later than anything.
+const DISARMED: Instant = Instant::from_nanos(u64::MAX);
+
 /// `N` optional deadlines.
 #[derive(Clone, Debug)]
 pub struct TimerTable<const N: usize> {
-    deadlines: [Option<Instant>; N],
+    deadlines: [Instant; N],
 }
 
 impl<const N: usize> Default for TimerTable<N> {
     fn default() -> Self {
-        Self { deadlines: [None; N] }
+        Self { deadlines: [DISARMED; N] }
     }
 }
 
 impl<const N: usize> TimerTable<N> {
     /// Arms `timer` for `at`, replacing an earlier setting.
+    #[inline]
     pub fn set(&mut self, timer: impl TimerKind, at: Instant) {
-        self.deadlines[timer.index()] = Some(at);
+        self.deadlines[timer.index()] = at;
     }
 
     /// Disarms `timer`.
+    #[inline]
     pub fn clear(&mut self, timer: impl TimerKind) {
-        self.deadlines[timer.index()] = None;
+        self.deadlines[timer.index()] = DISARMED;
     }
 
     /// The deadline of `timer`, if armed.
+    #[inline]
     pub fn get(&self, timer: impl TimerKind) -> Option<Instant> {
-        self.deadlines[timer.index()]
+        armed(self.deadlines[timer.index()])
     }
 
     /// Disarms `timer` and returns true when it was due at `now`.
+    #[inline]
     pub fn take_expired(&mut self, timer: impl TimerKind, now: Instant) -> bool {
         let due = self.get(timer).is_some_and(|at| at <= now);
         if due {
@@ -46,9 +53,15 @@ impl<const N: usize> TimerTable<N> {
     }
 
     /// The earliest deadline of all.
+    #[inline]
     pub fn next(&self) -> Option<Instant> {
-        self.deadlines.iter().flatten().min().copied()
+        armed(self.deadlines.iter().copied().fold(DISARMED, Instant::min))
     }
+}
+
+#[inline]
+fn armed(at: Instant) -> Option<Instant> {
+    (at != DISARMED).then_some(at)
 }
 
 #[cfg(test)]

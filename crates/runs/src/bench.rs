@@ -46,6 +46,14 @@ pub const ROWS: &[Row] = &[
             "clients.stagger=0 ms",
         ],
     },
+    Row {
+        name: "11n-150-udp-down-1",
+        scenario: "wlan-11n-150",
+        clients: 1,
+        // 88 % of the 135 Mb/s that go through the air: a source that keeps the wire full would offer three times as
+        // much, and the row would count packets that are dropped.
+        assignments: &[TEN_SECONDS[0], TEN_SECONDS[1], "traffic.transport=udp", "traffic.udp-rate=120Mbps"],
+    },
 ];
 
 /// The run of the row called `name`, and its simulated seconds.

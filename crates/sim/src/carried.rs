@@ -33,9 +33,6 @@ pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
 
     /// The simulated packet it is; `None` where it is another.
     fn simulated(&self) -> Option<&Packet>;
-
-    /// The simulated packet it is; itself, where it is another.
-    fn into_simulated(self) -> Result<Packet, Self>;
 }
 
 impl Carried for Packet {
@@ -72,10 +69,5 @@ impl Carried for Packet {
     #[inline]
     fn simulated(&self) -> Option<&Packet> {
         Some(self)
-    }
-
-    #[inline]
-    fn into_simulated(self) -> Result<Self, Self> {
-        Ok(self)
     }
 }

@@ -206,7 +206,9 @@ impl Flow {
             Protocol::Connection(connection) => {
                 let end = connection.end(end);
                 let packet = end.poll_transmit(now);
-                while end.poll_event().is_some() {}
+                if packet.is_none() {
+                    while end.poll_event().is_some() {}
+                }
                 packet
             }
             Protocol::Datagrams(udp) => match end {

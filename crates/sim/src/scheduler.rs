@@ -1,6 +1,12 @@
 //! What happens next.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use tacit_proto::units::Instant;
+
+/// Events that a new one passes at most on its way to its place in the list; where that is further, it goes to the heap.
+const PASSED: usize = 16;
 
 /// Orders events by time, then by the order in which they were scheduled.
 ///
@@ -9,23 +15,47 @@ use tacit_proto::units::Instant;
 /// changes nothing, as an early wake-up is harmless. A timer that moves forward with every packet
 /// thus costs nothing until it fires.
 ///
-/// A world has few events at a time and most of them are soon, so they stand in a list, the next one last: a new
-/// event passes the few before it, which costs less than a heap does at every event.
+/// Most events are soon, so they stand in a list, the next one last: a new event passes the few before it, which costs
+/// less than a heap does at every event. Where many are sooner, as with the timers of a thousand connections, a heap
+/// takes it.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
     /// Latest first; of one instant the one asked for last.
-    queue: Vec<(Instant, u32)>,
+    soon: Vec<Event>,
+    late: BinaryHeap<Reverse<Event>>,
+    /// Events asked for so far.
+    asked: u64,
     /// The valid event of each component.
     due: Vec<Option<Instant>>,
 }
 
+/// In the order of their turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    at: Instant,
+    /// How many were asked for before, then the component: together they are as long as the time.
+    turn: u64,
+}
+
+/// Bits of a component's number in [`Event::turn`]; those that are left count a million million events.
+const COMPONENT_BITS: u32 = 24;
+
+impl Event {
+    #[inline]
+    fn component(self) -> u32 {
+        (self.turn & ((1 << COMPONENT_BITS) - 1)) as u32
+    }
+}
+
 impl Scheduler {
     pub fn new(components: usize) -> Self {
+        assert!(components < 1 << COMPONENT_BITS, "a world has no more components than can be numbered");
         Self { due: vec![None; components], ..Self::default() }
     }
 
     /// Wakes `component` at `at`, or earlier if that was asked for before.
-    #[inline]
+    // Always: mostly it was.
+    #[inline(always)]
     pub fn wake(&mut self, component: u32, at: Option<Instant>) {
         let Some(at) = at else { return };
         let due = &mut self.due[component as usize];
@@ -33,21 +63,40 @@ impl Scheduler {
             return;
         }
         *due = Some(at);
-        let mut place = self.queue.len();
-        self.queue.push((at, component));
-        while place > 0 && self.queue[place - 1].0 <= at {
-            self.queue.swap(place, place - 1);
+        self.ask(component, at);
+    }
+
+    #[inline(never)]
+    fn ask(&mut self, component: u32, at: Instant) {
+        let event = Event { at, turn: self.asked << COMPONENT_BITS | u64::from(component) };
+        self.asked += 1;
+        let sooner = self.soon.iter().rev().take(PASSED + 1).take_while(|other| other.at <= at).count();
+        if sooner > PASSED {
+            self.late.push(Reverse(event));
+            return;
+        }
+        let mut place = self.soon.len();
+        self.soon.push(event);
+        for _ in 0..sooner {
+            self.soon.swap(place, place - 1);
             place -= 1;
         }
     }
 
+    /// True where `component`, woken at `at` now, would be the next to wake, and nothing else is asked of it: waking it
+    /// and taking that event would come to nothing but itself.
+    #[inline]
+    pub fn would_be_next(&self, component: u32, at: Instant) -> bool {
+        self.due[component as usize].is_none() && self.first().is_none_or(|first| at < first.at)
+    }
+
     /// When the next component wakes.
     pub fn peek(&mut self) -> Option<Instant> {
-        while let Some((at, component)) = self.queue.last() {
-            if self.due[*component as usize] == Some(*at) {
-                return Some(*at);
+        while let Some(first) = self.first() {
+            if self.due[first.component() as usize] == Some(first.at) {
+                return Some(first.at);
             }
-            self.queue.pop();
+            self.pop();
         }
         None
     }
@@ -61,7 +110,8 @@ impl Scheduler {
     /// The next component to wake, and when.
     #[inline]
     pub fn next(&mut self) -> Option<(Instant, u32)> {
-        while let Some((at, component)) = self.queue.pop() {
+        while let Some(event) = self.pop() {
+            let (at, component) = (event.at, event.component());
             let due = &mut self.due[component as usize];
             if *due == Some(at) {
                 *due = None;
@@ -69,6 +119,26 @@ impl Scheduler {
             }
         }
         None
+    }
+
+    /// The event whose turn is next, valid or not.
+    #[inline]
+    fn first(&self) -> Option<Event> {
+        let soon = self.soon.last();
+        match self.late.peek() {
+            None => soon.copied(),
+            Some(Reverse(late)) => Some(soon.map_or(*late, |soon| *soon.min(late))),
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Event> {
+        let soon = self.soon.last().copied();
+        let late = self.late.peek().map(|late| late.0);
+        if late.is_some_and(|late| soon.is_none_or(|soon| late < soon)) {
+            return self.late.pop().map(|late| late.0);
+        }
+        self.soon.pop()
     }
 }
 
@@ -99,6 +169,36 @@ mod tests {
         expected.sort_by_key(|component| time((*component).into()));
         let order: Vec<_> = std::iter::from_fn(|| scheduler.next()).map(|(_, component)| component).collect();
         assert_eq!(order, expected);
+    }
+
+    proptest::proptest! {
+        /// Whatever is asked for, and when, the turns are those of a list of all.
+        #[test]
+        fn turns_are_by_time_then_by_asking(
+            steps in proptest::collection::vec((0_u32..100, 0_u64..400, 0_u8..8), 0..600),
+        ) {
+            let mut scheduler = Scheduler::new(100);
+            let mut all: Vec<(Instant, usize, u32)> = Vec::new();
+            let mut now = 0;
+            for (number, (component, later, kind)) in steps.into_iter().enumerate() {
+                if kind > 0 {
+                    let at = Instant::from_nanos(now + later);
+                    scheduler.wake(component, Some(at));
+                    let asked = all.iter().position(|(_, _, other)| *other == component);
+                    if asked.is_none_or(|place| at < all[place].0) {
+                        asked.map(|place| all.remove(place));
+                        all.push((at, number, component));
+                    }
+                    continue;
+                }
+                all.sort_unstable();
+                let expected = (!all.is_empty()).then(|| all.remove(0));
+                proptest::prop_assert_eq!(scheduler.peek(), expected.map(|(at, _, _)| at));
+                let next = scheduler.next();
+                proptest::prop_assert_eq!(next, expected.map(|(at, _, component)| (at, component)));
+                now = next.map_or(now, |(at, _)| at.as_nanos());
+            }
+        }
     }
 
     #[test]

@@ -9,14 +9,14 @@ use crate::RunError;
 use crate::setup::Setup;
 
 /// Where a host sends a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Port {
     /// Into a pipe.
     Pipe(u32),
     /// Onto a channel.
     Wifi {
         /// Which.
-        bss: u32,
+        bss: u16,
         /// As which function.
         from: FunctionId,
         /// To which.
@@ -24,19 +24,29 @@ pub(crate) enum Port {
     },
 }
 
-/// Next hops of every pair of hosts.
+/// Next hops of every pair of hosts. Most hosts have one way out, which is all there is to say of them: so it grows with
+/// the hosts, not with their pairs.
 #[derive(Debug)]
 pub(crate) struct Topology {
-    hosts: usize,
-    /// `next[at * hosts + destination]`.
-    next: Vec<Option<Port>>,
+    ways: Vec<Ways>,
+    /// Hosts between which there is a way have the same number.
+    islands: Vec<u32>,
+}
+
+/// Where a host sends packets.
+#[derive(Clone, Debug)]
+enum Ways {
+    /// To everybody it reaches by the one port it has; `None` for a host without any.
+    One(Option<Port>),
+    /// By destination.
+    Each(Vec<Option<Port>>),
 }
 
 impl Topology {
     /// Fewest hops; among equals, links in the order of the setup.
     ///
     /// # Errors
-    /// When a link names a host that does not exist.
+    /// When a link names a host that does not exist, or there are too many channels to number.
     pub fn new(setup: &Setup) -> Result<Self, RunError> {
         let hosts = setup.hosts.len();
         let mut neighbours: Vec<Vec<(HostId, Port)>> = vec![Vec::new(); hosts];
@@ -54,7 +64,9 @@ impl Topology {
             connect(link.a, link.b, Port::Pipe(2 * number))?;
             connect(link.b, link.a, Port::Pipe(2 * number + 1))?;
         }
-        for (bss, number) in setup.bss.iter().zip(0_u32..) {
+        for (index, bss) in setup.bss.iter().enumerate() {
+            let too_many = |_| RunError::Setup(format!("there are {} channels", setup.bss.len()));
+            let number = u16::try_from(index).map_err(too_many)?;
             for (client, station) in bss.clients.iter().zip(1..) {
                 let [ap, sta] = [StationId::AP, StationId(station)].map(StationId::first_function);
                 let (access_point, client) = (bss.access_point.host, client.host);
@@ -62,22 +74,36 @@ impl Topology {
                 connect(client, access_point, Port::Wifi { bss: number, from: sta, to: ap })?;
             }
         }
-        let mut next = vec![None; hosts * hosts];
-        for source in 0..hosts {
-            first_hops(source, &neighbours, &mut next[source * hosts..(source + 1) * hosts]);
-        }
-        Ok(Self { hosts, next })
+        Ok(Self::between(&neighbours))
+    }
+
+    /// Next hops where `neighbours` are those of each host, each of which has it as a neighbour in turn.
+    fn between(neighbours: &[Vec<(HostId, Port)>]) -> Self {
+        let ways = (0..neighbours.len()).map(|host| match neighbours[host].as_slice() {
+            [] => Ways::One(None),
+            [(_, port)] => Ways::One(Some(*port)),
+            _ => Ways::Each(first_hops(host, neighbours)),
+        });
+        Self { ways: ways.collect(), islands: islands(neighbours) }
     }
 
     /// Where `at` sends what is for `destination`; `None` when there is no way.
     #[inline]
     pub fn next_hop(&self, at: HostId, destination: HostId) -> Option<Port> {
-        self.next[at.0 as usize * self.hosts + destination.0 as usize]
+        let to = destination.0 as usize;
+        match &self.ways[at.0 as usize] {
+            Ways::Each(ports) => ports[to],
+            Ways::One(port) => {
+                let reached = self.islands[at.0 as usize] == self.islands[to] && at != destination;
+                port.filter(|_| reached)
+            }
+        }
     }
 }
 
 /// Breadth-first from `source`: the first port on the way to every other host.
-fn first_hops(source: usize, neighbours: &[Vec<(HostId, Port)>], first: &mut [Option<Port>]) {
+fn first_hops(source: usize, neighbours: &[Vec<(HostId, Port)>]) -> Vec<Option<Port>> {
+    let mut first = vec![None; neighbours.len()];
     let mut frontier = VecDeque::from([source]);
     while let Some(host) = frontier.pop_front() {
         for (neighbour, port) in &neighbours[host] {
@@ -85,6 +111,53 @@ fn first_hops(source: usize, neighbours: &[Vec<(HostId, Port)>], first: &mut [Op
             if neighbour != source && first[neighbour].is_none() {
                 first[neighbour] = if host == source { Some(*port) } else { first[host] };
                 frontier.push_back(neighbour);
+            }
+        }
+    }
+    first
+}
+
+/// The island of each host, by the number of the first host on it. Links go both ways.
+fn islands(neighbours: &[Vec<(HostId, Port)>]) -> Vec<u32> {
+    let mut islands = vec![u32::MAX; neighbours.len()];
+    for (host, number) in (0..neighbours.len()).zip(0..) {
+        let mut frontier = vec![host];
+        while let Some(host) = frontier.pop() {
+            if islands[host] == u32::MAX {
+                islands[host] = number;
+                frontier.extend(neighbours[host].iter().map(|(neighbour, _)| neighbour.0 as usize));
+            }
+        }
+    }
+    islands
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever is linked to whatever, a host with one way out needs no table of its own.
+        #[test]
+        fn one_way_out_says_what_a_table_would(
+            hosts in 1_usize..12,
+            links in prop::collection::vec((0_u32..12, 0_u32..12), 0..14),
+        ) {
+            let mut neighbours = vec![Vec::new(); hosts];
+            for ((a, b), number) in links.into_iter().zip(0..) {
+                let [a, b] = [a, b].map(|host| host % hosts as u32);
+                neighbours[a as usize].push((HostId(b), Port::Pipe(2 * number)));
+                neighbours[b as usize].push((HostId(a), Port::Pipe(2 * number + 1)));
+            }
+            let topology = Topology::between(&neighbours);
+            for (host, number) in (0..hosts).zip(0..) {
+                let table = first_hops(host, &neighbours);
+                for (destination, to) in (0..hosts).zip(0..) {
+                    let hop = topology.next_hop(HostId(number), HostId(to));
+                    prop_assert_eq!(hop, table[destination], "from {} to {}", host, destination);
+                }
             }
         }
     }

@@ -32,7 +32,8 @@ impl<P: Payload> Bounded<P> {
     }
 
     /// Queues `payload` at `now`; returns false when it was refused. `dropped` gets those that had to go for it.
-    #[inline]
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
         if !self.has_room(len) && !self.make_room(len, dropped) {
@@ -74,8 +75,15 @@ impl<P: Payload> Bounded<P> {
         self.fifo.pop()
     }
 
+    /// Takes the `count` packets that leave next, of which there are as many, and forgets them.
+    #[inline]
+    pub(crate) fn discard(&mut self, count: usize) {
+        self.fifo.discard(count);
+    }
+
     /// What waits, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
         self.fifo.iter()
     }
 

@@ -19,7 +19,8 @@ impl<P: Payload> Fifo<P> {
         Self { packets: VecDeque::new(), bytes: Bytes(0) }
     }
 
-    #[inline]
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
     pub(super) fn push(&mut self, queued: Queued<P>) {
         self.bytes += queued.len;
         self.packets.push_back(queued);
@@ -32,11 +33,19 @@ impl<P: Payload> Fifo<P> {
         Some(queued)
     }
 
+    /// Forgets the `count` packets that came first, of which there are as many.
+    #[inline]
+    pub(super) fn discard(&mut self, count: usize) {
+        let octets: Bytes = self.packets.drain(..count).map(|queued| queued.len).sum();
+        self.bytes -= octets;
+    }
+
     #[inline]
     pub(super) fn front(&self) -> Option<&Queued<P>> {
         self.packets.front()
     }
 
+    #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
         self.packets.iter()
     }

@@ -25,6 +25,17 @@ pub struct Bss<P> {
     medium: Medium,
 }
 
+/// What became of a packet that was offered to a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// The queue dropped it.
+    Refused,
+    /// It waits with others, and [`Bss::poll_timeout`] stays what it was.
+    Waits,
+    /// It is the first, and its station contends for the channel from now on.
+    Contends,
+}
+
 impl<P: Payload> Bss<P> {
     /// A channel with nothing queued. Random streams are named after `seed`, `name` and
     /// `station_names` (the access point first); results count from `measure_from` to `end`.
@@ -82,22 +93,31 @@ impl<P: Payload> Bss<P> {
     ///
     /// # Panics
     /// When two clients are named: traffic goes through the access point.
+    pub fn enqueue(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> bool {
+        self.offer(now, from, to, payload) != Offered::Refused
+    }
+
+    /// Queues `payload` at `from` for `to`, and says what that leads to.
+    ///
+    /// # Panics
+    /// When two clients are named: traffic goes through the access point.
     // Always: a call here moves each packet once more.
     #[inline(always)]
-    pub fn enqueue(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> bool {
+    pub fn offer(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> Offered {
         let config = &self.cell.rules.config;
         let station = &mut self.cell.stations[from];
         let filter = if station.is_access_point() { config.ap_ack_filter } else { config.station_ack_filter };
         assert!(station.reaches(to), "traffic goes through the access point");
-        let had_traffic = station.has_traffic();
+        let waits = station.has_traffic() || station.transmitting;
         let peer = station.peer_index(to);
         if !station.enqueue(now, peer, filter, payload) {
-            return false;
+            return Offered::Refused;
         }
-        if !had_traffic && !station.transmitting {
-            self.medium.start_contending(&mut self.cell, now, from);
+        if waits {
+            return Offered::Waits;
         }
-        true
+        self.medium.start_contending(&mut self.cell, now, from);
+        Offered::Contends
     }
 
     /// True when `from` would take a packet of `len` octets for `to`.
@@ -112,12 +132,12 @@ impl<P: Payload> Bss<P> {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
-    /// Does everything due by `now`.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(at) = self.poll_timeout() {
-            if at > now {
-                break;
-            }
+    /// Does everything due by `now`; returns what [`Bss::poll_timeout`] says after it.
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant) -> Option<Instant> {
+        loop {
+            let next = self.poll_timeout();
+            let Some(at) = next.filter(|at| *at <= now) else { return next };
             if self.cell.reorder_check.is_some_and(|check| check <= at) {
                 self.cell.give_up_gaps(at);
             } else {
@@ -127,6 +147,7 @@ impl<P: Payload> Bss<P> {
     }
 
     /// When the channel changes next.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         earliest(self.medium.poll_timeout(&self.cell), self.cell.reorder_check)
     }
@@ -255,7 +276,7 @@ impl<P: Payload> Bss<P> {
     pub fn queueing_delay_us(&self, station: StationId) -> Histogram<u64> {
         let mut all = Histogram::new(2).expect("2 digits are within what the library allows");
         for function in self.cell.stations.of(station) {
-            all.add(&function.queueing_delay_us).expect("the histogram grows as needed");
+            all.add(function.waits.histogram()).expect("the histogram grows as needed");
         }
         all
     }

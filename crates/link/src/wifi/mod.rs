@@ -17,7 +17,7 @@ pub mod propagation;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
-pub use bss::Bss;
+pub use bss::{Bss, Offered};
 pub use category::{AccessCategory, EdcaParameters, TxopLimits};
 pub use cell::Delivery;
 pub use config::{

@@ -1,23 +1,26 @@
 //! A one-way pipe: a queue, a transmitter, a delay, and what happens on the way.
 
 mod impair;
+mod line;
 mod service;
-mod waits;
+mod staged;
 
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
-use self::impair::Impaired;
 pub use self::impair::{Distribution, Impairments, Jitter, Order, Reordering};
-use self::service::Progress;
+use self::line::Line;
 pub use self::service::{RateScript, Service};
-use self::waits::Waits;
+use self::staged::{Beside, Staged};
 use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
-use crate::queue::{AckFilter, Queue, QueueConfig, Queued};
+use crate::queue::{AckFilter, QueueConfig};
 use crate::random::Stream;
+
+/// Waits within 3 %.
+type Waits = crate::waits::Waits<6>;
 
 /// One direction of a wired or cellular link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,16 +85,20 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 pub struct Pipe<P> {
     config: PipeConfig,
     loss: LossProcess,
-    progress: Progress,
-    /// What waits for the transmitter.
-    queue: Queue<P>,
-    /// When the first of it begins to be transmitted, or is decided on; [`NEVER`] where none waits.
-    next_start: Instant,
-    /// In flight, in order of arrival; nothing where `impaired` has what is.
+    entry: Entry<P>,
+    /// What arrives in the order it was sent, with what still waits to be sent where that has no queue.
     transit: VecDeque<InTransit<P>>,
-    impaired: Option<Box<Impaired<P>>>,
     counters: PipeCounters,
     waits: Waits,
+}
+
+/// What packets wait in, and what sends them.
+#[derive(Clone, Debug)]
+enum Entry<P> {
+    /// Most wires.
+    Line(Line),
+    /// All others.
+    Staged(Box<Staged<P>>),
 }
 
 #[derive(Clone, Debug)]
@@ -107,109 +114,94 @@ impl<P: Payload> Pipe<P> {
     /// An idle pipe. Losses, jitter, reordering and duplication are drawn from streams of `seed` that are
     /// called after them and `name`.
     pub fn new(config: PipeConfig, seed: u64, name: &str) -> Self {
+        let entry = match Line::of(&config) {
+            Some(line) => Entry::Line(line),
+            None => Entry::Staged(Box::new(Staged::new(&config, seed, name))),
+        };
+        Self::with_entry(entry, config, seed, name)
+    }
+
+    fn with_entry(entry: Entry<P>, config: PipeConfig, seed: u64, name: &str) -> Self {
         let loss = LossProcess::new(config.loss.clone(), Stream::new(seed, &format!("loss {name}")));
-        let impaired = (config.impairments != Impairments::NONE)
-            .then(|| Box::new(Impaired::new(config.impairments, seed, name)));
         Self {
-            queue: Queue::new(config.queue),
             config,
             loss,
-            progress: Progress::default(),
-            next_start: NEVER,
+            entry,
             transit: VecDeque::new(),
-            impaired,
             counters: PipeCounters::default(),
             waits: Waits::new(),
         }
     }
 
     /// Offers `payload` at `now`; returns false when the queue dropped it.
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
         self.counters.offered += 1;
-        self.advance(now);
-        let waited = self.next_start != NEVER;
-        let mut dropped = 0;
-        let mut drop = |_| dropped += 1;
-        let filter = self.config.ack_filter;
-        let (taken, filtered) = if filter == AckFilter::Off || !waited {
-            (self.queue.push(now, payload, &mut drop), 0)
-        } else {
-            filter.push(&mut self.queue, now, payload, &mut drop)
+        let Entry::Line(line) = &mut self.entry else { return self.enqueue_staged(now, payload) };
+        line.advance(now, &mut self.waits);
+        let len = payload.len();
+        let Some(end) = line.take(now, len, &mut self.waits) else {
+            self.counters.dropped += 1;
+            return false;
         };
-        self.counters.dropped += dropped + u64::from(!taken);
-        self.counters.filtered_acks += filtered;
-        if dropped + filtered > 0 || !waited {
-            self.first_changed();
-            self.advance(now);
+        let lost = self.loss.takes();
+        self.transit.push_back(InTransit { at: end + self.config.delay, len, lost, payload });
+        true
+    }
+
+    #[inline(never)]
+    fn enqueue_staged(&mut self, now: Instant, payload: P) -> bool {
+        self.advance(now);
+        match self.staged() {
+            Some((staged, beside)) => staged.enqueue(now, payload, beside),
+            None => false,
         }
-        taken
+    }
+
+    /// Its queue and transmitter, where they are apart, and what they need.
+    fn staged(&mut self) -> Option<(&mut Staged<P>, Beside<'_, P>)> {
+        let Entry::Staged(staged) = &mut self.entry else { return None };
+        let beside = Beside {
+            config: &self.config,
+            loss: &mut self.loss,
+            waits: &mut self.waits,
+            counters: &mut self.counters,
+            transit: &mut self.transit,
+        };
+        Some((staged, beside))
     }
 
     /// True when a packet of `len` octets would be taken at `now`, without another being dropped for it.
     pub fn has_room(&mut self, now: Instant, len: Bytes) -> bool {
         self.advance(now);
-        self.queue.has_room(len)
-    }
-
-    /// Another packet is the first that waits, or none does.
-    #[inline]
-    fn first_changed(&mut self) {
-        let since = self.queue.waiting_since();
-        self.next_start = since.map_or(NEVER, |since| self.progress.next_start(&self.config.service, since));
+        match &self.entry {
+            Entry::Line(line) => line.has_room(len),
+            Entry::Staged(staged) => staged.has_room(len),
+        }
     }
 
     /// Transmits what has begun to be transmitted by `now`.
     #[inline]
     fn advance(&mut self, now: Instant) {
-        if self.next_start <= now {
-            self.begin(now);
+        match &mut self.entry {
+            Entry::Line(line) => line.advance(now, &mut self.waits),
+            Entry::Staged(_) => self.advance_staged(now),
         }
     }
 
-    fn begin(&mut self, now: Instant) {
-        // What leaves in the order it came has nothing to be decided.
-        let is_decided = matches!(self.queue, Queue::Bounded(_));
-        while self.next_start <= now && (is_decided || self.decide(now)) {
-            let Queued { payload, at: since, len } = self.queue.pop().expect("it has a front");
-            let (start, end) = self.progress.transmit(&self.config.service, since, len);
-            self.waits.record(start.saturating_since(since));
-            let packet = InTransit { at: end + self.config.delay, len, lost: self.loss.takes(), payload };
-            match &mut self.impaired {
-                None => self.transit.push_back(packet),
-                Some(impaired) => self.counters.duplicated += impaired.launch(end, self.config.delay, packet),
-            }
-            self.first_changed();
-        }
-    }
-
-    /// Whether a packet begins to be transmitted by `now`: which, and when, may be decided only then.
     #[inline(never)]
-    fn decide(&mut self, now: Instant) -> bool {
-        while self.next_start <= now {
-            let dropped = &mut self.counters.dropped;
-            let Some(first) = self.queue.front(self.next_start, &mut |_| *dropped += 1) else {
-                self.next_start = NEVER;
-                return false;
-            };
-            let start = self.progress.next_start(&self.config.service, first.at);
-            if start <= self.next_start {
-                return true;
-            }
-            // It came too late for the opportunity at which it was decided on.
-            self.next_start = start;
+    fn advance_staged(&mut self, now: Instant) {
+        if let Some((staged, mut beside)) = self.staged() {
+            staged.advance(now, &mut beside);
         }
-        false
     }
 
     /// The next packet that has arrived by `now`; lost ones are skipped. Drain it to `None`.
+    #[inline]
     pub fn poll_deliver(&mut self, now: Instant) -> Option<P> {
         self.advance(now);
-        loop {
-            let InTransit { len, lost, payload, .. } = match &mut self.impaired {
-                None if self.transit.front()?.at > now => return None,
-                None => self.transit.pop_front()?,
-                Some(impaired) => impaired.pop(now)?,
-            };
+        while let Some(InTransit { len, lost, payload, .. }) = self.next_arrived(now) {
             if lost {
                 self.counters.lost += 1;
             } else {
@@ -218,38 +210,60 @@ impl<P: Payload> Pipe<P> {
                 return Some(payload);
             }
         }
+        None
+    }
+
+    /// The next packet that has arrived by `now`, lost or not.
+    // Always: a call here moves each packet once more.
+    #[inline(always)]
+    fn next_arrived(&mut self, now: Instant) -> Option<InTransit<P>> {
+        if let Entry::Staged(staged) = &mut self.entry
+            && let Some(packet) = staged.pop_impaired(now)
+        {
+            return packet;
+        }
+        // What waits in front of a line arrives after its turn, which has not come.
+        if self.transit.front()?.at > now {
+            return None;
+        }
+        self.transit.pop_front()
+    }
+
+    /// True where something is on its way and nothing that is offered now can come before it: then
+    /// [`Pipe::poll_timeout`] stays what it is.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        matches!(&self.entry, Entry::Line(line) if self.transit.len() > line.waiting())
     }
 
     /// When the pipe is to be asked for packets next: when one arrives, lost or not, or earlier.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match &self.impaired {
-            None => self.transit.front().map(|next| next.at).or_else(|| self.next_start()),
-            Some(impaired) => impaired.next_arrival().into_iter().chain(self.next_start()).min(),
+        match &self.entry {
+            Entry::Line(line) if self.transit.len() > line.waiting() => {
+                self.transit.front().map(|next| next.at)
+            }
+            Entry::Line(line) => Some(line.next_start()).filter(|at| *at != NEVER),
+            Entry::Staged(staged) => staged.poll_timeout(self.transit.front().map(|next| next.at)),
         }
-    }
-
-    /// When the first that waits begins to be transmitted.
-    #[inline]
-    fn next_start(&self) -> Option<Instant> {
-        Some(self.next_start).filter(|at| *at != NEVER)
     }
 
     /// Packets waiting for the transmitter, as of the last call that was told the time.
     #[inline]
     pub fn waiting(&self) -> usize {
-        self.queue.len()
+        match &self.entry {
+            Entry::Line(line) => line.waiting(),
+            Entry::Staged(staged) => staged.waiting(),
+        }
     }
 
     /// When half of what waits will have gone to the transmitter, if nothing of it is dropped and its order is kept;
     /// `None` when nothing waits.
     pub fn half_begun_at(&self) -> Option<Instant> {
-        let mut progress = self.progress;
-        let half = self.waiting() / 2;
-        for queued in self.queue.iter().take(half) {
-            progress.transmit(&self.config.service, queued.at, queued.len);
+        match &self.entry {
+            Entry::Line(line) => line.half_begun_at(),
+            Entry::Staged(staged) => staged.half_begun_at(&self.config),
         }
-        self.queue.iter().nth(half).map(|queued| progress.next_start(&self.config.service, queued.at))
     }
 
     /// Counters since the start.
@@ -259,7 +273,11 @@ impl<P: Payload> Pipe<P> {
 
     /// Packets accepted that have not come out yet.
     pub fn in_transit(&self) -> usize {
-        self.queue.len() + self.transit.len() + self.impaired.as_ref().map_or(0, |impaired| impaired.len())
+        self.transit.len()
+            + match &self.entry {
+                Entry::Line(_) => 0,
+                Entry::Staged(staged) => staged.held(),
+            }
     }
 
     /// Time from queueing to the start of transmission in microseconds, within 3 %, of what began to be

@@ -241,6 +241,27 @@ impl Receiver {
         Received { ack, finished }
     }
 
+    /// True when the next `len` octets can be taken in by [`receive_next`](Self::receive_next): nothing is missing, the
+    /// peer has not closed, there is room for all of them, and nobody measures by them.
+    #[inline]
+    pub fn is_ready_for(&self, len: u32) -> bool {
+        self.reorder.is_empty()
+            && self.fin_at.is_none()
+            && self.rcv_nxt + u64::from(len) <= self.edge
+            && self.autotune.is_none()
+            && !self.acks.wants_rtt()
+    }
+
+    /// [`receive`](Self::receive) for the next `len` octets, for which it [is ready](Self::is_ready_for), without a FIN.
+    #[inline]
+    pub fn receive_next(&mut self, now: Instant, len: u32, counters: &mut Counters) -> AckDecision {
+        let octets = u64::from(len);
+        self.rcv_nxt += octets;
+        let ack = self.acks.on_in_order(octets, now);
+        self.deliver(octets, counters);
+        ack
+    }
+
     fn hold(&mut self, range: Range, counters: &mut Counters) {
         counters.out_of_order_segments += 1;
         if let Some(held) = self.reorder.held_at(range.start) {

@@ -53,7 +53,7 @@ impl Sent {
 }
 
 /// What a cumulative acknowledgment covered.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
     /// Octets newly covered.
     pub octets: u64,
@@ -105,6 +105,8 @@ pub(crate) struct Scoreboard {
     pub rate: Option<Box<RateSampler>>,
     /// Where times of transmission decide about loss (RFC 8985).
     timed: Option<Box<Timed>>,
+    /// No segment at or above it bears a mark.
+    marked_below: Position,
 }
 
 impl Scoreboard {
@@ -142,8 +144,56 @@ impl Scoreboard {
         self.pipe += u64::from(len);
     }
 
+    /// True while every segment outstanding was sent once and nothing but that is known of any, and nobody wants to be
+    /// told of each.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.rate.is_none()
+            && self.timed.is_none()
+            && self.segments.front().is_none_or(|first| first.start >= self.marked_below)
+    }
+
     /// Removes everything below `una`.
+    #[inline]
     pub fn acknowledge(&mut self, una: Position, now: Instant) -> Acknowledged {
+        if self.is_plain() { self.acknowledge_plain(una, now) } else { self.acknowledge_each(una, now) }
+    }
+
+    /// [`acknowledge`](Self::acknowledge) for a board that [is plain](Self::is_plain): what is covered is what lies
+    /// below `una`, and only the first and the last segment of it have anything more to say.
+    #[inline]
+    fn acknowledge_plain(&mut self, una: Position, now: Instant) -> Acknowledged {
+        let mut covered = Acknowledged::default();
+        while let Some(front) = self.segments.front_mut().filter(|front| front.start < una) {
+            let whole = front.end() <= una;
+            let octets = if whole { u64::from(front.len) } else { una - front.start };
+            covered.octets += octets;
+            self.pipe -= octets;
+            if !whole {
+                front.start = una;
+                front.len -= octets as u32;
+                break;
+            }
+            let age = now.saturating_since(front.sent_at);
+            covered.oldest_rtt.get_or_insert(age);
+            covered.newest_rtt = Some(age);
+            self.segments.pop_front();
+            self.removed += 1;
+        }
+        self.examined = self.examined.max(self.removed);
+        self.resend_from = self.resend_from.max(self.removed);
+        covered
+    }
+
+    /// Whatever is outstanding now may bear marks.
+    fn note_marks(&mut self) {
+        if let Some(last) = self.segments.back() {
+            self.marked_below = last.end();
+        }
+    }
+
+    /// [`acknowledge`](Self::acknowledge), whatever is known of the segments.
+    fn acknowledge_each(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
         let mut timed = self.timed.as_deref_mut();
         while let Some(front) = self.segments.front_mut() {
@@ -218,6 +268,7 @@ impl Scoreboard {
         let mut rest = Range { start: self.segments[from].start, end: self.segments[to - 1].end() };
         let whole = rest;
         let mut news = 0;
+        self.note_marks();
         while let Some(gap) = self.sacked.first_gap(rest) {
             news += gap.len();
             self.mark_gap(gap);
@@ -262,6 +313,7 @@ impl Scoreboard {
             enough.then_some(range.start)
         });
         let Some(edge) = edge else { return };
+        self.note_marks();
         let from = (self.examined - self.removed) as usize;
         for sent in self.segments.range_mut(from..) {
             if sent.start >= edge {
@@ -279,6 +331,7 @@ impl Scoreboard {
     /// Holds the first outstanding segment lost, and any earlier copy of it too: three duplicate ACKs,
     /// or a partial ACK, say so. HighRxt moves back for it (RFC 6675 section 5 step (4.3)).
     pub fn mark_first_lost(&mut self) {
+        self.note_marks();
         let Some(front) = self.segments.front_mut() else { return };
         if !front.has(SACKED) {
             self.pipe -= front.in_pipe();
@@ -295,6 +348,7 @@ impl Scoreboard {
     /// first segment is SACKed: a peer that holds it would have acknowledged it, so it threw it away
     /// and all of its SACKs are void (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) {
+        self.note_marks();
         let reneged = self.segments.front().is_some_and(|sent| sent.has(SACKED));
         if reneged {
             self.sacked.clear();
@@ -369,6 +423,7 @@ impl Scoreboard {
 
     /// Notes that `segment` was sent again at `now`; HighRxt moves past it.
     pub fn resent(&mut self, segment: Resend, now: Instant) {
+        self.note_marks();
         let place = (segment.index - self.removed) as usize;
         let sent = &mut self.segments[place];
         if let Some(rate) = &mut self.rate {
@@ -386,6 +441,7 @@ impl Scoreboard {
 
     /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
     pub fn rescued(&mut self, segment: Resend, now: Instant) {
+        self.note_marks();
         let place = (segment.index - self.removed) as usize;
         let sent = &mut self.segments[place];
         sent.marks |= AMBIGUOUS;
@@ -495,7 +551,14 @@ mod tests {
                     }
                     2 => { board.mark_sacked(block(start, start + len)); board.detect_lost(MSS); }
                     3 => if let Some(lost) = board.next_lost() { board.resent(lost, now); },
-                    4 => { una = (una + len).min(next); board.acknowledge(at(una), now); }
+                    4 => {
+                        una = (una + len).min(next);
+                        let mut other = board.clone();
+                        let each = other.acknowledge_each(at(una), now);
+                        // What is plain may be taken in the short way, to the same end.
+                        prop_assert_eq!(board.acknowledge(at(una), now), each);
+                        prop_assert_eq!(format!("{board:?}"), format!("{other:?}"));
+                    }
                     5 => if by_time { board.mark_overdue_lost(now, None); } else { board.mark_all_lost(); },
                     7 if start < 500 => board.unmark_lost(),
                     6 => now += Duration::from_nanos(len),

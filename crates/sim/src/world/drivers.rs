@@ -13,8 +13,8 @@ impl<P: Carried> World<'_, P> {
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
         while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
             match wish {
-                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
-                Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], packet),
+                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, &packet),
+                Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], &packet),
                 Wish::Requeue { packet } => self.queue_copy(index, function, packet),
                 Wish::Wrong { packet, what } => {
                     self.broken =
@@ -29,7 +29,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// A packet that came as octets on a link-layer ACK goes where these say.
-    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: P) {
+    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: &P) {
         let joins = |flow: FlowId| {
             let flow = self.flows.get(flow.0 as usize)?;
             Some([flow.setup.source, flow.setup.sink].contains(&packet.destination()))
@@ -55,12 +55,12 @@ impl<P: Carried> World<'_, P> {
 
     /// Offers `packet` where drivers may take it. Out of line: stock stations need none of it.
     #[inline(never)]
-    pub(super) fn offer_to_driver(&mut self, bss: u32, from: FunctionId, to: FunctionId, packet: P) {
-        let Some(packet) = self.drivers[bss as usize].outgoing(self.now, from, to, packet) else {
-            self.act(bss as usize, from);
+    pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: P) {
+        let Some(packet) = self.drivers[usize::from(bss)].outgoing(self.now, from, to, packet) else {
+            self.act(usize::from(bss), from);
             return;
         };
-        self.queue_on_air(bss, from, to, packet);
+        self.queue_on_air(bss, from, to, &packet);
     }
 
     /// A packet arrived at `function` where drivers look at it.
@@ -73,7 +73,7 @@ impl<P: Carried> World<'_, P> {
         packet: P,
     ) {
         if let Some(packet) = self.drivers[index].incoming(self.now, function, from, packet) {
-            self.deliver(self.bss_hosts[index][function.index()], packet);
+            self.deliver(self.bss_hosts[index][function.index()], &packet);
         }
         if self.drivers[index].acts_on_arrivals(function) {
             self.act(index, function);

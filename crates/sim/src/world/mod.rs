@@ -5,10 +5,10 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::{AccessCategory, Bss, Delivery, FunctionId, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, Delivery, FunctionId, Offered, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{FlowId, HostId, Instant};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
@@ -16,7 +16,7 @@ use crate::drivers::Drivers;
 use crate::flow::{End, Feeder, Flow};
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
-use crate::setup::{BssSetup, Setup};
+use crate::setup::{BssSetup, FlowSetup, Setup};
 use crate::topology::{Port, Topology};
 use crate::wire_check::WireCheck;
 use crate::{Carried, Observer, RunError};
@@ -65,6 +65,8 @@ pub struct World<'o, P: Carried = Packet> {
     setup: Setup,
     now: Instant,
     end: Instant,
+    /// What happens from here on is not to be done yet.
+    until: Instant,
     scheduler: Scheduler,
     components: Vec<Component>,
     timers: Vec<[u32; 2]>,
@@ -88,6 +90,8 @@ pub struct World<'o, P: Carried = Packet> {
     /// Ends that a program wrote at and that were not pumped yet.
     written: Vec<(FlowId, End)>,
     saturators: Vec<Saturator>,
+    /// The one of each port that has one, by port.
+    saturator_of: Vec<(Port, usize)>,
     before: Before,
     series: Vec<SeriesPoint>,
     digest: Digest,
@@ -145,6 +149,7 @@ impl<'o, P: Carried> World<'o, P> {
             setup: setup.clone(),
             now: Instant::ZERO,
             end,
+            until: Instant::ZERO,
             scheduler: Scheduler::new(0),
             components: Vec::new(),
             timers: Vec::new(),
@@ -162,6 +167,7 @@ impl<'o, P: Carried> World<'o, P> {
             app_components: Vec::new(),
             written: Vec::new(),
             saturators: Vec::new(),
+            saturator_of: Vec::new(),
             before: Before::default(),
             series: Vec::new(),
             digest: Digest::new(),
@@ -222,14 +228,16 @@ impl<'o, P: Carried> World<'o, P> {
             if !flow.saturates() {
                 continue;
             }
-            let (from, to) = (flow.setup.source, flow.setup.sink);
-            let port = self.topology.next_hop(from, to).ok_or_else(|| no_way(from, to))?;
-            let port = in_category(port, &self.bss, flow.setup.access_category);
-            match self.saturators.iter_mut().find(|saturator| saturator.port == port) {
-                Some(saturator) => saturator.flows.push(index),
-                None => {
-                    let component = add(components, Component::Refill(self.saturators.len()), None);
+            let FlowSetup { source, sink, access_category, .. } = flow.setup;
+            let port = self.topology.next_hop(source, sink).ok_or_else(|| no_way(source, sink))?;
+            let port = in_category(port, &self.bss, access_category);
+            match self.saturator_of.binary_search_by_key(&port, |(port, _)| *port) {
+                Ok(place) => self.saturators[self.saturator_of[place].1].flows.push(index),
+                Err(place) => {
+                    let number = self.saturators.len();
+                    let component = add(components, Component::Refill(number), None);
                     self.saturators.push(Saturator { port, flows: vec![index], next: 0, component });
+                    self.saturator_of.insert(place, (port, number));
                 }
             }
         }
@@ -253,6 +261,7 @@ impl<'o, P: Carried> World<'o, P> {
     /// # Errors
     /// [`RunError::Invariant`] when something happened that must not.
     pub fn run(mut self) -> Result<Outcome, RunError> {
+        self.until = self.end;
         while let Some((at, component)) = self.scheduler.next() {
             if at >= self.end {
                 break;
@@ -269,6 +278,7 @@ impl<'o, P: Carried> World<'o, P> {
     /// # Errors
     /// [`RunError::Invariant`] when something happened that must not.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), RunError> {
+        self.until = now + Duration::from_nanos(1);
         while let Some((at, component)) = self.scheduler.next_by(now) {
             self.event(at, component)?;
         }
@@ -283,7 +293,7 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// `host` sends `packet`, which is no flow's of this world. Everything due by `now` must have been
     /// done.
-    pub fn inject(&mut self, now: Instant, host: HostId, packet: P) {
+    pub fn inject(&mut self, now: Instant, host: HostId, packet: &P) {
         self.now = self.now.max(now);
         self.send(host, packet);
     }
@@ -307,9 +317,7 @@ impl<'o, P: Carried> World<'o, P> {
 
     #[inline]
     fn event(&mut self, at: Instant, component: u32) -> Result<(), RunError> {
-        self.now = at;
-        self.events += 1;
-        self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
+        self.begin_event(at, component);
         self.handle(component);
         match self.broken.take() {
             Some(what) => Err(self.invariant(what)),
@@ -317,16 +325,28 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
+    #[inline]
+    fn begin_event(&mut self, at: Instant, component: u32) {
+        self.now = at;
+        self.events += 1;
+        self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
+    }
+
     #[inline(always)]
     fn handle(&mut self, component: u32) {
         match self.components[component as usize] {
-            Component::Pipe(index) => {
-                while let Some(packet) = self.pipes[index].poll_deliver(self.now) {
-                    self.deliver(self.pipe_ends[index], packet);
+            Component::Pipe(index) => loop {
+                let next = self.handle_pipe(index);
+                if !self.goes_on(component, next) {
+                    break;
                 }
-                self.scheduler.wake(component, self.pipes[index].poll_timeout());
-            }
-            Component::Bss(index) => self.handle_bss(index),
+            },
+            Component::Bss(index) => loop {
+                let next = self.handle_bss(index);
+                if !self.goes_on(component, next) {
+                    break;
+                }
+            },
             Component::Driver(index, function) => {
                 self.drivers[index].handle_timeout(self.now, function);
                 self.act(index, function);
@@ -338,9 +358,8 @@ impl<'o, P: Carried> World<'o, P> {
             Component::Start(index) => {
                 self.flows[index].start();
                 self.pump(index, End::Source);
-                if let Some(saturator) = self.saturators.iter().position(|group| group.flows.contains(&index))
-                {
-                    self.refill(saturator);
+                if let Some(port) = self.flows[index].saturates().then(|| self.first_port(index)).flatten() {
+                    self.refill_from(port);
                 }
             }
             Component::Stop(index) => {
@@ -372,15 +391,44 @@ impl<'o, P: Carried> World<'o, P> {
         self.scheduler.wake(self.app_components[index], self.apps[index].poll_timeout());
     }
 
-    fn handle_bss(&mut self, index: usize) {
-        self.bss[index].handle_timeout(self.now);
+    /// Delivers what has arrived from a pipe; returns when it is to be asked next.
+    #[inline(always)]
+    fn handle_pipe(&mut self, index: usize) -> Option<Instant> {
+        loop {
+            if let Some(packet) = self.pipes[index].poll_deliver(self.now) {
+                self.deliver(self.pipe_ends[index], &packet);
+            }
+            // It is asked once more only where there is more: mostly there is not.
+            let next = self.pipes[index].poll_timeout();
+            if next.is_none_or(|at| at > self.now) {
+                return next;
+            }
+        }
+    }
+
+    /// Waits for what `component` has to do at `at`; true when that is the next event of all, which has then begun: a
+    /// wire or a channel goes on for as long as nothing else happens in between, and the scheduler has no part in it.
+    #[inline(always)]
+    fn goes_on(&mut self, component: u32, at: Option<Instant>) -> bool {
+        let Some(at) = at else { return false };
+        if at >= self.until || self.broken.is_some() || !self.scheduler.would_be_next(component, at) {
+            self.scheduler.wake(component, Some(at));
+            return false;
+        }
+        self.begin_event(at, component);
+        true
+    }
+
+    /// Does what is due on a channel; returns when something is next, unless what this led to has woken it before.
+    fn handle_bss(&mut self, index: usize) -> Option<Instant> {
+        let next = self.bss[index].handle_timeout(self.now);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
             let function = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
             self.act(index, function);
         }
         while let Some(Delivery { to, from, payload }) = self.bss[index].poll_deliver() {
             if self.drivers[index].all_stock() {
-                self.deliver(self.bss_hosts[index][to.index()], payload);
+                self.deliver(self.bss_hosts[index][to.index()], &payload);
             } else {
                 self.deliver_through_driver(index, to, from, payload);
             }
@@ -390,36 +438,39 @@ impl<'o, P: Carried> World<'o, P> {
                 self.drivers[index].drained(from, to);
                 self.act(index, from);
             }
-            self.refill_from(Port::Wifi { bss: index as u32, from, to });
+            self.refill_from(Port::Wifi { bss: index as u16, from, to });
         }
         if let Some(observer) = &mut self.observer {
             while let Some(frame) = self.bss[index].poll_air() {
                 observer.on_air(index, &frame);
             }
         }
-        let component = self.bss_component + index as u32;
-        self.scheduler.wake(component, self.bss[index].poll_timeout());
+        next
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
-    #[inline]
-    fn deliver(&mut self, host: HostId, packet: P) {
+    // By reference, like what it calls: a packet is moved where it comes to rest and nowhere between.
+    #[inline(always)]
+    fn deliver(&mut self, host: HostId, packet: &P) {
         self.digest.mix(packet.trace_word());
-        if packet.destination() != host {
+        if packet.destination() == host {
+            self.take_in(host, packet);
+        } else {
             self.send(host, packet);
-            return;
         }
-        let packet = match packet.into_simulated() {
-            Ok(packet) => packet,
-            Err(packet) => {
-                self.arrived.push_back((host, packet));
-                return;
-            }
+    }
+
+    /// A packet for `host` arrived there.
+    #[inline(never)]
+    fn take_in(&mut self, host: HostId, packet: &P) {
+        let Some(packet) = packet.simulated() else {
+            self.arrived.push_back((host, packet.clone()));
+            return;
         };
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         let end = if host == flow.setup.sink { End::Sink } else { End::Source };
-        flow.handle_packet(self.now, end, packet);
+        flow.handle_packet(self.now, end, packet.clone());
         if let Feeder::Program { number, .. } = flow.feeder {
             let (now, id) = (self.now, flow.id);
             self.with_app(number as usize, |app, sockets| app.arrived(now, id, end, sockets));
@@ -428,7 +479,8 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// Sends what one end of a flow has to send and looks after its timer.
-    #[inline]
+    // Always: most calls come from where every packet passes.
+    #[inline(always)]
     fn pump(&mut self, index: usize, end: End) {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
@@ -436,7 +488,7 @@ impl<'o, P: Carried> World<'o, P> {
             if self.wire.is_some() {
                 self.send_through_the_wire(host, &packet);
             } else {
-                self.send(host, packet.into());
+                self.send(host, &packet.into());
             }
         }
         self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
@@ -447,58 +499,71 @@ impl<'o, P: Carried> World<'o, P> {
     fn send_through_the_wire(&mut self, host: HostId, packet: &Packet) {
         let Some(check) = &mut self.wire else { return };
         match check.pass(packet) {
-            Ok(packet) => self.send(host, packet.into()),
+            Ok(packet) => self.send(host, &packet.into()),
             Err(what) => self.broken = Some(what),
         }
     }
 
-    #[inline]
-    fn send(&mut self, host: HostId, packet: P) {
-        match self.way_out(host, &packet) {
+    #[inline(always)]
+    fn send(&mut self, host: HostId, packet: &P) {
+        match self.way_out(host, packet) {
             Some(port) => self.offer(port, packet),
             None => self.broken = Some(no_way(host, packet.destination()).to_string()),
         }
     }
 
     /// Where `host` sends `packet`.
-    #[inline]
+    #[inline(always)]
     fn way_out(&self, host: HostId, packet: &P) -> Option<Port> {
         let port = self.topology.next_hop(host, packet.destination())?;
-        if !self.has_categories {
-            return Some(port);
-        }
+        if self.has_categories { self.way_out_in_category(port, packet) } else { Some(port) }
+    }
+
+    /// Where `packet` goes from `port`, where several categories are in use.
+    #[inline(never)]
+    fn way_out_in_category(&self, port: Port, packet: &P) -> Option<Port> {
         let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
         let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
         Some(in_category(port, &self.bss, category))
     }
 
     #[inline]
-    fn offer(&mut self, port: Port, packet: P) {
+    fn offer(&mut self, port: Port, packet: &P) {
         match port {
             Port::Pipe(index) => {
                 let pipe = &mut self.pipes[index as usize];
-                pipe.enqueue(self.now, packet);
-                self.scheduler.wake(index, pipe.poll_timeout());
+                let was_busy = pipe.is_busy();
+                pipe.enqueue(self.now, packet.clone());
+                if !was_busy {
+                    self.scheduler.wake(index, pipe.poll_timeout());
+                }
             }
-            Port::Wifi { bss, from, to } if self.drivers[bss as usize].all_stock() => {
+            Port::Wifi { bss, from, to } if self.drivers[usize::from(bss)].all_stock() => {
                 self.queue_on_air(bss, from, to, packet);
             }
-            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
+            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet.clone()),
         }
     }
 
     // Always: a call here moves each packet once more.
     #[inline(always)]
-    fn queue_on_air(&mut self, bss: u32, from: FunctionId, to: FunctionId, packet: P) {
-        let channel = &mut self.bss[bss as usize];
-        channel.enqueue(self.now, from, to, packet);
-        self.scheduler.wake(self.bss_component + bss, channel.poll_timeout());
+    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: &P) {
+        let channel = &mut self.bss[usize::from(bss)];
+        if channel.offer(self.now, from, to, packet.clone()) == Offered::Contends {
+            self.scheduler.wake(self.bss_component + u32::from(bss), channel.poll_timeout());
+        }
+    }
+
+    /// Where the source of flow `index` sends.
+    fn first_port(&self, index: usize) -> Option<Port> {
+        let FlowSetup { source, sink, access_category, .. } = self.flows[index].setup;
+        Some(in_category(self.topology.next_hop(source, sink)?, &self.bss, access_category))
     }
 
     /// A queue that packets were taken from may have room for saturating sources.
     fn refill_from(&mut self, port: Port) {
-        if let Some(index) = self.saturators.iter().position(|saturator| saturator.port == port) {
-            self.refill(index);
+        if let Ok(place) = self.saturator_of.binary_search_by_key(&port, |(port, _)| *port) {
+            self.refill(self.saturator_of[place].1);
         }
     }
 
@@ -516,7 +581,7 @@ impl<'o, P: Carried> World<'o, P> {
             match flow.next_saturating().filter(|_| flow.setup.start <= self.now) {
                 Some(packet) => {
                     idle_flows = 0;
-                    self.offer(port, packet.into());
+                    self.offer(port, &packet.into());
                 }
                 None => idle_flows += 1,
             }
@@ -598,7 +663,7 @@ fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCate
     match port {
         Port::Pipe(_) => port,
         Port::Wifi { bss, from, to } => {
-            let channel = &channels[bss as usize];
+            let channel = &channels[usize::from(bss)];
             let in_category = |function| channel.function(channel.station(function), category);
             let (from, to) = (in_category(from), in_category(to));
             Port::Wifi { bss, from, to }
@@ -620,7 +685,7 @@ fn has_room<P: Carried>(
             pipe.has_room(now, len) && pipe.waiting() < SATURATION_PACKETS
         }
         Port::Wifi { bss: index, from, to } => {
-            let channel = &bss[index as usize];
+            let channel = &bss[usize::from(index)];
             channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
         }
     }

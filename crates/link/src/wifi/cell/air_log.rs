@@ -48,6 +48,12 @@ impl<P: Payload> AirLog<P> {
         self.frames.as_mut()?.pop_front()
     }
 
+    /// True while frames are kept.
+    #[inline]
+    pub fn is_kept(&self) -> bool {
+        self.frames.is_some()
+    }
+
     /// The next PPDU of data begins.
     pub fn begin_ppdu(&mut self) {
         self.ampdu_reference = self.ampdu_reference.wrapping_add(1);

@@ -153,7 +153,16 @@ impl<P: Payload> Cell<P> {
             noise.use_rate(plan.rate);
         }
         let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
-        for mpdu in sender.originator.in_flight() {
+        let is_clear =
+            exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
+        let mut taken = 0;
+        if is_clear && !unheard && !unanswered && !self.air.is_kept() {
+            // Nothing can happen to any of them, and nobody asks for more than what arrived.
+            let mpdus = sender.originator.in_flight().map(|mpdu| (mpdu.sequence, &mpdu.msdus));
+            taken = recipient.receive_in_order(mpdus, &mut pass_up);
+            heard = taken > 0;
+        }
+        for mpdu in sender.originator.in_flight().skip(taken) {
             left -= 1;
             let noisy =
                 unheard || sender.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
@@ -167,7 +176,7 @@ impl<P: Payload> Cell<P> {
             if !errored {
                 if unanswered {
                     from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
-                    from.counters.delivered_bytes += mpdu.msdus.octets();
+                    from.counters.delivered_bytes += u64::from(mpdu.octets);
                 }
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
             }

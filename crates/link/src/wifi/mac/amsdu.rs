@@ -68,18 +68,6 @@ impl<P: Clone> Msdus<P> {
 }
 
 impl<P: Payload> Msdus<P> {
-    /// Octets of all packets.
-    #[inline]
-    pub fn octets(&self) -> u64 {
-        let first = self.first.len().0;
-        if self.rest.is_empty() { first } else { first + self.octets_of_rest() }
-    }
-
-    #[inline(never)]
-    fn octets_of_rest(&self) -> u64 {
-        self.rest.iter().map(|payload| payload.len().0).sum()
-    }
-
     /// How many of them are pure acknowledgments.
     #[inline]
     pub fn acks(&self) -> u32 {

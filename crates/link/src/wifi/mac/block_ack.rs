@@ -37,6 +37,23 @@ impl<P: Clone> Recipient<P> {
         }
     }
 
+    /// Takes in those of `mpdus`, received at `now`, that are next in order while nothing waits behind a gap, up to the
+    /// first that is not, as [`receive`](Self::receive) would one by one; returns how many.
+    #[inline]
+    pub fn receive_in_order<'a>(
+        &mut self,
+        mpdus: impl Iterator<Item = (u16, &'a Msdus<P>)>,
+        pass_up: &mut impl FnMut(P),
+    ) -> usize
+    where
+        P: 'a,
+    {
+        match self {
+            Self::Immediate { .. } => 0,
+            Self::Block(recipient) => recipient.receive_in_order(mpdus, pass_up),
+        }
+    }
+
     /// Since when frames have waited behind a gap.
     #[inline]
     pub fn gap_since(&self) -> Option<Instant> {
@@ -70,7 +87,7 @@ impl<P: Clone> BlockAckRecipient<P> {
             scoreboard_start: 0,
             scoreboard: 0,
             next: 0,
-            buffer: VecDeque::with_capacity(usize::from(WINDOW)),
+            buffer: VecDeque::new(),
             held: 0,
             gap_since: None,
         }
@@ -102,6 +119,47 @@ impl<P: Clone> BlockAckRecipient<P> {
             self.held += 1;
         }
         self.release(now, pass_up);
+    }
+
+    /// [`Recipient::receive_in_order`], under an agreement.
+    #[inline]
+    pub fn receive_in_order<'a>(
+        &mut self,
+        mpdus: impl Iterator<Item = (u16, &'a Msdus<P>)>,
+        pass_up: &mut impl FnMut(P),
+    ) -> usize
+    where
+        P: 'a,
+    {
+        if self.held > 0 {
+            return 0;
+        }
+        let first = self.next;
+        let mut count = 0;
+        for (sequence, msdus) in mpdus.take(usize::from(WINDOW)) {
+            if sequence != sequence_add(first, count) {
+                break;
+            }
+            msdus.copy_each(pass_up);
+            count += 1;
+        }
+        self.next = sequence_add(first, count);
+        self.score_run(first, count);
+        usize::from(count)
+    }
+
+    /// [`score`](Self::score)s `count` numbers from `first` on, a window of them at most.
+    fn score_run(&mut self, first: u16, count: u16) {
+        if count == 0 {
+            return;
+        }
+        let last = sequence_add(first, count - 1);
+        // The highest moves the scoreboard as far as all of them do, and marks itself.
+        self.score(last);
+        let offset = sequence_distance(self.scoreboard_start, first);
+        if offset < WINDOW {
+            self.scoreboard |= (u64::MAX >> (WINDOW - count)) << offset;
+        }
     }
 
     /// Takes in a Block Ack Request: everything before `start` is given up.
@@ -303,6 +361,36 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// A run is taken in as its frames are, wherever it lies and whatever came before.
+        #[test]
+        fn a_run_is_taken_in_as_its_frames_are(
+            before in proptest::collection::vec(0_u16..200, 0..100),
+            start in proptest::option::of(0_u16..4096),
+            offset in proptest::prop_oneof![4 => proptest::strategy::Just(0_u16), 1 => 0_u16..4096],
+            count in 0_u16..=64,
+            gap in proptest::option::of(0_u16..64),
+        ) {
+            let mut one_by_one = Harness::new();
+            one_by_one.receive(before);
+            if let Some(start) = start {
+                one_by_one.request(start);
+            }
+            let mut together = Harness { recipient: one_by_one.recipient.clone(), up: one_by_one.up.clone() };
+            let first = sequence_add(one_by_one.recipient.next, offset);
+            let numbers: Vec<_> = (0..count)
+                .filter(|number| Some(*number) != gap)
+                .map(|number| sequence_add(first, number))
+                .map(|number| (number, Msdus::new(number, Vec::new())))
+                .collect();
+            one_by_one.receive(numbers.iter().map(|(number, _)| *number));
+            let run = numbers.iter().map(|(number, msdus)| (*number, msdus));
+            let taken = together.recipient.receive_in_order(run, &mut |p| together.up.push(p));
+            proptest::prop_assert!(offset != 0 || gap == Some(0) || taken > 0 || count == 0 || together.recipient.held > 0);
+            together.receive(numbers[taken..].iter().map(|(number, _)| *number));
+            proptest::prop_assert_eq!(&together.up, &one_by_one.up);
+            proptest::prop_assert_eq!(format!("{:?}", together.recipient), format!("{:?}", one_by_one.recipient));
+        }
+
         /// Whatever arrives, each number of a window is passed up at most once and in order.
         #[test]
         fn order_is_kept(arrivals in proptest::collection::vec(0_u16..64, 0..200)) {

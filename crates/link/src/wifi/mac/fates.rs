@@ -23,6 +23,12 @@ impl<P: Clone> Fates<P> {
         self.asked = true;
     }
 
+    /// True where somebody asked.
+    #[inline]
+    pub fn is_asked(&self) -> bool {
+        self.asked
+    }
+
     /// The packets of an MPDU were acknowledged, or given up.
     #[inline]
     pub fn note(&mut self, msdus: &Msdus<P>, acknowledged: bool) {

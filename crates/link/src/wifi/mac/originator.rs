@@ -14,6 +14,7 @@ use super::rate_control::Minstrel;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
+use crate::waits::Waits;
 use crate::wifi::air::{AmpduPosition, Frame};
 use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
 
@@ -35,11 +36,28 @@ pub(crate) enum MpduState {
 pub(crate) struct Mpdu<P> {
     pub msdus: Msdus<P>,
     pub sequence: u16,
+    /// Octets of the packets: to ask each costs more than to keep them.
+    pub octets: u32,
     /// Octets of the MPDU, FCS included.
     pub len: u32,
     pub retries: u32,
     pub state: MpduState,
     pub queued_at: Instant,
+}
+
+/// How long packets waited before they were sent first.
+pub(crate) struct Delays<'a> {
+    pub waits: &'a mut Waits<8>,
+    /// Their sum.
+    pub time: &'a mut Duration,
+}
+
+impl Delays<'_> {
+    #[inline]
+    fn record(&mut self, delay: Duration) {
+        self.waits.record(delay);
+        *self.time += delay;
+    }
 }
 
 /// What a PPDU within a TXOP has to keep to.
@@ -114,7 +132,7 @@ impl<P: Payload> Originator<P> {
             limits,
             rate_control: None,
             queue: Queue::new(queue),
-            window: VecDeque::with_capacity(usize::from(WINDOW)),
+            window: VecDeque::new(),
             next_sequence: 0,
             waiting: 0,
             request_due: false,
@@ -236,28 +254,22 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
-    /// queue, within the window and the limits. `delay_of` learns each new packet's time in queue.
-    pub fn build(&mut self, now: Instant, lifetime: Duration, delay_of: impl FnMut(Duration)) {
+    /// queue, within the window and the limits. `delays` learns each new packet's time in queue.
+    pub fn build(&mut self, now: Instant, lifetime: Duration, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
-        self.assemble(now, (now, lifetime), rate, delay_of);
+        self.assemble(now, (now, lifetime), rate, delays);
     }
 
     /// Drops what is too old, then puts a PPDU together that fits in `room`; nothing goes where not even the first MPDU
     /// fits.
     #[inline(never)]
-    pub fn build_within(
-        &mut self,
-        now: Instant,
-        lifetime: Duration,
-        room: Room,
-        delay_of: impl FnMut(Duration),
-    ) {
+    pub fn build_within(&mut self, now: Instant, lifetime: Duration, room: Room, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
         let usual = self.limits;
         let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
         self.limits = usual.within(self.mode.octets_within(time));
         let class = self.last_class;
-        self.assemble(now, (room.queued_by, lifetime), rate, delay_of);
+        self.assemble(now, (room.queued_by, lifetime), rate, delays);
         self.limits = usual;
         if self.plan.mpdus == 0 {
             self.last_class = class;
@@ -277,13 +289,7 @@ impl<P: Payload> Originator<P> {
     /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
     // Always, like what it calls: a call costs the moves of each MPDU.
     #[inline(always)]
-    fn assemble(
-        &mut self,
-        now: Instant,
-        ages: (Instant, Duration),
-        rate: usize,
-        mut delay_of: impl FnMut(Duration),
-    ) {
+    fn assemble(&mut self, now: Instant, ages: (Instant, Duration), rate: usize, delays: &mut Delays<'_>) {
         let mut plan = PpduPlan { rate, ..PpduPlan::default() };
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
@@ -297,7 +303,8 @@ impl<P: Payload> Originator<P> {
             self.waiting -= 1;
         }
         if self.waiting == 0 {
-            self.fill_from_queue(now, ages, &mut plan, &mut delay_of);
+            self.fill_in_order(now, ages, &mut plan, delays);
+            self.fill_from_queue(now, ages, &mut plan, delays);
         }
         plan.more_data = self.waiting > 0 || !self.queue.is_empty();
         plan.sync = self.sync_due;
@@ -305,13 +312,52 @@ impl<P: Payload> Originator<P> {
         self.plan = plan;
     }
 
+    /// Does what [`fill_from_queue`](Self::fill_from_queue) does, as far as packets leave in the order they came, none of
+    /// them is dropped and each has an MPDU of its own.
     #[inline(always)]
+    fn fill_in_order(
+        &mut self,
+        now: Instant,
+        (queued_by, lifetime): (Instant, Duration),
+        plan: &mut PpduPlan,
+        delays: &mut Delays<'_>,
+    ) {
+        let outstanding = sequence_distance(self.window_start(), self.next_sequence);
+        let Queue::Bounded(queue) = &mut self.queue else { return };
+        if self.limits.joins_packets() {
+            return;
+        }
+        let mut count = 0;
+        for queued in queue.iter().take(usize::from(self.limits.window.saturating_sub(outstanding))) {
+            let (len, waited) = (self.limits.mpdu_len(queued.len), now.saturating_since(queued.at));
+            if queued.at > queued_by || waited > lifetime || !self.limits.admit(plan, len) {
+                break;
+            }
+            plan.count_fresh(len, queued.len, queued.payload.class());
+            delays.record(waited);
+            self.window.push_back(Mpdu {
+                // From one place to the other at once, which taking it out first would not be.
+                msdus: Msdus::new(queued.payload.clone(), Vec::new()),
+                octets: queued.len.0 as u32,
+                sequence: sequence_add(self.next_sequence, count),
+                len,
+                retries: 0,
+                state: MpduState::InFlight,
+                queued_at: queued.at,
+            });
+            count += 1;
+        }
+        queue.discard(usize::from(count));
+        self.next_sequence = sequence_add(self.next_sequence, count);
+    }
+
+    #[inline(never)]
     fn fill_from_queue(
         &mut self,
         now: Instant,
         (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
-        delay_of: &mut impl FnMut(Duration),
+        delays: &mut Delays<'_>,
     ) {
         let window = self.limits.window;
         loop {
@@ -334,11 +380,12 @@ impl<P: Payload> Originator<P> {
                 losses.report(queued.payload);
                 continue;
             }
-            delay_of(now - queued.at);
+            delays.record(now - queued.at);
             let joins = self.limits.joins_packets();
             let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
             let mpdu = Mpdu {
                 msdus: Msdus::new(queued.payload, buffer),
+                octets: queued.len.0 as u32,
                 sequence: self.next_sequence,
                 len,
                 retries: 0,
@@ -347,7 +394,7 @@ impl<P: Payload> Originator<P> {
             };
             self.next_sequence = sequence_add(self.next_sequence, 1);
             if joins {
-                self.join_packets(now, (queued_by, lifetime), plan, mpdu, delay_of);
+                self.join_packets(now, (queued_by, lifetime), plan, mpdu, delays);
             } else {
                 plan.count(&mpdu);
                 self.window.push_back(mpdu);
@@ -364,7 +411,7 @@ impl<P: Payload> Originator<P> {
         (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
         mut mpdu: Mpdu<P>,
-        delay_of: &mut impl FnMut(Duration),
+        delays: &mut Delays<'_>,
     ) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
         while let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
@@ -376,7 +423,8 @@ impl<P: Payload> Originator<P> {
                 break;
             }
             let Some(queued) = self.queue.pop() else { break };
-            delay_of(now - queued.at);
+            delays.record(now - queued.at);
+            mpdu.octets += queued.len.0 as u32;
             mpdu.msdus.push(queued.payload);
         }
         plan.discarded += losses.count;
@@ -483,6 +531,35 @@ impl<P: Payload> Originator<P> {
     /// Decides every MPDU in flight: acknowledged, to be sent again, or given up when it has been
     /// retried `retry_limit` times or was queued before `oldest`.
     fn settle(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
+        if let Some(settled) = self.settle_all(&acked) {
+            return settled;
+        }
+        self.settle_each(acked, retry_limit, oldest)
+    }
+
+    /// [`settle_each`](Self::settle_each) where all of the window was sent and `acked` and nobody asks for more than how
+    /// much that was; `None`, with nothing changed, where it is not so.
+    #[inline]
+    fn settle_all(&mut self, acked: impl Fn(u16) -> bool) -> Option<Settled> {
+        if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
+        {
+            return None;
+        }
+        let mut settled = Settled { mpdus: self.window.len() as u32, ..Settled::default() };
+        for mpdu in &self.window {
+            if mpdu.state != MpduState::InFlight || !acked(mpdu.sequence) {
+                return None;
+            }
+            settled.bytes += u64::from(mpdu.octets);
+            settled.after_retry += u32::from(mpdu.retries > 0);
+        }
+        settled.first_try = settled.mpdus - settled.after_retry;
+        self.window.clear();
+        Some(settled)
+    }
+
+    /// Decides every MPDU in flight, one by one.
+    fn settle_each(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
         let mut settled = Settled::default();
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::InFlight {
@@ -496,7 +573,7 @@ impl<P: Payload> Originator<P> {
                 } else {
                     settled.after_retry += msdus;
                 }
-                settled.bytes += mpdu.msdus.octets();
+                settled.bytes += u64::from(mpdu.octets);
                 self.fates.note(&mpdu.msdus, true);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
@@ -596,3 +673,7 @@ impl<P: Clone> Mpdu<P> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "originator_tests.rs"]
+mod tests;

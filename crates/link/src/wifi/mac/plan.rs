@@ -1,5 +1,7 @@
 //! What a PPDU under construction holds.
 
+use tacit_proto::units::Bytes;
+
 use super::originator::Mpdu;
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::airtime::AirtimeUse;
@@ -53,6 +55,19 @@ impl PpduPlan {
         }
     }
 
+    /// [`count`](Self::count) for an MPDU of `len` octets on its first transmission that carries one packet, of `octets`
+    /// and `class`.
+    #[inline]
+    pub fn count_fresh(&mut self, len: u32, octets: Bytes, class: PayloadClass) {
+        self.msdus += 1;
+        self.mpdu_octets += len;
+        if class == PayloadClass::Ack {
+            self.tcp_acks += 1;
+            self.ack_octets += len;
+            self.ack_packet_octets += octets.0 as u32;
+        }
+    }
+
     // Always: a call here builds each MPDU twice.
     #[inline(always)]
     pub fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
@@ -65,7 +80,7 @@ impl PpduPlan {
             self.retry_octets += mpdu.len;
         } else if acks == msdus {
             self.ack_octets += mpdu.len;
-            self.ack_packet_octets += mpdu.msdus.octets() as u32;
+            self.ack_packet_octets += mpdu.octets;
         }
     }
 }

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use hdrhistogram::Histogram;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::access::{Contention, IdlePeriod};
 use super::ack_hook::AckHook;
 use super::block_ack::{Recipient, WINDOW};
 use super::noise::Noise;
-use super::originator::{Need, Originator, Room, Settled};
+use super::originator::{Delays, Need, Originator, Room, Settled};
 use crate::loss::LossProcess;
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::AckFilter;
+use crate::waits::Waits;
 use crate::wifi::airtime::StationAirtime;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::cell::{Handshake, HoldLimits, Rules, Step};
@@ -81,7 +81,8 @@ pub(crate) struct Station<P> {
     pub hook: AckHook,
     pub counters: StationCounters,
     pub airtime: StationAirtime,
-    pub queueing_delay_us: Histogram<u64>,
+    /// Queueing delays, within 1 %.
+    pub waits: Waits<8>,
     /// Sum of all queueing delays.
     pub queueing_time: Duration,
     /// PPDUs of data by the number of their MPDUs; entry 0 stands for one.
@@ -142,8 +143,7 @@ impl<P: Payload> Station<P> {
             hook: AckHook::default(),
             counters: StationCounters::default(),
             airtime: StationAirtime::default(),
-            // Two significant digits; grows as needed.
-            queueing_delay_us: Histogram::new(2).expect("2 digits are within what the library allows"),
+            waits: Waits::new(),
             queueing_time: Duration::ZERO,
             ppdu_sizes: vec![0; usize::from(WINDOW)],
             active: false,
@@ -193,7 +193,9 @@ impl<P: Payload> Station<P> {
             return false;
         }
         self.counters.accepted += 1;
-        self.take_turn(peer);
+        if !self.peers[peer].ready {
+            self.take_turn(peer);
+        }
         true
     }
 
@@ -235,8 +237,7 @@ impl<P: Payload> Station<P> {
                     return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
                 }
                 Need::Data => {
-                    let data =
-                        self.data(peer, |originator, delay_of| originator.build(now, lifetime, delay_of));
+                    let data = self.data(peer, |originator, delays| originator.build(now, lifetime, delays));
                     if data.is_some() {
                         return data;
                     }
@@ -302,8 +303,8 @@ impl<P: Payload> Station<P> {
             Need::Nothing => None,
             Need::BlockAckRequest => (originator.request_duration() <= room.time)
                 .then(|| Outgoing::Request { peer, class: originator.last_class() }),
-            Need::Data => self.data(peer, |originator, delay_of| {
-                originator.build_within(now, lifetime, room, delay_of);
+            Need::Data => self.data(peer, |originator, delays| {
+                originator.build_within(now, lifetime, room, delays);
             }),
         };
         let entry = &mut self.peers[peer];
@@ -319,13 +320,10 @@ impl<P: Payload> Station<P> {
     fn data(
         &mut self,
         peer: usize,
-        build: impl FnOnce(&mut Originator<P>, &mut dyn FnMut(Duration)),
+        build: impl FnOnce(&mut Originator<P>, &mut Delays<'_>),
     ) -> Option<Outgoing> {
-        let (delays, time) = (&mut self.queueing_delay_us, &mut self.queueing_time);
-        build(&mut self.peers[peer].originator, &mut |delay: Duration| {
-            delays.record(delay.as_micros()).expect("the histogram grows as needed");
-            *time += delay;
-        });
+        let mut delays = Delays { waits: &mut self.waits, time: &mut self.queueing_time };
+        build(&mut self.peers[peer].originator, &mut delays);
         let plan = self.peers[peer].originator.plan();
         self.counters.dropped_mpdus += u64::from(plan.expired);
         self.counters.discarded_by_queue += u64::from(plan.discarded);
@@ -434,7 +432,7 @@ impl<P: Payload> Station<P> {
 
     /// Forgets delays, queue lengths and sizes so far.
     pub fn start_measuring(&mut self) {
-        self.queueing_delay_us.reset();
+        self.waits.reset();
         self.queueing_time = Duration::ZERO;
         self.ppdu_sizes.fill(0);
         self.peers.iter_mut().for_each(|peer| peer.originator.reset_queue_peak());

@@ -63,7 +63,11 @@ impl Connection {
             State::Closed => self.refuse(segment),
             State::Listen => self.arrive_in_listen(now, segment),
             State::SynSent => self.arrive_in_syn_sent(now, segment),
-            _ => self.arrive_in_others(now, segment, codepoint),
+            _ => {
+                if !self.arrive_as_predicted(now, segment) {
+                    self.arrive_in_others(now, segment, codepoint);
+                }
+            }
         }
     }
 
@@ -194,7 +198,8 @@ impl Connection {
     }
 
     /// Section 3.10.7.4.
-    fn arrive_in_others(&mut self, now: Instant, segment: &Segment, codepoint: Ecn) {
+    #[inline(never)]
+    pub(super) fn arrive_in_others(&mut self, now: Instant, segment: &Segment, codepoint: Ecn) {
         let seq = self.receiver.rcv_nxt.nearest(segment.seq);
         let placed = Placed {
             segment,
@@ -439,6 +444,7 @@ impl Connection {
 }
 
 /// Order of timestamps modulo 2^32 (RFC 7323 section 5.2).
-fn before(value: u32, other: u32) -> bool {
+#[inline]
+pub(super) fn before(value: u32, other: u32) -> bool {
     SeqNumber(value).before(SeqNumber(other))
 }

@@ -4,6 +4,9 @@ mod arrival;
 #[cfg(test)]
 mod deadline_tests;
 mod output;
+mod predicted;
+#[cfg(test)]
+mod predicted_tests;
 mod verify;
 
 use std::collections::VecDeque;
@@ -369,12 +372,14 @@ impl Endpoint for Connection {
         if self.is_quiet() { None } else { self.transmit(now) }
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     /// The earliest of five timers and of what congestion control wants. Changes with almost every ACK:
     /// drivers should let an event already scheduled fire early rather than move it each time.
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.timers.next();
         match self.congestion_deadline() {

@@ -42,16 +42,57 @@ impl Connection {
     }
 
     /// The next packet to send at `now`.
+    // Never: a packet is built in one place, which is then the caller's.
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Packet> {
         let outbound = self.next_outbound(now)?;
+        let (seq, payload, flags) = match outbound {
+            Outbound::Data(outgoing) => {
+                self.counters.data_segments_sent += 1;
+                self.counters.bytes_sent += u64::from(outgoing.payload);
+                let cwr = if self.agreed.ecn { self.sender.cwr_flags(&outgoing) } else { Flags::NONE };
+                (outgoing.start, outgoing.payload, outgoing.flags() | cwr)
+            }
+            Outbound::Ack => {
+                self.counters.window_updates_sent += u64::from(self.update_due);
+                self.counters.acks_sent += 1;
+                (self.sender.snd_nxt, 0, Flags::ACK)
+            }
+            Outbound::Probe => {
+                self.counters.window_probes += 1;
+                (self.probe_position(), 0, Flags::ACK)
+            }
+            Outbound::Syn => {
+                let segment = self.syn_segment(now);
+                return Some(self.wrap(segment, Ecn::NotEct));
+            }
+            Outbound::Reset(reset) => return Some(self.wrap(reset_segment(reset), Ecn::NotEct)),
+        };
         let codepoint = self.codepoint(&outbound);
-        let segment = self.build(now, outbound);
-        Some(self.wrap(segment, codepoint))
+        let mut packet = self.acking_packet(now, seq, payload, flags, codepoint);
+        if self.agreed.sack && self.receiver.has_blocks() {
+            self.add_blocks(&mut packet, payload);
+        }
+        self.note_ack_sent();
+        Some(packet)
     }
 
     /// What to send next at `now`: RST, SYN, urgent ACKs, data, probe, ACK, in this order.
     pub(super) fn next_outbound(&mut self, now: Instant) -> Option<Outbound> {
+        if self.state == State::Established && self.reset_due.is_none() && !self.receiver.has_blocks() {
+            if let Some(outgoing) = self.sender.next_full(now, &self.timers) {
+                return Some(Outbound::Data(outgoing));
+            }
+            if self.sender.is_quiet() {
+                return self.next_ack();
+            }
+        }
+        self.next_in_turn(now)
+    }
+
+    /// [`next_outbound`](Self::next_outbound) in any state, whatever there is to send.
+    #[inline(never)]
+    fn next_in_turn(&mut self, now: Instant) -> Option<Outbound> {
         if let Some(reset) = self.reset_due.take() {
             return Some(Outbound::Reset(reset));
         }
@@ -82,31 +123,6 @@ impl Connection {
         self.ack_due.then_some(Outbound::Ack)
     }
 
-    /// Builds the segment.
-    #[inline]
-    pub(super) fn build(&mut self, now: Instant, outbound: Outbound) -> Segment {
-        let (seq, payload, flags) = match outbound {
-            Outbound::Data(outgoing) => {
-                self.counters.data_segments_sent += 1;
-                self.counters.bytes_sent += u64::from(outgoing.payload);
-                let cwr = if self.agreed.ecn { self.sender.cwr_flags(&outgoing) } else { Flags::NONE };
-                (outgoing.start, outgoing.payload, outgoing.flags() | cwr)
-            }
-            Outbound::Ack => {
-                self.counters.window_updates_sent += u64::from(self.update_due);
-                self.counters.acks_sent += 1;
-                (self.sender.snd_nxt, 0, Flags::ACK)
-            }
-            Outbound::Probe => {
-                self.counters.window_probes += 1;
-                (self.probe_position(), 0, Flags::ACK)
-            }
-            Outbound::Syn => return self.syn_segment(now),
-            Outbound::Reset(reset) => return reset_segment(reset),
-        };
-        self.acking_segment(now, seq, payload, flags)
-    }
-
     /// An octet the peer has already acknowledged, and none of it: unacceptable, so it must be
     /// answered with the current window (RFC 9293 section 3.10.7.4), yet never part of the stream.
     /// Linux and others probe so; it serves where section 3.8.6.1 speaks of new data or a
@@ -115,28 +131,34 @@ impl Connection {
         self.sender.snd_una - 1
     }
 
-    /// `<SEQ=seq><ACK=RCV.NXT>` with the current window and options.
-    #[inline]
-    fn acking_segment(&mut self, now: Instant, seq: Position, payload: u32, flags: Flags) -> Segment {
-        let window = self.receiver.offer_window();
-        let sack = self.sack_blocks(payload);
-        self.note_ack_sent();
-        Segment {
+    /// `<SEQ=seq><ACK=RCV.NXT>` with the current window and timestamps.
+    #[inline(always)]
+    fn acking_packet(
+        &mut self,
+        now: Instant,
+        seq: Position,
+        payload: u32,
+        flags: Flags,
+        codepoint: Ecn,
+    ) -> Packet {
+        let segment = Segment {
             seq: seq.wire(),
             ack: self.receiver.rcv_nxt.wire(),
             payload_len: payload,
-            window,
+            window: self.receiver.offer_window(),
             flags: flags | self.echo.flags(),
             timestamps: self.agreed.timestamps.then(|| self.stamp(now, true)),
-            sack,
+            sack: SackBlocks::EMPTY,
             mss: None,
             window_scale: None,
             sack_permitted: false,
-        }
+        };
+        self.wrap(segment, codepoint)
     }
 
     /// A SYN offers what the configuration allows; a SYN-ACK only what the peer's SYN offered too
     /// (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2).
+    #[inline(never)]
     fn syn_segment(&mut self, now: Instant) -> Segment {
         if self.syn_sent_at.is_some() {
             self.syn_resent = true;
@@ -177,15 +199,15 @@ impl Connection {
         }
     }
 
-    /// SACK blocks that fit beside `payload` within the MTU.
-    fn sack_blocks(&mut self, payload: u32) -> SackBlocks {
-        if !self.agreed.sack || !self.receiver.has_blocks() {
-            return SackBlocks::EMPTY;
-        }
+    /// Adds the SACK blocks that fit beside `payload` within the MTU.
+    #[inline(never)]
+    fn add_blocks(&mut self, packet: &mut Packet, payload: u32) {
         let stamps = if self.agreed.timestamps { u64::from(TIMESTAMPS_LEN) } else { 0 };
         let free = u64::from(self.config.mss()).saturating_sub(u64::from(payload));
         let room = free.min(OPTION_ROOM).saturating_sub(stamps + 4) / 8;
-        self.receiver.take_blocks(room as usize, &mut self.counters)
+        if let Transport::Tcp(segment) = &mut packet.transport {
+            segment.sack = self.receiver.take_blocks(room as usize, &mut self.counters);
+        }
     }
 
     fn note_ack_sent(&mut self) {
@@ -222,7 +244,7 @@ impl Connection {
     }
 
     /// Puts a segment into a packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn wrap(&mut self, segment: Segment, ecn: Ecn) -> Packet {
         self.counters.segments_sent += 1;
         let identification = match self.config.ip {

@@ -308,17 +308,10 @@ impl Sender {
             && !self.board.is_empty()
             && segment.sequence_len() == 0
             && window == self.snd_wnd;
-        self.update_window(window, seq, ack, timers);
-        self.unanswered = 0;
-        if window == 0 {
-            // "As long as the receiving TCP peer continues to send acknowledgments ..., the sending TCP
-            // peer MUST allow the connection to stay open" (RFC 9293 section 3.8.6.1).
-            self.retries = 0;
-        }
-
+        self.take_window(window, seq, ack, timers);
         let mut sample = None;
         if ack > prior_una {
-            sample = Some(self.advance(arrived, timers, counters));
+            sample = Some(self.advance(arrived.now, ack, arrived.echoed, timers, counters));
             self.dup_acks = 0;
         }
         if news > 0 || (!self.use_sack && duplicate) {
@@ -352,6 +345,46 @@ impl Sender {
         }
         let data_acked = |una: Position| una >= self.data_end;
         Progress { advanced: ack > prior_una, all_acked: data_acked(ack) && !data_acked(prior_una) }
+    }
+
+    /// True while nothing is lost or thought to be, and nothing [beyond RFC 6675](extended) is asked for.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.phase == Phase::Open && !self.extended && self.board.is_plain()
+    }
+
+    /// [`on_ack`](Self::on_ack) for a sender that [is plain](Self::is_plain), told of new data acknowledged by a segment
+    /// that reports nothing else, whose window was [taken](Self::take_window). True when all data written so far is now
+    /// acknowledged, and was not before.
+    pub fn on_plain_ack(
+        &mut self,
+        now: Instant,
+        ack: Position,
+        timers: &mut Timers,
+        counters: &mut Counters,
+    ) -> bool {
+        let prior_una = self.snd_una;
+        // What was sent once is measured by itself.
+        let sample = self.advance(now, ack, None, timers, counters);
+        self.dup_acks = 0;
+        self.inferred = 0;
+        self.congestion.on_ack(&sample);
+        if self.board.is_empty() {
+            timers.clear(Timer::Retransmit);
+        }
+        ack >= self.data_end && prior_una < self.data_end
+    }
+
+    /// Takes in the window of an acceptable segment: the peer is there.
+    #[inline]
+    pub fn take_window(&mut self, window: u64, seq: Position, ack: Position, timers: &mut Timers) {
+        self.update_window(window, seq, ack, timers);
+        self.unanswered = 0;
+        if window == 0 {
+            // "As long as the receiving TCP peer continues to send acknowledgments ..., the sending TCP
+            // peer MUST allow the connection to stay open" (RFC 9293 section 3.8.6.1).
+            self.retries = 0;
+        }
     }
 
     /// Without SACK, whether a duplicate ACK says that a segment has left the network: the first two
@@ -393,9 +426,16 @@ impl Sender {
         }
     }
 
-    /// Moves SND.UNA to `ack`.
-    fn advance(&mut self, arrived: &ArrivedAck, timers: &mut Timers, counters: &mut Counters) -> AckSample {
-        let &ArrivedAck { now, ack, .. } = arrived;
+    /// Moves SND.UNA to `ack`, which came at `now` and echoed a timestamp sent `echoed` ago.
+    #[inline]
+    fn advance(
+        &mut self,
+        now: Instant,
+        ack: Position,
+        echoed: Option<Duration>,
+        timers: &mut Timers,
+        counters: &mut Counters,
+    ) -> AckSample {
         let window_limited = self.snd_una < self.window_limited_until;
         let covered = self.board.acknowledge(ack, now);
         let fin = u64::from(self.closing && ack > self.data_end);
@@ -403,9 +443,7 @@ impl Sender {
         self.snd_una = ack;
         self.retries = 0;
         self.probes = 0;
-        if let Some(rtt) =
-            covered.oldest_rtt.or_else(|| disambiguate(covered.ambiguous_for?, arrived.echoed?))
-        {
+        if let Some(rtt) = covered.oldest_rtt.or_else(|| disambiguate(covered.ambiguous_for?, echoed?)) {
             self.rtt.sample(rtt);
             if let Some(tlp) = &mut self.rack_tlp {
                 tlp.measured = true;

@@ -26,6 +26,30 @@ impl Sender {
         Some(outgoing)
     }
 
+    /// [`next`](Self::next) where that is a full segment of new data, nothing was lost and more is outstanding; `None`,
+    /// with nothing changed, where it may be anything else or nothing.
+    #[inline]
+    pub fn next_full(&mut self, now: Instant, timers: &Timers) -> Option<Outgoing> {
+        let start = self.snd_nxt;
+        let end = start + u64::from(self.mss);
+        let allowed = end <= self.data_end
+            && end <= self.snd_una + self.snd_wnd
+            && end - self.snd_una <= self.send_buffer
+            && self.phase == Phase::Open
+            && !self.extended
+            && !self.board.is_empty()
+            && self.pipe() + u64::from(self.mss) <= self.congestion.cwnd()
+            && timers.get(Timer::Retransmit).is_some();
+        if !allowed {
+            return None;
+        }
+        self.override_sws = false;
+        self.last_sent = Some(now);
+        self.board.push(start, self.mss, now);
+        self.snd_nxt = end;
+        Some(Outgoing { start, payload: self.mss, fin: false, push: end == self.data_end, again: false })
+    }
+
     /// True when nothing is left to send and nothing was lost, without features that time what is sent.
     #[inline]
     pub fn is_quiet(&self) -> bool {

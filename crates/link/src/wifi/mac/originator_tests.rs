@@ -1,0 +1,175 @@
+//! The short ways of an originator lead where the long ones do.
+
+use proptest::prelude::*;
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+use super::*;
+use crate::queue::{Discipline, QueueLimit};
+use crate::wifi::config::AmsduLimit;
+use crate::wifi::phy::Standard;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Blob {
+    number: u32,
+    len: u64,
+    is_ack: bool,
+}
+
+impl Payload for Blob {
+    fn len(&self) -> Bytes {
+        Bytes(self.len)
+    }
+    fn class(&self) -> PayloadClass {
+        if self.is_ack { PayloadClass::Ack } else { PayloadClass::Data }
+    }
+}
+
+const LIFETIME: Duration = Duration::from_millis(20);
+
+fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Originator<Blob> {
+    let phy = Standard::N.phy();
+    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).expect("802.11n has it");
+    let control = phy.control_mode(&mode);
+    let amsdu = joins.then_some(AmsduLimit::Octets3839);
+    let limits = AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], max_mpdus, amsdu, None);
+    let limit = QueueLimit { packets: Some(40), bytes: None };
+    Originator::new(mode, control, limits, QueueConfig { limit, discipline })
+}
+
+/// What a station does with an originator.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enqueue {
+        count: u32,
+        len: u64,
+        is_ack: bool,
+    },
+    Wait(u64),
+    /// Builds a PPDU of packets queued at least so long ago.
+    Build(u64),
+    /// A Block Ack comes, with these of its bits turned off.
+    Acknowledge(u64),
+    AskForAll,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let missing =
+        prop_oneof![3 => Just(0_u64), 1 => any::<u64>(), 1 => (0_u32..64).prop_map(|bit| 1_u64 << bit)];
+    let step = prop_oneof![
+        4 => (1_u32..8, 1_u64..1_500, any::<bool>())
+            .prop_map(|(count, len, is_ack)| Step::Enqueue { count, len, is_ack }),
+        2 => (0_u64..15_000).prop_map(Step::Wait),
+        4 => prop_oneof![3 => Just(0), 1 => 0_u64..15_000].prop_map(Step::Build),
+        4 => missing.prop_map(Step::Acknowledge),
+        1 => Just(Step::AskForAll),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// Everything that is to be seen of it.
+fn told(originator: &Originator<Blob>) -> String {
+    format!("{originator:?}")
+}
+
+/// Fills a PPDU from the queue; returns what it holds, and how long its packets waited.
+fn fill(
+    originator: &mut Originator<Blob>,
+    now: Instant,
+    queued_by: Instant,
+    is_short: bool,
+) -> (String, u64, Duration) {
+    let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
+    let mut delays = Delays { waits: &mut waits, time: &mut time };
+    let mut plan = PpduPlan::default();
+    if is_short {
+        originator.fill_in_order(now, (queued_by, LIFETIME), &mut plan, &mut delays);
+    }
+    originator.fill_from_queue(now, (queued_by, LIFETIME), &mut plan, &mut delays);
+    (format!("{plan:?}"), waits.histogram().len(), time)
+}
+
+/// Takes the steps; returns how many PPDUs were acknowledged in the short way.
+fn compare(mut originator: Originator<Blob>, steps: Vec<Step>) -> u32 {
+    let (mut now, mut number, mut short_acks) = (Instant::ZERO + Duration::from_secs(1), 0, 0);
+    for step in steps {
+        match step {
+            Step::Enqueue { count, len, is_ack } => {
+                for _ in 0..count {
+                    originator.enqueue(now, Blob { number, len, is_ack });
+                    number += 1;
+                }
+            }
+            Step::Wait(us) => now += Duration::from_micros(us),
+            Step::Build(_) if originator.in_flight().next().is_some() => {}
+            Step::Build(us) => {
+                let queued_by = now - Duration::from_micros(us);
+                if originator.waiting == 0 {
+                    let (mut short, mut long) = (originator.clone(), originator.clone());
+                    let filled = [(&mut short, true), (&mut long, false)]
+                        .map(|(one, is_short)| fill(one, now, queued_by, is_short));
+                    assert_eq!(filled[0], filled[1]);
+                    assert_eq!(told(&short), told(&long));
+                }
+                let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
+                let mut delays = Delays { waits: &mut waits, time: &mut time };
+                originator.assemble(now, (queued_by, LIFETIME), 0, &mut delays);
+            }
+            Step::Acknowledge(missing) => {
+                let start = originator.window_start();
+                let acked = |sequence| {
+                    let offset = sequence_distance(start, sequence);
+                    offset < WINDOW && !missing & (1 << offset) != 0
+                };
+                let (mut short, mut long) = (originator.clone(), originator.clone());
+                let settled = short.settle_all(acked);
+                short_acks += u32::from(settled.is_some_and(|settled| settled.mpdus > 0));
+                match settled {
+                    Some(settled) => {
+                        let each = long.settle_each(acked, 3, now - LIFETIME);
+                        assert_eq!(format!("{settled:?}"), format!("{each:?}"));
+                        assert_eq!(told(&short), told(&long));
+                    }
+                    None => assert_eq!(told(&short), told(&originator)),
+                }
+                originator.block_acknowledged(start, !missing, 3, now - LIFETIME);
+                originator.request_due = false;
+            }
+            Step::AskForAll => originator.untold = None,
+        }
+    }
+    short_acks
+}
+
+#[test]
+fn what_is_acknowledged_as_a_whole_is_settled_as_a_whole() {
+    let steps = [
+        Step::Enqueue { count: 6, len: 1_500, is_ack: false },
+        Step::Build(0),
+        Step::Acknowledge(0),
+        Step::Enqueue { count: 2, len: 52, is_ack: true },
+        Step::Build(0),
+        Step::Acknowledge(0),
+    ];
+    assert_eq!(compare(originator(Discipline::DropTail, None, false), steps.to_vec()), 2);
+}
+
+proptest! {
+    #[test]
+    fn the_short_ways_lead_where_the_long_ones_do(
+        discipline in prop_oneof![
+            3 => Just(Discipline::DropTail),
+            1 => Just(Discipline::DropHead),
+            1 => Just(Discipline::CoDel(crate::queue::CoDelConfig::MAC80211)),
+        ],
+        max_mpdus in prop::option::of(1_u32..6),
+        joins in prop::bool::weighted(0.2),
+        reports_acks in prop::bool::weighted(0.2),
+        steps in steps(),
+    ) {
+        let mut originator = originator(discipline, max_mpdus, joins);
+        if reports_acks {
+            originator.report_acks();
+        }
+        compare(originator, steps);
+    }
+}

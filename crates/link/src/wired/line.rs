@@ -1,0 +1,203 @@
+//! A transmitter of one rate before which packets wait their turn and nothing else: all there is to know of a packet is
+//! known when it comes.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+use super::{NEVER, PipeConfig, Service, Waits};
+use crate::queue::{AckFilter, Discipline, QueueLimit};
+use crate::wired::impair::Impairments;
+
+/// The books of such a transmitter. The packets themselves stand with those in flight, for nothing can happen to one
+/// before its turn: each is moved once in and once out, where a queue of its own would move it twice more.
+///
+/// Which packets were taken, when they leave and how long they waited is what a drop-tail
+/// [`Queue`](crate::queue::Queue) before the same transmitter would say.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    rate: BitRate,
+    limit: QueueLimit,
+    /// When it has transmitted all it was given.
+    free_at: Instant,
+    /// Those whose turn has not come, in order.
+    waiting: VecDeque<Waiting>,
+    /// Octets of those.
+    bytes: Bytes,
+    /// When the first of them begins to be transmitted; [`NEVER`] where none waits.
+    next_start: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    starts_at: Instant,
+    wait: Duration,
+    len: Bytes,
+}
+
+impl Line {
+    /// The line that `config` describes; `None` where what is done with a packet may depend on those behind it, or on
+    /// more than a rate.
+    pub fn of(config: &PipeConfig) -> Option<Self> {
+        let Service::Rate(rate) = config.service else { return None };
+        let plain = config.queue.discipline == Discipline::DropTail
+            && config.ack_filter == AckFilter::Off
+            && config.impairments == Impairments::NONE;
+        plain.then(|| Self {
+            rate,
+            limit: config.queue.limit,
+            free_at: Instant::ZERO,
+            waiting: VecDeque::new(),
+            bytes: Bytes(0),
+            next_start: NEVER,
+        })
+    }
+
+    /// Notes in `waits` how long those waited that have begun to be transmitted by `now`.
+    #[inline]
+    pub fn advance(&mut self, now: Instant, waits: &mut Waits) {
+        while self.next_start <= now {
+            let Some(begun) = self.waiting.pop_front() else { break };
+            self.bytes -= begun.len;
+            waits.record(begun.wait);
+            self.next_start = self.waiting.front().map_or(NEVER, |next| next.starts_at);
+        }
+    }
+
+    /// Takes a packet of `len` octets at `now`, up to which it has [advanced](Self::advance); returns when its
+    /// transmission ends, `None` where there is no room.
+    #[inline]
+    pub fn take(&mut self, now: Instant, len: Bytes, waits: &mut Waits) -> Option<Instant> {
+        if !self.has_room(len) {
+            return None;
+        }
+        let starts_at = self.free_at.max(now);
+        self.free_at = starts_at + self.rate.time_for(len);
+        if starts_at == now {
+            waits.record(Duration::ZERO);
+        } else {
+            self.wait(Waiting { starts_at, wait: starts_at - now, len });
+        }
+        Some(self.free_at)
+    }
+
+    #[inline]
+    fn wait(&mut self, waiting: Waiting) {
+        if self.waiting.is_empty() {
+            self.next_start = waiting.starts_at;
+        }
+        self.bytes += waiting.len;
+        self.waiting.push_back(waiting);
+    }
+
+    /// True when a packet of `len` octets would be taken.
+    #[inline]
+    pub fn has_room(&self, len: Bytes) -> bool {
+        self.limit.admits(self.waiting.len(), self.bytes, len)
+    }
+
+    /// When the first that waits begins to be transmitted; [`NEVER`] where none does.
+    #[inline]
+    pub fn next_start(&self) -> Instant {
+        self.next_start
+    }
+
+    /// Packets whose turn has not come.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// When half of them will have begun to be transmitted; `None` where none waits.
+    pub fn half_begun_at(&self) -> Option<Instant> {
+        self.waiting.get(self.waiting.len() / 2).map(|waiting| waiting.starts_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::loss::Loss;
+    use crate::payload::{Payload, PayloadClass};
+    use crate::wired::staged::Staged;
+    use crate::wired::{Entry, Pipe};
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Numbered(u64, u64);
+
+    impl Payload for Numbered {
+        fn len(&self) -> Bytes {
+            Bytes(self.1)
+        }
+        fn class(&self) -> PayloadClass {
+            PayloadClass::Data
+        }
+    }
+
+    /// A pipe for `config` as a line, and as a queue and a transmitter.
+    fn both(config: &PipeConfig) -> [Pipe<Numbered>; 2] {
+        let line = Pipe::new(config.clone(), 1, "pipe");
+        assert!(matches!(line.entry, Entry::Line(_)));
+        let staged = Entry::Staged(Box::new(Staged::new(config, 1, "pipe")));
+        [line, Pipe::with_entry(staged, config.clone(), 1, "pipe")]
+    }
+
+    fn configs() -> impl Strategy<Value = PipeConfig> {
+        let loss = prop_oneof![Just(Loss::None), Just(Loss::Scripted(vec![1, 2, 5, 30]))];
+        let packets = proptest::option::of(0_u32..6);
+        let bytes = proptest::option::of((0_u64..6_000).prop_map(Bytes));
+        (0_u64..3_000, packets, bytes, loss).prop_map(|(delay_us, packets, bytes, loss)| PipeConfig {
+            loss,
+            ..PipeConfig::new(
+                BitRate::from_mbps(12),
+                Duration::from_micros(delay_us),
+                QueueLimit { packets, bytes }.into(),
+            )
+        })
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Call {
+        Enqueue(u64),
+        Deliver,
+        HasRoom(u64),
+        StartMeasuring,
+    }
+
+    fn calls() -> impl Strategy<Value = Vec<(u64, Call)>> {
+        let call = prop_oneof![
+            6 => (1_u64..2_000).prop_map(Call::Enqueue),
+            3 => Just(Call::Deliver),
+            1 => (1_u64..2_000).prop_map(Call::HasRoom),
+            1 => Just(Call::StartMeasuring),
+        ];
+        proptest::collection::vec((prop_oneof![Just(0), 0_u64..1_500], call), 0..100)
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_says_what_a_queue_and_a_transmitter_do(config in configs(), calls in calls()) {
+            let mut pipes = both(&config);
+            let mut now = Instant::ZERO;
+            for (number, (later_us, call)) in (0..).zip(calls) {
+                now += Duration::from_micros(later_us);
+                let said = pipes.each_mut().map(|pipe| {
+                    let said = match call {
+                        Call::Enqueue(len) => (pipe.enqueue(now, Numbered(number, len)), None),
+                        Call::Deliver => (true, Some(std::iter::from_fn(|| pipe.poll_deliver(now)).collect::<Vec<_>>())),
+                        Call::HasRoom(len) => (pipe.has_room(now, Bytes(len)), None),
+                        Call::StartMeasuring => {
+                            pipe.start_measuring();
+                            (true, None)
+                        }
+                    };
+                    let waiting = (pipe.waiting(), pipe.half_begun_at(), pipe.in_transit());
+                    (said, pipe.poll_timeout(), waiting, pipe.counters(), pipe.queueing_delay_us())
+                });
+                prop_assert_eq!(&said[0], &said[1]);
+            }
+        }
+    }
+}

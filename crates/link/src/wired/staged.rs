@@ -1,0 +1,148 @@
+//! A queue, a transmitter and what happens behind it, each on its own: for pipes where what becomes of a packet shows
+//! only when its turn comes, or after.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::{Bytes, Instant};
+
+use super::impair::{Impaired, Impairments};
+use super::service::Progress;
+use super::{InTransit, NEVER, PipeConfig, PipeCounters, Waits};
+use crate::loss::LossProcess;
+use crate::payload::Payload;
+use crate::queue::{AckFilter, Queue, Queued};
+
+/// The queue and the transmitter of a pipe, and what is in flight where packets may overtake one another.
+#[derive(Clone, Debug)]
+pub(super) struct Staged<P> {
+    progress: Progress,
+    /// What waits for the transmitter.
+    queue: Queue<P>,
+    /// When the first of it begins to be transmitted, or is decided on; [`NEVER`] where none waits.
+    next_start: Instant,
+    impaired: Option<Impaired<P>>,
+}
+
+/// What of a pipe takes part in a transmission, beside its queue.
+pub(super) struct Beside<'a, P> {
+    pub config: &'a PipeConfig,
+    pub loss: &'a mut LossProcess,
+    pub waits: &'a mut Waits,
+    pub counters: &'a mut PipeCounters,
+    pub transit: &'a mut VecDeque<InTransit<P>>,
+}
+
+impl<P: Payload> Staged<P> {
+    /// With nothing in it; draws come from streams of `seed` that are called after `name`.
+    pub fn new(config: &PipeConfig, seed: u64, name: &str) -> Self {
+        let is_impaired = config.impairments != Impairments::NONE;
+        Self {
+            progress: Progress::default(),
+            queue: Queue::new(config.queue),
+            next_start: NEVER,
+            impaired: is_impaired.then(|| Impaired::new(config.impairments, seed, name)),
+        }
+    }
+
+    /// Queues `payload` at `now`, by which it has [advanced](Self::advance); returns false when it was dropped.
+    pub fn enqueue(&mut self, now: Instant, payload: P, mut pipe: Beside<'_, P>) -> bool {
+        let waited = self.next_start != NEVER;
+        let mut dropped = 0;
+        let mut drop = |_| dropped += 1;
+        let filter = pipe.config.ack_filter;
+        let (taken, filtered) = if filter == AckFilter::Off || !waited {
+            (self.queue.push(now, payload, &mut drop), 0)
+        } else {
+            filter.push(&mut self.queue, now, payload, &mut drop)
+        };
+        pipe.counters.dropped += dropped + u64::from(!taken);
+        pipe.counters.filtered_acks += filtered;
+        if dropped + filtered > 0 || !waited {
+            self.first_changed(pipe.config);
+            self.advance(now, &mut pipe);
+        }
+        taken
+    }
+
+    /// Another packet is the first that waits, or none does.
+    fn first_changed(&mut self, config: &PipeConfig) {
+        let since = self.queue.waiting_since();
+        self.next_start = since.map_or(NEVER, |since| self.progress.next_start(&config.service, since));
+    }
+
+    /// Transmits what has begun to be transmitted by `now`.
+    pub fn advance(&mut self, now: Instant, pipe: &mut Beside<'_, P>) {
+        // What leaves in the order it came has nothing to be decided.
+        let is_decided = matches!(self.queue, Queue::Bounded(_));
+        while self.next_start <= now && (is_decided || self.decide(now, pipe)) {
+            let Queued { payload, at: since, len } = self.queue.pop().expect("it has a front");
+            let (start, end) = self.progress.transmit(&pipe.config.service, since, len);
+            pipe.waits.record(start.saturating_since(since));
+            let delay = pipe.config.delay;
+            let packet = InTransit { at: end + delay, len, lost: pipe.loss.takes(), payload };
+            match &mut self.impaired {
+                None => pipe.transit.push_back(packet),
+                Some(impaired) => pipe.counters.duplicated += impaired.launch(end, delay, packet),
+            }
+            self.first_changed(pipe.config);
+        }
+    }
+
+    /// Whether a packet begins to be transmitted by `now`: which, and when, may be decided only then.
+    #[inline(never)]
+    fn decide(&mut self, now: Instant, pipe: &mut Beside<'_, P>) -> bool {
+        while self.next_start <= now {
+            let dropped = &mut pipe.counters.dropped;
+            let Some(first) = self.queue.front(self.next_start, &mut |_| *dropped += 1) else {
+                self.next_start = NEVER;
+                return false;
+            };
+            let start = self.progress.next_start(&pipe.config.service, first.at);
+            if start <= self.next_start {
+                return true;
+            }
+            // It came too late for the opportunity at which it was decided on.
+            self.next_start = start;
+        }
+        false
+    }
+
+    /// What has arrived by `now` where packets may overtake one another; the outer `None` where they may not.
+    pub fn pop_impaired(&mut self, now: Instant) -> Option<Option<InTransit<P>>> {
+        self.impaired.as_mut().map(|impaired| impaired.pop(now))
+    }
+
+    /// When it is to be asked next, if what is in flight in order arrives at `in_order`.
+    pub fn poll_timeout(&self, in_order: Option<Instant>) -> Option<Instant> {
+        let next_start = Some(self.next_start).filter(|at| *at != NEVER);
+        match &self.impaired {
+            None => in_order.or(next_start),
+            Some(impaired) => impaired.next_arrival().into_iter().chain(next_start).min(),
+        }
+    }
+
+    pub fn has_room(&self, len: Bytes) -> bool {
+        self.queue.has_room(len)
+    }
+
+    /// Packets waiting for the transmitter.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Packets waiting, and those in flight that may overtake one another.
+    pub fn held(&self) -> usize {
+        self.queue.len() + self.impaired.as_ref().map_or(0, Impaired::len)
+    }
+
+    /// When half of what waits will have gone to the transmitter, if nothing of it is dropped and its order is kept;
+    /// `None` when nothing waits.
+    pub fn half_begun_at(&self, config: &PipeConfig) -> Option<Instant> {
+        let mut progress = self.progress;
+        let half = self.waiting() / 2;
+        for queued in self.queue.iter().take(half) {
+            progress.transmit(&config.service, queued.at, queued.len);
+        }
+        self.queue.iter().nth(half).map(|queued| progress.next_start(&config.service, queued.at))
+    }
+}
