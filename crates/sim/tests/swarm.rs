@@ -630,6 +630,8 @@ fn a_failure_prints_its_world_and_the_command_that_replays_it() {
     for swarm in [
         Swarm::new(&three_hundred_random_worlds, random_setup),
         Swarm::new(&programs_in_random_worlds, setup_with_programs),
+        Swarm::new(&tack_in_random_worlds, setup_over_tack),
+        Swarm::new(&programs_over_tack_in_random_worlds, setup_with_programs_over_tack),
         Swarm::new(&no_held_ack_ends_in_a_timeout, lossless_setup),
     ] {
         assert_failures_can_be_replayed(&swarm);

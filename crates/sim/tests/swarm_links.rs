@@ -253,6 +253,7 @@ fn equal_chains_make_equal_runs() {
 fn a_failure_prints_its_world_and_the_command_that_replays_it() {
     for swarm in [
         Swarm::new(&files_arrive_whole_over_two_hundred_random_chains, random_setup),
+        Swarm::new(&files_arrive_whole_over_tack, setup_over_tack),
         Swarm::new(&equal_chains_make_equal_runs, random_setup),
     ] {
         assert_failures_can_be_replayed(&swarm);

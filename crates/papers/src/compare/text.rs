@@ -3,7 +3,7 @@
 use tacit_link::wifi::AirtimeUse;
 
 use super::{Comparison, Row};
-use tacit_scenario::scheme::{self, Role};
+use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent, signed_percent};
 
 pub(super) fn tables(comparison: &Comparison) -> String {
@@ -29,10 +29,11 @@ pub(super) fn tables(comparison: &Comparison) -> String {
             text.push_str(&format!("\n{line}\n"));
         }
     }
-    for scheme in scheme::ALL.iter().filter(|scheme| scheme.role == Role::Transport) {
-        if comparison.rows.iter().any(|row| row.scheme == scheme.name) {
-            text.push_str(&format!("\n{}: {}\n", scheme.name, scheme.summary));
-        }
+    let shown = |scheme: &&Scheme| comparison.rows.iter().any(|row| row.scheme == scheme.name);
+    let replacing = scheme::ALL.iter().filter(|scheme| scheme.role == Role::Transport).filter(shown);
+    for (number, scheme) in replacing.enumerate() {
+        let gap = if number == 0 { "\n" } else { "" };
+        text.push_str(&format!("{gap}{}: {}\n", scheme.name, scheme.summary));
     }
     text
 }
