@@ -48,4 +48,8 @@ pub struct Stats {
     pub timeouts: Option<u64>,
     /// Times fast recovery began.
     pub fast_recoveries: Option<u64>,
+    /// Smallest round-trip time that it believes in now; `None` before the first measurement too. A reading.
+    pub rtt_min: Option<Duration>,
+    /// Octets received that wait for others before them. A reading.
+    pub blocked_bytes: Option<u64>,
 }

@@ -147,6 +147,22 @@ impl<'a> View<'a> {
         (!self.videos.is_empty()).then(|| self.videos.iter().map(|video| count(video)).sum())
     }
 
+    /// Median over the samples of the measured window, which ends with the last of them.
+    fn blocked_kb(&self) -> Option<f64> {
+        let series = &self.outcome.series;
+        let end = series.last()?.at;
+        let measured = series.iter().filter(|point| end.saturating_since(point.at) < self.outcome.measured);
+        let mut blocked: Vec<u64> = measured.filter_map(|point| Some(point.blocked?.0)).collect();
+        blocked.sort_unstable();
+        blocked.get(blocked.len() / 2).map(|median| *median as f64 / 1e3)
+    }
+
+    /// Of the sender that believes in the largest; `None` where none says.
+    fn rtt_min_ms(&self) -> Option<f64> {
+        let largest = self.senders.iter().filter_map(|stats| stats.rtt_min).max()?;
+        Some(largest.as_secs_f64() * 1e3)
+    }
+
     /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
     fn fairness(&self) -> Option<f64> {
         let shares: Vec<f64> = self.outcome.flows.iter().map(|flow| flow.delivered.0 as f64).collect();
@@ -263,6 +279,17 @@ pub const ALL: &[Metric] = &[
     metric("tcp_data_per_ack", "data packets of connections received per ACK sent, whole run", |view| {
         Some(view.received(|end| end.data_packets_received)? / view.received(|end| end.acks_sent)?)
     }),
+    metric(
+        "rtt_min_ms",
+        "smallest round-trip time that a sender of TACK believes in at the end, the largest of all",
+        |view| view.rtt_min_ms(),
+    ),
+    metric(
+        "blocked_kb_p50",
+        "thousands of octets that a receiver of TACK holds back because others before them are missing: median of the \
+         samples",
+        |view| view.blocked_kb(),
+    ),
     metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
         Some(view.outcome.pipes.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
     }),

@@ -344,7 +344,7 @@ impl Flow {
 
     /// How things stand at `at`.
     pub fn sample(&self, at: Instant) -> SeriesPoint {
-        let sender = self.stats().map_or_else(Stats::default, |(source, _)| source);
+        let (sender, receiver) = self.stats().unwrap_or_default();
         SeriesPoint {
             at,
             flow: self.id,
@@ -355,6 +355,7 @@ impl Flow {
             packets_sent: sender.packets_sent,
             packets_retransmitted: sender.packets_retransmitted,
             retransmission_timeout: sender.rto.unwrap_or(Duration::ZERO),
+            blocked: receiver.blocked_bytes.map(Bytes),
         }
     }
 }

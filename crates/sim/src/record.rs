@@ -305,4 +305,7 @@ pub struct SeriesPoint {
     pub packets_retransmitted: u64,
     /// The sender's retransmission timeout, backed off as it is; zero where it has none.
     pub retransmission_timeout: Duration,
+    /// Payload octets that the receiver holds back because others before them are missing; `None` where the transport
+    /// does not count them.
+    pub blocked: Option<Bytes>,
 }

@@ -244,6 +244,8 @@ impl Connection {
             rto: Some(if self.greets() { self.hello_timeout() } else { self.sender.backed_off() }),
             timeouts: Some(sent.timeouts),
             fast_recoveries: Some(sent.recoveries),
+            rtt_min: self.rtt_min(),
+            blocked_bytes: Some(self.blocked_bytes()),
         }
     }
 

@@ -283,6 +283,8 @@ impl Connection {
             rto: Some(counters.rto),
             timeouts: Some(counters.timeouts),
             fast_recoveries: Some(counters.fast_recoveries),
+            rtt_min: None,
+            blocked_bytes: None,
         }
     }
 
