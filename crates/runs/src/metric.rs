@@ -163,6 +163,26 @@ impl<'a> View<'a> {
         Some(largest.as_secs_f64() * 1e3)
     }
 
+    fn first_flow_share(&self) -> Option<f64> {
+        let flows = &self.outcome.flows;
+        let sum: u64 = flows.iter().map(|flow| flow.delivered.0).sum();
+        Some(flows.first()?.delivered.0 as f64 * flows.len() as f64 / sum as f64)
+    }
+
+    /// Exact where one queue is the bottleneck and links have no jitter; `None` with Wi-Fi, whose delay it lacks.
+    fn one_way_delay_p95_us(&self) -> Option<f64> {
+        if self.bss.is_some() {
+            return None;
+        }
+        // Pipes stand in pairs: one way, and back.
+        let way = |first: usize| self.outcome.pipes.iter().skip(first).step_by(2);
+        let octets = |first: usize| way(first).map(|pipe| pipe.counters.delivered_bytes.0).sum::<u64>();
+        let way = way(if octets(1) > octets(0) { 1 } else { 0 });
+        let delay: Duration = way.clone().map(|pipe| pipe.delay).sum();
+        let wait = way.map(|pipe| pipe.queueing_delay_us.p95).max()?;
+        Some(delay.as_secs_f64() * 1e6 + wait as f64)
+    }
+
     /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
     fn fairness(&self) -> Option<f64> {
         let shares: Vec<f64> = self.outcome.flows.iter().map(|flow| flow.delivered.0 as f64).collect();
@@ -185,6 +205,11 @@ pub const ALL: &[Metric] = &[
         |view| Some(view.outcome.flows.iter().map(FlowOutcome::transfer_goodput_bps).sum()),
     ),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
+    metric(
+        "first_flow_share",
+        "goodput of the first flow over the mean of all flows': 1 is an equal share",
+        |view| view.first_flow_share(),
+    ),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
     }),
@@ -297,6 +322,17 @@ pub const ALL: &[Metric] = &[
         "wired_queue_delay_p95_us",
         "95th percentile of the wait in the busiest of those queues",
         |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
+    ),
+    metric(
+        "one_way_delay_p95_us",
+        "propagation on wired and cellular links the way that most octets go, and the 95th percentile of the wait in \
+         the busiest of their queues; without Wi-Fi",
+        |view| view.one_way_delay_p95_us(),
+    ),
+    metric(
+        "log_power",
+        "natural logarithm of goodput in Mb/s over that delay in ms, by which Pantheon ranks",
+        |view| Some((view.outcome.goodput_bps() / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
     ),
     metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
     metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {

@@ -1,5 +1,6 @@
 //! `[traffic]` and `[[flow]]` as runs see them.
 
+use tacit_proto::congestion::Algorithm;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{self, AckClock};
 use tacit_proto::transport;
@@ -73,6 +74,25 @@ fn connections_are_of_tack_where_the_traffic_is() {
     let wide = config(&["tcp.ip=v6", "tcp.mtu=1280 B", "tack.receive-buffer-max=1 MiB"]);
     assert_eq!((wide.ip, wide.mtu, wide.max_mtu), (IpVersion::V6, Bytes(1_280), Bytes(1_280)));
     assert_eq!((wide.max_receive_buffer, wide.stream_buffer), (Bytes(1 << 20), Bytes(1 << 20)));
+}
+
+#[test]
+fn a_flow_may_have_a_controller_of_its_own_over_any_transport() {
+    let flows = "[wired]\nrate = \"10Mbps\"\ndelay = \"1 ms\"\n[[flow]]\n\
+                 [[flow]]\ntransport = \"tcp\"\ncongestion = \"bbr\"\n[[flow]]\ncongestion = \"copa\"\n";
+    let scenario = Scenario::parse("flows.toml", flows, &["tcp.congestion=newreno".to_owned()]).unwrap();
+    let controls = |scheme: &str| {
+        let setup = scheme::find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap();
+        let control = |flow: &FlowSetup| match flow.traffic {
+            Traffic::Connection { config: transport::Config::Tcp(tcp), .. } => ("tcp", tcp.congestion.algorithm),
+            Traffic::Connection { config: transport::Config::Tack(tack), .. } => ("tack", tack.congestion.algorithm),
+            Traffic::Udp { .. } => panic!("a connection"),
+        };
+        setup.flows.iter().map(control).collect::<Vec<_>>()
+    };
+    let beside = ("tcp", Algorithm::BBR);
+    assert_eq!(controls("stock"), [("tcp", Algorithm::NewReno), beside, ("tcp", Algorithm::Copa)]);
+    assert_eq!(controls("tack"), [("tack", Algorithm::TACK_BBR), beside, ("tack", Algorithm::Copa)]);
 }
 
 /// What came of the only application of `scenario`, two clients and eight seconds, and how much its bulk flow carried.

@@ -1,6 +1,7 @@
 //! What flows, as a scenario says it, and the flows and programs of a run that it becomes.
 
 use tacit_link::wifi::AccessCategory;
+use tacit_proto::congestion::{self, Algorithm};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::transport;
 use tacit_proto::udp::ReportAfter;
@@ -55,6 +56,8 @@ pub struct TrafficPlan {
     pub udp_payload: Option<Bytes>,
     /// The access category of its packets, if it names one; a `[[flow]]` that does not has its client's.
     pub access_category: Option<AccessCategory>,
+    /// Congestion control of its connections, where that is another than the transport has.
+    pub congestion: Option<Algorithm>,
     /// What feeds the flow.
     pub application: ApplicationKind,
     /// The knobs of those that are more than a source.
@@ -273,7 +276,7 @@ fn way_name(source: HostId, index: u32) -> String {
 
 impl Scenario {
     fn flow_traffic(&self, plan: &TrafficPlan) -> Traffic {
-        match self.connection(plan.transport) {
+        match self.connection(plan) {
             Some(config) => {
                 let size = plan.size.filter(|_| plan.application == ApplicationKind::Bulk);
                 Traffic::Connection { config, size }
@@ -288,10 +291,18 @@ impl Scenario {
     }
 
     /// What connections are told; `None` where datagrams have none.
-    fn connection(&self, transport: Transport) -> Option<transport::Config> {
-        match transport {
-            Transport::Tcp => Some(self.tcp.into()),
-            Transport::Tack => Some(self.tack.config(self.tcp.ip, self.tcp.mtu).into()),
+    fn connection(&self, plan: &TrafficPlan) -> Option<transport::Config> {
+        match plan.transport {
+            Transport::Tcp => {
+                let mut config = self.tcp;
+                control(&mut config.congestion, plan);
+                Some(config.into())
+            }
+            Transport::Tack => {
+                let mut config = self.tack.config(self.tcp.ip, self.tcp.mtu);
+                control(&mut config.congestion, plan);
+                Some(config.into())
+            }
             Transport::Udp => None,
         }
     }
@@ -312,7 +323,7 @@ impl Scenario {
                 Some((Application::RequestResponse(pages), knobs.connections))
             }
             ApplicationKind::OnOff => {
-                let connection = self.connection(plan.transport);
+                let connection = self.connection(plan);
                 let over_udp = connection.is_none().then(|| self.udp_payload(plan));
                 let full = connection.map_or(0, |config| config.mss());
                 let source = OnOff {
@@ -352,6 +363,11 @@ impl ApplicationKnobs {
             }
         }
     }
+}
+
+/// Puts the controller that `plan` names in the place of the transport's.
+fn control(config: &mut congestion::Config, plan: &TrafficPlan) {
+    config.algorithm = plan.congestion.unwrap_or(config.algorithm);
 }
 
 /// Payload of the datagram whose IP packet is `mtu` long.

@@ -282,6 +282,8 @@ pub struct PipeOutcome {
     pub counters: PipeCounters,
     /// Time from queueing to the start of transmission, in microseconds.
     pub queueing_delay_us: Percentiles,
+    /// Propagation delay.
+    pub delay: Duration,
 }
 
 /// One sample of one flow.

@@ -1,12 +1,14 @@
 //! `[traffic]` and `[[flow]]`.
 
 use tacit_link::wifi::AccessCategory;
+use tacit_proto::congestion::Algorithm;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
 use super::hack::HOST_TIME;
 use super::kind::{ANY_TIME, Choice, Given, Kind as _, Own, Rate, SOME_TIME, Size, Span, Whole, or};
+use super::tcp::CONTROLS;
 use super::{Field, Key, Keys, Usual};
 use crate::MAX_CLIENTS;
 use crate::input::{Mismatch, Value, integer, title};
@@ -29,6 +31,7 @@ pub(crate) fn usual() -> TrafficPlan {
         udp_report: None,
         udp_payload: None,
         access_category: None,
+        congestion: None,
         application: ApplicationKind::Bulk,
         knobs: ApplicationKnobs::default(),
     }
@@ -236,8 +239,16 @@ pub(crate) const STOP: Key<Span> = Key {
     meaning: "its source offers nothing more; pages under way are never finished, videos are played to their end",
 };
 
+/// The controllers that every transport has; what one can choose is as it is usual.
+pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
+    name: "congestion",
+    kind: Choice(&CONTROLS),
+    usual: Usual::Said("`tcp.congestion` or `tack.congestion`"),
+    meaning: "congestion control of its connections, whatever their transport; no scheme changes it",
+};
+
 /// What a `[[flow]]` has beside the keys of `[traffic]`.
-pub(super) const FLOW: Keys<()> = &[&NAME, &CLIENT, &START, &STOP];
+pub(super) const FLOW: Keys<()> = &[&NAME, &CLIENT, &START, &STOP, &CONGESTION];
 
 fn saturating_or_rate(value: &Value) -> Result<Option<BitRate>, Mismatch> {
     match value {

@@ -46,13 +46,14 @@ pub(super) fn flow_sections(
             .allowed(format!("at most {MAX_FLOW_TABLES}")));
     }
     let one = |section: Section<'_>| {
+        let congestion = keys::CONGESTION.given(&section)?;
         let plan = FlowPlan {
             name: keys::NAME.given(&section)?,
             clients: keys::CLIENT.or(&section, None)?,
             start: keys::START.given(&section)?,
             stop: keys::STOP.given(&section)?,
             own_transport: section.optional(keys::TRANSPORT, |value| keys::TRANSPORTS.read(value))?,
-            traffic: traffic_keys(&section, traffic, around)?,
+            traffic: TrafficPlan { congestion, ..traffic_keys(&section, traffic, around)? },
         };
         section.finish()?;
         Ok(plan)

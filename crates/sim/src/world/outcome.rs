@@ -36,13 +36,18 @@ impl<P: Carried> World<'_, P> {
                     .reduce(|sum, more| sum.plus(&more)),
             }
         });
-        let ends = self.setup.wired.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
-        let pipes = self.pipes.iter().zip(&self.before.pipes).zip(ends);
-        let pipes = pipes.map(|((pipe, before), (from, to))| PipeOutcome {
+        let ways = self
+            .setup
+            .wired
+            .iter()
+            .flat_map(|link| [(link.a, link.b, &link.forward), (link.b, link.a, &link.backward)]);
+        let pipes = self.pipes.iter().zip(&self.before.pipes).zip(ways);
+        let pipes = pipes.map(|((pipe, before), (from, to, config))| PipeOutcome {
             from,
             to,
             counters: pipe.counters().since(before),
             queueing_delay_us: percentiles(&pipe.queueing_delay_us()),
+            delay: config.delay,
         });
         let channels = self
             .bss
