@@ -84,8 +84,12 @@ fn a_flow_may_have_a_controller_of_its_own_over_any_transport() {
     let controls = |scheme: &str| {
         let setup = scheme::find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap();
         let control = |flow: &FlowSetup| match flow.traffic {
-            Traffic::Connection { config: transport::Config::Tcp(tcp), .. } => ("tcp", tcp.congestion.algorithm),
-            Traffic::Connection { config: transport::Config::Tack(tack), .. } => ("tack", tack.congestion.algorithm),
+            Traffic::Connection { config: transport::Config::Tcp(tcp), .. } => {
+                ("tcp", tcp.congestion.algorithm)
+            }
+            Traffic::Connection { config: transport::Config::Tack(tack), .. } => {
+                ("tack", tack.congestion.algorithm)
+            }
             Traffic::Udp { .. } => panic!("a connection"),
         };
         setup.flows.iter().map(control).collect::<Vec<_>>()

@@ -40,17 +40,15 @@ pub struct ProbeRtt {
     /// How much of the rate, and of the bandwidth-delay product in flight, is kept up meanwhile, in 256ths. 0: a packet
     /// per TACK interval, and four in flight.
     pub share: u16,
-    /// A round-trip time so little above the smallest, in 256ths of it, shows it again.
-    pub near: u16,
 }
 
 impl ProbeRtt {
     /// One packet per TACK interval after ten seconds (successor paper section VI-D).
-    pub const PAPER: Self = Self { after: RTT_MIN_LIFETIME, share: 0, near: 0 };
+    pub const PAPER: Self = Self { after: RTT_MIN_LIFETIME, share: 0 };
     /// Three quarters of the rate each 2.5 s (its tuning for Miracast).
-    pub const MIRACAST: Self = Self { after: Duration::from_millis(2_500), share: 192, near: 0 };
-    /// Half of it, as BBRv3 does, after ten seconds in which nothing came within a sixteenth of the smallest.
-    pub const USUAL: Self = Self { after: RTT_MIN_LIFETIME, share: 128, near: 16 };
+    pub const MIRACAST: Self = Self { after: Duration::from_millis(2_500), share: 192 };
+    /// Half of it, as BBRv3 does, after ten seconds.
+    pub const USUAL: Self = Self { after: RTT_MIN_LIFETIME, share: 128 };
 }
 
 /// What the BBR of TACK has to choose.

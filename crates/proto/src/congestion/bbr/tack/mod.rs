@@ -325,8 +325,7 @@ impl TackBbr {
     fn update_rtt_min(&mut self, delivery: &Delivery) {
         let now = delivery.now;
         let probe = self.config.probe_rtt;
-        let near = probe.map_or(0, |probe| probe.near);
-        self.rtt_min.update(now, delivery.sample.rtt, u64::from(near));
+        self.rtt_min.update(now, delivery.sample.rtt);
         let lifetime = probe.map_or(RTT_MIN_LIFETIME, |probe| probe.after);
         if self.mode == Mode::ProbeRtt {
             self.probe_rtt(delivery);

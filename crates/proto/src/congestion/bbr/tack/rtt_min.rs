@@ -1,6 +1,5 @@
 //! The smallest round-trip time, and how long ago it was seen.
 
-use super::super::parts::UNIT;
 use crate::units::{Duration, Instant};
 
 #[derive(Clone, Debug, Default)]
@@ -18,11 +17,12 @@ impl RttMin {
         Self { least: rtt, ..Self::default() }
     }
 
-    /// Takes in what feedback at `now` says. The smallest is seen again by what lies within `near` 256ths of it.
-    pub fn update(&mut self, now: Instant, rtt: Option<Duration>, near: u64) {
+    /// Takes in what feedback at `now` says. Only what is no larger shows the smallest again: a flow that came to a
+    /// standing queue would see about as much for ever.
+    pub fn update(&mut self, now: Instant, rtt: Option<Duration>) {
         self.seen_at.get_or_insert(now);
         let Some(rtt) = rtt else { return };
-        let is_seen = self.least.is_none_or(|least| rtt <= least + least * near / UNIT);
+        let is_seen = self.least.is_none_or(|least| rtt <= least);
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         self.since = if is_seen {
             self.seen_at = Some(now);
@@ -54,21 +54,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_near_shows_the_smallest_again_and_what_is_not_takes_its_place_when_it_is_forgotten() {
+    fn only_the_smallest_shows_itself_again_and_what_was_seen_since_takes_its_place_when_it_is_forgotten() {
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let mut rtt_min = RttMin::new(Some(Duration::from_millis(16)));
+        let mut rtt_min = RttMin::new(Some(Duration::from_millis(160)));
         let mut takes = |now, rtt| {
-            rtt_min.update(at(now), Some(Duration::from_millis(rtt)), 16);
+            rtt_min.update(at(now), Some(Duration::from_millis(rtt)));
             (rtt_min.least.map(Duration::as_millis), rtt_min.age(at(now)).as_millis())
         };
-        assert_eq!(takes(0, 20), (Some(16), 0));
-        assert_eq!(takes(10, 18), (Some(16), 10));
-        assert_eq!(takes(20, 17), (Some(16), 0), "a sixteenth above");
-        assert_eq!(takes(30, 19), (Some(16), 10));
-        assert_eq!(takes(40, 21), (Some(16), 20));
+        assert_eq!(takes(0, 200), (Some(160), 0));
+        assert_eq!(takes(10, 161), (Some(160), 10), "almost");
+        assert_eq!(takes(20, 160), (Some(160), 0));
+        assert_eq!(takes(30, 190), (Some(160), 10));
+        assert_eq!(takes(40, 210), (Some(160), 20));
         rtt_min.forget(at(40));
-        assert_eq!((rtt_min.least, rtt_min.age(at(40))), (Some(Duration::from_millis(19)), Duration::ZERO));
+        assert_eq!((rtt_min.least, rtt_min.age(at(40))), (Some(Duration::from_millis(190)), Duration::ZERO));
         rtt_min.forget(at(50));
-        assert_eq!(rtt_min.least, Some(Duration::from_millis(19)), "nothing else was seen");
+        assert_eq!(rtt_min.least, Some(Duration::from_millis(190)), "nothing else was seen");
     }
 }
