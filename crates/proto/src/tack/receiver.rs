@@ -308,7 +308,10 @@ impl Receiver {
         let (mut left, mut passed, mut untold) = (None, None, false);
         for (place, hole) in self.arrivals.holes().enumerate() {
             let oldest = place < least;
-            if !(oldest || (news && hole.end > told)) {
+            if !oldest && !news {
+                break;
+            }
+            if !(oldest || hole.end > told) {
                 untold |= passed.replace(hole).is_some();
                 continue;
             }

@@ -25,6 +25,9 @@ use sync::SyncState;
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
 const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
 
+/// Longest wait between two probes (RFC 6298 section 2.5).
+const PTO_MAX: Duration = Duration::from_secs(60);
+
 /// Packets in the network at most, whatever their length: a bound of memory.
 const MAX_PACKETS: usize = 1 << 17;
 
@@ -97,6 +100,8 @@ pub(super) struct Sender {
     /// Recovery ends when what was sent before it began is acknowledged or lost.
     recovery: Option<Position>,
     after_timeout: bool,
+    /// Until then rates are of a time in which nothing but probes was sent.
+    quiet_until: Instant,
     /// When the last packet left that must be acknowledged, and timeouts since the last acknowledgment.
     last_sent: Instant,
     timeouts: u32,
@@ -149,6 +154,7 @@ impl Sender {
             window_limited: false,
             recovery: None,
             after_timeout: false,
+            quiet_until: Instant::ZERO,
             last_sent: Instant::ZERO,
             timeouts: 0,
             probes: 0,
@@ -224,7 +230,7 @@ impl Sender {
 
     /// The same, twice as long for each that passed in vain.
     pub fn backed_off(&self) -> Duration {
-        self.probe_timeout().saturating_mul(1 << self.timeouts.min(10))
+        self.probe_timeout().saturating_mul(1 << self.timeouts.min(10)).min(PTO_MAX)
     }
 
     /// When something happens though nothing arrives.

@@ -58,7 +58,11 @@ impl Sender {
         seen.marked = tack.ce != self.ce;
         self.ce = tack.ce;
         seen.rtt = self.round_trip(now, tack);
-        let rate = BitRate::from_kbps(u64::from(tack.rate_kbps));
+        self.end_silence(now, &seen);
+        let rate = match now < self.quiet_until {
+            true => BitRate::default(),
+            false => BitRate::from_kbps(u64::from(tack.rate_kbps)),
+        };
         seen.report = Some(self.report(rate, tack.loss));
         self.finish(now, prior, &seen);
         Ok(())
@@ -82,6 +86,7 @@ impl Sender {
             self.lose(now, hole, &mut seen);
         }
         self.raise_window(instant.window);
+        self.end_silence(now, &seen);
         seen.report = Some(self.report(BitRate::default(), self.path_loss));
         self.finish(now, prior, &seen);
         Ok(())
@@ -243,6 +248,19 @@ impl Sender {
         (micros > 0).then(|| Duration::from_micros(u64::from(micros)))
     }
 
+    /// Something arrived. A rate over the time in which nothing but probes was sent is no rate of the path: those that the
+    /// receiver reports span a round trip, and the first without that time is on its way a round trip from now.
+    fn end_silence(&mut self, now: Instant, seen: &Seen) {
+        if seen.newest_acked.is_none() {
+            return;
+        }
+        if self.timeouts > 0 {
+            self.quiet_until = now + self.rtt_min.get().unwrap_or_default().saturating_mul(2);
+        }
+        self.timeouts = 0;
+        self.after_timeout = false;
+    }
+
     /// What the receiver measured, as far as it can be true: no faster than we sent.
     fn report(&self, rate: BitRate, loss: u16) -> ReceiverReport {
         let fastest = self.fastest.into_iter().max().unwrap_or_default();
@@ -257,10 +275,6 @@ impl Sender {
         if let Some(rtt) = seen.rtt {
             self.rtt.sample(rtt);
             self.rtt_min.update(now, rtt);
-        }
-        if seen.acked > 0 || seen.newest_acked.is_some() {
-            self.timeouts = 0;
-            self.after_timeout = false;
         }
         let mut sample = self.rate.finish_ack();
         sample.rtt = seen.rtt;
