@@ -576,6 +576,12 @@ fn tack_in_random_worlds() {
     assert!(worlds < 200 || carried > 200, "{carried} connections");
 }
 
+/// A flow of TACK whose first rate spanned an outage paced at that rate, and stood still.
+#[test]
+fn a_world_in_which_tack_begins_with_an_outage() {
+    Swarm::new(&tack_in_random_worlds, setup_over_tack).check([3228].into_iter(), check);
+}
+
 /// The world of `seed` with programs that feed most of its flows, most of them over TACK.
 fn setup_with_programs_over_tack(seed: u64) -> Setup {
     let mut setup = setup_over_tack(seed);
