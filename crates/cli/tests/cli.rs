@@ -45,8 +45,8 @@ fn compare_has_the_promised_keys_and_files() {
     let result = json(&mut tacit(directory.path(), &arguments));
     assert_eq!(result["scenario"], "wlan-11n-150");
     let rows = result["rows"].as_array().unwrap();
-    // Ten schemes, two client counts.
-    assert_eq!(rows.len(), 20);
+    // Eleven schemes, two client counts.
+    assert_eq!(rows.len(), 22);
     for row in rows {
         for key in [
             "scheme",
@@ -56,6 +56,7 @@ fn compare_has_the_promised_keys_and_files() {
             "gain_over_stock",
             "share_of_udp",
             "tcp_acks_on_air_per_s",
+            "acks_per_data_packet",
             "collisions_per_s",
             "ampdu_mean",
             "airtime",
@@ -69,9 +70,12 @@ fn compare_has_the_promised_keys_and_files() {
             assert_eq!(row["gain_over_stock"], 0.0);
         }
     }
-    let names: Vec<_> = rows.iter().take(10).map(|row| row["scheme"].as_str().unwrap()).collect();
+    let names: Vec<_> = rows.iter().take(11).map(|row| row["scheme"].as_str().unwrap()).collect();
     let hack = ["hack-more-data", "hack-batch", "hack-opportunistic", "hack-timer"];
-    assert_eq!(names, [&["stock"], &hack[..], &["tcp-l1", "tcp-l4", "tcp-l8", "tcp-l16", "udp"]].concat());
+    assert_eq!(
+        names,
+        [&["stock"], &hack[..], &["tcp-l1", "tcp-l4", "tcp-l8", "tcp-l16", "tack", "udp"]].concat()
+    );
     let mut files: Vec<String> = fs::read_dir(directory.path().join("tacit-report"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
