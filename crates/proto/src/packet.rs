@@ -54,6 +54,19 @@ pub struct IpHeader {
     pub identification: u16,
 }
 
+impl IpHeader {
+    /// The header of the next packet of a connection that counts its packets in `sent`.
+    #[inline(always)]
+    pub(crate) fn numbered(version: IpVersion, ecn: Ecn, sent: &mut u16) -> Self {
+        let identification = match version {
+            IpVersion::V4 => *sent,
+            IpVersion::V6 => 0,
+        };
+        *sent = sent.wrapping_add(1);
+        Self { version, ecn, identification }
+    }
+}
+
 /// What the IP packet carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {

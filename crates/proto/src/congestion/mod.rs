@@ -18,6 +18,7 @@
 #[cfg(test)]
 pub(crate) mod alarm;
 pub mod bbr;
+pub(crate) mod chance;
 mod config;
 mod copa;
 pub mod cubic;
@@ -32,6 +33,7 @@ mod vegas;
 mod window;
 
 use crate::units::{BitRate, Bytes, Duration, Instant};
+use pacing::Pacer;
 use rate::RateSampler;
 use window::Window;
 
@@ -192,8 +194,18 @@ impl Controller {
         matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
     }
 
+    /// The pacer of a sender that is to pace as `pacing` says, if it is.
+    pub fn pacer(&self, pacing: Pacing) -> Option<Pacer> {
+        let paced = match pacing {
+            Pacing::Auto => self.wants_pacing(),
+            Pacing::On => true,
+            Pacing::Off => false,
+        };
+        paced.then(Pacer::default)
+    }
+
     /// True for a controller that is itself only when its segments are paced.
-    pub fn wants_pacing(&self) -> bool {
+    fn wants_pacing(&self) -> bool {
         matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
     }
 

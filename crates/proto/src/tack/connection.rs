@@ -7,7 +7,7 @@ use super::packet::{self, Body, CloseCode, ConnectionId, Hello, Stamp, StreamId}
 use super::receiver::{Receiver, Violation};
 use super::sender::Sender;
 use crate::endpoint::{Endpoint, Ends, Event};
-use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
+use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::stats::Stats;
 use crate::units::{Duration, Instant};
 
@@ -523,16 +523,11 @@ impl Connection {
         let connection = if matches!(body, Body::Open(_)) { ConnectionId(0) } else { self.peer };
         let ecn = if self.config.ecn && matches!(body, Body::Data(_)) { Ecn::Ect0 } else { Ecn::NotEct };
         self.packets_sent += 1;
-        let identification = match self.config.ip {
-            IpVersion::V4 => self.identification,
-            IpVersion::V6 => 0,
-        };
-        self.identification = self.identification.wrapping_add(1);
         Some(Packet {
             flow: self.ends.flow,
             source: self.ends.local,
             destination: self.ends.remote,
-            ip: IpHeader { version: self.config.ip, ecn, identification },
+            ip: IpHeader::numbered(self.config.ip, ecn, &mut self.identification),
             transport: Transport::Tack(packet::Packet { connection, number, body }),
         })
     }

@@ -12,11 +12,12 @@ use super::outgoing::{Chunk, Outgoing};
 use super::packet::{Body, Data, Stamp, padding_for, room_for_data};
 use super::path_mtu::PathMtu;
 use super::timing::WindowedMin;
+use crate::congestion::chance::Chance;
 use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
 use crate::congestion::rtt::RttEstimator;
-use crate::congestion::{Controller, Pacing, Start};
+use crate::congestion::{Controller, Start};
 use crate::ranges::{Range, RangeSet};
 use crate::units::{BitRate, Duration, Instant, SeqNumber};
 
@@ -93,7 +94,7 @@ pub(super) struct Sender {
     rate: RateSampler,
     pub rtt: RttEstimator,
     rtt_min: WindowedMin,
-    pacer: Pacer,
+    pacer: Option<Pacer>,
     paced_until: Option<Instant>,
     /// The window, not the application or the receiver, held the sender since the last feedback.
     window_limited: bool,
@@ -115,7 +116,7 @@ pub(super) struct Sender {
     startup_rounds: u32,
     skipped: VecDeque<Position>,
     skip_at: Position,
-    random: u32,
+    chance: Chance,
     ce: u32,
     /// Packets lost, in 65,536ths, on the way to the receiver and back.
     path_loss: u16,
@@ -130,6 +131,7 @@ pub(super) struct Sender {
 impl Sender {
     pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
         let mss = room_for_data(config.payload()).max(1);
+        let congestion = Controller::new(&config.congestion, mss, Start { seed, rtt: None });
         let mut sender = Self {
             config: *config,
             streams: Outgoing::new(),
@@ -145,11 +147,11 @@ impl Sender {
             octets_sent: 0,
             octets_acked: 0,
             received: START,
-            congestion: Controller::new(&config.congestion, mss, Start { seed, rtt: None }),
+            pacer: congestion.pacer(config.congestion.pacing),
+            congestion,
             rate: RateSampler::default(),
             rtt: RttEstimator::new(PTO_VARIANCE_MIN),
             rtt_min: WindowedMin::default(),
-            pacer: Pacer::default(),
             paced_until: None,
             window_limited: false,
             recovery: None,
@@ -165,7 +167,7 @@ impl Sender {
             startup_rounds: 0,
             skipped: VecDeque::new(),
             skip_at: START,
-            random: seed,
+            chance: Chance(seed),
             ce: 0,
             path_loss: 0,
             ack_loss: 0,
@@ -298,7 +300,7 @@ impl Sender {
         if self.sent.len() >= MAX_PACKETS {
             return None;
         }
-        if let Some(until) = self.paced_until.or_else(|| self.held_until(now)) {
+        if let Some(until) = self.paced_until.or_else(|| self.pacer.as_ref()?.held_until(now)) {
             if now < until {
                 self.paced_until = Some(until);
                 return None;
@@ -318,25 +320,11 @@ impl Sender {
         Some(self.data(now, chunk, again, chunk.fin))
     }
 
-    fn paces(&self) -> bool {
-        match self.config.congestion.pacing {
-            Pacing::Auto => self.congestion.wants_pacing(),
-            Pacing::On => true,
-            Pacing::Off => false,
-        }
-    }
-
-    #[inline]
-    fn held_until(&self, now: Instant) -> Option<Instant> {
-        self.pacer.held_until(now).filter(|_| self.paces())
-    }
-
     fn pace(&mut self, now: Instant, octets: u64) {
-        if !self.paces() {
-            return;
-        }
-        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.in_flight());
-        self.pacer.on_sent(octets, now, rate, u64::from(self.mss));
+        let in_flight = self.in_flight();
+        let Some(pacer) = &mut self.pacer else { return };
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), in_flight);
+        pacer.on_sent(octets, now, rate, u64::from(self.mss));
         let rate = rate.unwrap_or_default();
         if now.saturating_since(self.fastest_since) > self.rtt.smoothed().unwrap_or_default() {
             self.fastest = [BitRate::default(), self.fastest[0], self.fastest[1]];
@@ -441,10 +429,7 @@ impl Sender {
 
     /// A number to leave out, somewhat later.
     fn draw_skip(&mut self) -> Position {
-        // A 32-bit linear congruential step (constants of Numerical Recipes), upper bits best.
-        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let more = (u64::from(self.random) * u64::from(SKIP_AFTER)) >> 32;
-        self.next + u64::from(SKIP_AFTER) + more
+        self.next + u64::from(SKIP_AFTER + self.chance.draw(SKIP_AFTER))
     }
 
     /// What would wait for ever if the peer said nothing more.

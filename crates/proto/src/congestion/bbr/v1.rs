@@ -6,11 +6,12 @@ use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
 use super::filter::MaxFilter;
 use super::parts::{
-    Chance, DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery,
-    Rounds, UNIT, initial_pacing_rate, paced,
+    DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery, Rounds, UNIT,
+    initial_pacing_rate, paced,
 };
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
+use crate::congestion::chance::Chance;
 use crate::congestion::pacing::burst_size;
 use crate::units::{BitRate, Duration, Instant};
 

@@ -2,7 +2,7 @@
 
 use super::{Connection, State, timestamp_ticks};
 use crate::congestion::position::Position;
-use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
+use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::tcp::ecn;
 use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 use crate::tcp::sender::{Outgoing, Timer};
@@ -247,16 +247,11 @@ impl Connection {
     #[inline(always)]
     pub(super) fn wrap(&mut self, segment: Segment, ecn: Ecn) -> Packet {
         self.counters.segments_sent += 1;
-        let identification = match self.config.ip {
-            IpVersion::V4 => self.identification,
-            IpVersion::V6 => 0,
-        };
-        self.identification = self.identification.wrapping_add(1);
         Packet {
             flow: self.ends.flow,
             source: self.ends.local,
             destination: self.ends.remote,
-            ip: IpHeader { version: self.config.ip, ecn, identification },
+            ip: IpHeader::numbered(self.config.ip, ecn, &mut self.identification),
             transport: Transport::Tcp(segment),
         }
     }

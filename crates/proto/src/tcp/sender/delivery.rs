@@ -2,7 +2,6 @@
 
 use super::extended::Seen;
 use super::{Phase, Sender, Timer, Timers};
-use crate::congestion::pacing::Pacer;
 use crate::congestion::{Delivery, Pacing, Repair, Stamps};
 use crate::units::Instant;
 
@@ -10,12 +9,7 @@ impl Sender {
     /// Arranges for what the controller just made wants to know and to do.
     pub(super) fn set_up_rate_control(&mut self, pacing: Pacing) {
         self.board.rate = self.congestion.wants_delivery().then(Default::default);
-        let paced = match pacing {
-            Pacing::Auto => self.congestion.wants_pacing(),
-            Pacing::On => true,
-            Pacing::Off => false,
-        };
-        self.pacer = paced.then(Pacer::default);
+        self.pacer = self.congestion.pacer(pacing);
         self.extended |= self.pacer.is_some() || self.board.rate.is_some();
     }
 
