@@ -94,7 +94,7 @@ impl TackBbr {
             window,
             config,
             intervals: Intervals::new(interval),
-            rates: Rates::new(config.filter, config.averaged),
+            rates: Rates::new(config.filter),
             is_told: false,
             rtt_min: RttMin::new(start.rtt),
             has_rtt: start.rtt.is_some(),
