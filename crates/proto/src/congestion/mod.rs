@@ -239,6 +239,18 @@ impl Controller {
         }
     }
 
+    /// What it is doing, in a word or two of its own: for pictures and people, never for decisions.
+    pub fn state(&self) -> Option<&'static str> {
+        match self {
+            Self::Bbr(bbr) => Some(bbr.state()),
+            Self::TackBbr(bbr) => Some(bbr.state()),
+            #[cfg(test)]
+            Self::Alarm(_) => None,
+            _ if self.in_start_up() => Some("slow start"),
+            _ => Some("avoidance"),
+        }
+    }
+
     /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Whoever owns it asks after each
     /// call, and heeds it while data is in flight or waits: to a sender at rest no ACK is due.
     #[inline]
