@@ -305,7 +305,10 @@ impl Controller {
         match (self, rate) {
             (Self::Bbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
             (Self::TackBbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
-            (Self::Rre(rre), _) => rre.on_transmit_start(now),
+            // At rates of less than a packet per round trip nothing is in flight between two of them: no pause.
+            (Self::Rre(rre), rate) if rate.is_none_or(RateSampler::limited_by_application) => {
+                rre.on_transmit_start(now);
+            }
             #[cfg(test)]
             (Self::Alarm(alarm), _) => alarm.on_transmit_start(now),
             _ => {}
