@@ -105,6 +105,11 @@ impl Trace {
         BitRate::from_bps(bits * 1_000 / u64::from(self.period_millis()))
     }
 
+    /// Octets of the opportunities later than `from`, up to `to`.
+    pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
+        Bytes(self.first_after(to).saturating_sub(self.first_after(from)) * OPPORTUNITY.0)
+    }
+
     /// When opportunity `number`, counted from 0 over all periods, comes.
     pub(crate) fn at(&self, number: u64) -> Instant {
         let len = self.millis.len() as u64;

@@ -1,6 +1,6 @@
 //! What can be said of a connection whatever its transport.
 
-use crate::units::Duration;
+use crate::units::{BitRate, Duration};
 
 /// Counts of one end of a connection since it was made, and readings as of now.
 ///
@@ -52,4 +52,8 @@ pub struct Stats {
     pub rtt_min: Option<Duration>,
     /// Octets received that wait for others before them. A reading.
     pub blocked_bytes: Option<u64>,
+    /// Rate at which it may send, payload only; `None` for one that does not pace, or has no rate yet. A reading.
+    pub pacing_rate: Option<BitRate>,
+    /// What congestion control is doing, in its own words. A reading.
+    pub congestion_state: Option<&'static str>,
 }

@@ -20,6 +20,7 @@ pub mod single;
 pub mod station;
 pub mod store;
 pub mod sweep;
+pub mod track;
 
 pub use error::RunsError;
 pub use tacit_sim::RunError;

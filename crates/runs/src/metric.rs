@@ -8,7 +8,9 @@ use tacit_proto::hack;
 use tacit_proto::transport::Stats;
 use tacit_proto::units::Duration;
 use tacit_sim::Outcome;
-use tacit_sim::record::{ApplicationResult, BssOutcome, FlowOutcome, PageLoads, StationOutcome, VideoPlayed};
+use tacit_sim::record::{
+    ApplicationResult, BssOutcome, FlowOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed,
+};
 
 /// One number per run; `None` where it has no meaning, such as airtime on a wire.
 #[derive(Clone, Copy, Debug)]
@@ -169,6 +171,15 @@ impl<'a> View<'a> {
         Some(flows.first()?.delivered.0 as f64 * flows.len() as f64 / sum as f64)
     }
 
+    /// The wired and cellular links on the way that data of the first flow goes.
+    fn first_way(&self) -> impl Iterator<Item = &'a PipeOutcome> {
+        let pipes = &self.outcome.pipes;
+        let source = self.outcome.flows.first().map(|flow| flow.source);
+        // Pipes stand in pairs: from the server, and back.
+        let back = pipes.first().is_some_and(|pipe| Some(pipe.from) != source);
+        pipes.iter().skip(usize::from(back)).step_by(2)
+    }
+
     /// Exact where one queue is the bottleneck and links have no jitter; `None` with Wi-Fi, whose delay it lacks.
     fn one_way_delay_p95_us(&self) -> Option<f64> {
         if self.bss.is_some() {
@@ -209,6 +220,14 @@ pub const ALL: &[Metric] = &[
         "first_flow_share",
         "goodput of the first flow over the mean of all flows': 1 is an equal share",
         |view| view.first_flow_share(),
+    ),
+    metric("first_flow_goodput_bps", "payload delivered in order, first flow", |view| {
+        Some(view.outcome.flows.first()?.goodput_bps(view.outcome.measured))
+    }),
+    metric(
+        "first_flow_transfer_goodput_bps",
+        "payload of the first flow over the time from its start to its last octet, start-up included",
+        |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
     ),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
@@ -322,6 +341,22 @@ pub const ALL: &[Metric] = &[
         "wired_queue_delay_p95_us",
         "95th percentile of the wait in the busiest of those queues",
         |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
+    ),
+    metric(
+        "first_way_utilisation",
+        "octets that the fullest wired or cellular link on the first flow's way carried, over those it could have",
+        |view| {
+            let share = |pipe: &PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
+            view.first_way().map(share).reduce(f64::max)
+        },
+    ),
+    metric("first_way_drops", "packets that queues of those links dropped", |view| {
+        Some(view.first_way().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
+    }),
+    metric(
+        "first_way_queue_delay_p95_us",
+        "95th percentile of the wait in the busiest of those queues",
+        |view| view.first_way().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
     ),
     metric(
         "one_way_delay_p95_us",
@@ -578,6 +613,30 @@ mod tests {
         let outcome = outcome(&format!("[run]\nduration = \"1 s\"\n{wifi}"));
         assert_eq!(value_of("one_way_delay_p95_us", &outcome), None);
         assert_eq!(value_of("log_power", &outcome), None);
+    }
+
+    /// 50 kb/s carry the ACKs for some 2.9 of 8 Mb/s, and nothing waits behind them on the data's way.
+    #[test]
+    fn the_first_way_is_that_of_the_first_flows_data() {
+        let measured = |assignments: &[&str], names: &[&str]| -> Vec<f64> {
+            let all = ["run.duration=10 s", "run.measure-from=2 s"];
+            let assignments: Vec<String> =
+                all.iter().chain(assignments).map(|&text| text.to_owned()).collect();
+            let scenario = tacit_scenario::Scenario::load("lte-slow-uplink", &assignments).unwrap();
+            let outcome = tacit_sim::run(&scenario.setup(1, 1).unwrap()).unwrap();
+            names.iter().map(|name| ALL[position(name).unwrap()].of(&outcome).unwrap()).collect()
+        };
+        let names = ["first_way_utilisation", "first_way_queue_delay_p95_us", "first_way_drops"];
+        let down = measured(&[], &names);
+        // A little more than two segments per ACK, where they come in bursts.
+        assert!((0.3..0.5).contains(&down[0]) && down[1] < 5_000.0 && down[2] < 1.0, "{down:?}");
+        let up = measured(&["traffic.kind=upload", "wired.queue=20 packets"], &names);
+        assert!(up[0] > 0.99 && up[1] > 1e6 && up[2] > 1.0, "{up:?}");
+        let both = measured(
+            &["traffic.kind=both"],
+            &["goodput_bps", "first_flow_goodput_bps", "first_flow_transfer_goodput_bps"],
+        );
+        assert!(both[0] > both[1] + 10_000.0 && both[2] > 0.0, "{both:?}");
     }
 
     #[test]

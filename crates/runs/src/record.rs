@@ -12,6 +12,7 @@ use crate::hop_record::{HopRecord, hop_records};
 use crate::identity::RunId;
 use crate::metric;
 use crate::station::{StationRecord, station_records};
+use crate::track::TrackRecord;
 
 /// Which run of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,6 +82,9 @@ pub struct RunRecord {
     /// What was on the air, of runs that are looked at frame by frame.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ppdus: Vec<PpduRecord>,
+    /// How a flow fared over time, of runs that are looked at moment by moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub track: Vec<TrackRecord>,
 }
 
 /// What became of a flow.
@@ -161,6 +165,7 @@ impl RunRecord {
                 })
                 .collect(),
             ppdus: Vec::new(),
+            track: Vec::new(),
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
 
+use std::mem::discriminant;
+
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::LinkAcks;
 use tacit_proto::congestion::Algorithm;
@@ -228,6 +230,27 @@ pub const ALL: &[Scheme] = &[
         },
     },
     Scheme {
+        name: "cubic",
+        summary: "stock with CUBIC, whatever the scenario has",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| control(scenario, Algorithm::CUBIC),
+    },
+    Scheme {
+        name: "newreno",
+        summary: "stock with NewReno",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| control(scenario, Algorithm::NewReno),
+    },
+    Scheme {
+        name: "bbr",
+        summary: "stock with BBR, version 1",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| control(scenario, Algorithm::BBR),
+    },
+    Scheme {
         name: "rre",
         summary: "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
         role: Role::Candidate,
@@ -324,6 +347,15 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
 /// Receivers acknowledge as the scenario says.
 fn stock_acks(scenario: &mut Scenario) {
     acknowledge(scenario, scenario.tcp.ack_policy);
+}
+
+/// TCP under `algorithm`; a controller of the scenario's kind keeps the scenario's choices.
+fn control(scenario: &mut Scenario, algorithm: Algorithm) {
+    stock_acks(scenario);
+    let own = &mut scenario.tcp.congestion.algorithm;
+    if discriminant(own) != discriminant(&algorithm) {
+        *own = algorithm;
+    }
 }
 
 fn filter_acks(scenario: &mut Scenario, wifi: WifiAckFilter, pipes: AckFilter) {
@@ -493,6 +525,33 @@ mod tests {
             let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
             let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
             assert_eq!(scheme.applied_to(&scenario).tcp, named.tcp, "{key}");
+        }
+    }
+
+    #[test]
+    fn schemes_of_controllers_change_the_controller_alone() {
+        for (name, usual) in
+            [("cubic", Algorithm::CUBIC), ("newreno", Algorithm::NewReno), ("bbr", Algorithm::BBR)]
+        {
+            let said = [
+                "tcp.slow-start=standard",
+                "tcp.bbr-policer=off",
+                "tcp.ack-every=4",
+                "traffic.transport=udp",
+            ];
+            let mut said = said.map(str::to_owned).to_vec();
+            // Vegas has no choices that could get in the way.
+            for own in ["vegas", name] {
+                said.push(format!("tcp.congestion={own}"));
+                let scenario = Scenario::load("lte-slow-uplink", &said).unwrap();
+                let changed = find("", name).unwrap().applied_to(&scenario);
+                let mut expected = scenario.tcp;
+                if own != name {
+                    expected.congestion.algorithm = usual;
+                }
+                assert_eq!(changed.tcp, expected, "{name} {own}");
+                assert_eq!(changed.traffic.transport, Transport::Tcp);
+            }
         }
     }
 

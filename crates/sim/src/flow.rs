@@ -4,7 +4,8 @@ use tacit_link::random::Stream;
 use tacit_proto::Endpoint;
 use tacit_proto::endpoint::Ends;
 use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::transport::{Connection, Stats};
+use tacit_proto::tcp;
+use tacit_proto::transport::{self, Connection, Stats};
 use tacit_proto::udp::{self, Datagram};
 use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
@@ -91,9 +92,14 @@ impl Flow {
                     Feeder::Own => End::Source,
                     Feeder::Program { opener, .. } => opener,
                 };
-                let mut end = |this, ends| match opener == this {
-                    true => Connection::connect(config, ends, seed(), setup.start),
-                    false => Connection::listen(config, ends, seed()),
+                // Slow clocks are receivers' (see the scenario's key).
+                let of_source = with_usual_clock(config);
+                let mut end = |this, ends| {
+                    let config = if this == End::Source { &of_source } else { config };
+                    match opener == this {
+                        true => Connection::connect(config, ends, seed(), setup.start),
+                        false => Connection::listen(config, ends, seed()),
+                    }
                 };
                 Protocol::Connection(Box::new(Connected {
                     source: end(End::Source, source),
@@ -342,8 +348,8 @@ impl Flow {
         }
     }
 
-    /// How things stand at `at`.
-    pub fn sample(&self, at: Instant) -> SeriesPoint {
+    /// How things stand at `at`, when packets on the way wait for `queueing`.
+    pub fn sample(&self, at: Instant, queueing: Duration) -> SeriesPoint {
         let (sender, receiver) = self.stats().unwrap_or_default();
         SeriesPoint {
             at,
@@ -356,7 +362,18 @@ impl Flow {
             packets_retransmitted: sender.packets_retransmitted,
             retransmission_timeout: sender.rto.unwrap_or(Duration::ZERO),
             blocked: receiver.blocked_bytes.map(Bytes),
+            queueing,
+            pacing_rate: sender.pacing_rate,
+            congestion_state: sender.congestion_state,
         }
+    }
+}
+
+/// `config` with the clock for timestamps that ends have unless they are told otherwise.
+fn with_usual_clock(config: &transport::Config) -> transport::Config {
+    match *config {
+        transport::Config::Tcp(tcp) => tcp::Config { timestamp_tick: None, ..tcp }.into(),
+        tack @ transport::Config::Tack(_) => tack,
     }
 }
 

@@ -3,7 +3,7 @@
 use tacit_link::wifi::{Airtime, StationAirtime};
 use tacit_link::wired::PipeCounters;
 use tacit_proto::transport::Stats;
-use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_proto::{fastack, hack};
 
 /// Results of a run. Counters cover the measured window unless they say otherwise.
@@ -284,6 +284,8 @@ pub struct PipeOutcome {
     pub queueing_delay_us: Percentiles,
     /// Propagation delay.
     pub delay: Duration,
+    /// Octets that it could have carried in the measured window.
+    pub capacity: Bytes,
 }
 
 /// One sample of one flow.
@@ -310,4 +312,11 @@ pub struct SeriesPoint {
     /// Payload octets that the receiver holds back because others before them are missing; `None` where the transport
     /// does not count them.
     pub blocked: Option<Bytes>,
+    /// For how long packets have waited that are first in the queues of wired and cellular links on the way from source
+    /// to sink, whoever sent them.
+    pub queueing: Duration,
+    /// Rate at which the sender may send; `None` where it does not pace.
+    pub pacing_rate: Option<BitRate>,
+    /// What the sender's congestion control is doing; `None` where it does not say.
+    pub congestion_state: Option<&'static str>,
 }

@@ -102,6 +102,11 @@ impl Line {
         self.next_start
     }
 
+    /// Since when the first that waits does; `None` where none does.
+    pub fn oldest_at(&self) -> Option<Instant> {
+        self.waiting.front().map(|first| first.starts_at - first.wait)
+    }
+
     /// Packets whose turn has not come.
     #[inline]
     pub fn waiting(&self) -> usize {
@@ -193,7 +198,8 @@ mod tests {
                             (true, None)
                         }
                     };
-                    let waiting = (pipe.waiting(), pipe.half_begun_at(), pipe.in_transit());
+                    let waiting =
+                        (pipe.waiting(), pipe.half_begun_at(), pipe.in_transit(), pipe.longest_wait(now));
                     (said, pipe.poll_timeout(), waiting, pipe.counters(), pipe.queueing_delay_us())
                 });
                 prop_assert_eq!(&said[0], &said[1]);

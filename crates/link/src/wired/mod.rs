@@ -257,6 +257,16 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
+    /// For how long the packet has waited at `now` that has waited longest; zero when none waits.
+    pub fn longest_wait(&mut self, now: Instant) -> Duration {
+        self.advance(now);
+        let since = match &self.entry {
+            Entry::Line(line) => line.oldest_at(),
+            Entry::Staged(staged) => staged.oldest_at(),
+        };
+        since.map_or(Duration::ZERO, |since| now.saturating_since(since))
+    }
+
     /// When half of what waits will have gone to the transmitter, if nothing of it is dropped and its order is kept;
     /// `None` when nothing waits.
     pub fn half_begun_at(&self) -> Option<Instant> {
@@ -343,6 +353,20 @@ mod tests {
         assert_eq!(pipe.poll_deliver(first).map(|packet| number(&packet)), Some(0));
         assert_eq!(pipe.poll_deliver(first), None);
         assert_eq!(pipe.poll_timeout(), Some(first + Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn the_longest_wait_is_that_of_the_first() {
+        let mut pipe = pipe(10, Loss::None);
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        assert_eq!(pipe.longest_wait(at(0)), Duration::ZERO);
+        for (us, number) in [(0, 0), (100, 1), (900, 2)] {
+            assert!(pipe.enqueue(at(us), packet(number)));
+        }
+        // Each is sent for 1 ms.
+        assert_eq!(pipe.longest_wait(at(950)).as_micros(), 850);
+        assert_eq!(pipe.longest_wait(at(1_000)).as_micros(), 100);
+        assert_eq!(pipe.longest_wait(at(2_000)), Duration::ZERO);
     }
 
     #[test]

@@ -17,6 +17,31 @@ pub enum Service {
     Trace(Arc<Trace>),
 }
 
+impl Service {
+    /// Octets that it can transmit from `from` to `to`, headers included.
+    pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
+        match self {
+            Self::Rate(rate) => rate.amount_in(to.saturating_since(from)),
+            Self::Script(script) => script.capacity(from, to),
+            Self::Trace(trace) => trace.capacity(from, to),
+        }
+    }
+
+    /// The rate at `now`: of a trace, that of the second around it.
+    pub fn rate_at(&self, now: Instant) -> BitRate {
+        match self {
+            Self::Rate(rate) => *rate,
+            Self::Script(script) => script.rate_at(now).0.unwrap_or_default(),
+            Self::Trace(trace) => {
+                let half = Duration::from_millis(500);
+                let from = Instant::ZERO + now.saturating_since(Instant::ZERO + half);
+                BitRate::from_amount(trace.capacity(from, now + half), (now + half).saturating_since(from))
+                    .unwrap_or_default()
+            }
+        }
+    }
+}
+
 /// A rate that changes at stated times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateScript {
@@ -44,6 +69,18 @@ impl RateScript {
     fn rate_at(&self, now: Instant) -> (Option<BitRate>, usize) {
         let changed = self.changes.partition_point(|(at, _)| *at <= now);
         (changed.checked_sub(1).map_or(Some(self.first), |last| self.changes[last].1), changed)
+    }
+
+    /// Octets from `from` to `to`.
+    fn capacity(&self, from: Instant, to: Instant) -> Bytes {
+        let (mut at, mut octets) = (from, Bytes(0));
+        while at < to {
+            let (rate, changed) = self.rate_at(at);
+            let next = self.changes.get(changed).map_or(to, |(at, _)| (*at).min(to));
+            octets += rate.map_or(Bytes(0), |rate| rate.amount_in(next - at));
+            at = next;
+        }
+        octets
     }
 
     /// When there is a rate, not before `now`.
@@ -148,6 +185,23 @@ mod tests {
             "half of it, an outage, the rest"
         );
         assert_eq!(send(20, 1_500), (at(20), at(21)));
+    }
+
+    #[test]
+    fn capacity_is_what_can_be_sent() {
+        let changes = vec![(at(10), None), (at(15), Some(BitRate::from_mbps(24)))];
+        let service = Service::Script(RateScript::new(BitRate::from_mbps(12), changes).unwrap());
+        // 12 Mb/s are 1500 octets per millisecond.
+        assert_eq!(service.capacity(at(4), at(12)), Bytes(6 * 1_500));
+        assert_eq!(service.capacity(at(0), at(20)), Bytes((10 + 5 * 2) * 1_500));
+        assert_eq!(service.rate_at(at(12)), BitRate::default());
+        assert_eq!(Service::Rate(BitRate::from_mbps(12)).capacity(at(5), at(7)), Bytes(3_000));
+        let trace = Trace::parse("1\n1\n4\n10\n").unwrap();
+        // Opportunities at 1, 1, 4, 10, 11, 11, 14, 20 ms: what comes at the moment of one has missed it.
+        assert_eq!(trace.capacity(at(0), at(10)), Bytes(4 * 1_500));
+        assert_eq!(trace.capacity(at(4), at(12)), Bytes(3 * 1_500));
+        let service = Service::Trace(Arc::new(trace));
+        assert_eq!(service.rate_at(at(5_000)), BitRate::from_bps(4_800_000));
     }
 
     #[test]

@@ -125,6 +125,11 @@ impl<P: Payload> Staged<P> {
         self.queue.has_room(len)
     }
 
+    /// Since when the packet has waited that has waited longest; `None` where none does.
+    pub fn oldest_at(&self) -> Option<Instant> {
+        self.queue.oldest_at()
+    }
+
     /// Packets waiting for the transmitter.
     pub fn waiting(&self) -> usize {
         self.queue.len()

@@ -5,7 +5,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Drawn, Ink, SERIES_COLOURS, finish, font};
+use super::{Drawn, Ink, Panel, SERIES_COLOURS, font, stacked};
 use tacit_scenario::table::number;
 
 /// A line chart.
@@ -23,6 +23,8 @@ pub struct LineChart {
     pub log_y: bool,
     /// The curves, in the order of the legend.
     pub lines: Vec<Line>,
+    /// The curves have more points than marks would be told apart of.
+    pub dense: bool,
     /// What is said of the curves, beside what they are.
     pub marks: Vec<Mark>,
     /// Who says so, as in the legend.
@@ -55,24 +57,21 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-const WIDTH: u32 = 720;
-const HEIGHT: u32 = 400;
-/// Of a panel below another.
-const PANEL_HEIGHT: u32 = 210;
-const LEFT: u32 = 62;
-const BOTTOM: u32 = 48;
+pub(super) const WIDTH: u32 = 720;
+pub(super) const LEFT: u32 = 62;
+pub(super) const BOTTOM: u32 = 48;
 /// Of an axis that the panel below names.
 const BOTTOM_UNNAMED: u32 = 26;
 /// Pixels per character of the legend, generously.
-const CHARACTER: u32 = 7;
+pub(super) const CHARACTER: u32 = 7;
 
 impl LineChart {
     /// The picture.
     pub fn to_svg(&self) -> String {
-        stacked(&self.alt, std::slice::from_ref(self))
+        stacked(&self.alt, &[Panel::Lines(self)])
     }
 
-    fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, legend: u32) -> Drawn {
+    pub(super) fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, legend: u32) -> Drawn {
         let x = self.range(|point| point.0, |mark| [mark.from, mark.to], self.log_x);
         let y = self.range(|point| point.1, |mark| [mark.low, mark.high], self.log_y);
         match (self.log_x, self.log_y) {
@@ -84,7 +83,7 @@ impl LineChart {
     }
 
     /// Characters of the longest name in the legend.
-    fn legend(&self) -> u32 {
+    pub(super) fn legend(&self) -> u32 {
         let names = self.lines.iter().map(|line| &line.name);
         let marks = (!self.marks.is_empty()).then_some(&self.marks_name);
         names.chain(marks).map(|name| name.chars().count()).max().unwrap_or(0) as u32
@@ -136,7 +135,9 @@ impl LineChart {
             let (width, mark) =
                 if is_second_of_colour(index) { (1, colour.stroke_width(1)) } else { (2, colour.filled()) };
             chart.draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(width)))?;
-            chart.draw_series(line.points.iter().map(|at| Circle::new(*at, 3, mark)))?;
+            if !self.dense {
+                chart.draw_series(line.points.iter().map(|at| Circle::new(*at, 3, mark)))?;
+            }
         }
         for mark in &self.marks {
             let middle =
@@ -200,33 +201,13 @@ where
 const MARK: i32 = 5;
 const CAP: i32 = 3;
 
-/// `charts` below each other in one picture, their axes aligned; `alt` says what it shows.
-pub fn stacked(alt: &str, charts: &[LineChart]) -> String {
-    let heights: Vec<u32> =
-        (0..charts.len()).map(|index| if index == 0 { HEIGHT } else { PANEL_HEIGHT }).collect();
-    let size = (WIDTH, heights.iter().sum());
-    let legend = charts.iter().map(LineChart::legend).max().unwrap_or(0);
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-    let mut rest = area.clone();
-    for (chart, height) in charts.iter().zip(heights) {
-        let (own, below) = rest.split_vertically(height);
-        // Writing to a string does not fail.
-        let _ = chart.draw(&own, legend);
-        rest = below;
-    }
-    let _ = area.present();
-    drop((area, rest));
-    finish(&svg, size, alt)
-}
-
 /// There are more curves than colours: from here on they are thin, their marks hollow.
 const fn is_second_of_colour(index: usize) -> bool {
     index >= SERIES_COLOURS
 }
 
 /// The colour of curve `index`: the strong ones first.
-const fn line_ink(index: usize) -> Ink {
+pub(super) const fn line_ink(index: usize) -> Ink {
     const ORDER: [usize; SERIES_COLOURS] = [0, 1, 3, 5, 6, 2, 4, 8, 7, 9];
     Ink::Series(ORDER[index % SERIES_COLOURS])
 }

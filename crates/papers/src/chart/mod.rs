@@ -3,11 +3,15 @@
 
 mod bars;
 mod lines;
+mod panels;
+mod strips;
 mod table;
 pub mod timeline;
 
 pub use bars::{Bar, BarChart, Part};
-pub use lines::{Line, LineChart, Mark, stacked};
+pub use lines::{Line, LineChart, Mark};
+pub use panels::{Panel, stacked};
+pub use strips::{Strip, StripChart};
 pub use table::table_picture;
 
 use plotters::prelude::{IntoFont, RGBColor, TextStyle};

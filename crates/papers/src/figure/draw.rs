@@ -3,27 +3,41 @@
 use super::file::{Claim, Figure, Gain, Measure};
 use super::measure::{Curve, Curves, same};
 use super::run::Drawn;
-use crate::chart::{Line, LineChart, Mark, stacked};
+use crate::chart::{Line, LineChart, Mark, Panel, stacked};
 use tacit_runs::aggregate;
 
-/// The figure as SVG.
+/// The figure as SVG: the curves, then the gain, then variants.
 pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
     let alt = format!("{}: {}", figure.id, figure.title);
-    let (marks, marks_name) = named(marks(figure, &drawn.curves));
-    let curves = LineChart {
+    let (marks, marks_name) = marks_of(figure, &drawn.curves);
+    let curves = LineChart { marks, marks_name, ..curves_chart(figure, drawn, &drawn.curves) };
+    let gain = figure.plot.gain.as_ref().map(|gain| gain_panel(figure, drawn, gain));
+    let variants = figure.plot.panels.iter().filter_map(|name| {
+        let (_, curves) = drawn.variants.iter().find(|(known, _)| known == name)?;
+        Some(LineChart { y: format!("{}; {name}", drawn.y), ..curves_chart(figure, drawn, curves) })
+    });
+    let mut charts: Vec<LineChart> = [curves].into_iter().chain(gain).chain(variants).collect();
+    // The x axis is named once, below all.
+    let above = charts.len() - 1;
+    charts.iter_mut().take(above).for_each(|chart| chart.x = String::new());
+    let panels: Vec<Panel<'_>> = charts.iter().map(Panel::Lines).collect();
+    stacked(&alt, &panels)
+}
+
+fn curves_chart(figure: &Figure, drawn: &Drawn, curves: &Curves) -> LineChart {
+    LineChart {
         x: drawn.x.clone(),
         y: drawn.y.clone(),
         log_x: figure.plot.log_x,
         log_y: figure.plot.log_y,
-        lines: drawn.curves.curves.iter().map(line).collect(),
-        marks,
-        marks_name,
+        lines: curves.curves.iter().map(line).collect(),
         ..LineChart::default()
-    };
-    let Some(gain) = &figure.plot.gain else { return stacked(&alt, &[curves]) };
-    let gains = gain_panel(figure, drawn, gain);
-    // The x axis is named once, below both.
-    stacked(&alt, &[LineChart { x: String::new(), ..curves }, gains])
+    }
+}
+
+/// What claims say of the plotted curves, and who says it.
+pub(super) fn marks_of(figure: &Figure, curves: &Curves) -> (Vec<Mark>, String) {
+    named(marks(figure, curves))
 }
 
 fn line(curve: &Curve) -> Line {

@@ -3,6 +3,7 @@
 use super::arms;
 use super::live::Live;
 use super::measure;
+use super::series::Series;
 use super::table::Table;
 use super::timeline::{self, Timeline};
 use super::variant::{self, Depends, Variant};
@@ -39,6 +40,8 @@ pub(super) struct Plot {
     pub log_y: bool,
     /// A panel below the curves: the gain of one over another.
     pub gain: Option<Gain>,
+    /// Variants with a panel each below the curves.
+    pub panels: Vec<String>,
 }
 
 /// The gain of the first curve over the second.
@@ -55,6 +58,8 @@ pub(super) enum Source {
     Curves { theory: Option<String>, sweep: Option<Box<Sweep>> },
     /// The frames around an event of one run.
     Timeline(Box<Timeline>),
+    /// How flows of single runs fare over time.
+    Series(Box<Series>),
     /// Real programs through live hops.
     Live(Box<Live>),
 }
@@ -258,6 +263,7 @@ impl Figure {
         let mut names = match &self.source {
             Source::Curves { sweep: Some(sweep), .. } => sweep.curve_names(),
             Source::Curves { sweep: None, .. } => Vec::new(),
+            Source::Series(series) => series.curve_names(),
             Source::Live(live) => live.curve_names(),
             Source::Timeline(_) => return Ok(()),
         };
@@ -283,10 +289,20 @@ impl Figure {
         if let Some(gain) = &self.plot.gain {
             [&gain.of, &gain.over].into_iter().try_for_each(|name| swept(name))?;
         }
+        let variants = self.sweep().map_or(&[][..], |sweep| &sweep.variants);
+        if let Some(name) =
+            self.plot.panels.iter().find(|name| !variants.iter().any(|variant| variant.name == **name))
+        {
+            return Err(root.error("plot", format!("panels: no variant {name:?}")));
+        }
         let depends = self.sweep().and_then(|sweep| sweep.depends.as_ref());
         depends.into_iter().flat_map(Depends::curves).try_for_each(swept)?;
         for name in self.columns().chain(depends.and_then(Depends::column)) {
-            if !(matches!(self.source, Source::Live(_)) && arms::COLUMNS.contains(&name)) {
+            if let Source::Series(_) = self.source {
+                if !Series::has_column(name) {
+                    return Err(root.error("claim", format!("{name:?} is no column of a series")));
+                }
+            } else if !(matches!(self.source, Source::Live(_)) && arms::COLUMNS.contains(&name)) {
                 column(&Value::Text(name.to_owned()))
                     .map_err(|mismatch| root.error("claim", mismatch.what).allowed(mismatch.allowed))?;
             }
@@ -316,7 +332,7 @@ impl Figure {
     pub(super) fn sweep(&self) -> Option<&Sweep> {
         match &self.source {
             Source::Curves { sweep, .. } => sweep.as_deref(),
-            Source::Timeline(_) | Source::Live(_) => None,
+            Source::Timeline(_) | Source::Series(_) | Source::Live(_) => None,
         }
     }
 }
@@ -326,6 +342,7 @@ fn read_plot(section: Section<'_>) -> Result<Plot, InputError> {
     let plot = Plot {
         log_x: section.or("log-x", false, flag)?,
         log_y: section.or("log-y", false, flag)?,
+        panels: section.or("panels", Vec::new(), texts)?,
         gain: match gain.is_present() {
             true => Some(Gain { of: gain.required("of", text)?, over: gain.required("over", text)? }),
             false => None,
@@ -339,15 +356,18 @@ fn read_plot(section: Section<'_>) -> Result<Plot, InputError> {
 fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
     let (theory, sweep, timeline) =
         (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
-    let live = root.section("live")?;
+    let (series, live) = (root.section("series")?, root.section("live")?);
     let curves = theory.is_present() || sweep.is_present();
-    if [curves, timeline.is_present(), live.is_present()].into_iter().filter(|present| *present).count() != 1
-    {
-        let needed = "[theory] or [sweep] or both are needed, or [timeline] or [live] alone";
+    let others = [timeline.is_present(), series.is_present(), live.is_present()];
+    if others.into_iter().chain([curves]).filter(|present| *present).count() != 1 {
+        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series] or [live] alone";
         return Err(root.error("theory", needed));
     }
     if live.is_present() {
         return Ok(Source::Live(Box::new(Live::read(live)?)));
+    }
+    if series.is_present() {
+        return Ok(Source::Series(Box::new(Series::read(series)?)));
     }
     if timeline.is_present() {
         return Ok(Source::Timeline(Box::new(Timeline::read(timeline)?)));
@@ -424,6 +444,13 @@ pub(super) fn read_schemes(section: &Section<'_>) -> Result<Vec<&'static Scheme>
     Ok(schemes)
 }
 
+/// The scheme that `scheme` names; the scenario as it is written unless it is given.
+pub(super) fn read_scheme(section: &Section<'_>) -> Result<&'static Scheme, InputError> {
+    let name = section.or("scheme", scheme::AS_WRITTEN.name.to_owned(), text)?;
+    scheme::named("", &name)
+        .map_err(|error| section.error("scheme", error.what).allowed(error.allowed.unwrap_or_default()))
+}
+
 fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
     let schemes = read_schemes(&section)?;
     let x = section.section("x")?;
@@ -497,7 +524,9 @@ fn read_claim(section: Section<'_>, source: &Source, said_by: &str) -> Result<Cl
     let measure = section.section("measure")?;
     let measure = match source {
         Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
-        Source::Curves { .. } | Source::Live(_) => Measure::Curves(measure::Measure::read(measure)?),
+        Source::Curves { .. } | Source::Series(_) | Source::Live(_) => {
+            Measure::Curves(measure::Measure::read(measure)?)
+        }
     };
     let claim = Claim {
         text: section.required("text", text)?,

@@ -12,6 +12,7 @@ mod measure;
 mod page;
 mod results;
 mod run;
+mod series;
 mod summary;
 mod table;
 mod timeline;

@@ -9,6 +9,7 @@ use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
 use super::live::{Live, LiveRuns};
 use super::measure::{self, Curve, Curves, same};
 use super::results::Results;
+use super::series::Series;
 use super::table::MeasuredTable;
 use super::timeline::Timeline;
 use super::variant::Dependence;
@@ -43,12 +44,12 @@ pub(super) struct Drawn {
     pub y: String,
     pub curves: Curves,
     /// The curves of each variant, by its name.
-    variants: Vec<(String, Curves)>,
+    pub variants: Vec<(String, Curves)>,
     depends: Option<Dependence>,
 }
 
 impl Drawn {
-    fn new(x: String, y: String, curves: Curves) -> Self {
+    pub(super) fn new(x: String, y: String, curves: Curves) -> Self {
         Self { x, y, curves, variants: Vec::new(), depends: None }
     }
 
@@ -99,6 +100,7 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
                 from_curves(figure, drawn)
             }
             Source::Timeline(timeline) => from_timeline(figure, timeline, options, control)?,
+            Source::Series(series) => from_series(figure, series, options, control)?,
             Source::Live(live) => {
                 let points = match &options.from {
                     Some(from) => Points::read(&from.join(file_name(&figure.id, ".json")))?,
@@ -138,6 +140,7 @@ fn obstacle(figure: &Figure, options: &Options) -> Option<String> {
     let name = file_name(&figure.id, "");
     let made = match &figure.source {
         Source::Curves { sweep: None, .. } => true,
+        Source::Series(series) => !Store::existing(&from.join(series.first_directory(figure))).is_empty(),
         Source::Live(_) => from.join(name + ".json").exists(),
         Source::Curves { .. } | Source::Timeline(_) => !Store::existing(&from.join(name)).is_empty(),
     };
@@ -187,6 +190,18 @@ fn from_timeline(
     };
     let svg = shown.picture(&format!("{}: {}", figure.id, figure.title));
     Ok(Judged { svg, claims: claims(figure, measure), ..Judged::default() })
+}
+
+fn from_series(
+    figure: &Figure,
+    series: &Series,
+    options: &Options,
+    control: Control<'_>,
+) -> Result<Judged, RunsError> {
+    let tracks = series.tracks(figure, |directory| Results::new(options, &figure.id, directory, control))?;
+    let drawn = series.drawn(figure, &tracks);
+    let svg = series.picture(figure, &drawn, &tracks);
+    Ok(Judged { svg, ..from_curves(figure, drawn) })
 }
 
 /// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
@@ -304,7 +319,7 @@ fn simulate(
 }
 
 /// A name as part of a file's: letters and digits, one hyphen between words.
-fn slug(name: &str) -> String {
+pub(super) fn slug(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }

@@ -250,6 +250,19 @@ impl Controller {
         }
     }
 
+    /// What it is doing, in a word or two of its own: for pictures and people, never for decisions.
+    pub fn state(&self) -> Option<&'static str> {
+        match self {
+            Self::Bbr(bbr) => Some(bbr.state()),
+            Self::TackBbr(bbr) => Some(bbr.state()),
+            Self::Rre(rre) => Some(rre.state()),
+            #[cfg(test)]
+            Self::Alarm(_) => None,
+            _ if self.in_start_up() => Some("slow start"),
+            _ => Some("avoidance"),
+        }
+    }
+
     /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Whoever owns it asks after each
     /// call, and heeds it while data is in flight or waits: to a sender at rest no ACK is due.
     #[inline]
@@ -292,7 +305,10 @@ impl Controller {
         match (self, rate) {
             (Self::Bbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
             (Self::TackBbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
-            (Self::Rre(rre), _) => rre.on_transmit_start(now),
+            // At rates of less than a packet per round trip nothing is in flight between two of them: no pause.
+            (Self::Rre(rre), rate) if rate.is_none_or(RateSampler::limited_by_application) => {
+                rre.on_transmit_start(now);
+            }
             #[cfg(test)]
             (Self::Alarm(alarm), _) => alarm.on_transmit_start(now),
             _ => {}

@@ -246,6 +246,8 @@ impl Connection {
             fast_recoveries: Some(sent.recoveries),
             rtt_min: self.rtt_min(),
             blocked_bytes: Some(self.blocked_bytes()),
+            pacing_rate: self.sender.pacing_rate(),
+            congestion_state: self.sender.congestion_state(),
         }
     }
 

@@ -208,6 +208,17 @@ impl Sender {
         self.congestion.cwnd().min(self.config.send_buffer.0)
     }
 
+    /// The rate at which it paces now; `None` where it does not.
+    pub fn pacing_rate(&self) -> Option<BitRate> {
+        self.pacer.as_ref()?;
+        self.congestion.pacing_rate(self.rtt.smoothed(), self.in_flight())
+    }
+
+    /// What congestion control is doing.
+    pub fn congestion_state(&self) -> Option<&'static str> {
+        self.congestion.state()
+    }
+
     /// Smallest round-trip time of the last ten seconds.
     pub fn rtt_min(&self) -> Option<Duration> {
         self.rtt_min.get()

@@ -23,6 +23,10 @@ pub struct Config {
     pub ack_policy: AckPolicy,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
+    /// How often the clock of this end's timestamps ticks; `None` is once per millisecond, all such clocks in step. A
+    /// clock that is given ticks in a phase of its own, and measures nothing: what is read off it is too coarse to
+    /// hold against times of milliseconds, so its owner measures as one without timestamps does.
+    pub timestamp_tick: Option<Duration>,
     /// Offer selective acknowledgment (RFC 2018).
     pub sack: bool,
     /// Offer and accept ECN (RFC 3168).
@@ -65,6 +69,7 @@ impl Default for Config {
             congestion: congestion::Config::default(),
             ack_policy: AckPolicy::default(),
             timestamps: true,
+            timestamp_tick: None,
             sack: true,
             ecn: false,
             dsack: false,

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use tacit_proto::endpoint::{Ends, Event};
 use tacit_proto::packet::Ecn;
+use tacit_proto::tcp::Timestamps;
 use tacit_proto::units::{BitRate, Duration, FlowId, HostId, Instant};
 use tacit_proto::{Endpoint, Packet, Transport, wire};
 
@@ -44,6 +45,9 @@ pub struct Link {
     pub delay_one_in: u64,
     pub jitter: Duration,
     pub double_one_in: u64,
+    /// What becomes of the time that a TCP segment brings: given when it is sent and what it says, what it says then;
+    /// `None` takes the option out.
+    pub restamp: Option<fn(Instant, u32) -> Option<u32>>,
     /// ECN-capable packets that wait longer than this are marked.
     pub mark_above: Option<Duration>,
     pub random: Random,
@@ -64,6 +68,7 @@ impl Link {
             delay_one_in: 0,
             jitter: Duration::ZERO,
             double_one_in: 0,
+            restamp: None,
             mark_above: None,
             random: Random(1),
             free_at: Instant::ZERO,
@@ -79,6 +84,11 @@ impl Link {
             Transport::Udp(datagram) => datagram.payload_len > 0,
             Transport::Tack(packet) => packet.payload_len() > 0,
         };
+        if let (Some(restamp), Transport::Tcp(segment)) = (self.restamp, &mut packet.transport) {
+            segment.timestamps = segment
+                .timestamps
+                .and_then(|stamps| restamp(now, stamps.value).map(|value| Timestamps { value, ..stamps }));
+        }
         let mut lost = self.random.once_in(self.lose_one_in);
         if data {
             let nth = self.carried;

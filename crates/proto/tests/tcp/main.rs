@@ -3,6 +3,7 @@
 mod ack_policies;
 mod acks;
 mod autotune;
+mod clocks;
 mod ecn;
 mod handshake;
 mod hostile;

@@ -9,7 +9,7 @@ use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo};
 use tacit_proto::units::Duration;
 
-use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, Own, Size, Span, Whole, or, quoted};
+use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};
 use super::{Field, Key, Keys, Usual};
 use crate::input::{Mismatch, Value};
 
@@ -245,6 +245,15 @@ pub(crate) const TCP: Keys<Config> = &[
         usual: Usual::Field,
         meaning: "timestamps on every segment (RFC 7323)",
         of: |tcp| &mut tcp.timestamps,
+    },
+    &Tcp {
+        name: "timestamp-tick",
+        kind: OrNone(Span::between(Duration::from_millis(1), Duration::from_secs(1))),
+        usual: Usual::Field,
+        meaning: "how often the clock of receivers' timestamps ticks, each receiver's in a phase of its own: many hosts \
+                  have ticks of 1, 4, 10 or 100 ms; with `\"none\"` once per millisecond, in step with the sender's. The \
+                  clocks of sources always do that. See [simulator.md](../design/simulator.md#clocks-for-timestamps)",
+        of: |tcp| &mut tcp.timestamp_tick,
     },
     &Tcp {
         name: "sack",

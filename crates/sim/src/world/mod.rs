@@ -593,9 +593,28 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     fn sample(&mut self, component: u32) {
-        self.series.extend(self.flows.iter().map(|flow| flow.sample(self.now)));
+        for index in 0..self.flows.len() {
+            let queueing = self.queueing_of(index);
+            self.series.push(self.flows[index].sample(self.now, queueing));
+        }
         self.broken = self.check().err();
         self.scheduler.wake(component, self.setup.sample_interval.map(|interval| self.now + interval));
+    }
+
+    /// For how long packets have waited that are first in the pipes on the way of flow `index`.
+    fn queueing_of(&mut self, index: usize) -> Duration {
+        let FlowSetup { source, sink, .. } = self.flows[index].setup;
+        let (mut at, mut queueing) = (source, Duration::ZERO);
+        while let Some(port) = self.topology.next_hop(at, sink) {
+            at = match port {
+                Port::Pipe(pipe) => {
+                    queueing += self.pipes[pipe as usize].longest_wait(self.now);
+                    self.pipe_ends[pipe as usize]
+                }
+                Port::Wifi { bss, to, .. } => self.bss_hosts[usize::from(bss)][to.index()],
+            };
+        }
+        queueing
     }
 
     fn start_measuring(&mut self) {

@@ -48,6 +48,7 @@ impl<P: Carried> World<'_, P> {
             counters: pipe.counters().since(before),
             queueing_delay_us: percentiles(&pipe.queueing_delay_us()),
             delay: config.delay,
+            capacity: config.service.capacity(self.setup.measure_from, self.now),
         });
         let channels = self
             .bss

@@ -11,6 +11,8 @@ const STOPPED_US: u64 = 2_000_000;
 const BEHIND_US: u64 = 250_000;
 /// How far either clock may be off what local time allows: an ACK that was this long on its way.
 const SLACK_US: u64 = 60_000_000;
+/// How long the first ACKs' least tick counts.
+const EARLY_US: u64 = 2_000_000;
 /// A clock that is not believed is judged again after so long.
 const FORGIVE_US: u64 = 10_000_000;
 
@@ -52,6 +54,8 @@ pub(super) struct Clock {
     /// What the receiver's clock counted since the first ACK, and at the latest reading. Neither wraps.
     pub(super) ticks: u64,
     pub(super) edge_ticks: u64,
+    /// Shorter than this no tick can be: so little did the receiver's clock count while ours went on.
+    pub(super) least_tick_us: u32,
     /// What ours counted, from what the first ACK answers to what the latest one does.
     pub(super) sent_us: i64,
 }
@@ -115,10 +119,18 @@ impl Clock {
             return true;
         }
         let span_us = self.sent_us as u64;
+        // The first ACKs tell ticks apart that later ones may not: at the start more is sent than arrives, and short ticks
+        // would keep up with the sender too. What follows much later is told by the whole time [DERIVED].
+        if span_us < EARLY_US {
+            let least_us = (span_us - span_us / 4) / (self.ticks + 1);
+            self.least_tick_us = self.least_tick_us.max(least_us as u32);
+        } else {
+            self.least_tick_us = 0;
+        }
         if self.ticks < TICKS_TO_JUDGE {
             return span_us < STOPPED_US || self.refuse(now_us);
         }
-        let tick_us = tick_of(self.ticks, span_us);
+        let tick_us = tick_of(self.ticks, span_us, self.least_tick_us);
         if tick_us == 0 {
             return self.refuse(now_us);
         }
@@ -155,13 +167,46 @@ impl Clock {
 /// The length in microseconds of `ticks` that passed while we counted `span_us`: the shortest known one with which the
 /// receiver's clock has not fallen behind by more than a quarter, nor by more than a buffer and drift explain. A buffer that
 /// fills in the meantime makes the receiver's time longer, never shorter. 0 where no length fits.
-fn tick_of(ticks: u64, span_us: u64) -> u32 {
+fn tick_of(ticks: u64, span_us: u64, least_tick_us: u32) -> u32 {
     let behind_us = (span_us / 4).min(BEHIND_US + span_us / 20);
     let least_us = span_us - behind_us;
     for tick_us in TICKS_US {
-        if ticks * u64::from(tick_us) >= least_us {
+        if tick_us >= least_tick_us && ticks * u64::from(tick_us) >= least_us {
             return tick_us;
         }
     }
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round trip of 50 ms from the handshake to the first data; then three times as much is sent as arrives.
+    fn judged_at_the_start(tick_us: u64) -> u32 {
+        let mut clock = Clock::default();
+        let mut arrived_us = 1_000_000;
+        let mut ack = |sent_us: u64, arrived_us: u64| {
+            let value = (arrived_us / tick_us) as u32;
+            clock.on_ack(arrived_us + 25_000, value, (sent_us / 1_000) as u32, true, 1_000);
+            clock.tick_us
+        };
+        ack(arrived_us - 25_000, arrived_us);
+        let sent_from_us = arrived_us + 25_000;
+        let arrives_from_us = sent_from_us + 25_000;
+        arrived_us = arrives_from_us;
+        let mut told = 0;
+        while arrived_us < arrives_from_us + 3_000_000 {
+            told = ack(sent_from_us + (arrived_us - arrives_from_us) / 3, arrived_us);
+            arrived_us += 12_000;
+        }
+        told
+    }
+
+    #[test]
+    fn ticks_are_told_while_more_is_sent_than_arrives() {
+        for tick_us in [1_000, 2_000, 4_000, 10_000, 100_000] {
+            assert_eq!(u64::from(judged_at_the_start(tick_us)), tick_us);
+        }
+    }
 }

@@ -333,7 +333,9 @@ impl Core {
         self.heard_us = ack.now_us;
         if self.silences > 0 {
             // What held before the silence is believed as far as it was acted upon.
-            self.estimate.rate = (self.estimate.rate >> self.silences).max(1);
+            // A rate that is not known stays so: 0 is no rate.
+            let least = self.estimate.rate.min(1);
+            self.estimate.rate = (self.estimate.rate >> self.silences).max(least);
             self.start_rate = (self.start_rate >> self.silences).max(1);
             self.estimate.restart();
             self.silences = 0;
@@ -650,4 +652,36 @@ fn log2(value: u64) -> u64 {
     let whole = u64::from(value.ilog2());
     let part = if whole >= 10 { value >> (whole - 10) } else { value << (10 - whole) };
     whole * ONE + (part - ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A handshake that had to be repeated measures nothing, and behind an upload the first ACK takes longer than silence.
+    #[test]
+    fn silence_before_the_first_ack_makes_up_no_rate() {
+        let parameters =
+            Parameters { mss: 1_448, initial_window: 14_480, sender_tick_us: 1_000, ..Parameters::default() };
+        let mut core = Core::new(parameters, 0);
+        core.on_handshake(0, 7, 9);
+        core.on_transmit_start(0);
+        core.on_silence(core.silent_at_us());
+        assert_eq!((core.state(), core.receive_rate()), (State::Start, 0));
+        let ack = Ack {
+            now_us: 2_500_000,
+            stamped: true,
+            value: 1_300,
+            echo: 10,
+            advanced: true,
+            delivered: 2_896,
+            in_flight: 11_584,
+            rtt_us: 2_500_000,
+            smoothed_rtt_us: 2_500_000,
+            ..Ack::default()
+        };
+        core.on_ack(&ack);
+        assert_eq!((core.state(), core.receive_rate()), (State::Start, 0));
+        assert!(core.rate() > 14_480 * 1_000_000 / 2_500_000, "{}", core.rate());
+    }
 }

@@ -57,6 +57,11 @@ impl Rre {
         BitRate::from_bps(self.core.rate() * 8)
     }
 
+    /// What it is doing.
+    pub fn state(&self) -> &'static str {
+        self.core.state().name()
+    }
+
     pub fn in_start_up(&self) -> bool {
         self.core.state() == State::Start
     }

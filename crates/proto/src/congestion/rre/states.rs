@@ -47,6 +47,17 @@ impl State {
     /// Each state, in order.
     pub const ALL: [Self; 5] = [Self::Start, Self::Fill, Self::Drain, Self::Refresh, Self::Monitor];
 
+    /// What it is called in pictures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Fill => "fill",
+            Self::Drain => "drain",
+            Self::Refresh => "refresh",
+            Self::Monitor => "monitor",
+        }
+    }
+
     /// The state that `event` leads to.
     #[must_use]
     pub const fn next(self, event: Event) -> Self {

@@ -1,7 +1,7 @@
 //! SEGMENT ARRIVES (RFC 9293 section 3.10.7), step by step in the RFC's order.
 
 use super::output::{Reset, TIMESTAMPS_LEN};
-use super::{Connection, Negotiated, State, timestamp_ticks};
+use super::{Connection, Negotiated, State};
 use crate::congestion::position::Position;
 use crate::endpoint::Event;
 use crate::packet::{Ecn, IpVersion};
@@ -401,11 +401,15 @@ impl Connection {
         self.state != State::Closed
     }
 
-    /// A round-trip time read off TSecr, one tick at least; `None` when it cannot be true.
+    /// A round-trip time read off TSecr, one tick at least; `None` when it cannot be true, or a tick is too long to
+    /// measure with.
     fn echoed(&self, now: Instant, placed: &Placed<'_>) -> Option<Duration> {
+        if self.config.timestamp_tick.is_some() {
+            return None;
+        }
         let Timestamps { echo_reply, .. } = placed.segment.timestamps.filter(|_| self.agreed.timestamps)?;
         let sent = echo_reply.wrapping_sub(self.timestamp_offset());
-        let elapsed = TIMESTAMP_TICK * u64::from(timestamp_ticks(now).wrapping_sub(sent).max(1));
+        let elapsed = TIMESTAMP_TICK * u64::from(self.timestamp_ticks(now).wrapping_sub(sent).max(1));
         (elapsed <= now.saturating_since(self.opened) + TIMESTAMP_TICK).then_some(elapsed)
     }
 

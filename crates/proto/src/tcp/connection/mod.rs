@@ -15,7 +15,6 @@ use super::config::Config;
 use super::counters::Counters;
 use super::ecn::Echo;
 use super::receiver::{ReadPolicy, Receiver};
-use super::segment::TIMESTAMP_TICK;
 use super::sender::{MAX_RETRIES, Sender, Timer, Timers};
 use crate::congestion::position::Position;
 use crate::endpoint::{Endpoint, Ends, Event};
@@ -285,6 +284,8 @@ impl Connection {
             fast_recoveries: Some(counters.fast_recoveries),
             rtt_min: None,
             blocked_bytes: None,
+            pacing_rate: self.sender.pacing_rate(),
+            congestion_state: self.sender.congestion.state(),
         }
     }
 
@@ -389,9 +390,4 @@ impl Endpoint for Connection {
             None => timer,
         }
     }
-}
-
-/// Ticks of the timestamp clock so far.
-fn timestamp_ticks(now: Instant) -> u32 {
-    (now.saturating_since(Instant::ZERO).as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32
 }

@@ -1,12 +1,12 @@
 //! Building segments.
 
-use super::{Connection, State, timestamp_ticks};
+use super::{Connection, State};
 use crate::congestion::position::Position;
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::tcp::ecn;
-use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
+use crate::tcp::segment::{Flags, SackBlocks, Segment, TIMESTAMP_TICK, Timestamps};
 use crate::tcp::sender::{Outgoing, Timer};
-use crate::units::{Instant, SeqNumber};
+use crate::units::{Duration, Instant, SeqNumber};
 
 /// Octets of options a TCP header has room for (RFC 9293 section 3.1: 60 less 20).
 const OPTION_ROOM: u64 = 40;
@@ -221,7 +221,7 @@ impl Connection {
     /// TSval is our clock; TSecr is TS.Recent, or zero without ACK (RFC 7323 section 3.2).
     fn stamp(&self, now: Instant, acking: bool) -> Timestamps {
         Timestamps {
-            value: self.timestamp_offset().wrapping_add(timestamp_ticks(now)),
+            value: self.timestamp_offset().wrapping_add(self.timestamp_ticks(now)),
             echo_reply: if acking { self.stamps.recent } else { 0 },
         }
     }
@@ -230,6 +230,26 @@ impl Connection {
     /// multiplied by an odd constant near 2^32 over the golden ratio, spreads well enough.
     pub(super) fn timestamp_offset(&self) -> u32 {
         self.iss.wire().0.wrapping_mul(0x9E37_79B1)
+    }
+
+    /// Ticks of the timestamp clock so far.
+    #[inline]
+    pub(super) fn timestamp_ticks(&self, now: Instant) -> u32 {
+        let since = now.saturating_since(Instant::ZERO);
+        match self.config.timestamp_tick {
+            // Division by a constant.
+            None => (since.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32,
+            Some(tick) => self.ticks_of(tick, since),
+        }
+    }
+
+    /// Ticks of a clock that ticks each `tick`, the first of them after a part of one that the initial sequence number
+    /// says.
+    #[inline(never)]
+    fn ticks_of(&self, tick: Duration, since: Duration) -> u32 {
+        let tick = tick.as_nanos().max(1);
+        let phase = (u128::from(tick) * u128::from(self.timestamp_offset())) >> 32;
+        (u128::from(since.as_nanos()) + phase).div_euclid(u128::from(tick)) as u32
     }
 
     /// ECT(0) on new data; not on ACKs, probes and what is sent again (RFC 3168 sections 6.1.4 to 6.1.6).

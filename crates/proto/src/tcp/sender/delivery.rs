@@ -3,7 +3,7 @@
 use super::extended::Seen;
 use super::{Phase, Sender, Timer, Timers};
 use crate::congestion::{Delivery, Pacing, Repair, Stamps};
-use crate::units::Instant;
+use crate::units::{BitRate, Instant};
 
 impl Sender {
     /// Arranges for what the controller just made wants to know and to do.
@@ -64,12 +64,18 @@ impl Sender {
         true
     }
 
+    /// The rate at which it paces now; `None` where it does not.
+    pub(in crate::tcp) fn pacing_rate(&self) -> Option<BitRate> {
+        self.pacer.as_ref()?;
+        self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())
+    }
+
     /// `payload` octets leave.
     pub(super) fn pace(&mut self, payload: u32, now: Instant) {
         if self.pacer.is_none() {
             return;
         }
-        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe());
+        let rate = self.pacing_rate();
         if let Some(pacer) = &mut self.pacer {
             pacer.on_sent(u64::from(payload), now, rate, u64::from(self.mss));
         }

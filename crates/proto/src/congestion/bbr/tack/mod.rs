@@ -124,6 +124,16 @@ impl TackBbr {
         !self.full.reached
     }
 
+    /// What it is doing.
+    pub fn state(&self) -> &'static str {
+        match self.mode {
+            Mode::Startup => "startup",
+            Mode::Drain => "drain",
+            Mode::ProbeBandwidth => "probe bandwidth",
+            Mode::ProbeRtt => "probe RTT",
+        }
+    }
+
     pub fn pacing_rate(&self) -> BitRate {
         self.pacing_rate
     }
