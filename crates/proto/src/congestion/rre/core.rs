@@ -4,19 +4,20 @@
 //! is all that eBPF has.
 
 use super::clock::{Clock, Reading, Trust};
-use super::estimate::{Estimate, SAMPLE_TICKS};
+use super::estimate::{Estimate, Limits, SAMPLE_TICKS};
 use super::states::{Event, State};
 
 /// The threshold at low rates, and the most it is on slow links. [F] takes the smallest round-trip time; flows that came while
 /// the buffer was in use would have a longer one, and starve the others [DERIVED].
-const USUAL_THRESHOLD_US: u64 = 40_000;
+const USUAL_THRESHOLD_US: u64 = 80_000;
 const MAX_THRESHOLD_US: u64 = 100_000;
 /// Where losses show a buffer that is shorter, the threshold is a part of it, and this at least.
 const MIN_LOSS_THRESHOLD_US: u64 = 10_000;
-/// Above this rate, 1 Mb/s, the threshold falls with the root of the rate, so that of several flows the slower fill while the
-/// faster drain: all gains are shares, and otherwise rates would keep their ratio for ever [DERIVED]. An eighth is the least.
-const MIDDLE_RATE: u64 = 125_000;
-const MAX_HALVINGS: u64 = 3;
+/// Above this rate, 250 kb/s, the threshold falls with the root of the rate, so that of several flows the slower fill while
+/// the faster drain: all gains are shares, and otherwise rates would keep their ratio for ever [DERIVED]. A sixteenth is the
+/// least.
+const MIDDLE_RATE: u64 = 31_250;
+const MAX_HALVINGS: u64 = 4;
 /// In 1024ths, as gains are.
 const ONE: u64 = 1_024;
 /// Bounds of the gain k = T / (2 x feedback delay): 0.05 and 0.25 [DERIVED].
@@ -47,6 +48,8 @@ const UNKNOWN_RTT_US: u64 = 1_000_000;
 /// The largest MSS (RFC 9293 section 3.7.1), and the longest tick (RFC 7323 section 5.4).
 const MAX_MSS: u32 = 65_535;
 const MAX_TICK_US: u32 = 1_000_000;
+/// What was sent within this time and twice of it may still arrive, and no rate above it is believed.
+const TOP_US: u64 = 30_000_000;
 /// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
 const MAX_RATE: u64 = 12_500_000_000;
 const MAX_WINDOW: u64 = 0x7fff_ffff;
@@ -62,7 +65,7 @@ pub struct Parameters {
     pub handshake_rtt_us: u32,
     /// Length of a tick of the sender's own timestamp clock in microseconds.
     pub sender_tick_us: u32,
-    /// The buffer delay to keep to in microseconds, 5 s at most; 0: 40 ms.
+    /// The buffer delay to keep to at 250 kb/s and below, in microseconds, 5 s at most; 0: 80 ms.
     pub target_us: u32,
 }
 
@@ -146,8 +149,8 @@ pub struct Core {
     /// When the buffer should be empty.
     emptied_us: u64,
     smoothed_rtt_us: u64,
-    /// Shortest and longest round-trip times; 0 while unknown.
-    shortest_rtt_us: u64,
+    /// Latest and longest round-trip time; 0 while unknown.
+    latest_rtt_us: u64,
     longest_rtt_us: u64,
     /// When the latest ACK came, and how often the rate was halved since.
     heard_us: u64,
@@ -206,7 +209,7 @@ impl Core {
             loss_threshold_us: 0,
             emptied_us: 0,
             smoothed_rtt_us: u64::from(parameters.handshake_rtt_us),
-            shortest_rtt_us: u64::from(parameters.handshake_rtt_us),
+            latest_rtt_us: 0,
             longest_rtt_us: u64::from(parameters.handshake_rtt_us),
             heard_us: now_us,
             silences: 0,
@@ -313,10 +316,16 @@ impl Core {
         u64::from(self.parameters.mss)
     }
 
-    /// How long it takes until what is changed is seen.
-    fn feedback_us(&self) -> u64 {
+    /// The smoothed round-trip time, within bounds.
+    fn smoothed_us(&self) -> u64 {
         let known = if self.smoothed_rtt_us == 0 { UNKNOWN_RTT_US } else { self.smoothed_rtt_us };
         known.clamp(1_000, MAX_DELAY_US)
+    }
+
+    /// How long it takes until what is changed is seen: what is smoothed tells long after an outage of the round trips in it.
+    fn feedback_us(&self) -> u64 {
+        let smoothed_us = self.smoothed_us();
+        if self.latest_rtt_us == 0 { smoothed_us } else { smoothed_us.min(self.latest_rtt_us.max(1_000)) }
     }
 
     /// Any ACK: what it counts, and that it came.
@@ -327,8 +336,8 @@ impl Core {
         }
         let rtt_us = u64::from(ack.rtt_us);
         self.longest_rtt_us = self.longest_rtt_us.max(rtt_us);
-        if rtt_us > 0 && (self.shortest_rtt_us == 0 || rtt_us < self.shortest_rtt_us) {
-            self.shortest_rtt_us = rtt_us;
+        if rtt_us > 0 {
+            self.latest_rtt_us = rtt_us;
         }
         self.heard_us = ack.now_us;
         if self.silences > 0 {
@@ -399,7 +408,7 @@ impl Core {
         self.lower =
             delay_us + self.threshold_us() as i64 / 8 < self.delay_min_us && self.delay_min_us != i64::MAX;
         if self.state == State::Refresh && self.lower {
-            self.emptied_us = self.emptied_us.max(now_us + self.feedback_us() + self.threshold_us());
+            self.emptied_us = self.emptied_us.max(now_us + 4 * self.threshold_us());
             self.adopt_us = self.emptied_us + 2 * self.feedback_us();
         }
         if delay_us <= self.delay_min_us {
@@ -440,16 +449,19 @@ impl Core {
 
     /// The receive rate, and whether to ask for more than it.
     fn estimate_rate(&mut self, now_us: u64, reading: Reading) {
-        if self.adopt_us != 0 {
+        if self.state == State::Refresh {
             // What arrives is what was held back.
             self.estimate.restart();
             return;
         }
-        let tick_us = self.clock.tick_us.max(self.parameters.sender_tick_us);
-        let most = self.top_rate.max(self.last_top_rate);
-        let mss = self.mss();
+        let limits = Limits {
+            tick_us: u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us)),
+            mss: self.mss(),
+            most: self.top_rate.max(self.last_top_rate),
+            stall_us: 2 * self.threshold_us(),
+        };
         self.estimate.used |= self.buffer_us > self.threshold_us() / 2;
-        if !self.estimate.on_reading(reading.received_us, self.delivered, tick_us, mss, most) {
+        if !self.estimate.on_reading(reading.received_us, self.delivered, &limits) {
             return;
         }
         // More was asked for than before, and the buffer is still empty: there is more to be had.
@@ -530,7 +542,7 @@ impl Core {
             self.enter(Event::Emptied, now_us);
         }
         let draining = self.state == State::Drain && self.buffer_us > self.threshold_us();
-        if draining && now_us >= self.entered_us + LONG_ROUNDS * self.feedback_us() {
+        if draining && now_us >= self.entered_us + LONG_ROUNDS * self.smoothed_us() {
             self.enter(Event::Long, now_us);
         }
         if !self.delay_known || self.estimate.rate == 0 {
@@ -634,7 +646,7 @@ impl Core {
         if now_us >= self.top_until_us {
             self.last_top_rate = self.top_rate;
             self.top_rate = 0;
-            self.top_until_us = now_us + 2 * held_us;
+            self.top_until_us = now_us + TOP_US;
         }
         self.top_rate = self.top_rate.max(self.rate);
     }

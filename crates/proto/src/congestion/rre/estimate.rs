@@ -2,6 +2,9 @@
 
 /// A sample is of so many packets at least [F].
 const SAMPLE_PACKETS: u64 = 30;
+/// On slow paths of so few, when they took so long [DERIVED].
+const SLOW_PACKETS: u64 = 4;
+const SLOW_US: u64 = 250_000;
 /// And of so many ticks, each of which was read at its beginning [DERIVED; ten where any ACK is read].
 pub(super) const SAMPLE_TICKS: u64 = 4;
 /// A rate this far below the estimate, as a divisor, is believed before the sample is complete: packets that have not come
@@ -11,7 +14,20 @@ const FALL: u64 = 2;
 /// What counts of a sample without a number that overflows.
 const MOST_OCTETS: u64 = 1 << 40;
 /// No further than to this part of it at once: a link that stands still for a moment must not stop the sender.
-const MOST_FALL: u64 = 4;
+const MOST_FALL: u64 = 2;
+
+/// What bounds a sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Length of a tick in microseconds.
+    pub tick_us: u64,
+    /// Octets in a packet.
+    pub mss: u64,
+    /// No rate above this is believed: nothing was sent so fast.
+    pub most: u64,
+    /// Nothing is said to have fallen in less time than this.
+    pub stall_us: u64,
+}
 
 /// The receive rate in octets per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,28 +48,23 @@ impl Estimate {
         self.marked = false;
     }
 
-    /// `delivered` octets in all had been delivered when the receiver's clock showed `received_us`; its ticks last
-    /// `tick_us`. No rate above `most` is believed: nothing was sent so fast. Returns true when the rate was updated.
-    pub fn on_reading(
-        &mut self,
-        received_us: u64,
-        delivered: u64,
-        tick_us: u32,
-        mss: u64,
-        most: u64,
-    ) -> bool {
+    /// `delivered` octets in all had been delivered when the receiver's clock showed `received_us`. Returns true when the
+    /// rate was updated.
+    pub fn on_reading(&mut self, received_us: u64, delivered: u64, limits: &Limits) -> bool {
+        let Limits { tick_us, mss, most, stall_us } = *limits;
         if !self.marked || received_us < self.mark_us {
             self.mark(received_us, delivered);
             return false;
         }
         let octets = (delivered - self.mark_delivered).min(MOST_OCTETS);
         let span_us = received_us - self.mark_us;
-        if span_us < SAMPLE_TICKS * u64::from(tick_us) {
+        if span_us < SAMPLE_TICKS * tick_us {
             return false;
         }
         let sample = (octets * 1_000_000 / span_us).min(most).max(1);
-        let complete = octets >= SAMPLE_PACKETS * mss;
-        let fallen = self.used && (octets + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
+        let complete = octets >= SAMPLE_PACKETS * mss || (octets >= SLOW_PACKETS * mss && span_us >= SLOW_US);
+        let fallen =
+            self.used && span_us >= stall_us && (octets + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
         if !complete && !fallen {
             return false;
         }

@@ -23,7 +23,7 @@ use crate::units::{BitRate, Duration, Instant};
 /// What TCP-RRE has to choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The buffer delay to keep to at 1 Mb/s and below; `None`: 40 ms.
+    /// The buffer delay to keep to at 250 kb/s and below, above which it falls with the root of the rate; `None`: 80 ms.
     pub target: Option<Duration>,
 }
 
