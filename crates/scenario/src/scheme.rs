@@ -659,8 +659,8 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, rre, tack, tack-poor, tack-l1, tack-cubic, \
-             tack-hack, udp"
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, cubic, newreno, bbr, rre, tack, tack-poor, \
+             tack-l1, tack-cubic, tack-hack, udp"
         );
     }
 }
