@@ -19,6 +19,7 @@ mod meter;
 mod namespace;
 mod report;
 pub mod shell;
+pub mod signals;
 mod table;
 #[cfg(test)]
 mod traffic_tests;

@@ -1,0 +1,119 @@
+//! What status says of a flow.
+
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use serde::{Serialize, Serializer};
+
+/// `sizeof(struct flow_record)` in `bpf/flow.h`.
+#[cfg_attr(not(feature = "load"), expect(dead_code, reason = "nothing writes records in this build"))]
+pub(crate) const RECORD_OCTETS: usize = 104;
+
+/// Families of addresses (include/linux/socket.h).
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+
+/// One flow that uses the control.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Flow {
+    /// The kernel's name of the control: several may be loaded.
+    pub control: String,
+    /// Inode of the network namespace, as in `/proc/PID/ns/net`.
+    pub namespace: u32,
+    /// This side.
+    #[serde(serialize_with = "as_text")]
+    pub local: SocketAddr,
+    /// The other side.
+    #[serde(serialize_with = "as_text")]
+    pub peer: SocketAddr,
+    /// What the control is doing.
+    pub state: &'static str,
+    /// Whether the last ACK had timestamps. Without them the rate at which ACKs arrive stands for the receive rate.
+    pub timestamps: bool,
+    /// The rate at which it sends.
+    pub sending_rate_bps: u64,
+    /// The rate at which the receiver gets it.
+    pub receive_rate_bps: u64,
+    /// Queueing on the way to the receiver.
+    pub buffer_delay_us: u64,
+    /// At most so much is unacknowledged.
+    pub window_bytes: u64,
+}
+
+fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(address)
+}
+
+/// Names of the phases in `bpf/rre.h`, by their number.
+const STATES: [&str; 1] = ["start"];
+
+impl Flow {
+    /// Reads a `struct flow_record` of `bpf/flow.h`.
+    #[cfg_attr(not(feature = "load"), expect(dead_code, reason = "nothing writes records in this build"))]
+    pub(crate) fn read(record: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
+        let half = |at: usize| Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?));
+        let short = |at: usize| Some(u16::from_ne_bytes(record.get(at..at + 2)?.try_into().ok()?));
+        let family = short(44)?;
+        let address = |at: usize, port: u16| {
+            let octets: [u8; 16] = record.get(at..at + 16)?.try_into().ok()?;
+            let address = match family {
+                AF_INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
+                AF_INET6 => IpAddr::V6(Ipv6Addr::from(octets)),
+                _ => return None,
+            };
+            // Sockets of IPv6 speak IPv4 too.
+            Some(SocketAddr::new(address.to_canonical(), port))
+        };
+        let name = record.get(88..104)?.split(|octet| *octet == 0).next()?;
+        Some(Self {
+            sending_rate_bps: word(0)?.saturating_mul(8),
+            receive_rate_bps: word(8)?.saturating_mul(8),
+            buffer_delay_us: word(16)?,
+            window_bytes: word(24)?,
+            state: STATES.get(half(32)? as usize).copied().unwrap_or("unknown"),
+            timestamps: half(36)? != 0,
+            namespace: half(40)?,
+            local: address(56, short(46)?)?,
+            peer: address(72, short(48)?)?,
+            control: String::from_utf8_lossy(name).into_owned(),
+        })
+    }
+}
+
+/// The flows as a table.
+pub fn to_text(flows: &[Flow]) -> String {
+    if flows.is_empty() {
+        return "no flow uses TCP-RRE\n".to_owned();
+    }
+    let mut ordered: Vec<_> = flows.iter().collect();
+    ordered.sort_by_key(|flow| Reverse(flow.sending_rate_bps));
+    let addresses = ordered.iter().map(|flow| format!("{} > {}", flow.local, flow.peer));
+    let addresses: Vec<_> = addresses.collect();
+    let width = addresses.iter().map(String::len).max().unwrap_or(0).max(4);
+    let mut text = format!(
+        "{:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}  {}\n",
+        "flow", "state", "sends", "received", "buffer", "window", "timestamps"
+    );
+    let _ =
+        writeln!(text, "{:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}", "", "", "Mb/s", "Mb/s", "ms", "kB");
+    for (flow, address) in ordered.into_iter().zip(addresses) {
+        let _ = writeln!(
+            text,
+            "{address:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}  {}",
+            flow.state,
+            thousandths(flow.sending_rate_bps / 1_000),
+            thousandths(flow.receive_rate_bps / 1_000),
+            thousandths(flow.buffer_delay_us),
+            flow.window_bytes / 1_000,
+            if flow.timestamps { "yes" } else { "none: by arriving ACKs" },
+        );
+    }
+    text
+}
+
+/// Thousandths as a number with three digits behind the point.
+fn thousandths(number: u64) -> String {
+    format!("{}.{:03}", number / 1_000, number % 1_000)
+}
