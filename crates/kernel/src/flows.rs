@@ -2,16 +2,20 @@
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+#[cfg(any(feature = "load", test))]
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Serialize, Serializer};
 
 /// `sizeof(struct flow_record)` in `bpf/flow.h`.
-#[cfg_attr(not(feature = "load"), expect(dead_code, reason = "nothing writes records in this build"))]
+#[cfg(any(feature = "load", test))]
 pub(crate) const RECORD_OCTETS: usize = 104;
 
 /// Families of addresses (include/linux/socket.h).
+#[cfg(any(feature = "load", test))]
 const AF_INET: u16 = 2;
+#[cfg(any(feature = "load", test))]
 const AF_INET6: u16 = 10;
 
 /// One flow that uses the control.
@@ -46,11 +50,12 @@ fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error
 }
 
 /// Names of the phases in `bpf/rre.h`, by their number.
+#[cfg(any(feature = "load", test))]
 const STATES: [&str; 1] = ["start"];
 
+#[cfg(any(feature = "load", test))]
 impl Flow {
     /// Reads a `struct flow_record` of `bpf/flow.h`.
-    #[cfg_attr(not(feature = "load"), expect(dead_code, reason = "nothing writes records in this build"))]
     pub(crate) fn read(record: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
         let half = |at: usize| Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?));
@@ -116,4 +121,66 @@ pub fn to_text(flows: &[Flow]) -> String {
 /// Thousandths as a number with three digits behind the point.
 fn thousandths(number: u64) -> String {
     format!("{}.{:03}", number / 1_000, number % 1_000)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// What `struct flow_record` looks like in memory.
+    pub(crate) fn record(family: u16, local: &[u8], peer: &[u8]) -> Vec<u8> {
+        let mut octets = Vec::new();
+        for word in [1_250_000_u64, 1_000_000, 12_345, 65_536] {
+            octets.extend(word.to_ne_bytes());
+        }
+        for half in [0_u32, 1, 4_026_531_840] {
+            octets.extend(half.to_ne_bytes());
+        }
+        for short in [family, 443, 50_000] {
+            octets.extend(short.to_ne_bytes());
+        }
+        octets.resize(56, 0);
+        octets.extend(local);
+        octets.resize(72, 0);
+        octets.extend(peer);
+        octets.resize(88, 0);
+        octets.extend(b"tacit_rre2");
+        octets.resize(RECORD_OCTETS, 0);
+        octets
+    }
+
+    #[test]
+    fn a_record_becomes_a_flow() {
+        let flow = Flow::read(&record(AF_INET, &[192, 0, 2, 1], &[198, 51, 100, 7])).unwrap();
+        assert_eq!(flow.local.to_string(), "192.0.2.1:443");
+        assert_eq!(flow.peer.to_string(), "198.51.100.7:50000");
+        assert_eq!((flow.sending_rate_bps, flow.receive_rate_bps), (10_000_000, 8_000_000));
+        assert_eq!((flow.buffer_delay_us, flow.window_bytes, flow.timestamps), (12_345, 65_536, true));
+        assert_eq!((flow.control.as_str(), flow.namespace), ("tacit_rre2", 4_026_531_840));
+    }
+
+    #[test]
+    fn a_socket_of_ipv6_that_speaks_ipv4_shows_ipv4() {
+        let mapped = Ipv4Addr::new(192, 0, 2, 9).to_ipv6_mapped().octets();
+        let flow = Flow::read(&record(AF_INET6, &mapped, &[0x20; 16])).unwrap();
+        assert_eq!(flow.local.to_string(), "192.0.2.9:443");
+        assert_eq!(flow.peer.to_string(), "[2020:2020:2020:2020:2020:2020:2020:2020]:50000");
+    }
+
+    #[test]
+    fn a_short_record_and_one_of_another_family_are_none() {
+        let whole = record(AF_INET, &[0; 4], &[0; 4]);
+        assert_eq!(Flow::read(&whole[..RECORD_OCTETS - 1]), None);
+        assert_eq!(Flow::read(&record(1, &[0; 4], &[0; 4])), None);
+    }
+
+    #[test]
+    fn the_table_says_what_has_no_timestamps() {
+        let mut flow = Flow::read(&record(AF_INET, &[192, 0, 2, 1], &[198, 51, 100, 7])).unwrap();
+        let with = to_text(std::slice::from_ref(&flow));
+        assert!(with.contains("10.000") && with.contains("12.345") && with.ends_with("yes\n"), "{with}");
+        flow.timestamps = false;
+        assert!(to_text(&[flow]).ends_with("none: by arriving ACKs\n"));
+        assert_eq!(to_text(&[]), "no flow uses TCP-RRE\n");
+    }
 }

@@ -275,3 +275,32 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
     flows.sort();
     Ok(flows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What this file writes into the object is where it takes it to be.
+    #[test]
+    fn the_embedded_object_has_its_settings_where_they_are_written() {
+        let open = ObjectBuilder::default().open_memory(RRE).unwrap();
+        let settings = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
+        let mut expected = [0; SETTINGS_OCTETS];
+        expected[RATE_SAMPLE_ARGUMENT_AT] = 3;
+        expected[NAME_AT..][..CONTROL_NAME.len()].copy_from_slice(CONTROL_NAME.as_bytes());
+        assert_eq!(settings.initial_value().unwrap(), expected);
+        assert!(open.maps().any(|map| map.name() == FLOWS_MAP));
+        assert!(open.progs().any(|program| program.name() == CHOOSING_PROGRAM));
+    }
+
+    #[test]
+    fn a_name_is_written_in_both_places() {
+        let mut open = ObjectBuilder::default().open_memory(RRE).unwrap();
+        set_up(&mut open, "tacit_rre42", 7, 1).unwrap();
+        let with_name = open.maps().filter(|map| {
+            let value = map.initial_value().unwrap_or_default();
+            value.windows(12).any(|octets| octets == b"tacit_rre42\0")
+        });
+        assert_eq!(with_name.count(), 2);
+    }
+}

@@ -99,3 +99,22 @@ fn to_metrics(flows: &[Flow]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::tests::record;
+
+    #[test]
+    fn every_metric_has_a_line_per_flow() {
+        let flow = Flow::read(&record(2, &[192, 0, 2, 1], &[198, 51, 100, 7])).unwrap();
+        let text = to_metrics(&[flow]);
+        let labels = "control=\"tacit_rre2\",namespace=\"4026531840\",local=\"192.0.2.1:443\",\
+                      peer=\"198.51.100.7:50000\"";
+        assert!(text.contains("\ntacit_rre_flows 1\n"), "{text}");
+        assert!(text.contains(&format!("\ntacit_rre_buffer_delay_seconds{{{labels}}} 0.012345\n")), "{text}");
+        assert!(text.contains(&format!("\ntacit_rre_sending_rate_bits_per_second{{{labels}}} 10000000\n")));
+        assert!(text.ends_with(&format!("\ntacit_rre_state{{{labels},state=\"start\"}} 1\n")), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("# TYPE")).count(), METRICS.len() + 1);
+    }
+}
