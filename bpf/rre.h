@@ -1,6 +1,8 @@
 /* TCP-RRE, the algorithm alone: no kernel types, no clock, integers only.
  *
- * The eBPF program includes it, and so does the test that compares it with the Rust core on the host.
+ * This is crates/proto/src/congestion/rre in C, function by function and number by number; the reasons are there. The
+ * eBPF program includes it, and so does the test that compares both on the host (crates/kernel/tests/same_in_c.rs).
+ * eBPF divides unsigned numbers only, and so does this.
  */
 #ifndef TACIT_RRE_H
 #define TACIT_RRE_H
@@ -15,57 +17,31 @@ typedef __INT64_TYPE__ s64;
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
+#define RRE static __always_inline
 
-/* What one ACK says. */
-struct rre_ack {
-	u64 now_us;
-	u64 smoothed_rtt_us;
-	u32 tsval;
-	u32 tsecr;
-	u32 delivered_octets;
-	u32 lost_octets;
-	u32 in_flight_octets;
-	u32 outstanding_octets;
-	u32 receiver_window_octets;
-	u32 mss_octets;
-	u32 has_timestamps;
-	u32 app_limited;
-};
-
-/* Everything a flow remembers. */
-struct rre_state {
-	u64 last_us;
-	u64 rate_octets_per_s;
-	u64 receive_rate_octets_per_s;
-	u64 window_octets;
-	u64 buffer_delay_us;
-	u32 phase;
-	u32 timestamps;
-};
-
-static __always_inline void rre_start(struct rre_state *rre, u64 now_us, u32 mss_octets)
+RRE u64 rre_min(u64 a, u64 b)
 {
-	rre->last_us = now_us;
-	rre->rate_octets_per_s = 1000000;
-	rre->window_octets = (u64)10 * mss_octets;
+	return a < b ? a : b;
 }
 
-static __always_inline void rre_on_ack(struct rre_state *rre, const struct rre_ack *ack)
+RRE u64 rre_max(u64 a, u64 b)
 {
-	u64 interval_us = ack->now_us - rre->last_us;
-
-	rre->timestamps = ack->has_timestamps;
-	if (interval_us < 10000)
-		return;
-	rre->receive_rate_octets_per_s = (u64)ack->delivered_octets * 1000000 / interval_us;
-	rre->window_octets = (u64)100 * ack->mss_octets;
-	rre->rate_octets_per_s = 20000000;
-	rre->last_us = ack->now_us;
+	return a > b ? a : b;
 }
 
-static __always_inline void rre_on_timeout(struct rre_state *rre, u64 now_us)
+RRE u64 rre_clamp(u64 value, u64 least, u64 most)
 {
-	rre->last_us = now_us;
+	return value < least ? least : value > most ? most : value;
 }
+
+/* a - b, or 0. */
+RRE u64 rre_less(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+#include "rre_clock.h"
+#include "rre_estimate.h"
+#include "rre_core.h"
 
 #endif

@@ -1,0 +1,496 @@
+/* core.rs and states.rs: the machine. */
+
+#define RRE_MIN_THRESHOLD_US 20000
+#define RRE_MAX_THRESHOLD_US 100000
+#define RRE_MIN_LOSS_THRESHOLD_US 5000
+#define RRE_MIDDLE_RATE 500000
+#define RRE_ONE 1024
+#define RRE_MIN_GAIN 51
+#define RRE_MAX_GAIN 256
+#define RRE_TOP_GAIN 512
+#define RRE_MAX_BOOST 3
+#define RRE_DELAY_LIFETIME_US 10000000
+#define RRE_LONG_ROUNDS 4
+#define RRE_SILENCE_US 1000000
+#define RRE_SPARE_WINDOW 65536
+#define RRE_MAX_DELAY_US 5000000
+#define RRE_TRAIN_PACKETS 8
+#define RRE_MIN_TRAIN_US 5000
+#define RRE_MAX_TRAIN_US 20000
+#define RRE_UNKNOWN_RTT_US 1000000
+#define RRE_MAX_RATE 12500000000ULL
+#define RRE_MAX_WINDOW 0x7fffffff
+
+enum rre_state { RRE_START, RRE_FILL, RRE_DRAIN, RRE_REFRESH, RRE_MONITOR };
+
+enum rre_event {
+	RRE_FOUND,
+	RRE_BELOW,
+	RRE_ABOVE,
+	RRE_LOSS,
+	RRE_STALE,
+	RRE_EMPTIED,
+	RRE_LONG,
+	RRE_REPAIRED,
+	RRE_TIMEOUT,
+	RRE_SILENCE,
+};
+
+struct rre_parameters {
+	u32 mss;
+	u32 initial_window;
+	u32 handshake_rtt_us;
+	u32 sender_tick_us;
+	u32 target_us;
+	u32 spare;
+};
+
+struct rre_ack {
+	u64 now_us;
+	u32 stamped;
+	u32 value;
+	u32 echo;
+	u32 advanced;
+	u32 delivered;
+	u32 lost;
+	u32 in_flight;
+	u32 rtt_us;
+	u32 smoothed_rtt_us;
+	u32 limited;
+	u32 repairing;
+	u32 spare;
+};
+
+/* Everything a sender remembers. */
+struct rre {
+	struct rre_parameters parameters;
+	u64 entered_us;
+	struct rre_clock clock;
+	struct rre_estimate estimate;
+	u64 delivered;
+	s64 delay_min_us;
+	u64 delay_seen_us;
+	s64 fresh_min_us;
+	u64 adopt_us;
+	u64 buffer_us;
+	u64 round_end;
+	struct rre_reading round_reading;
+	u64 round_delivered;
+	u64 start_window;
+	u64 start_rate;
+	u64 boosted_us;
+	u64 hold_us;
+	u64 loss_us;
+	u64 loss_threshold_us;
+	u64 emptied_us;
+	u64 smoothed_rtt_us;
+	u64 longest_rtt_us;
+	u64 heard_us;
+	u64 top_rate;
+	u64 last_top_rate;
+	u64 top_until_us;
+	u64 rate;
+	u64 window;
+	u32 state;
+	u32 delay_known;
+	u32 fresh_known;
+	u32 round_read;
+	u32 restarted;
+	u32 boost;
+	u32 lost_before;
+	u32 silences;
+	u32 collapsed;
+	u32 spare;
+};
+
+RRE u32 rre_next(u32 state, u32 event)
+{
+	if ((state == RRE_START && event == RRE_FOUND) || (state == RRE_DRAIN && event == RRE_BELOW) ||
+	    (state == RRE_REFRESH && event == RRE_EMPTIED))
+		return RRE_FILL;
+	if (((state == RRE_START || state == RRE_FILL) && (event == RRE_ABOVE || event == RRE_LOSS)) ||
+	    ((state == RRE_FILL || state == RRE_REFRESH) && event == RRE_TIMEOUT))
+		return RRE_DRAIN;
+	if (state == RRE_FILL && event == RRE_STALE)
+		return RRE_REFRESH;
+	if ((state == RRE_DRAIN && event == RRE_LONG) ||
+	    ((state == RRE_FILL || state == RRE_DRAIN || state == RRE_REFRESH) && event == RRE_SILENCE) ||
+	    (state == RRE_START && event == RRE_TIMEOUT))
+		return RRE_MONITOR;
+	if (state == RRE_MONITOR && event == RRE_REPAIRED)
+		return RRE_START;
+	return state;
+}
+
+/* The binary logarithm in 1024ths. */
+RRE u64 rre_log2(u64 value)
+{
+	u64 whole = 0, rest = value;
+
+	if (rest >> 32) {
+		whole += 32;
+		rest >>= 32;
+	}
+	if (rest >> 16) {
+		whole += 16;
+		rest >>= 16;
+	}
+	if (rest >> 8) {
+		whole += 8;
+		rest >>= 8;
+	}
+	if (rest >> 4) {
+		whole += 4;
+		rest >>= 4;
+	}
+	if (rest >> 2) {
+		whole += 2;
+		rest >>= 2;
+	}
+	if (rest >> 1)
+		whole += 1;
+	rest = whole >= 10 ? value >> (whole - 10) : value << (10 - whole);
+	return whole * RRE_ONE + (rest - RRE_ONE);
+}
+
+RRE u64 rre_share_of(u64 rate)
+{
+	u64 own = rre_log2(rre_max(rate, 1)), middle = rre_log2(RRE_MIDDLE_RATE);
+
+	if (own >= middle)
+		return RRE_ONE - rre_min((own - middle) / 16, RRE_ONE / 2);
+	return RRE_ONE + rre_min((middle - own) / 16, RRE_ONE / 2);
+}
+
+RRE u64 rre_feedback_us(const struct rre *rre)
+{
+	u64 known = rre->smoothed_rtt_us == 0 ? RRE_UNKNOWN_RTT_US : rre->smoothed_rtt_us;
+
+	return rre_clamp(known, 1000, RRE_MAX_DELAY_US);
+}
+
+RRE u64 rre_threshold_us(const struct rre *rre)
+{
+	u64 base_us = rre->parameters.target_us, own_us;
+
+	if (base_us == 0)
+		base_us = rre_clamp(rre->parameters.handshake_rtt_us, RRE_MIN_THRESHOLD_US, RRE_MAX_THRESHOLD_US);
+	own_us = base_us * rre_share_of(rre->estimate.rate) / RRE_ONE;
+	return rre->loss_threshold_us == 0 ? own_us : rre_min(own_us, rre->loss_threshold_us);
+}
+
+RRE u64 rre_gain(const struct rre *rre)
+{
+	return rre_clamp(rre_threshold_us(rre) * (RRE_ONE / 2) / rre_feedback_us(rre), RRE_MIN_GAIN, RRE_MAX_GAIN);
+}
+
+RRE void rre_forget_delays(struct rre *rre, u64 now_us)
+{
+	rre->estimate.marked = 0;
+	rre->delay_known = 0;
+	rre->delay_seen_us = now_us;
+	rre->fresh_known = 0;
+	rre->adopt_us = 0;
+	rre->buffer_us = 0;
+	rre->round_read = 0;
+}
+
+RRE void rre_enter(struct rre *rre, u32 event, u64 now_us)
+{
+	u32 next = rre_next(rre->state, event);
+
+	if (next == rre->state)
+		return;
+	rre->state = next;
+	rre->entered_us = now_us;
+	rre->boost = 0;
+	rre->boosted_us = now_us;
+	if (next == RRE_START) {
+		rre->restarted = 1;
+		rre->estimate.rate = 0;
+		rre->estimate.mark_us = 0;
+		rre->estimate.mark_delivered = 0;
+		rre->estimate.marked = 0;
+		rre->estimate.used = 0;
+		rre_forget_delays(rre, now_us);
+		rre->loss_threshold_us = 0;
+		rre->round_end = 0;
+		rre->longest_rtt_us = rre->smoothed_rtt_us;
+	} else if (next == RRE_REFRESH) {
+		rre->emptied_us = now_us + 2 * rre->buffer_us + rre_threshold_us(rre) / 4;
+		rre->fresh_known = 0;
+		rre->adopt_us = rre->emptied_us + 2 * rre_feedback_us(rre);
+	} else if (next == RRE_MONITOR) {
+		rre->start_rate = event == RRE_SILENCE ? rre->rate : rre_max(rre->rate / 2, 1);
+	}
+}
+
+RRE u64 rre_rate_of_state(const struct rre *rre)
+{
+	u64 known = rre->estimate.rate, gain = rre_gain(rre), excess, train_us;
+
+	switch (rre->state) {
+	case RRE_START:
+		if (rre->restarted)
+			return rre->start_rate;
+		train_us = rre_clamp(rre->parameters.handshake_rtt_us / 2, RRE_MIN_TRAIN_US, RRE_MAX_TRAIN_US);
+		return rre->start_window * 1000000 / train_us;
+	case RRE_FILL:
+		return known + known * rre_min(gain << (rre->boost & 31), RRE_TOP_GAIN) / RRE_ONE;
+	case RRE_DRAIN:
+		excess = gain * rre_min(rre->buffer_us, RRE_MAX_DELAY_US) / rre_max(rre_threshold_us(rre), 1);
+		return known - known * rre_clamp(excess, gain, RRE_TOP_GAIN) / RRE_ONE;
+	case RRE_REFRESH:
+		return known / 2;
+	default:
+		return rre->start_rate;
+	}
+}
+
+RRE void rre_steer(struct rre *rre, u64 now_us)
+{
+	u64 mss = rre->parameters.mss, least, held_us, window;
+
+	least = 2 * mss * 1000000 / rre_max(rre_feedback_us(rre), RRE_MAX_THRESHOLD_US);
+	rre->rate = rre_clamp(rre_rate_of_state(rre) >> (rre->silences & 63), least, RRE_MAX_RATE);
+	held_us = rre_clamp(rre->longest_rtt_us, rre_feedback_us(rre), RRE_MAX_DELAY_US);
+	if (rre->state == RRE_START && !rre->restarted)
+		window = rre->start_window;
+	else
+		window = rre_max(rre->rate, rre->estimate.rate) * held_us / 1000000 + RRE_SPARE_WINDOW;
+	rre->window = rre->collapsed ? mss : rre_clamp(window, 2 * mss, RRE_MAX_WINDOW);
+	if (now_us >= rre->top_until_us) {
+		rre->last_top_rate = rre->top_rate;
+		rre->top_rate = 0;
+		rre->top_until_us = now_us + 2 * held_us;
+	}
+	rre->top_rate = rre_max(rre->top_rate, rre->rate);
+}
+
+/* `rre` is all zeros. */
+RRE void rre_start(struct rre *rre, const struct rre_parameters *parameters, u64 now_us)
+{
+	rre->parameters = *parameters;
+	rre->state = RRE_START;
+	rre->entered_us = now_us;
+	rre->delay_seen_us = now_us;
+	rre->start_window = rre_max(parameters->initial_window, parameters->mss);
+	rre->boosted_us = now_us;
+	rre->smoothed_rtt_us = parameters->handshake_rtt_us;
+	rre->longest_rtt_us = parameters->handshake_rtt_us;
+	rre->heard_us = now_us;
+	rre->top_until_us = now_us;
+	rre_steer(rre, now_us);
+}
+
+RRE void rre_on_handshake(struct rre *rre, u64 now_us, u32 value, u32 echo)
+{
+	rre_clock_on_ack(&rre->clock, now_us, value, echo, 1, rre->parameters.sender_tick_us);
+}
+
+RRE void rre_hear(struct rre *rre, const struct rre_ack *ack)
+{
+	u32 halvings = rre->silences & 63;
+
+	rre->delivered += ack->delivered;
+	if (ack->smoothed_rtt_us > 0)
+		rre->smoothed_rtt_us = ack->smoothed_rtt_us;
+	rre->longest_rtt_us = rre_max(rre->longest_rtt_us, ack->rtt_us);
+	rre->heard_us = ack->now_us;
+	if (halvings > 0) {
+		rre->estimate.rate = rre_max(rre->estimate.rate >> halvings, 1);
+		rre->start_rate = rre_max(rre->start_rate >> halvings, 1);
+		rre->estimate.marked = 0;
+		rre->silences = 0;
+	}
+	if (ack->delivered > 0)
+		rre->collapsed = 0;
+}
+
+RRE u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_reading *reading)
+{
+	u32 trust = rre->clock.trust;
+
+	if (ack->stamped) {
+		if (!rre_clock_on_ack(&rre->clock, ack->now_us, ack->value, ack->echo, ack->advanced,
+				      rre->parameters.sender_tick_us))
+			rre_forget_delays(rre, ack->now_us);
+	} else if (trust != RRE_REFUSED && rre->delivered >= (u64)2 * RRE_SAMPLE_TICKS * rre->parameters.mss) {
+		rre->clock.trust = RRE_REFUSED;
+		rre->clock.tick_us = 0;
+		rre_forget_delays(rre, ack->now_us);
+	}
+	if (rre->clock.trust == RRE_REFUSED) {
+		reading->received_us = ack->now_us;
+		reading->sent_us = rre_less(ack->now_us, ack->rtt_us);
+		return ack->rtt_us > 0;
+	}
+	return rre_clock_read(&rre->clock, reading);
+}
+
+RRE void rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *reading)
+{
+	s64 delay_us = (s64)reading->received_us - (s64)reading->sent_us;
+
+	if (rre->adopt_us != 0) {
+		if (!rre->fresh_known || delay_us < rre->fresh_min_us) {
+			rre->fresh_known = 1;
+			rre->fresh_min_us = delay_us;
+		}
+		if (now_us >= rre->adopt_us) {
+			rre->delay_min_us = rre->fresh_min_us;
+			rre->delay_seen_us = now_us;
+			rre->adopt_us = 0;
+		}
+	}
+	if (!rre->delay_known || delay_us < rre->delay_min_us) {
+		rre->delay_known = 1;
+		rre->delay_min_us = delay_us;
+	}
+	rre->buffer_us = delay_us - rre->delay_min_us;
+	if (rre->buffer_us <= rre_threshold_us(rre) / 8)
+		rre->delay_seen_us = now_us;
+}
+
+RRE u64 rre_longer_tick_us(const struct rre *rre)
+{
+	return rre_max(rre->clock.tick_us, rre->parameters.sender_tick_us);
+}
+
+RRE void rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_reading *reading)
+{
+	u64 most = rre_max(rre->top_rate, rre->last_top_rate);
+
+	if (rre->buffer_us > rre_threshold_us(rre) / 2)
+		rre->estimate.used = 1;
+	if (!rre_estimate_on_reading(&rre->estimate, reading->received_us, rre->delivered, rre_longer_tick_us(rre),
+				     rre->parameters.mss, most))
+		return;
+	if (rre->state != RRE_FILL || rre->buffer_us >= rre_threshold_us(rre) / 4) {
+		rre->boost = 0;
+		rre->boosted_us = now_us;
+	} else if (now_us >= rre->boosted_us + rre_feedback_us(rre)) {
+		rre->boost = rre_min(rre->boost + 1, RRE_MAX_BOOST);
+		rre->boosted_us = now_us;
+	}
+}
+
+RRE void rre_seek(struct rre *rre, u64 now_us, const struct rre_reading *reading, const struct rre_ack *ack)
+{
+	u32 new_round = rre->delivered >= rre->round_end;
+	u64 octets, received_us, sent_us, ticks;
+
+	if (new_round || !rre->round_read) {
+		if (new_round)
+			rre->round_end = rre->delivered + ack->in_flight;
+		rre->round_read = 1;
+		rre->round_reading = *reading;
+		rre->round_delivered = rre->delivered;
+		return;
+	}
+	octets = rre->delivered - rre->round_delivered;
+	received_us = rre_less(reading->received_us, rre->round_reading.received_us);
+	sent_us = rre_less(reading->sent_us, rre->round_reading.sent_us);
+	ticks = rre->buffer_us > rre_threshold_us(rre) ? 1 : RRE_SAMPLE_TICKS;
+	if (octets >= (u64)RRE_TRAIN_PACKETS * rre->parameters.mss &&
+	    received_us >= sent_us + sent_us / 4 + ticks * rre_longer_tick_us(rre)) {
+		rre->estimate.rate = rre_clamp(octets * 1000000 / received_us, 1, RRE_MAX_RATE);
+		rre->estimate.marked = 0;
+		rre_enter(rre, RRE_FOUND, now_us);
+	}
+}
+
+RRE void rre_on_lost(struct rre *rre, u64 now_us)
+{
+	u64 feedback_us = rre_feedback_us(rre), shorter_us;
+
+	if (rre->buffer_us < RRE_MIN_LOSS_THRESHOLD_US || now_us < rre->loss_us + feedback_us)
+		return;
+	rre->loss_us = now_us;
+	rre->hold_us = now_us + (rre->lost_before ? feedback_us * 3 / 4 : feedback_us);
+	rre->lost_before = 1;
+	shorter_us = rre_max(rre->buffer_us * 3 / 4, RRE_MIN_LOSS_THRESHOLD_US);
+	if (shorter_us < rre_threshold_us(rre))
+		rre->loss_threshold_us = shorter_us;
+	if (rre->state == RRE_START && rre->estimate.rate == 0)
+		rre->estimate.rate = rre_clamp(rre->start_window / 3 * 1000000 / feedback_us, 1, RRE_MAX_RATE);
+	rre_enter(rre, RRE_LOSS, now_us);
+}
+
+RRE void rre_decide(struct rre *rre, const struct rre_ack *ack)
+{
+	u64 now_us = ack->now_us, feedback_us = rre_feedback_us(rre), per_delay;
+
+	if (rre->state == RRE_START && !ack->limited) {
+		rre->start_window = rre_min(rre->start_window + (u64)2 * ack->delivered, RRE_MAX_WINDOW);
+		per_delay = (u64)ack->delivered * 1000000 / feedback_us;
+		rre->start_rate = rre_min(rre->start_rate + per_delay, RRE_MAX_RATE);
+	}
+	if (rre->state == RRE_MONITOR && !ack->repairing && now_us >= rre->entered_us + feedback_us)
+		rre_enter(rre, RRE_REPAIRED, now_us);
+	if (rre->state == RRE_REFRESH && now_us >= rre->emptied_us)
+		rre_enter(rre, RRE_EMPTIED, now_us);
+	if (rre->state == RRE_DRAIN && now_us >= rre->entered_us + RRE_LONG_ROUNDS * feedback_us)
+		rre_enter(rre, RRE_LONG, now_us);
+	if (!rre->delay_known || rre->estimate.rate == 0)
+		return;
+	if (rre->buffer_us > rre_threshold_us(rre))
+		rre_enter(rre, RRE_ABOVE, now_us);
+	else if (now_us >= rre->hold_us)
+		rre_enter(rre, RRE_BELOW, now_us);
+	if (now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US && rre->adopt_us == 0)
+		rre_enter(rre, RRE_STALE, now_us);
+}
+
+RRE void rre_on_ack(struct rre *rre, const struct rre_ack *ack)
+{
+	struct rre_reading reading = {};
+
+	rre_hear(rre, ack);
+	if (rre_read(rre, ack, &reading)) {
+		rre_measure(rre, ack->now_us, &reading);
+		if (rre->state == RRE_START)
+			rre_seek(rre, ack->now_us, &reading, ack);
+		else
+			rre_estimate_rate(rre, ack->now_us, &reading);
+	}
+	if (ack->lost > 0)
+		rre_on_lost(rre, ack->now_us);
+	rre_decide(rre, ack);
+	rre_steer(rre, ack->now_us);
+}
+
+RRE void rre_on_timeout(struct rre *rre, u64 now_us)
+{
+	rre->collapsed = 1;
+	rre->hold_us = now_us + rre_feedback_us(rre);
+	rre_enter(rre, RRE_TIMEOUT, now_us);
+	rre_steer(rre, now_us);
+}
+
+RRE void rre_on_undo(struct rre *rre)
+{
+	rre->collapsed = 0;
+	rre_steer(rre, rre->heard_us);
+}
+
+RRE u64 rre_silent_at_us(const struct rre *rre)
+{
+	return rre->heard_us +
+	       rre_max(RRE_SILENCE_US, 2 * rre_feedback_us(rre)) * (u64)(rre->silences + 1);
+}
+
+RRE void rre_on_transmit_start(struct rre *rre, u64 now_us)
+{
+	rre->heard_us = now_us;
+	rre->silences = 0;
+	rre->estimate.marked = 0;
+	rre_steer(rre, now_us);
+}
+
+RRE void rre_on_silence(struct rre *rre, u64 now_us)
+{
+	rre->silences = rre_min(rre->silences + 1, 16);
+	rre_enter(rre, RRE_SILENCE, now_us);
+	rre_steer(rre, now_us);
+}
