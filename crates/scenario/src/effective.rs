@@ -95,6 +95,7 @@ const TCP: &[Effective] = &[
         Algorithm::Bbr(bbr) => written(&tcp::BBR_POLICER, Some(&bbr.policer)),
         _ => written(&tcp::BBR_POLICER, Some(&bbr::Config::USUAL.policer)),
     }),
+    of_profile("tcp.rre-target", |scenario| written(&tcp::RRE_TARGET, Some(&scenario.rre.target))),
     of_profile("tcp.receive-buffer", |scenario| {
         let size = match scenario.tcp.receive_autotuning {
             ReceiveAutotuning::Off => Some(scenario.tcp.receive_buffer),

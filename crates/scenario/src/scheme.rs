@@ -228,6 +228,16 @@ pub const ALL: &[Scheme] = &[
         },
     },
     Scheme {
+        name: "rre",
+        summary: "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            stock_acks(scenario);
+            scenario.tcp.congestion.algorithm = Algorithm::Rre(scenario.rre);
+        },
+    },
+    Scheme {
         name: "tack",
         summary: "TACK, a transport of its own in TCP's place: at most 4 ACKs a round trip, paced by its own BBR",
         role: Role::Transport,
@@ -590,7 +600,7 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, tack, tack-poor, tack-l1, tack-cubic, \
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, rre, tack, tack-poor, tack-l1, tack-cubic, \
              tack-hack, udp"
         );
     }

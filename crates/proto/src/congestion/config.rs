@@ -1,7 +1,7 @@
 //! What congestion control may be told before it starts.
 
 use super::pacing::Pacing;
-use super::{bbr, cubic};
+use super::{bbr, cubic, rre};
 
 /// Which controller, each with the choices that are its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Algorithm {
     Vegas,
     /// Copa (Arun and Balakrishnan 2018), default mode and TCP-competitive mode.
     Copa,
+    /// TCP-RRE (Leong et al., ICNP 2013): paces at the rate at which the receiver receives, read off timestamps.
+    Rre(rre::Config),
     /// See [`Alarm`](super::alarm::Alarm).
     #[cfg(test)]
     Alarm,
@@ -32,6 +34,8 @@ impl Algorithm {
     pub const TACK_BBR: Self = Self::TackBbr(bbr::TackConfig::USUAL);
     /// BBR as it usually is.
     pub const BBR: Self = Self::Bbr(bbr::Config::USUAL);
+    /// TCP-RRE as it usually is.
+    pub const RRE: Self = Self::Rre(rre::Config { target: None });
 }
 
 /// Configuration of the congestion control of one sender, whatever its transport.

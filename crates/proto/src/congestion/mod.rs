@@ -27,6 +27,7 @@ pub(crate) mod pacing;
 pub(crate) mod position;
 pub(crate) mod rate;
 mod reno;
+pub mod rre;
 pub(crate) mod rtt;
 mod signals;
 mod vegas;
@@ -50,6 +51,7 @@ pub(crate) enum Controller {
     TackBbr(Box<bbr::TackBbr>),
     Vegas(vegas::Vegas),
     Copa(Box<copa::Copa>),
+    Rre(Box<rre::Rre>),
     #[cfg(test)]
     Alarm(alarm::Alarm),
 }
@@ -62,6 +64,7 @@ impl Controller {
             Algorithm::Cubic(own) => Self::Cubic(cubic::Cubic::new(window, own)),
             Algorithm::Vegas => Self::Vegas(vegas::Vegas::new(window)),
             Algorithm::Copa => Self::Copa(Box::new(copa::Copa::new(window))),
+            Algorithm::Rre(own) => Self::Rre(Box::new(rre::Rre::new(window, own, start))),
             Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
             Algorithm::TackBbr(own) => Self::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
             #[cfg(test)]
@@ -84,6 +87,7 @@ impl Controller {
             Self::TackBbr(bbr) => &bbr.window,
             Self::Vegas(vegas) => &vegas.window,
             Self::Copa(copa) => &copa.window,
+            Self::Rre(rre) => &rre.window,
             #[cfg(test)]
             Self::Alarm(alarm) => &alarm.window,
         }
@@ -97,6 +101,7 @@ impl Controller {
             Self::TackBbr(bbr) => &mut bbr.window,
             Self::Vegas(vegas) => &mut vegas.window,
             Self::Copa(copa) => &mut copa.window,
+            Self::Rre(rre) => &mut rre.window,
             #[cfg(test)]
             Self::Alarm(alarm) => &mut alarm.window,
         }
@@ -119,7 +124,7 @@ impl Controller {
             Self::Reno(reno) => reno.on_ack(sample),
             Self::Cubic(cubic) => cubic.on_ack(sample),
             Self::Vegas(vegas) => vegas.on_ack(sample),
-            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) => {}
+            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_) => {}
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.on_ack(sample),
         }
@@ -135,6 +140,8 @@ impl Controller {
             Self::Bbr(bbr) => bbr.on_loss(),
             Self::TackBbr(bbr) => bbr.on_loss(),
             Self::Copa(copa) => copa.on_loss(),
+            // It hears of losses as they are found.
+            Self::Rre(_) => {}
             #[cfg(test)]
             Self::Alarm(_) => {}
         }
@@ -142,11 +149,12 @@ impl Controller {
 
     /// The retransmission timer expired; `again` when it already had for the same segment, in which
     /// case ssthresh stays (RFC 5681 section 3.1).
-    pub fn on_timeout(&mut self, flight: u64, again: bool) {
+    pub fn on_timeout(&mut self, now: Instant, flight: u64, again: bool) {
         match self {
             Self::Bbr(bbr) => bbr.on_timeout(),
             Self::TackBbr(bbr) => bbr.on_timeout(),
             Self::Copa(copa) => copa.on_timeout(),
+            Self::Rre(rre) => rre.on_timeout(now),
             _ if again => self.window_mut().collapse(),
             Self::Reno(reno) => reno.on_timeout(flight),
             Self::Cubic(cubic) => cubic.on_timeout(flight),
@@ -179,6 +187,7 @@ impl Controller {
             Self::Bbr(bbr) => bbr.on_undo(),
             Self::TackBbr(bbr) => bbr.on_undo(),
             Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
+            Self::Rre(rre) => rre.on_undo(),
             _ => *self = before,
         }
     }
@@ -186,12 +195,12 @@ impl Controller {
     /// True for a controller that decides on its window in recovery and after idling too, and wants
     /// no rule of Reno's applied to it.
     pub fn sets_window_itself(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
+        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
     }
 
     /// True for a controller that wants [`Self::on_delivery`].
     pub fn wants_delivery(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
+        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
     }
 
     /// The pacer of a sender that is to pace as `pacing` says, if it is.
@@ -206,7 +215,7 @@ impl Controller {
 
     /// True for a controller that is itself only when its segments are paced.
     fn wants_pacing(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_))
+        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
     }
 
     /// An ACK was taken in, after all the other calls it led to. Only where
@@ -216,6 +225,7 @@ impl Controller {
             Self::Bbr(bbr) => bbr.on_delivery(delivery),
             Self::TackBbr(bbr) => bbr.on_delivery(delivery),
             Self::Copa(copa) => copa.on_delivery(delivery),
+            Self::Rre(rre) => rre.on_delivery(delivery),
             _ => {}
         }
     }
@@ -235,6 +245,7 @@ impl Controller {
         match self {
             Self::Bbr(bbr) => bbr.in_start_up(),
             Self::TackBbr(bbr) => bbr.in_start_up(),
+            Self::Rre(rre) => rre.in_start_up(),
             _ => self.cwnd() < self.ssthresh(),
         }
     }
@@ -251,6 +262,7 @@ impl Controller {
             | Self::TackBbr(_)
             | Self::Vegas(_)
             | Self::Copa(_) => None,
+            Self::Rre(rre) => rre.poll_timeout(),
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.poll_timeout(),
         }
@@ -269,6 +281,7 @@ impl Controller {
             | Self::TackBbr(_)
             | Self::Vegas(_)
             | Self::Copa(_) => {}
+            Self::Rre(rre) => rre.handle_timeout(now),
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.handle_timeout(now),
         }
@@ -279,6 +292,7 @@ impl Controller {
         match (self, rate) {
             (Self::Bbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
             (Self::TackBbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
+            (Self::Rre(rre), _) => rre.on_transmit_start(now),
             #[cfg(test)]
             (Self::Alarm(alarm), _) => alarm.on_transmit_start(now),
             _ => {}
@@ -293,6 +307,7 @@ impl Controller {
             Self::Bbr(bbr) => Some(bbr.pacing_rate()),
             Self::TackBbr(bbr) => Some(bbr.pacing_rate()),
             Self::Copa(copa) => copa.pacing_rate(),
+            Self::Rre(rre) => Some(rre.pacing_rate()),
             _ => {
                 let window = self.window();
                 let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };

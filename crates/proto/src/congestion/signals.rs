@@ -52,12 +52,13 @@ pub(crate) struct Delivery {
     pub prior_in_flight: u64,
     /// And after it.
     pub in_flight: u64,
+    /// It acknowledges more in sequence than those before.
+    pub advanced: bool,
     /// The phase it led to.
     pub repair: Repair,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
     /// The clocks it carries, where the transport has them (TCP-RRE lives on these).
-    #[expect(dead_code, reason = "no controller reads them yet")]
     pub stamps: Option<Stamps>,
     /// What the receiver measured itself, where it does.
     pub receiver: Option<ReceiverReport>,
@@ -88,6 +89,11 @@ pub(crate) struct Stamps {
 pub(crate) struct Start {
     /// What chance derives from: the same in each run, different in each connection.
     pub seed: u32,
+    /// When that is.
+    pub at: Instant,
     /// Round-trip time of the handshake, where it could be measured.
     pub rtt: Option<Duration>,
+    /// The clocks that the handshake's last segment carries, and the length of a tick of ours.
+    pub stamps: Option<Stamps>,
+    pub tick: Duration,
 }

@@ -131,7 +131,7 @@ pub(super) struct Sender {
 impl Sender {
     pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
         let mss = room_for_data(config.payload()).max(1);
-        let congestion = Controller::new(&config.congestion, mss, Start { seed, rtt: None });
+        let congestion = Controller::new(&config.congestion, mss, Start { seed, ..Start::default() });
         let mut sender = Self {
             config: *config,
             streams: Outgoing::new(),
@@ -185,7 +185,11 @@ impl Sender {
             self.rtt.sample(rtt);
             self.rtt_min.update(now, rtt);
         }
-        self.congestion = Controller::new(&self.config.congestion, self.mss, Start { seed, rtt });
+        self.congestion = Controller::new(
+            &self.config.congestion,
+            self.mss,
+            Start { seed, at: now, rtt, ..Start::default() },
+        );
     }
 
     /// Octets of data in a full packet.
@@ -263,7 +267,7 @@ impl Sender {
             }
             // The first may be a lost tail; a second is a path that went away.
             if self.timeouts == 2 {
-                self.congestion.on_timeout(self.in_flight(), false);
+                self.congestion.on_timeout(now, self.in_flight(), false);
                 self.after_timeout = true;
             }
         }

@@ -2,6 +2,7 @@
 
 use core::ops::{BitOr, BitOrAssign};
 
+use crate::congestion::Stamps;
 use crate::units::{Duration, SeqNumber};
 
 /// Length of a tick of the timestamp clock; RFC 7323 section 5.4 wants 1 ms to 1 s.
@@ -71,6 +72,12 @@ pub struct Timestamps {
     pub value: u32,
     /// TSecr: the peer's clock, echoed.
     pub echo_reply: u32,
+}
+
+impl From<Timestamps> for Stamps {
+    fn from(timestamps: Timestamps) -> Self {
+        Self { receiver: timestamps.value, sender: timestamps.echo_reply }
+    }
 }
 
 /// One SACK block: `start` is its first octet, `end` the octet after its last (RFC 2018 section 3).

@@ -8,9 +8,9 @@ use super::tcp::{ACK_DELAY_LIMIT, BUFFER, CONTROLS as TCP_CONTROLS};
 use super::{Field, Keys, Usual};
 use crate::tack::{AckRule, TackPlan};
 
-/// The one that TACK was designed with, and what TCP has.
-const CONTROLS: [(&str, Algorithm); 1 + TCP_CONTROLS.len()] = {
-    let [cubic, newreno, bbr, vegas, copa] = TCP_CONTROLS;
+/// The one that TACK was designed with, and what TCP has but TCP-RRE, which reads TCP's timestamps.
+const CONTROLS: [(&str, Algorithm); TCP_CONTROLS.len()] = {
+    let [cubic, newreno, bbr, vegas, copa, _] = TCP_CONTROLS;
     [("tack-bbr", Algorithm::TACK_BBR), cubic, newreno, bbr, vegas, copa]
 };
 

@@ -23,12 +23,13 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
 pub(crate) const MTU: &str = "mtu";
 
 /// Each controller as it is usual.
-pub(super) const CONTROLS: [(&str, Algorithm); 5] = [
+pub(super) const CONTROLS: [(&str, Algorithm); 6] = [
     ("cubic", Algorithm::CUBIC),
     ("newreno", Algorithm::NewReno),
     ("bbr", Algorithm::BBR),
     ("vegas", Algorithm::Vegas),
     ("copa", Algorithm::Copa),
+    ("rre", Algorithm::RRE),
 ];
 
 /// What a controller can choose are keys of their own.
@@ -36,7 +37,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
     usual: Usual::Is("\"cubic\""),
-    meaning: "congestion control; BBR is version 1",
+    meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE",
 };
 
 /// What `tcp.congestion` calls `algorithm`, whatever it chose, as TOML.
@@ -58,6 +59,23 @@ pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = Key {
     usual: Usual::Is("\"on\""),
     meaning: "BBR notices token-bucket policers and keeps to their rate, as in Linux",
 };
+
+/// `None` is `"auto"`.
+pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = Key {
+    name: "rre-target",
+    kind: Own {
+        read: |value| match value {
+            Value::Text(text) if text == "auto" => Ok(None),
+            other => TARGET.read(other).map(Some).map_err(|mismatch| or(mismatch, "\"auto\"")),
+        },
+        write: |target| target.as_ref().map_or_else(|| "\"auto\"".to_owned(), |target| TARGET.write(target)),
+        allowed: "1 ms to 5 s, or `\"auto\"`",
+    },
+    usual: Usual::Is("\"auto\""),
+    meaning: "the buffer delay that TCP-RRE keeps to; `auto`: the round-trip time of the handshake, 20 ms to 100 ms",
+};
+
+const TARGET: Span = Span::between(Duration::from_millis(1), Duration::from_secs(5));
 
 /// Bounds of both buffers.
 pub(crate) const BUFFER: Size = Size(4_096, 1 << 30);
@@ -202,12 +220,13 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "pacing",
         kind: Own { read: pacing, write: write_pacing, allowed: "`\"auto\"`, `true`, `false`" },
         usual: Usual::Field,
-        meaning: "space segments in time; `\"auto\"` leaves it to the congestion control (BBR and Copa pace, the \
+        meaning: "space segments in time; `\"auto\"` leaves it to the congestion control (BBR, Copa and RRE pace, the \
                   others do not), `true` paces those at 200 % of their window per round trip in slow start and at \
                   120 % after",
         of: |tcp| &mut tcp.congestion.pacing,
     },
     &BBR_POLICER,
+    &RRE_TARGET,
     &Tcp {
         name: "byte-counting-limit",
         kind: Own {

@@ -17,7 +17,7 @@ use self::clients::client_overrides;
 use self::hack::hack_section;
 use self::hops::chain;
 use self::tack::tack_section;
-use self::tcp::tcp_section;
+use self::tcp::{ForSchemes, tcp_section};
 use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
 use super::{ApAcks, ComparePlan, MAX_CLIENTS, RunPlan, Scenario, WifiAckFilter};
@@ -49,7 +49,7 @@ pub(super) fn logged_scenario(
 fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, InputError> {
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
-    let (tcp, delayed_acks) = tcp_section(root.section("tcp")?, wifi.is_some())?;
+    let (tcp, ForSchemes { delayed_acks, rre }) = tcp_section(root.section("tcp")?, wifi.is_some())?;
     let around = Surroundings { tcp: &tcp, wifi: wifi.as_ref() };
     let traffic = traffic_section(root.section("traffic")?, around)?;
     let flows = flow_sections(&root, &traffic, around)?;
@@ -70,6 +70,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         flows,
         tcp,
         delayed_acks,
+        rre,
         tack: tack_section(root.section("tack")?)?,
         wifi,
         compare: compare_section(root.section("compare")?)?,

@@ -1,6 +1,6 @@
 //! `[tcp]`.
 
-use tacit_proto::congestion::{Algorithm, bbr, cubic};
+use tacit_proto::congestion::{Algorithm, bbr, cubic, rre};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks, Profile, ReceiveAutotuning};
 use tacit_proto::units::{Bytes, Duration};
@@ -17,7 +17,7 @@ const MIN_MTU: [Bytes; 2] = [Bytes(256), Bytes(1_280)];
 pub(super) fn tcp_section(
     section: Section<'_>,
     has_wifi: bool,
-) -> Result<(tcp::Config, DelayedAcks), InputError> {
+) -> Result<(tcp::Config, ForSchemes), InputError> {
     let usual = keys::PROFILE.or(&section, Profile::default())?.config();
     let mut config = usual;
     fill(keys::TCP, &section, &mut config)?;
@@ -25,11 +25,18 @@ pub(super) fn tcp_section(
     let largest = if has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
     config.mtu = section.or(keys::MTU, config.mtu, within(smallest..=largest, byte_count))?;
     (config.receive_buffer, config.receive_autotuning) = receive_buffer(&section, &usual)?;
-    config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm)?;
+    let rre = rre::Config { target: keys::RRE_TARGET.given(&section)?.flatten() };
+    config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm, rre)?;
     let delayed_acks = delayed_acks(&section)?;
     config.ack_policy = ack_policy(&section, usual.ack_policy, delayed_acks)?;
     section.finish()?;
-    Ok((config, delayed_acks))
+    Ok((config, ForSchemes { delayed_acks, rre }))
+}
+
+/// What schemes need of the section that its configuration need not hold.
+pub(super) struct ForSchemes {
+    pub delayed_acks: DelayedAcks,
+    pub rre: rre::Config,
 }
 
 /// `receive-buffer`, a size or `"auto"`, and `receive-buffer-max`, how far the latter grows.
@@ -55,11 +62,12 @@ fn receive_buffer(
 }
 
 /// Every controller's choices are read, whichever is chosen.
-fn algorithm(section: &Section<'_>, usual: Algorithm) -> Result<Algorithm, InputError> {
+fn algorithm(section: &Section<'_>, usual: Algorithm, rre: rre::Config) -> Result<Algorithm, InputError> {
     let algorithm = keys::CONGESTION.or(section, usual)?;
     let cubic = cubic::Config { slow_start: keys::SLOW_START.or(section, cubic::Config::USUAL.slow_start)? };
     let bbr = bbr::Config { policer: keys::BBR_POLICER.or(section, bbr::Config::USUAL.policer)? };
     Ok(match algorithm {
+        Algorithm::Rre(_) => Algorithm::Rre(rre),
         Algorithm::Cubic(_) => Algorithm::Cubic(cubic),
         Algorithm::Bbr(_) => Algorithm::Bbr(bbr),
         without_choices => without_choices,

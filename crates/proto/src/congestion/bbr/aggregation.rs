@@ -75,6 +75,7 @@ mod tests {
             lost: 0,
             prior_in_flight: 0,
             in_flight: 0,
+            advanced: true,
             repair: Repair::None,
             smoothed_rtt: None,
             stamps: None,

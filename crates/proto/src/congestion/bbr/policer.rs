@@ -149,6 +149,7 @@ mod tests {
                 lost,
                 prior_in_flight: 0,
                 in_flight: 0,
+                advanced: true,
                 repair: Repair::None,
                 smoothed_rtt: None,
                 stamps: None,

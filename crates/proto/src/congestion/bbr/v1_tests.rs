@@ -15,7 +15,7 @@ struct Path {
 
 impl Path {
     fn new(seed: u32) -> Self {
-        let start = Start { seed, rtt: Some(RTT) };
+        let start = Start { seed, rtt: Some(RTT), ..Start::default() };
         let window = Window::new(&congestion::Config::default(), MSS as u32);
         let bbr = Bbr::new(window, Config { policer: PolicerDetection::Off }, start);
         Self { bbr, now: Instant::ZERO, delivered: 0 }
@@ -50,6 +50,7 @@ impl Path {
             lost: 0,
             prior_in_flight: 2 * octets,
             in_flight: octets,
+            advanced: true,
             repair: Repair::None,
             smoothed_rtt: Some(RTT),
             stamps: None,

@@ -310,6 +310,7 @@ impl Sender {
                 lost: seen.lost,
                 prior_in_flight,
                 in_flight: self.in_flight(),
+                advanced: true,
                 repair,
                 smoothed_rtt: self.rtt.smoothed(),
                 stamps: None,

@@ -9,7 +9,7 @@ use crate::tcp::ack_policy::AckDecision;
 use crate::tcp::ecn;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
-use crate::tcp::sender::{ArrivedAck, Timer};
+use crate::tcp::sender::{ArrivedAck, Handshake, Timer};
 use crate::units::{Duration, Instant, SeqNumber};
 
 /// A segment with more payload than any IP packet holds came from no network.
@@ -122,7 +122,7 @@ impl Connection {
         self.take_syn(now, segment);
         if acked {
             self.sender.snd_una = ack;
-            self.establish(now, u64::from(segment.window), self.irs, ack);
+            self.establish(now, u64::from(segment.window), self.irs, ack, segment.timestamps);
             self.ack_due = true;
         } else {
             // Both opened at once.
@@ -177,7 +177,14 @@ impl Connection {
     }
 
     /// Enters ESTABLISHED, or FIN-WAIT-1 when the user has closed already.
-    fn establish(&mut self, now: Instant, window: u64, seq: Position, ack: Position) {
+    fn establish(
+        &mut self,
+        now: Instant,
+        window: u64,
+        seq: Position,
+        ack: Position,
+        timestamps: Option<Timestamps>,
+    ) {
         let syn_lost = self.syn_retries > 0;
         self.timers.clear(Timer::Retransmit);
         // Karn's rule holds for SYNs too.
@@ -187,8 +194,13 @@ impl Connection {
             self.receiver.acks.on_handshake(rtt);
         }
         self.sender.set_window(window, seq, ack);
-        let mss = self.sender.mss;
-        self.sender.establish(now, &self.config, mss, self.agreed.sack, syn_lost);
+        let handshake = Handshake {
+            mss: self.sender.mss,
+            use_sack: self.agreed.sack,
+            syn_lost,
+            timestamps: timestamps.filter(|_| self.agreed.timestamps),
+        };
+        self.sender.establish(now, &self.config, &handshake);
         if self.agreed.ecn {
             self.sender.use_ecn();
         }
@@ -366,7 +378,7 @@ impl Connection {
                 return false;
             }
             self.sender.snd_una = ack;
-            self.establish(now, window, placed.seq, ack);
+            self.establish(now, window, placed.seq, ack, placed.segment.timestamps);
             return true;
         }
         // RFC 5961 section 5.2: "(SND.UNA - MAX.SND.WND) =< SEG.ACK =< SND.NXT".

@@ -38,16 +38,14 @@ impl Sender {
             lost: prior_pipe.saturating_sub(pipe).saturating_sub(sample.newly_delivered),
             prior_in_flight: prior_pipe,
             in_flight: pipe,
+            advanced: seen.advanced,
             repair: match self.phase {
                 Phase::Open => Repair::None,
                 Phase::Recovery(_) => Repair::Fast,
                 Phase::Timeout(_) => Repair::Timeout,
             },
             smoothed_rtt: self.rtt.smoothed(),
-            stamps: seen
-                .segment
-                .timestamps
-                .map(|stamps| Stamps { receiver: stamps.value, sender: stamps.echo_reply }),
+            stamps: seen.segment.timestamps.map(Stamps::from),
             receiver: None,
         });
         if self.congestion.holds_back()

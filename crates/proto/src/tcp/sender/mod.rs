@@ -15,12 +15,12 @@ use super::ecn::Reductions;
 use super::prr::{Prr, Recovery};
 use super::rack::{LossDetection, Rack};
 use super::sack::{DUP_THRESH, Scoreboard};
-use super::segment::{Flags, Segment, TIMESTAMP_TICK};
+use super::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use super::undo::{Episode, Frto, Undo};
 use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
 use crate::congestion::rtt::RttEstimator;
-use crate::congestion::{AckSample, Controller, Start};
+use crate::congestion::{AckSample, Controller, Stamps, Start};
 use crate::ranges::Range;
 use crate::timer::{TimerKind, TimerTable};
 use crate::units::{Duration, Instant};
@@ -180,6 +180,19 @@ pub(crate) struct Sender {
     pub probe_due: bool,
 }
 
+/// What the handshake came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handshake {
+    /// Octets of data in a full segment.
+    pub mss: u32,
+    /// SACK was agreed on.
+    pub use_sack: bool,
+    /// A SYN had to be sent again.
+    pub syn_lost: bool,
+    /// Timestamps of its last segment, where they were agreed on.
+    pub timestamps: Option<Timestamps>,
+}
+
 impl Sender {
     /// A sender whose SYN stands at `iss`. Sizes are set by [`Self::establish`].
     pub fn new(config: &Config, iss: Position) -> Self {
@@ -225,11 +238,18 @@ impl Sender {
         }
     }
 
-    /// The handshake is done: segments carry `mss` octets and `use_sack` was agreed on.
-    pub fn establish(&mut self, now: Instant, config: &Config, mss: u32, use_sack: bool, syn_lost: bool) {
+    /// The handshake is done.
+    pub fn establish(&mut self, now: Instant, config: &Config, handshake: &Handshake) {
+        let Handshake { mss, use_sack, syn_lost, timestamps } = *handshake;
         self.mss = mss;
         self.use_sack = use_sack;
-        let start = Start { seed: self.snd_una.wire().0, rtt: self.rtt.smoothed() };
+        let start = Start {
+            seed: self.snd_una.wire().0,
+            at: now,
+            rtt: self.rtt.smoothed(),
+            stamps: timestamps.map(Stamps::from),
+            tick: TIMESTAMP_TICK,
+        };
         self.congestion = Controller::new(&config.congestion, mss, start);
         self.set_up_rate_control(config.congestion.pacing);
         self.initial_window = config.congestion.initial_window_bytes(mss);

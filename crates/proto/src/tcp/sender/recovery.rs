@@ -147,7 +147,7 @@ impl Sender {
         counters.timeouts += 1;
         self.begin_episode(Cause::Timeout);
         self.note_reduction();
-        self.congestion.on_timeout(self.flight().min(self.congestion.cwnd()), self.retries > 1);
+        self.congestion.on_timeout(now, self.flight().min(self.congestion.cwnd()), self.retries > 1);
         self.rtt.back_off();
         if self.rack_tlp.is_some() {
             self.board.mark_overdue_lost(now, self.rtt.smoothed());

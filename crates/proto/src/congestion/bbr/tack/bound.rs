@@ -96,6 +96,7 @@ mod tests {
             lost: lost * MSS,
             prior_in_flight: packets * MSS,
             in_flight: 0,
+            advanced: true,
             repair: Repair::None,
             smoothed_rtt: None,
             stamps: None,

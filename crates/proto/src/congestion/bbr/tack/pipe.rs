@@ -87,7 +87,7 @@ pub struct Pipe {
 
 impl Pipe {
     pub fn new(config: TackConfig, mbps: u64, rtt: Duration) -> Self {
-        let start = Start { seed: 7, rtt: Some(rtt) };
+        let start = Start { seed: 7, rtt: Some(rtt), ..Start::default() };
         let window = Window::new(&congestion::Config::default(), MSS as u32);
         let rate = BitRate::from_mbps(mbps);
         Self {
@@ -317,6 +317,7 @@ impl Pipe {
             lost: newly_lost,
             prior_in_flight,
             in_flight: self.in_flight(),
+            advanced: true,
             repair,
             smoothed_rtt: self.smoothed_rtt,
             stamps: None,

@@ -164,7 +164,7 @@ impl Told {
     const RTT: Duration = Duration::from_millis(40);
 
     fn new(config: TackConfig) -> Self {
-        let start = Start { seed: 1, rtt: Some(Self::RTT) };
+        let start = Start { seed: 1, rtt: Some(Self::RTT), ..Start::default() };
         let window = Window::new(&congestion::Config::default(), MSS as u32);
         Self { bbr: TackBbr::new(window, config, start), now: Instant::ZERO, delivered: 0 }
     }
@@ -189,6 +189,7 @@ impl Told {
             lost: 0,
             prior_in_flight: 400 * MSS,
             in_flight: 200 * MSS,
+            advanced: true,
             repair: Repair::None,
             smoothed_rtt: Some(Self::RTT),
             stamps: None,

@@ -1,0 +1,571 @@
+//! The machine itself: numbers in, numbers out. `bpf/rre.h` is the same in C, number by number (`vectors/rre`).
+//!
+//! Time is in microseconds, amounts are in octets, rates in octets per second. All division is of unsigned numbers, for that
+//! is all that eBPF has.
+
+use super::clock::{Clock, Reading, Trust};
+use super::estimate::{Estimate, SAMPLE_TICKS};
+use super::states::{Event, State};
+
+/// Bounds of the threshold, the smallest round-trip time in between: RTT_min contains what stands in the uplink's buffer
+/// [DERIVED].
+const MIN_THRESHOLD_US: u64 = 20_000;
+const MAX_THRESHOLD_US: u64 = 100_000;
+/// Where losses show a buffer that is shorter, the threshold is a part of it, and this at least.
+const MIN_LOSS_THRESHOLD_US: u64 = 5_000;
+/// The threshold changes with the rate by a sixteenth per octave around this one, so that of several flows the slower fill
+/// while the faster drain: otherwise their rates would keep their ratio for ever [DERIVED]. 4 Mb/s.
+const MIDDLE_RATE: u64 = 500_000;
+/// In 1024ths, as gains are.
+const ONE: u64 = 1_024;
+/// Bounds of the gain k = T / (2 x feedback delay): 0.05 and 0.25 [DERIVED].
+const MIN_GAIN: u64 = 51;
+const MAX_GAIN: u64 = 256;
+/// Most that the rate is raised or lowered by at once, of the receive rate: never above twice of it.
+const TOP_GAIN: u64 = 512;
+/// While the buffer stays empty the gain doubles each feedback delay, so often at most.
+const MAX_BOOST: u32 = 3;
+/// How long the smallest relative delay is believed in unseen: clocks drift 3 to 6 ms a minute [DERIVED: 10 to 30 s].
+const DELAY_LIFETIME_US: u64 = 10_000_000;
+/// Draining for longer than so many smoothed round-trip times means that the path has changed [F].
+const LONG_ROUNDS: u64 = 4;
+/// The least time without an ACK that is silence [DERIVED].
+const SILENCE_US: u64 = 1_000_000;
+/// What may be outstanding beyond the rate times the longest round-trip time, and the longest that counts [DERIVED].
+const SPARE_WINDOW: u64 = 65_536;
+const MAX_DELAY_US: u64 = 5_000_000;
+/// The receive rate is first found from so many packets at least; the first train has ten [S].
+const TRAIN_PACKETS: u64 = 8;
+/// A window is sent in half a round-trip time at the start, which is taken to be between these: the first train measures
+/// what it meets only when it is faster than that.
+const MIN_TRAIN_US: u64 = 5_000;
+const MAX_TRAIN_US: u64 = 20_000;
+/// Round-trip time where none is known yet (RFC 6298 section 2.1: a second).
+const UNKNOWN_RTT_US: u64 = 1_000_000;
+/// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
+const MAX_RATE: u64 = 12_500_000_000;
+const MAX_WINDOW: u64 = 0x7fff_ffff;
+
+/// What is known when data begins to flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Payload of a full segment in octets.
+    pub mss: u32,
+    /// Initial window in octets.
+    pub initial_window: u32,
+    /// Round-trip time of the handshake in microseconds, 0 where it is not known.
+    pub handshake_rtt_us: u32,
+    /// Length of a tick of the sender's own timestamp clock in microseconds.
+    pub sender_tick_us: u32,
+    /// The buffer delay to keep to in microseconds; 0: the round-trip time of the handshake, 20 ms to 100 ms.
+    pub target_us: u32,
+}
+
+/// What an ACK says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// When it came.
+    pub now_us: u64,
+    /// It has timestamps: TSval and TSecr.
+    pub stamped: bool,
+    /// The receiver's clock.
+    pub value: u32,
+    /// Ours, echoed.
+    pub echo: u32,
+    /// It acknowledges more in sequence than those before.
+    pub advanced: bool,
+    /// Octets it newly acknowledges, in sequence or selectively.
+    pub delivered: u32,
+    /// Octets newly held lost.
+    pub lost: u32,
+    /// Octets in the network after it.
+    pub in_flight: u32,
+    /// Round-trip time it measured in microseconds, 0 where it measured none.
+    pub rtt_us: u32,
+    /// Smoothed round-trip time in microseconds, 0 while unknown.
+    pub smoothed_rtt_us: u32,
+    /// Less is sent than might be, for want of data.
+    pub limited: bool,
+    /// Something that was lost is outstanding.
+    pub repairing: bool,
+}
+
+/// The sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Core {
+    parameters: Parameters,
+    state: State,
+    /// When the state was entered.
+    entered_us: u64,
+    clock: Clock,
+    estimate: Estimate,
+    /// What has been delivered in all.
+    delivered: u64,
+    /// The smallest relative delay that counts, when it was last (nearly) seen, and the smallest since a refresh began,
+    /// which replaces it at `adopt_us` (0: none is to be).
+    delay_known: bool,
+    delay_min_us: i64,
+    delay_seen_us: u64,
+    fresh_known: bool,
+    fresh_min_us: i64,
+    adopt_us: u64,
+    /// Buffer delay: relative delay of the latest reading above the smallest.
+    buffer_us: u64,
+    /// The round: what must be delivered for it to end, and what was read at its beginning.
+    round_end: u64,
+    round_read: bool,
+    round_reading: Reading,
+    round_delivered: u64,
+    /// Window of the first start in octets, and the rate of a later one, and of monitoring.
+    start_window: u64,
+    start_rate: u64,
+    restarted: bool,
+    /// Doublings of the gain, and when the last was.
+    boost: u32,
+    boosted_us: u64,
+    /// Draining goes on until then whatever the buffer delay; when losses last made it so, and whether they had before.
+    hold_us: u64,
+    loss_us: u64,
+    lost_before: bool,
+    /// The threshold that losses allow, 0 where none speak.
+    loss_threshold_us: u64,
+    /// When the buffer should be empty.
+    emptied_us: u64,
+    smoothed_rtt_us: u64,
+    longest_rtt_us: u64,
+    /// When the latest ACK came, and how often the rate was halved since.
+    heard_us: u64,
+    silences: u32,
+    /// The window is one segment until something is delivered.
+    collapsed: bool,
+    /// The highest rate that was allowed: in this stretch of time and in the one before, and when this one ends.
+    top_rate: u64,
+    last_top_rate: u64,
+    top_until_us: u64,
+    /// What the caller is to do.
+    rate: u64,
+    window: u64,
+}
+
+impl Core {
+    /// At `now_us` data may begin to flow.
+    pub fn new(parameters: Parameters, now_us: u64) -> Self {
+        let mut core = Self {
+            parameters,
+            state: State::Start,
+            entered_us: now_us,
+            clock: Clock::default(),
+            estimate: Estimate::default(),
+            delivered: 0,
+            delay_known: false,
+            delay_min_us: 0,
+            delay_seen_us: now_us,
+            fresh_known: false,
+            fresh_min_us: 0,
+            adopt_us: 0,
+            buffer_us: 0,
+            round_end: 0,
+            round_read: false,
+            round_reading: Reading::default(),
+            round_delivered: 0,
+            start_window: u64::from(parameters.initial_window.max(parameters.mss)),
+            start_rate: 0,
+            restarted: false,
+            boost: 0,
+            boosted_us: now_us,
+            hold_us: 0,
+            loss_us: 0,
+            lost_before: false,
+            loss_threshold_us: 0,
+            emptied_us: 0,
+            smoothed_rtt_us: u64::from(parameters.handshake_rtt_us),
+            longest_rtt_us: u64::from(parameters.handshake_rtt_us),
+            heard_us: now_us,
+            silences: 0,
+            collapsed: false,
+            top_rate: 0,
+            last_top_rate: 0,
+            top_until_us: now_us,
+            rate: 0,
+            window: 0,
+        };
+        core.steer(now_us);
+        core
+    }
+
+    /// What the handshake's last segment says of the clocks.
+    pub fn on_handshake(&mut self, now_us: u64, value: u32, echo: u32) {
+        self.clock.on_ack(now_us, value, echo, true, self.parameters.sender_tick_us);
+    }
+
+    /// An ACK came.
+    pub fn on_ack(&mut self, ack: &Ack) {
+        let now_us = ack.now_us;
+        self.hear(ack);
+        if let Some(reading) = self.read(ack) {
+            self.measure(now_us, reading);
+            if self.state == State::Start {
+                self.seek(now_us, reading, ack);
+            } else {
+                self.estimate_rate(now_us, reading);
+            }
+        }
+        if ack.lost > 0 {
+            self.on_lost(ack);
+        }
+        self.decide(ack);
+        self.steer(now_us);
+    }
+
+    /// The retransmission timer expired: one segment, until something is delivered.
+    pub fn on_timeout(&mut self, now_us: u64) {
+        self.collapsed = true;
+        self.hold_us = now_us + self.feedback_us();
+        self.enter(Event::Timeout, now_us);
+        self.steer(now_us);
+    }
+
+    /// The latest timeout was needless: what was sent is still on its way.
+    pub fn on_undo(&mut self) {
+        self.collapsed = false;
+        self.steer(self.heard_us);
+    }
+
+    /// When [`Self::on_silence`] is due if no ACK comes.
+    pub fn silent_at_us(&self) -> u64 {
+        self.heard_us + SILENCE_US.max(2 * self.feedback_us()) * u64::from(self.silences + 1)
+    }
+
+    /// Data is about to be sent though none is in flight: no ACK was due until now.
+    pub fn on_transmit_start(&mut self, now_us: u64) {
+        self.heard_us = now_us;
+        self.silences = 0;
+        self.estimate.restart();
+        self.steer(now_us);
+    }
+
+    /// No ACK came for long: half the rate, and half again each time it goes on.
+    pub fn on_silence(&mut self, now_us: u64) {
+        self.silences = (self.silences + 1).min(16);
+        self.enter(Event::Silence, now_us);
+        self.steer(now_us);
+    }
+
+    /// The rate to send at, in octets per second.
+    pub const fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Octets that may be in flight.
+    pub const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// What the sender does.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// The receive rate in octets per second, 0 while unknown.
+    pub const fn receive_rate(&self) -> u64 {
+        self.estimate.rate
+    }
+
+    /// The buffer delay in microseconds.
+    pub const fn buffer_us(&self) -> u64 {
+        self.buffer_us
+    }
+
+    /// Whether the receiver's clock serves, and the length of its ticks in microseconds.
+    pub const fn clock(&self) -> (Trust, u32) {
+        (self.clock.trust, self.clock.tick_us)
+    }
+
+    fn mss(&self) -> u64 {
+        u64::from(self.parameters.mss)
+    }
+
+    /// How long it takes until what is changed is seen.
+    fn feedback_us(&self) -> u64 {
+        let known = if self.smoothed_rtt_us == 0 { UNKNOWN_RTT_US } else { self.smoothed_rtt_us };
+        known.clamp(1_000, MAX_DELAY_US)
+    }
+
+    /// Any ACK: what it counts, and that it came.
+    fn hear(&mut self, ack: &Ack) {
+        self.delivered += u64::from(ack.delivered);
+        if ack.smoothed_rtt_us > 0 {
+            self.smoothed_rtt_us = u64::from(ack.smoothed_rtt_us);
+        }
+        self.longest_rtt_us = self.longest_rtt_us.max(u64::from(ack.rtt_us));
+        self.heard_us = ack.now_us;
+        if self.silences > 0 {
+            // What held before the silence is believed as far as it was acted upon.
+            self.estimate.rate = (self.estimate.rate >> self.silences).max(1);
+            self.start_rate = (self.start_rate >> self.silences).max(1);
+            self.estimate.restart();
+            self.silences = 0;
+        }
+        if ack.delivered > 0 {
+            self.collapsed = false;
+        }
+    }
+
+    /// The times that the ACK carries, or what stands for them where the receiver's clock is of no use.
+    fn read(&mut self, ack: &Ack) -> Option<Reading> {
+        let trust = self.clock.trust;
+        if ack.stamped {
+            let tick_us = self.parameters.sender_tick_us;
+            if !self.clock.on_ack(ack.now_us, ack.value, ack.echo, ack.advanced, tick_us) {
+                self.forget_delays(ack.now_us);
+            }
+        } else if trust != Trust::Refused && self.delivered >= 2 * SAMPLE_TICKS * self.mss() {
+            self.clock.trust = Trust::Refused;
+            self.clock.tick_us = 0;
+            self.forget_delays(ack.now_us);
+        }
+        if self.clock.trust == Trust::Refused {
+            let sent_us = ack.now_us.saturating_sub(u64::from(ack.rtt_us));
+            return (ack.rtt_us > 0).then_some(Reading { received_us: ack.now_us, sent_us });
+        }
+        self.clock.read()
+    }
+
+    /// Times are read off another clock from now on.
+    fn forget_delays(&mut self, now_us: u64) {
+        self.estimate.restart();
+        self.delay_known = false;
+        self.delay_seen_us = now_us;
+        self.fresh_known = false;
+        self.adopt_us = 0;
+        self.buffer_us = 0;
+        self.round_read = false;
+    }
+
+    /// Relative delay, its smallest value, and what of it is the buffer's (slides 11 and 12).
+    fn measure(&mut self, now_us: u64, reading: Reading) {
+        let delay_us = reading.received_us as i64 - reading.sent_us as i64;
+        if self.adopt_us != 0 {
+            if !self.fresh_known || delay_us < self.fresh_min_us {
+                self.fresh_known = true;
+                self.fresh_min_us = delay_us;
+            }
+            if now_us >= self.adopt_us {
+                self.delay_min_us = self.fresh_min_us;
+                self.delay_seen_us = now_us;
+                self.adopt_us = 0;
+            }
+        }
+        if !self.delay_known || delay_us < self.delay_min_us {
+            self.delay_known = true;
+            self.delay_min_us = delay_us;
+        }
+        self.buffer_us = (delay_us - self.delay_min_us) as u64;
+        if self.buffer_us <= self.threshold_us() / 8 {
+            self.delay_seen_us = now_us;
+        }
+    }
+
+    fn estimate_rate(&mut self, now_us: u64, reading: Reading) {
+        let tick_us = self.clock.tick_us.max(self.parameters.sender_tick_us);
+        let most = self.top_rate.max(self.last_top_rate);
+        let mss = self.mss();
+        self.estimate.used |= self.buffer_us > self.threshold_us() / 2;
+        if !self.estimate.on_reading(reading.received_us, self.delivered, tick_us, mss, most) {
+            return;
+        }
+        // More was asked for than before, and the buffer is still empty: there is more to be had.
+        let empty = self.buffer_us < self.threshold_us() / 4;
+        if self.state != State::Fill || !empty {
+            self.boost = 0;
+            self.boosted_us = now_us;
+        } else if now_us >= self.boosted_us + self.feedback_us() {
+            self.boost = (self.boost + 1).min(MAX_BOOST);
+            self.boosted_us = now_us;
+        }
+    }
+
+    /// Start: did packets of this round leave faster than they arrived?
+    fn seek(&mut self, now_us: u64, reading: Reading, ack: &Ack) {
+        let new_round = self.delivered >= self.round_end;
+        if new_round || !self.round_read {
+            if new_round {
+                self.round_end = self.delivered + u64::from(ack.in_flight);
+            }
+            self.round_read = true;
+            self.round_reading = reading;
+            self.round_delivered = self.delivered;
+            return;
+        }
+        let octets = self.delivered - self.round_delivered;
+        let received_us = reading.received_us.saturating_sub(self.round_reading.received_us);
+        let sent_us = reading.sent_us.saturating_sub(self.round_reading.sent_us);
+        let tick_us = u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us));
+        // A buffer in use is proof enough where ticks are long.
+        let ticks = if self.buffer_us > self.threshold_us() { 1 } else { SAMPLE_TICKS };
+        let enough = octets >= TRAIN_PACKETS * self.mss();
+        if enough && received_us >= sent_us + sent_us / 4 + ticks * tick_us {
+            self.estimate.rate = (octets * 1_000_000 / received_us).clamp(1, MAX_RATE);
+            self.estimate.restart();
+            self.enter(Event::Found, now_us);
+        }
+    }
+
+    /// Losses force draining where a buffer is in use; where none is they are the link's, not congestion's [DERIVED].
+    fn on_lost(&mut self, ack: &Ack) {
+        let now_us = ack.now_us;
+        let again = now_us >= self.loss_us + self.feedback_us();
+        if self.buffer_us < MIN_LOSS_THRESHOLD_US || !again {
+            return;
+        }
+        self.loss_us = now_us;
+        let hold_us = self.feedback_us();
+        self.hold_us = now_us + if self.lost_before { hold_us * 3 / 4 } else { hold_us };
+        self.lost_before = true;
+        // The buffer ends about here.
+        let shorter_us = (self.buffer_us * 3 / 4).max(MIN_LOSS_THRESHOLD_US);
+        if shorter_us < self.threshold_us() {
+            self.loss_threshold_us = shorter_us;
+        }
+        if self.state == State::Start && self.estimate.rate == 0 {
+            self.estimate.rate = self.arrival_rate();
+        }
+        self.enter(Event::Loss, now_us);
+    }
+
+    /// A rate to go on with where none was measured: the window of a round trip ago in a round-trip time. It has tripled since.
+    fn arrival_rate(&self) -> u64 {
+        (self.start_window / 3 * 1_000_000 / self.feedback_us()).clamp(1, MAX_RATE)
+    }
+
+    /// Events that follow from what was measured.
+    fn decide(&mut self, ack: &Ack) {
+        let now_us = ack.now_us;
+        if self.state == State::Start && !ack.limited {
+            self.start_window = (self.start_window + 2 * u64::from(ack.delivered)).min(MAX_WINDOW);
+            let per_delay = u64::from(ack.delivered) * 1_000_000 / self.feedback_us();
+            self.start_rate = (self.start_rate + per_delay).min(MAX_RATE);
+        }
+        if self.state == State::Monitor && !ack.repairing && now_us >= self.entered_us + self.feedback_us() {
+            self.enter(Event::Repaired, now_us);
+        }
+        if self.state == State::Refresh && now_us >= self.emptied_us {
+            self.enter(Event::Emptied, now_us);
+        }
+        if self.state == State::Drain && now_us >= self.entered_us + LONG_ROUNDS * self.feedback_us() {
+            self.enter(Event::Long, now_us);
+        }
+        if !self.delay_known || self.estimate.rate == 0 {
+            return;
+        }
+        if self.buffer_us > self.threshold_us() {
+            self.enter(Event::Above, now_us);
+        } else if now_us >= self.hold_us {
+            self.enter(Event::Below, now_us);
+        }
+        if now_us >= self.delay_seen_us + DELAY_LIFETIME_US && self.adopt_us == 0 {
+            self.enter(Event::Stale, now_us);
+        }
+    }
+
+    fn enter(&mut self, event: Event, now_us: u64) {
+        let next = self.state.next(event);
+        if next == self.state {
+            return;
+        }
+        self.state = next;
+        self.entered_us = now_us;
+        self.boost = 0;
+        self.boosted_us = now_us;
+        match next {
+            State::Start => {
+                // "Forget": the rate is sought anew from what is sent now [F].
+                self.restarted = true;
+                self.estimate = Estimate::default();
+                self.forget_delays(now_us);
+                self.loss_threshold_us = 0;
+                self.round_end = 0;
+                self.longest_rtt_us = self.smoothed_rtt_us;
+            }
+            State::Refresh => {
+                // At half the rate the buffer empties in twice its delay.
+                self.emptied_us = now_us + 2 * self.buffer_us + self.threshold_us() / 4;
+                self.fresh_known = false;
+                self.adopt_us = self.emptied_us + 2 * self.feedback_us();
+            }
+            // Silence halves it by itself.
+            State::Monitor if event == Event::Silence => self.start_rate = self.rate,
+            State::Monitor => self.start_rate = (self.rate / 2).max(1),
+            State::Fill | State::Drain => {}
+        }
+    }
+
+    /// T: the buffer delay that divides filling from draining, in microseconds.
+    fn threshold_us(&self) -> u64 {
+        let handshake_us = u64::from(self.parameters.handshake_rtt_us);
+        let base_us = match u64::from(self.parameters.target_us) {
+            0 => handshake_us.clamp(MIN_THRESHOLD_US, MAX_THRESHOLD_US),
+            target_us => target_us,
+        };
+        let own_us = base_us * share_of(self.estimate.rate) / ONE;
+        if self.loss_threshold_us == 0 { own_us } else { own_us.min(self.loss_threshold_us) }
+    }
+
+    /// k = T / (2 x feedback delay), in 1024ths: the buffer then swings by half of T.
+    fn gain(&self) -> u64 {
+        (self.threshold_us() * (ONE / 2) / self.feedback_us()).clamp(MIN_GAIN, MAX_GAIN)
+    }
+
+    /// The rate and the window that follow from all that.
+    fn steer(&mut self, now_us: u64) {
+        let known = self.estimate.rate;
+        let gain = self.gain();
+        let rate = match self.state {
+            State::Start if self.restarted => self.start_rate,
+            State::Start => {
+                let train_us =
+                    (u64::from(self.parameters.handshake_rtt_us) / 2).clamp(MIN_TRAIN_US, MAX_TRAIN_US);
+                self.start_window * 1_000_000 / train_us
+            }
+            State::Fill => known + known * (gain << self.boost).min(TOP_GAIN) / ONE,
+            State::Drain => {
+                let excess = gain * self.buffer_us.min(MAX_DELAY_US) / self.threshold_us().max(1);
+                known - known * excess.clamp(gain, TOP_GAIN) / ONE
+            }
+            State::Refresh => known / 2,
+            State::Monitor => self.start_rate,
+        };
+        let least = 2 * self.mss() * 1_000_000 / self.feedback_us().max(MAX_THRESHOLD_US);
+        self.rate = (rate >> self.silences).clamp(least, MAX_RATE);
+        let held_us = self.longest_rtt_us.clamp(self.feedback_us(), MAX_DELAY_US);
+        let product = self.rate.max(known) * held_us / 1_000_000 + SPARE_WINDOW;
+        let window = match self.state {
+            State::Start if !self.restarted => self.start_window,
+            _ => product,
+        };
+        self.window = if self.collapsed { self.mss() } else { window.clamp(2 * self.mss(), MAX_WINDOW) };
+        if now_us >= self.top_until_us {
+            self.last_top_rate = self.top_rate;
+            self.top_rate = 0;
+            self.top_until_us = now_us + 2 * held_us;
+        }
+        self.top_rate = self.top_rate.max(self.rate);
+    }
+}
+
+/// The share of the threshold at `rate` octets per second, in 1024ths: a sixteenth less for each doubling, from 3/2 to 1/2.
+fn share_of(rate: u64) -> u64 {
+    let (own, middle) = (log2(rate.max(1)), log2(MIDDLE_RATE));
+    if own >= middle {
+        ONE - ((own - middle) / 16).min(ONE / 2)
+    } else {
+        ONE + ((middle - own) / 16).min(ONE / 2)
+    }
+}
+
+/// The binary logarithm of `value`, which is not 0, in 1024ths; linear between powers of two.
+fn log2(value: u64) -> u64 {
+    let whole = u64::from(value.ilog2());
+    let part = if whole >= 10 { value >> (whole - 10) } else { value << (10 - whole) };
+    whole * ONE + (part - ONE)
+}

@@ -1,0 +1,81 @@
+//! The receive rate: what was newly delivered between two ACKs, over the difference of the receiver's clock (slide 8).
+
+/// A sample is of so many packets at least [F].
+const SAMPLE_PACKETS: u64 = 30;
+/// And of so many ticks, each of which was read at its beginning [DERIVED; ten where any ACK is read].
+pub(super) const SAMPLE_TICKS: u64 = 4;
+/// A rate this far below the estimate, as a divisor, is believed before the sample is complete: packets that have not come
+/// are no sample [DERIVED].
+const FALL: u64 = 2;
+
+/// What counts of a sample without a number that overflows.
+const MOST_OCTETS: u64 = 1 << 40;
+/// No further than to this part of it at once: a link that stands still for a moment must not stop the sender.
+const MOST_FALL: u64 = 4;
+
+/// The receive rate in octets per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Estimate {
+    /// 0 while unknown.
+    pub rate: u64,
+    /// The checkpoint: the receiver's time, and what was delivered by then.
+    pub(super) marked: bool,
+    pub(super) mark_us: u64,
+    pub(super) mark_delivered: u64,
+    /// Since the checkpoint the buffer was in use: the path was the limit, not the sender.
+    pub(super) used: bool,
+}
+
+impl Estimate {
+    /// The next sample begins with what is read next.
+    pub fn restart(&mut self) {
+        self.marked = false;
+    }
+
+    /// `delivered` octets in all had been delivered when the receiver's clock showed `received_us`; its ticks last
+    /// `tick_us`. No rate above `most` is believed: nothing was sent so fast. Returns true when the rate was updated.
+    pub fn on_reading(
+        &mut self,
+        received_us: u64,
+        delivered: u64,
+        tick_us: u32,
+        mss: u64,
+        most: u64,
+    ) -> bool {
+        if !self.marked || received_us < self.mark_us {
+            self.mark(received_us, delivered);
+            return false;
+        }
+        let octets = (delivered - self.mark_delivered).min(MOST_OCTETS);
+        let span_us = received_us - self.mark_us;
+        if span_us < SAMPLE_TICKS * u64::from(tick_us) {
+            return false;
+        }
+        let sample = (octets * 1_000_000 / span_us).min(most).max(1);
+        let complete = octets >= SAMPLE_PACKETS * mss;
+        let fallen = self.used && (octets + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
+        if !complete && !fallen {
+            return false;
+        }
+        let used = self.used;
+        self.mark(received_us, delivered);
+        if !used && sample < self.rate {
+            return false;
+        }
+        self.rate = if self.rate == 0 {
+            sample
+        } else if fallen {
+            sample.max(self.rate / MOST_FALL)
+        } else {
+            (self.rate + sample) / 2
+        };
+        true
+    }
+
+    fn mark(&mut self, received_us: u64, delivered: u64) {
+        self.marked = true;
+        self.mark_us = received_us;
+        self.mark_delivered = delivered;
+        self.used = false;
+    }
+}

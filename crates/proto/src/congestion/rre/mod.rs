@@ -1,0 +1,124 @@
+//! TCP-RRE: a sender that goes by the rate at which the receiver receives, read off TCP timestamps, and not by the arrival
+//! of ACKs (Leong, Xu, Leong and Wang, "Mitigating egregious ACK delays in cellular data networks by eliminating TCP ACK
+//! clocking", ICNP 2013).
+//!
+//! The paper's text could not be had. What the slides say is marked [S], values of an industrial sender that follows them
+//! [F], and what is ours [DERIVED]; docs/design/rre.md has the whole.
+//!
+//! [`Core`] knows nothing of this crate: numbers go in and come out, so that a kernel can do the same in C.
+
+mod clock;
+mod core;
+mod estimate;
+mod states;
+
+pub use self::core::{Ack, Core, Parameters};
+pub use clock::Trust;
+pub use states::{Event, State};
+
+use super::window::Window;
+use super::{Delivery, Repair, Start};
+use crate::units::{BitRate, Duration, Instant};
+
+/// What TCP-RRE has to choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The buffer delay to keep to; `None`: the round-trip time of the handshake, 20 ms to 100 ms.
+    pub target: Option<Duration>,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub(crate) struct Rre {
+    pub(super) window: Window,
+    core: Core,
+}
+
+impl Rre {
+    pub fn new(window: Window, config: Config, start: Start) -> Self {
+        let parameters = Parameters {
+            mss: octets(window.mss),
+            initial_window: octets(window.cwnd),
+            handshake_rtt_us: start.rtt.map_or(0, micros),
+            sender_tick_us: micros(start.tick),
+            target_us: config.target.map_or(0, micros),
+        };
+        let now_us = micros_at(start.at);
+        let mut core = Core::new(parameters, now_us);
+        if let Some(stamps) = start.stamps {
+            core.on_handshake(now_us, stamps.receiver, stamps.sender);
+        }
+        let mut rre = Self { window, core };
+        rre.obey();
+        rre
+    }
+
+    pub fn pacing_rate(&self) -> BitRate {
+        BitRate::from_bps(self.core.rate() * 8)
+    }
+
+    pub fn in_start_up(&self) -> bool {
+        self.core.state() == State::Start
+    }
+
+    pub fn on_delivery(&mut self, delivery: &Delivery) {
+        let sample = &delivery.sample;
+        self.core.on_ack(&Ack {
+            now_us: micros_at(delivery.now),
+            stamped: delivery.stamps.is_some(),
+            value: delivery.stamps.map_or(0, |stamps| stamps.receiver),
+            echo: delivery.stamps.map_or(0, |stamps| stamps.sender),
+            advanced: delivery.advanced,
+            delivered: octets(sample.newly_delivered),
+            lost: octets(delivery.lost),
+            in_flight: octets(delivery.in_flight),
+            rtt_us: sample.rtt.map_or(0, micros),
+            smoothed_rtt_us: delivery.smoothed_rtt.map_or(0, micros),
+            limited: sample.app_limited,
+            repairing: delivery.repair != Repair::None,
+        });
+        self.obey();
+    }
+
+    pub fn on_timeout(&mut self, now: Instant) {
+        self.core.on_timeout(micros_at(now));
+        self.obey();
+    }
+
+    /// The latest timeout was needless.
+    pub fn on_undo(&mut self) {
+        self.core.on_undo();
+        self.obey();
+    }
+
+    pub fn on_transmit_start(&mut self, now: Instant) {
+        self.core.on_transmit_start(micros_at(now));
+        self.obey();
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        Some(Instant::ZERO + Duration::from_micros(self.core.silent_at_us()))
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.core.on_silence(micros_at(now));
+        self.obey();
+    }
+
+    fn obey(&mut self) {
+        self.window.cwnd = self.core.window();
+    }
+}
+
+/// What is larger than 32 bits hold is as good as the largest they do.
+fn octets(amount: u64) -> u32 {
+    u32::try_from(amount).unwrap_or(u32::MAX)
+}
+
+fn micros(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+}
+
+fn micros_at(now: Instant) -> u64 {
+    now.as_nanos() / 1_000
+}

@@ -1,0 +1,80 @@
+//! What the sender does, and what makes it do something else.
+
+/// What the sender does (slides 13 and 14: three phases, the second of two states).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum State {
+    /// Seeks the receive rate: sends more with each answer, until what it sends leaves faster than it arrives.
+    #[default]
+    Start,
+    /// Sends faster than the receiver receives: the buffer fills.
+    Fill,
+    /// Sends more slowly than the receiver receives: the buffer drains.
+    Drain,
+    /// Empties the buffer on purpose, for its smallest delay has not been seen for long [DERIVED].
+    Refresh,
+    /// Keeps back and waits for the path to be repaired, to begin anew.
+    Monitor,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Event {
+    /// The receive rate was found: packets left faster than they arrived.
+    Found,
+    /// The buffer delay is below the threshold.
+    Below,
+    /// The buffer delay is above the threshold.
+    Above,
+    /// Packets were lost while the buffer was in use, more than a smoothed round-trip time after the last time.
+    Loss,
+    /// The smallest relative delay was not seen for ten seconds.
+    Stale,
+    /// The time is over in which the buffer should have become empty.
+    Emptied,
+    /// The buffer has been drained for more than four smoothed round-trip times.
+    Long,
+    /// A smoothed round-trip time has passed and nothing that was lost is outstanding.
+    Repaired,
+    /// The retransmission timer expired.
+    Timeout,
+    /// No ACK came for a second, or for two smoothed round-trip times where that is longer.
+    Silence,
+}
+
+impl State {
+    /// Each state, in order.
+    pub const ALL: [Self; 5] = [Self::Start, Self::Fill, Self::Drain, Self::Refresh, Self::Monitor];
+
+    /// The state that `event` leads to.
+    #[must_use]
+    pub const fn next(self, event: Event) -> Self {
+        use Event as E;
+        use State::{Drain, Fill, Monitor, Refresh, Start};
+        match (self, event) {
+            (Start, E::Found) | (Drain, E::Below) | (Refresh, E::Emptied) => Fill,
+            (Start | Fill, E::Above) | (Start | Fill, E::Loss) | (Fill | Refresh, E::Timeout) => Drain,
+            (Fill, E::Stale) => Refresh,
+            (Drain, E::Long) | (Fill | Drain | Refresh, E::Silence) | (Start, E::Timeout) => Monitor,
+            (Monitor, E::Repaired) => Start,
+            (state, _) => state,
+        }
+    }
+}
+
+impl Event {
+    /// Each event, in order.
+    pub const ALL: [Self; 10] = [
+        Self::Found,
+        Self::Below,
+        Self::Above,
+        Self::Loss,
+        Self::Stale,
+        Self::Emptied,
+        Self::Long,
+        Self::Repaired,
+        Self::Timeout,
+        Self::Silence,
+    ];
+}
