@@ -32,12 +32,13 @@ int tacit_rre_list(struct bpf_iter__bpf_sk_storage_map *at)
 
 	if (!sk || !flow || !flow->is_started)
 		return 0;
-	record.sending_rate_octets_per_s = flow->rre.rate_octets_per_s;
-	record.receive_rate_octets_per_s = flow->rre.receive_rate_octets_per_s;
-	record.buffer_delay_us = flow->rre.buffer_delay_us;
-	record.window_octets = flow->rre.window_octets;
-	record.phase = flow->rre.phase;
-	record.timestamps = flow->rre.timestamps;
+	record.sending_rate_octets_per_s = flow->rre.rate;
+	record.receive_rate_octets_per_s = flow->rre.estimate.rate;
+	record.buffer_delay_us = flow->rre.buffer_us;
+	record.window_octets = flow->rre.window;
+	record.state = flow->rre.state;
+	record.trust = flow->rre.clock.trust;
+	record.tick_us = flow->rre.clock.tick_us;
 	record.family = sk->__sk_common.skc_family;
 	record.local_port = sk->__sk_common.skc_num;
 	record.peer_port = __builtin_bswap16(sk->__sk_common.skc_dport);

@@ -71,6 +71,7 @@ struct tcp_congestion_ops;
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	const struct tcp_congestion_ops *icsk_ca_ops;
+	u8 icsk_ca_state : 5;
 } CORE;
 
 struct tcp_options_received {
@@ -86,7 +87,6 @@ struct tcp_sock {
 	u64 tcp_mstamp;
 	u32 snd_una;
 	u32 snd_nxt;
-	u32 snd_wnd;
 	u32 srtt_us;
 	u32 mss_cache;
 	u32 packets_out;
@@ -97,9 +97,12 @@ struct tcp_sock {
 	u32 snd_cwnd;
 	u32 snd_cwnd_clamp;
 	u32 snd_ssthresh;
+	/* Linux 6.7: timestamps may tick in microseconds. */
+	u8 tcp_usec_ts : 1;
 } CORE;
 
 struct rate_sample {
+	long rtt_us;
 	_Bool is_app_limited;
 } CORE;
 

@@ -19,6 +19,19 @@ typedef __INT64_TYPE__ s64;
 #endif
 #define RRE static __always_inline
 
+/* Steps are functions of their own in eBPF: the verifier then looks at each once, whatever led there, instead of at
+ * every way through all of them. For all it knows there, a pointer may be NULL. They return numbers only.
+ */
+#ifdef __bpf__
+#define RRE_STEP __attribute__((noinline))
+#define RRE_GIVEN(pointer)                                                                                             \
+	if (!(pointer))                                                                                                \
+	return 0
+#else
+#define RRE_STEP static
+#define RRE_GIVEN(pointer)
+#endif
+
 RRE u64 rre_min(u64 a, u64 b)
 {
 	return a < b ? a : b;

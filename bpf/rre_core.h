@@ -12,6 +12,7 @@
 #define RRE_DELAY_LIFETIME_US 10000000
 #define RRE_LONG_ROUNDS 4
 #define RRE_SILENCE_US 1000000
+#define RRE_MAX_SILENCES 16
 #define RRE_SPARE_WINDOW 65536
 #define RRE_MAX_DELAY_US 5000000
 #define RRE_TRAIN_PACKETS 8
@@ -169,10 +170,12 @@ RRE u64 rre_feedback_us(const struct rre *rre)
 	return rre_clamp(known, 1000, RRE_MAX_DELAY_US);
 }
 
-RRE u64 rre_threshold_us(const struct rre *rre)
+RRE_STEP u64 rre_threshold_us(const struct rre *rre)
 {
-	u64 base_us = rre->parameters.target_us, own_us;
+	u64 base_us, own_us;
 
+	RRE_GIVEN(rre);
+	base_us = rre->parameters.target_us;
 	if (base_us == 0)
 		base_us = rre_clamp(rre->parameters.handshake_rtt_us, RRE_MIN_THRESHOLD_US, RRE_MAX_THRESHOLD_US);
 	own_us = base_us * rre_share_of(rre->estimate.rate) / RRE_ONE;
@@ -195,12 +198,14 @@ RRE void rre_forget_delays(struct rre *rre, u64 now_us)
 	rre->round_read = 0;
 }
 
-RRE void rre_enter(struct rre *rre, u32 event, u64 now_us)
+RRE_STEP u32 rre_enter(struct rre *rre, u32 event, u64 now_us)
 {
-	u32 next = rre_next(rre->state, event);
+	u32 next;
 
+	RRE_GIVEN(rre);
+	next = rre_next(rre->state, event);
 	if (next == rre->state)
-		return;
+		return 0;
 	rre->state = next;
 	rre->entered_us = now_us;
 	rre->boost = 0;
@@ -223,6 +228,7 @@ RRE void rre_enter(struct rre *rre, u32 event, u64 now_us)
 	} else if (next == RRE_MONITOR) {
 		rre->start_rate = event == RRE_SILENCE ? rre->rate : rre_max(rre->rate / 2, 1);
 	}
+	return 0;
 }
 
 RRE u64 rre_rate_of_state(const struct rre *rre)
@@ -247,10 +253,12 @@ RRE u64 rre_rate_of_state(const struct rre *rre)
 	}
 }
 
-RRE void rre_steer(struct rre *rre, u64 now_us)
+RRE_STEP u32 rre_steer(struct rre *rre, u64 now_us)
 {
-	u64 mss = rre->parameters.mss, least, held_us, window;
+	u64 mss, least, held_us, window;
 
+	RRE_GIVEN(rre);
+	mss = rre->parameters.mss;
 	least = 2 * mss * 1000000 / rre_max(rre_feedback_us(rre), RRE_MAX_THRESHOLD_US);
 	rre->rate = rre_clamp(rre_rate_of_state(rre) >> (rre->silences & 63), least, RRE_MAX_RATE);
 	held_us = rre_clamp(rre->longest_rtt_us, rre_feedback_us(rre), RRE_MAX_DELAY_US);
@@ -265,6 +273,7 @@ RRE void rre_steer(struct rre *rre, u64 now_us)
 		rre->top_until_us = now_us + 2 * held_us;
 	}
 	rre->top_rate = rre_max(rre->top_rate, rre->rate);
+	return 0;
 }
 
 /* `rre` is all zeros. */
@@ -307,10 +316,14 @@ RRE void rre_hear(struct rre *rre, const struct rre_ack *ack)
 		rre->collapsed = 0;
 }
 
-RRE u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_reading *reading)
+RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_reading *reading)
 {
-	u32 trust = rre->clock.trust;
+	u32 trust;
 
+	RRE_GIVEN(rre);
+	RRE_GIVEN(ack);
+	RRE_GIVEN(reading);
+	trust = rre->clock.trust;
 	if (ack->stamped) {
 		if (!rre_clock_on_ack(&rre->clock, ack->now_us, ack->value, ack->echo, ack->advanced,
 				      rre->parameters.sender_tick_us))
@@ -328,10 +341,13 @@ RRE u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_reading 
 	return rre_clock_read(&rre->clock, reading);
 }
 
-RRE void rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *reading)
+RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *reading)
 {
-	s64 delay_us = (s64)reading->received_us - (s64)reading->sent_us;
+	s64 delay_us;
 
+	RRE_GIVEN(rre);
+	RRE_GIVEN(reading);
+	delay_us = (s64)reading->received_us - (s64)reading->sent_us;
 	if (rre->adopt_us != 0) {
 		if (!rre->fresh_known || delay_us < rre->fresh_min_us) {
 			rre->fresh_known = 1;
@@ -350,6 +366,7 @@ RRE void rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *read
 	rre->buffer_us = delay_us - rre->delay_min_us;
 	if (rre->buffer_us <= rre_threshold_us(rre) / 8)
 		rre->delay_seen_us = now_us;
+	return 0;
 }
 
 RRE u64 rre_longer_tick_us(const struct rre *rre)
@@ -357,15 +374,18 @@ RRE u64 rre_longer_tick_us(const struct rre *rre)
 	return rre_max(rre->clock.tick_us, rre->parameters.sender_tick_us);
 }
 
-RRE void rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_reading *reading)
+RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_reading *reading)
 {
-	u64 most = rre_max(rre->top_rate, rre->last_top_rate);
+	u64 most;
 
+	RRE_GIVEN(rre);
+	RRE_GIVEN(reading);
+	most = rre_max(rre->top_rate, rre->last_top_rate);
 	if (rre->buffer_us > rre_threshold_us(rre) / 2)
 		rre->estimate.used = 1;
 	if (!rre_estimate_on_reading(&rre->estimate, reading->received_us, rre->delivered, rre_longer_tick_us(rre),
 				     rre->parameters.mss, most))
-		return;
+		return 0;
 	if (rre->state != RRE_FILL || rre->buffer_us >= rre_threshold_us(rre) / 4) {
 		rre->boost = 0;
 		rre->boosted_us = now_us;
@@ -373,20 +393,25 @@ RRE void rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_reading
 		rre->boost = rre_min(rre->boost + 1, RRE_MAX_BOOST);
 		rre->boosted_us = now_us;
 	}
+	return 0;
 }
 
-RRE void rre_seek(struct rre *rre, u64 now_us, const struct rre_reading *reading, const struct rre_ack *ack)
+RRE_STEP u32 rre_seek(struct rre *rre, u64 now_us, const struct rre_reading *reading, const struct rre_ack *ack)
 {
-	u32 new_round = rre->delivered >= rre->round_end;
+	u32 new_round;
 	u64 octets, received_us, sent_us, ticks;
 
+	RRE_GIVEN(rre);
+	RRE_GIVEN(reading);
+	RRE_GIVEN(ack);
+	new_round = rre->delivered >= rre->round_end;
 	if (new_round || !rre->round_read) {
 		if (new_round)
 			rre->round_end = rre->delivered + ack->in_flight;
 		rre->round_read = 1;
 		rre->round_reading = *reading;
 		rre->round_delivered = rre->delivered;
-		return;
+		return 0;
 	}
 	octets = rre->delivered - rre->round_delivered;
 	received_us = rre_less(reading->received_us, rre->round_reading.received_us);
@@ -398,14 +423,17 @@ RRE void rre_seek(struct rre *rre, u64 now_us, const struct rre_reading *reading
 		rre->estimate.marked = 0;
 		rre_enter(rre, RRE_FOUND, now_us);
 	}
+	return 0;
 }
 
-RRE void rre_on_lost(struct rre *rre, u64 now_us)
+RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us)
 {
-	u64 feedback_us = rre_feedback_us(rre), shorter_us;
+	u64 feedback_us, shorter_us;
 
+	RRE_GIVEN(rre);
+	feedback_us = rre_feedback_us(rre);
 	if (rre->buffer_us < RRE_MIN_LOSS_THRESHOLD_US || now_us < rre->loss_us + feedback_us)
-		return;
+		return 0;
 	rre->loss_us = now_us;
 	rre->hold_us = now_us + (rre->lost_before ? feedback_us * 3 / 4 : feedback_us);
 	rre->lost_before = 1;
@@ -415,12 +443,17 @@ RRE void rre_on_lost(struct rre *rre, u64 now_us)
 	if (rre->state == RRE_START && rre->estimate.rate == 0)
 		rre->estimate.rate = rre_clamp(rre->start_window / 3 * 1000000 / feedback_us, 1, RRE_MAX_RATE);
 	rre_enter(rre, RRE_LOSS, now_us);
+	return 0;
 }
 
-RRE void rre_decide(struct rre *rre, const struct rre_ack *ack)
+RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 {
-	u64 now_us = ack->now_us, feedback_us = rre_feedback_us(rre), per_delay;
+	u64 now_us, feedback_us, per_delay;
 
+	RRE_GIVEN(rre);
+	RRE_GIVEN(ack);
+	now_us = ack->now_us;
+	feedback_us = rre_feedback_us(rre);
 	if (rre->state == RRE_START && !ack->limited) {
 		rre->start_window = rre_min(rre->start_window + (u64)2 * ack->delivered, RRE_MAX_WINDOW);
 		per_delay = (u64)ack->delivered * 1000000 / feedback_us;
@@ -433,13 +466,14 @@ RRE void rre_decide(struct rre *rre, const struct rre_ack *ack)
 	if (rre->state == RRE_DRAIN && now_us >= rre->entered_us + RRE_LONG_ROUNDS * feedback_us)
 		rre_enter(rre, RRE_LONG, now_us);
 	if (!rre->delay_known || rre->estimate.rate == 0)
-		return;
+		return 0;
 	if (rre->buffer_us > rre_threshold_us(rre))
 		rre_enter(rre, RRE_ABOVE, now_us);
 	else if (now_us >= rre->hold_us)
 		rre_enter(rre, RRE_BELOW, now_us);
 	if (now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US && rre->adopt_us == 0)
 		rre_enter(rre, RRE_STALE, now_us);
+	return 0;
 }
 
 RRE void rre_on_ack(struct rre *rre, const struct rre_ack *ack)
@@ -490,7 +524,7 @@ RRE void rre_on_transmit_start(struct rre *rre, u64 now_us)
 
 RRE void rre_on_silence(struct rre *rre, u64 now_us)
 {
-	rre->silences = rre_min(rre->silences + 1, 16);
+	rre->silences = rre_min(rre->silences + 1, RRE_MAX_SILENCES);
 	rre_enter(rre, RRE_SILENCE, now_us);
 	rre_steer(rre, now_us);
 }

@@ -33,8 +33,11 @@ pub struct Flow {
     pub peer: SocketAddr,
     /// What the control is doing.
     pub state: &'static str,
-    /// Whether the last ACK had timestamps. Without them the rate at which ACKs arrive stands for the receive rate.
-    pub timestamps: bool,
+    /// Whether the receiver's clock, as its timestamps show it, is `trusted`; `unknown` at first. Where it is
+    /// `refused`, or there are no timestamps, the rate at which ACKs arrive stands for the receive rate.
+    pub clock: &'static str,
+    /// Length of a tick of it, 0 where it is not trusted.
+    pub tick_us: u32,
     /// The rate at which it sends.
     pub sending_rate_bps: u64,
     /// The rate at which the receiver gets it.
@@ -49,9 +52,11 @@ fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error
     to.collect_str(address)
 }
 
-/// Names of the phases in `bpf/rre.h`, by their number.
+/// Names of the states in `bpf/rre_core.h` and of what is thought of clocks in `bpf/rre_clock.h`, by their number.
 #[cfg(any(feature = "load", test))]
-const STATES: [&str; 1] = ["start"];
+const STATES: [&str; 5] = ["start", "fill", "drain", "refresh", "monitor"];
+#[cfg(any(feature = "load", test))]
+const CLOCKS: [&str; 3] = ["unknown", "trusted", "refused"];
 
 #[cfg(any(feature = "load", test))]
 impl Flow {
@@ -78,7 +83,8 @@ impl Flow {
             buffer_delay_us: word(16)?,
             window_bytes: word(24)?,
             state: STATES.get(half(32)? as usize).copied().unwrap_or("unknown"),
-            timestamps: half(36)? != 0,
+            clock: CLOCKS.get(half(36)? as usize).copied().unwrap_or("unknown"),
+            tick_us: half(52)?,
             namespace: half(40)?,
             local: address(56, short(46)?)?,
             peer: address(72, short(48)?)?,
@@ -99,7 +105,7 @@ pub fn to_text(flows: &[Flow]) -> String {
     let width = addresses.iter().map(String::len).max().unwrap_or(0).max(4);
     let mut text = format!(
         "{:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}  {}\n",
-        "flow", "state", "sends", "received", "buffer", "window", "timestamps"
+        "flow", "state", "sends", "received", "buffer", "window", "receiver's clock"
     );
     let _ =
         writeln!(text, "{:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}", "", "", "Mb/s", "Mb/s", "ms", "kB");
@@ -112,7 +118,11 @@ pub fn to_text(flows: &[Flow]) -> String {
             thousandths(flow.receive_rate_bps / 1_000),
             thousandths(flow.buffer_delay_us),
             flow.window_bytes / 1_000,
-            if flow.timestamps { "yes" } else { "none: by arriving ACKs" },
+            match flow.clock {
+                "trusted" => format!("ticks of {} ms", flow.tick_us / 1_000),
+                "refused" => "none: by arriving ACKs".to_owned(),
+                other => other.to_owned(),
+            },
         );
     }
     text
@@ -139,7 +149,9 @@ pub(crate) mod tests {
         for short in [family, 443, 50_000] {
             octets.extend(short.to_ne_bytes());
         }
-        octets.resize(56, 0);
+        octets.extend([1, 0]);
+        octets.extend(4_000_u32.to_ne_bytes());
+        assert_eq!(octets.len(), 56);
         octets.extend(local);
         octets.resize(72, 0);
         octets.extend(peer);
@@ -155,7 +167,8 @@ pub(crate) mod tests {
         assert_eq!(flow.local.to_string(), "192.0.2.1:443");
         assert_eq!(flow.peer.to_string(), "198.51.100.7:50000");
         assert_eq!((flow.sending_rate_bps, flow.receive_rate_bps), (10_000_000, 8_000_000));
-        assert_eq!((flow.buffer_delay_us, flow.window_bytes, flow.timestamps), (12_345, 65_536, true));
+        assert_eq!((flow.buffer_delay_us, flow.window_bytes), (12_345, 65_536));
+        assert_eq!((flow.state, flow.clock, flow.tick_us), ("start", "trusted", 4_000));
         assert_eq!((flow.control.as_str(), flow.namespace), ("tacit_rre2", 4_026_531_840));
     }
 
@@ -178,8 +191,11 @@ pub(crate) mod tests {
     fn the_table_says_what_has_no_timestamps() {
         let mut flow = Flow::read(&record(AF_INET, &[192, 0, 2, 1], &[198, 51, 100, 7])).unwrap();
         let with = to_text(std::slice::from_ref(&flow));
-        assert!(with.contains("10.000") && with.contains("12.345") && with.ends_with("yes\n"), "{with}");
-        flow.timestamps = false;
+        assert!(
+            with.contains("10.000") && with.contains("12.345") && with.ends_with("ticks of 4 ms\n"),
+            "{with}"
+        );
+        flow.clock = "refused";
         assert!(to_text(&[flow]).ends_with("none: by arriving ACKs\n"));
         assert_eq!(to_text(&[]), "no flow uses TCP-RRE\n");
     }

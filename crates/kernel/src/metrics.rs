@@ -75,7 +75,9 @@ const METRICS: [Metric; 6] = [
         format!("{}.{:06}", flow.buffer_delay_us / 1_000_000, flow.buffer_delay_us % 1_000_000)
     }),
     ("window_bytes", "At most so much is unacknowledged.", |flow| flow.window_bytes.to_string()),
-    ("timestamps", "1 where ACKs have timestamps.", |flow| u8::from(flow.timestamps).to_string()),
+    ("clock_trusted", "1 where the receiver's timestamps serve.", |flow| {
+        u8::from(flow.clock == "trusted").to_string()
+    }),
     ("state", "1, with the state as a label.", |_| "1".to_owned()),
 ];
 

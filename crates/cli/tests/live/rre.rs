@@ -104,7 +104,7 @@ fn a_download_over_a_hop_uses_it_and_status_shows_the_flow() {
         flow.is_some()
     });
     let flow = flow.unwrap();
-    assert_eq!((&flow["control"], &flow["timestamps"]), (&"tacit_rre".into(), &true.into()), "{flow}");
+    assert_eq!((&flow["control"], &flow["clock"]), (&"tacit_rre".into(), &"trusted".into()), "{flow}");
     assert!(flow["receive_rate_bps"].as_u64().unwrap() < 20_000_000, "{flow}");
     assert!(run.0.wait().unwrap().success());
 }
