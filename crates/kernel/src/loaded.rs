@@ -1,5 +1,6 @@
 //! The programs, loaded.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -259,8 +260,12 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
     let object = load(open(FLOWS)?)?;
     let program = object.progs_mut().find(|program| program.name() == LISTING_PROGRAM);
     let program = program.ok_or_else(|| broken(LISTING_PROGRAM))?;
+    let own = open(RRE)?;
+    let own = own.maps().find(|map| map.name() == FLOWS_MAP).ok_or_else(|| broken(FLOWS_MAP))?;
     let mut flows = Vec::new();
-    for map in MapInfoIter::default().filter(|map| map.name == FLOWS_MAP) {
+    // Another version of tacit may keep other things of a flow.
+    let same = |name: &OsStr, octets: u32| name == FLOWS_MAP && octets == own.value_size();
+    for map in MapInfoIter::default().filter(|map| same(&map.name, map.value_size)) {
         // It may have gone since.
         let Ok(map) = MapHandle::from_map_id(map.id) else { continue };
         let link = program.attach_iter(map.as_fd());
