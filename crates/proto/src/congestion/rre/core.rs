@@ -17,10 +17,11 @@ use super::states::{Event, State};
 const MIN_THRESHOLD_US: u64 = 20_000;
 const MAX_THRESHOLD_US: u64 = 100_000;
 /// Where losses show a buffer that is shorter, the threshold is a part of it, and this at least.
-const MIN_LOSS_THRESHOLD_US: u64 = 5_000;
-/// The threshold changes with the rate by a sixteenth per octave around this one, so that of several flows the slower fill
-/// while the faster drain: otherwise their rates would keep their ratio for ever [DERIVED]. 4 Mb/s.
-const MIDDLE_RATE: u64 = 500_000;
+const MIN_LOSS_THRESHOLD_US: u64 = 10_000;
+/// Above this rate, 1 Mb/s, the threshold falls with the root of the rate, so that of several flows the slower fill while the
+/// faster drain: all gains are shares, and otherwise rates would keep their ratio for ever [DERIVED]. An eighth is the least.
+const MIDDLE_RATE: u64 = 125_000;
+const MAX_HALVINGS: u64 = 3;
 /// In 1024ths, as gains are.
 const ONE: u64 = 1_024;
 /// Bounds of the gain k = T / (2 x feedback delay): 0.05 and 0.25 [DERIVED].
@@ -32,6 +33,7 @@ const TOP_GAIN: u64 = 512;
 const MAX_BOOST: u32 = 3;
 /// How long the smallest relative delay is believed in unseen: clocks drift 3 to 6 ms a minute [DERIVED: 10 to 30 s].
 const DELAY_LIFETIME_US: u64 = 10_000_000;
+const DELAY_PERIODS: usize = 3;
 /// Draining for longer than so many smoothed round-trip times means that the path has changed [F].
 const LONG_ROUNDS: u64 = 4;
 /// The least time without an ACK that is silence [DERIVED].
@@ -110,12 +112,17 @@ pub struct Core {
     /// which replaces it at `adopt_us` (0: none is to be).
     delay_known: bool,
     delay_min_us: i64,
+    /// The smallest of each of the periods that ended last.
+    delay_mins_us: [i64; DELAY_PERIODS],
     delay_seen_us: u64,
     fresh_known: bool,
     fresh_min_us: i64,
     adopt_us: u64,
     /// Buffer delay: relative delay of the latest reading above the smallest.
     buffer_us: u64,
+    /// The smallest while something is being repaired, until then.
+    repair_buffer_us: u64,
+    repair_until_us: u64,
     /// The round: what must be delivered for it to end, and what was read at its beginning.
     round_end: u64,
     round_read: bool,
@@ -137,6 +144,8 @@ pub struct Core {
     /// When the buffer should be empty.
     emptied_us: u64,
     smoothed_rtt_us: u64,
+    /// Shortest and longest round-trip times; 0 while unknown.
+    shortest_rtt_us: u64,
     longest_rtt_us: u64,
     /// When the latest ACK came, and how often the rate was halved since.
     heard_us: u64,
@@ -164,11 +173,14 @@ impl Core {
             delivered: 0,
             delay_known: false,
             delay_min_us: 0,
+            delay_mins_us: [0; DELAY_PERIODS],
             delay_seen_us: now_us,
             fresh_known: false,
             fresh_min_us: 0,
             adopt_us: 0,
             buffer_us: 0,
+            repair_buffer_us: u64::MAX,
+            repair_until_us: 0,
             round_end: 0,
             round_read: false,
             round_reading: Reading::default(),
@@ -184,6 +196,7 @@ impl Core {
             loss_threshold_us: 0,
             emptied_us: 0,
             smoothed_rtt_us: u64::from(parameters.handshake_rtt_us),
+            shortest_rtt_us: u64::from(parameters.handshake_rtt_us),
             longest_rtt_us: u64::from(parameters.handshake_rtt_us),
             heard_us: now_us,
             silences: 0,
@@ -208,11 +221,12 @@ impl Core {
         let now_us = ack.now_us;
         self.hear(ack);
         if let Some(reading) = self.read(ack) {
-            self.measure(now_us, reading);
+            self.measure(now_us, reading, ack.repairing);
+            if self.state != State::Start || self.restarted {
+                self.estimate_rate(now_us, reading);
+            }
             if self.state == State::Start {
                 self.seek(now_us, reading, ack);
-            } else {
-                self.estimate_rate(now_us, reading);
             }
         }
         if ack.lost > 0 {
@@ -302,7 +316,11 @@ impl Core {
         if ack.smoothed_rtt_us > 0 {
             self.smoothed_rtt_us = u64::from(ack.smoothed_rtt_us);
         }
-        self.longest_rtt_us = self.longest_rtt_us.max(u64::from(ack.rtt_us));
+        let rtt_us = u64::from(ack.rtt_us);
+        self.longest_rtt_us = self.longest_rtt_us.max(rtt_us);
+        if rtt_us > 0 && (self.shortest_rtt_us == 0 || rtt_us < self.shortest_rtt_us) {
+            self.shortest_rtt_us = rtt_us;
+        }
         self.heard_us = ack.now_us;
         if self.silences > 0 {
             // What held before the silence is believed as far as it was acted upon.
@@ -348,7 +366,10 @@ impl Core {
     }
 
     /// Relative delay, its smallest value, and what of it is the buffer's (slides 11 and 12).
-    fn measure(&mut self, now_us: u64, reading: Reading) {
+    ///
+    /// While a hole is being repaired ACKs echo what came before it, and the delay looks longer than it is: then the
+    /// smallest of a feedback delay counts [DERIVED].
+    fn measure(&mut self, now_us: u64, reading: Reading, repairing: bool) {
         let delay_us = reading.received_us as i64 - reading.sent_us as i64;
         if self.adopt_us != 0 {
             if !self.fresh_known || delay_us < self.fresh_min_us {
@@ -356,22 +377,59 @@ impl Core {
                 self.fresh_min_us = delay_us;
             }
             if now_us >= self.adopt_us {
-                self.delay_min_us = self.fresh_min_us;
-                self.delay_seen_us = now_us;
-                self.adopt_us = 0;
+                self.end_period(now_us);
             }
         }
-        if !self.delay_known || delay_us < self.delay_min_us {
+        if !self.delay_known {
             self.delay_known = true;
-            self.delay_min_us = delay_us;
+            self.delay_mins_us = [i64::MAX; DELAY_PERIODS];
+            self.delay_min_us = i64::MAX;
         }
-        self.buffer_us = (delay_us - self.delay_min_us) as u64;
-        if self.buffer_us <= self.threshold_us() / 8 {
+        if self.state == State::Refresh && delay_us + self.threshold_us() as i64 / 8 < self.delay_min_us {
+            // There is more to empty than was thought.
+            self.emptied_us = self.emptied_us.max(now_us + self.feedback_us() + self.threshold_us());
+            self.adopt_us = self.emptied_us + 2 * self.feedback_us();
+        }
+        if delay_us <= self.delay_min_us {
+            self.delay_min_us = delay_us;
+            self.delay_mins_us[0] = delay_us;
             self.delay_seen_us = now_us;
+        }
+        let buffer_us = (delay_us - self.delay_min_us) as u64;
+        if !repairing {
+            self.buffer_us = buffer_us;
+            self.repair_until_us = 0;
+        } else if self.repair_until_us == 0 {
+            self.repair_buffer_us = buffer_us;
+            self.repair_until_us = now_us + self.feedback_us();
+        } else {
+            self.repair_buffer_us = self.repair_buffer_us.min(buffer_us);
+            if now_us >= self.repair_until_us {
+                self.buffer_us = self.repair_buffer_us;
+                self.repair_until_us = 0;
+            }
         }
     }
 
+    /// The smallest delay of the period that ends takes the place of the oldest.
+    fn end_period(&mut self, now_us: u64) {
+        self.adopt_us = 0;
+        self.delay_seen_us = now_us;
+        if !self.fresh_known {
+            return;
+        }
+        self.delay_mins_us[2] = self.delay_mins_us[1];
+        self.delay_mins_us[1] = self.delay_mins_us[0];
+        self.delay_mins_us[0] = self.fresh_min_us;
+        self.delay_min_us = self.delay_mins_us[0].min(self.delay_mins_us[1]).min(self.delay_mins_us[2]);
+    }
+
     fn estimate_rate(&mut self, now_us: u64, reading: Reading) {
+        if self.state != State::Monitor && self.adopt_us != 0 {
+            // What arrives is what was held back.
+            self.estimate.restart();
+            return;
+        }
         let tick_us = self.clock.tick_us.max(self.parameters.sender_tick_us);
         let most = self.top_rate.max(self.last_top_rate);
         let mss = self.mss();
@@ -428,9 +486,8 @@ impl Core {
         self.hold_us = now_us + if self.lost_before { hold_us * 3 / 4 } else { hold_us };
         self.lost_before = true;
         // The buffer ends about here.
-        let shorter_us = (self.buffer_us * 3 / 4).max(MIN_LOSS_THRESHOLD_US);
-        if shorter_us < self.threshold_us() {
-            self.loss_threshold_us = shorter_us;
+        if self.buffer_us * 3 / 4 < self.threshold_us() {
+            self.loss_threshold_us = self.buffer_us * 3 / 4 * ONE / share_of(self.estimate.rate);
         }
         if self.state == State::Start && self.estimate.rate == 0 {
             self.estimate.rate = self.arrival_rate();
@@ -449,7 +506,7 @@ impl Core {
         if self.state == State::Start && !ack.limited {
             self.start_window = (self.start_window + 2 * u64::from(ack.delivered)).min(MAX_WINDOW);
             let per_delay = u64::from(ack.delivered) * 1_000_000 / self.feedback_us();
-            self.start_rate = (self.start_rate + per_delay).min(MAX_RATE);
+            self.start_rate = (self.start_rate + per_delay).min(2 * self.estimate.rate).min(MAX_RATE);
         }
         if self.state == State::Monitor && !ack.repairing && now_us >= self.entered_us + self.feedback_us() {
             self.enter(Event::Repaired, now_us);
@@ -486,34 +543,40 @@ impl Core {
             State::Start => {
                 // "Forget": the rate is sought anew from what is sent now [F].
                 self.restarted = true;
-                self.estimate = Estimate::default();
-                self.forget_delays(now_us);
+                self.estimate.restart();
+                self.round_read = false;
                 self.loss_threshold_us = 0;
+                self.delay_mins_us = [i64::MAX; DELAY_PERIODS];
+                self.end_period(now_us);
                 self.round_end = 0;
                 self.longest_rtt_us = self.smoothed_rtt_us;
             }
             State::Refresh => {
                 // At half the rate the buffer empties in twice its delay.
-                self.emptied_us = now_us + 2 * self.buffer_us + self.threshold_us() / 4;
+                self.emptied_us = now_us + 2 * self.buffer_us.clamp(self.threshold_us(), MAX_DELAY_US);
                 self.fresh_known = false;
                 self.adopt_us = self.emptied_us + 2 * self.feedback_us();
             }
             // Silence halves it by itself.
-            State::Monitor if event == Event::Silence => self.start_rate = self.rate,
-            State::Monitor => self.start_rate = (self.rate / 2).max(1),
+            State::Monitor => {
+                // Silence halves the rate by itself.
+                self.start_rate = if event == Event::Silence { self.rate } else { (self.rate / 2).max(1) };
+                self.fresh_known = false;
+                self.adopt_us = u64::MAX;
+            }
             State::Fill | State::Drain => {}
         }
     }
 
     /// T: the buffer delay that divides filling from draining, in microseconds.
     fn threshold_us(&self) -> u64 {
-        let handshake_us = u64::from(self.parameters.handshake_rtt_us);
         let base_us = match u64::from(self.parameters.target_us) {
-            0 => handshake_us.clamp(MIN_THRESHOLD_US, MAX_THRESHOLD_US),
+            0 => self.shortest_rtt_us.clamp(MIN_THRESHOLD_US, MAX_THRESHOLD_US),
             target_us => target_us,
         };
-        let own_us = base_us * share_of(self.estimate.rate) / ONE;
-        if self.loss_threshold_us == 0 { own_us } else { own_us.min(self.loss_threshold_us) }
+        let limited_us =
+            if self.loss_threshold_us == 0 { base_us } else { base_us.min(self.loss_threshold_us) };
+        (limited_us * share_of(self.estimate.rate) / ONE).max(MIN_LOSS_THRESHOLD_US)
     }
 
     /// k = T / (2 x feedback delay), in 1024ths: the buffer then swings by half of T.
@@ -558,14 +621,11 @@ impl Core {
     }
 }
 
-/// The share of the threshold at `rate` octets per second, in 1024ths: a sixteenth less for each doubling, from 3/2 to 1/2.
+/// The share of the threshold at `rate` octets per second, in 1024ths: one over the root of what it is above
+/// [`MIDDLE_RATE`], linear between powers of four.
 fn share_of(rate: u64) -> u64 {
-    let (own, middle) = (log2(rate.max(1)), log2(MIDDLE_RATE));
-    if own >= middle {
-        ONE - ((own - middle) / 16).min(ONE / 2)
-    } else {
-        ONE + ((middle - own) / 16).min(ONE / 2)
-    }
+    let halvings = log2(rate.max(MIDDLE_RATE)).saturating_sub(log2(MIDDLE_RATE)) / 2;
+    (ONE - halvings % ONE / 2) >> (halvings / ONE).min(MAX_HALVINGS)
 }
 
 /// The binary logarithm of `value`, which is not 0, in 1024ths; linear between powers of two.

@@ -55,7 +55,7 @@ impl State {
         match (self, event) {
             (Start, E::Found) | (Drain, E::Below) | (Refresh, E::Emptied) => Fill,
             (Start | Fill, E::Above) | (Start | Fill, E::Loss) | (Fill | Refresh, E::Timeout) => Drain,
-            (Fill, E::Stale) => Refresh,
+            (Fill | Drain, E::Stale) => Refresh,
             (Drain, E::Long) | (Fill | Drain | Refresh, E::Silence) | (Start, E::Timeout) => Monitor,
             (Monitor, E::Repaired) => Start,
             (state, _) => state,
