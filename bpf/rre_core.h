@@ -2,14 +2,16 @@
 
 #define RRE_MIN_THRESHOLD_US 20000
 #define RRE_MAX_THRESHOLD_US 100000
-#define RRE_MIN_LOSS_THRESHOLD_US 5000
-#define RRE_MIDDLE_RATE 500000
+#define RRE_MIN_LOSS_THRESHOLD_US 10000
+#define RRE_MIDDLE_RATE 125000
+#define RRE_MAX_HALVINGS 3
 #define RRE_ONE 1024
 #define RRE_MIN_GAIN 51
 #define RRE_MAX_GAIN 256
 #define RRE_TOP_GAIN 512
 #define RRE_MAX_BOOST 3
 #define RRE_DELAY_LIFETIME_US 10000000
+#define RRE_DELAY_PERIODS 3
 #define RRE_LONG_ROUNDS 4
 #define RRE_SILENCE_US 1000000
 #define RRE_MAX_SILENCES 16
@@ -21,6 +23,9 @@
 #define RRE_UNKNOWN_RTT_US 1000000
 #define RRE_MAX_RATE 12500000000ULL
 #define RRE_MAX_WINDOW 0x7fffffff
+/* i64::MAX and u64::MAX. */
+#define RRE_NO_DELAY_US 0x7fffffffffffffffLL
+#define RRE_NEVER_US 0xffffffffffffffffULL
 
 enum rre_state { RRE_START, RRE_FILL, RRE_DRAIN, RRE_REFRESH, RRE_MONITOR };
 
@@ -70,10 +75,13 @@ struct rre {
 	struct rre_estimate estimate;
 	u64 delivered;
 	s64 delay_min_us;
+	s64 delay_mins_us[RRE_DELAY_PERIODS];
 	u64 delay_seen_us;
 	s64 fresh_min_us;
 	u64 adopt_us;
 	u64 buffer_us;
+	u64 repair_buffer_us;
+	u64 repair_until_us;
 	u64 round_end;
 	struct rre_reading round_reading;
 	u64 round_delivered;
@@ -85,6 +93,7 @@ struct rre {
 	u64 loss_threshold_us;
 	u64 emptied_us;
 	u64 smoothed_rtt_us;
+	u64 shortest_rtt_us;
 	u64 longest_rtt_us;
 	u64 heard_us;
 	u64 top_rate;
@@ -112,7 +121,7 @@ RRE u32 rre_next(u32 state, u32 event)
 	if (((state == RRE_START || state == RRE_FILL) && (event == RRE_ABOVE || event == RRE_LOSS)) ||
 	    ((state == RRE_FILL || state == RRE_REFRESH) && event == RRE_TIMEOUT))
 		return RRE_DRAIN;
-	if (state == RRE_FILL && event == RRE_STALE)
+	if ((state == RRE_FILL || state == RRE_DRAIN) && event == RRE_STALE)
 		return RRE_REFRESH;
 	if ((state == RRE_DRAIN && event == RRE_LONG) ||
 	    ((state == RRE_FILL || state == RRE_DRAIN || state == RRE_REFRESH) && event == RRE_SILENCE) ||
@@ -156,11 +165,9 @@ RRE u64 rre_log2(u64 value)
 
 RRE u64 rre_share_of(u64 rate)
 {
-	u64 own = rre_log2(rre_max(rate, 1)), middle = rre_log2(RRE_MIDDLE_RATE);
+	u64 halvings = rre_less(rre_log2(rre_max(rate, RRE_MIDDLE_RATE)), rre_log2(RRE_MIDDLE_RATE)) / 2;
 
-	if (own >= middle)
-		return RRE_ONE - rre_min((own - middle) / 16, RRE_ONE / 2);
-	return RRE_ONE + rre_min((middle - own) / 16, RRE_ONE / 2);
+	return (RRE_ONE - halvings % RRE_ONE / 2) >> rre_min(halvings / RRE_ONE, RRE_MAX_HALVINGS);
 }
 
 RRE u64 rre_feedback_us(const struct rre *rre)
@@ -172,14 +179,15 @@ RRE u64 rre_feedback_us(const struct rre *rre)
 
 RRE_STEP u64 rre_threshold_us(const struct rre *rre)
 {
-	u64 base_us, own_us;
+	u64 base_us;
 
 	RRE_GIVEN(rre);
 	base_us = rre->parameters.target_us;
 	if (base_us == 0)
-		base_us = rre_clamp(rre->parameters.handshake_rtt_us, RRE_MIN_THRESHOLD_US, RRE_MAX_THRESHOLD_US);
-	own_us = base_us * rre_share_of(rre->estimate.rate) / RRE_ONE;
-	return rre->loss_threshold_us == 0 ? own_us : rre_min(own_us, rre->loss_threshold_us);
+		base_us = rre_clamp(rre->shortest_rtt_us, RRE_MIN_THRESHOLD_US, RRE_MAX_THRESHOLD_US);
+	if (rre->loss_threshold_us != 0)
+		base_us = rre_min(base_us, rre->loss_threshold_us);
+	return rre_max(base_us * rre_share_of(rre->estimate.rate) / RRE_ONE, RRE_MIN_LOSS_THRESHOLD_US);
 }
 
 RRE u64 rre_gain(const struct rre *rre)
@@ -198,6 +206,32 @@ RRE void rre_forget_delays(struct rre *rre, u64 now_us)
 	rre->round_read = 0;
 }
 
+RRE void rre_end_period(struct rre *rre, u64 now_us)
+{
+	s64 least_us;
+
+	rre->adopt_us = 0;
+	rre->delay_seen_us = now_us;
+	if (!rre->fresh_known)
+		return;
+	rre->delay_mins_us[2] = rre->delay_mins_us[1];
+	rre->delay_mins_us[1] = rre->delay_mins_us[0];
+	rre->delay_mins_us[0] = rre->fresh_min_us;
+	least_us = rre->delay_mins_us[0];
+	if (rre->delay_mins_us[1] < least_us)
+		least_us = rre->delay_mins_us[1];
+	if (rre->delay_mins_us[2] < least_us)
+		least_us = rre->delay_mins_us[2];
+	rre->delay_min_us = least_us;
+}
+
+RRE void rre_no_delays(struct rre *rre)
+{
+	rre->delay_mins_us[0] = RRE_NO_DELAY_US;
+	rre->delay_mins_us[1] = RRE_NO_DELAY_US;
+	rre->delay_mins_us[2] = RRE_NO_DELAY_US;
+}
+
 RRE_STEP u32 rre_enter(struct rre *rre, u32 event, u64 now_us)
 {
 	u32 next;
@@ -212,21 +246,21 @@ RRE_STEP u32 rre_enter(struct rre *rre, u32 event, u64 now_us)
 	rre->boosted_us = now_us;
 	if (next == RRE_START) {
 		rre->restarted = 1;
-		rre->estimate.rate = 0;
-		rre->estimate.mark_us = 0;
-		rre->estimate.mark_delivered = 0;
 		rre->estimate.marked = 0;
-		rre->estimate.used = 0;
-		rre_forget_delays(rre, now_us);
+		rre->round_read = 0;
 		rre->loss_threshold_us = 0;
+		rre_no_delays(rre);
+		rre_end_period(rre, now_us);
 		rre->round_end = 0;
 		rre->longest_rtt_us = rre->smoothed_rtt_us;
 	} else if (next == RRE_REFRESH) {
-		rre->emptied_us = now_us + 2 * rre->buffer_us + rre_threshold_us(rre) / 4;
+		rre->emptied_us = now_us + 2 * rre_clamp(rre->buffer_us, rre_threshold_us(rre), RRE_MAX_DELAY_US);
 		rre->fresh_known = 0;
 		rre->adopt_us = rre->emptied_us + 2 * rre_feedback_us(rre);
 	} else if (next == RRE_MONITOR) {
 		rre->start_rate = event == RRE_SILENCE ? rre->rate : rre_max(rre->rate / 2, 1);
+		rre->fresh_known = 0;
+		rre->adopt_us = RRE_NEVER_US;
 	}
 	return 0;
 }
@@ -286,7 +320,9 @@ RRE void rre_start(struct rre *rre, const struct rre_parameters *parameters, u64
 	rre->start_window = rre_max(parameters->initial_window, parameters->mss);
 	rre->boosted_us = now_us;
 	rre->smoothed_rtt_us = parameters->handshake_rtt_us;
+	rre->shortest_rtt_us = parameters->handshake_rtt_us;
 	rre->longest_rtt_us = parameters->handshake_rtt_us;
+	rre->repair_buffer_us = RRE_NEVER_US;
 	rre->heard_us = now_us;
 	rre->top_until_us = now_us;
 	rre_steer(rre, now_us);
@@ -305,6 +341,8 @@ RRE void rre_hear(struct rre *rre, const struct rre_ack *ack)
 	if (ack->smoothed_rtt_us > 0)
 		rre->smoothed_rtt_us = ack->smoothed_rtt_us;
 	rre->longest_rtt_us = rre_max(rre->longest_rtt_us, ack->rtt_us);
+	if (ack->rtt_us > 0 && (rre->shortest_rtt_us == 0 || ack->rtt_us < rre->shortest_rtt_us))
+		rre->shortest_rtt_us = ack->rtt_us;
 	rre->heard_us = ack->now_us;
 	if (halvings > 0) {
 		rre->estimate.rate = rre_max(rre->estimate.rate >> halvings, 1);
@@ -341,7 +379,24 @@ RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_rea
 	return rre_clock_read(&rre->clock, reading);
 }
 
-RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *reading)
+RRE void rre_use_buffer(struct rre *rre, u64 now_us, u64 buffer_us, u32 repairing)
+{
+	if (!repairing) {
+		rre->buffer_us = buffer_us;
+		rre->repair_until_us = 0;
+	} else if (rre->repair_until_us == 0) {
+		rre->repair_buffer_us = buffer_us;
+		rre->repair_until_us = now_us + rre_feedback_us(rre);
+	} else {
+		rre->repair_buffer_us = rre_min(rre->repair_buffer_us, buffer_us);
+		if (now_us >= rre->repair_until_us) {
+			rre->buffer_us = rre->repair_buffer_us;
+			rre->repair_until_us = 0;
+		}
+	}
+}
+
+RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *reading, u32 repairing)
 {
 	s64 delay_us;
 
@@ -353,19 +408,25 @@ RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *
 			rre->fresh_known = 1;
 			rre->fresh_min_us = delay_us;
 		}
-		if (now_us >= rre->adopt_us) {
-			rre->delay_min_us = rre->fresh_min_us;
-			rre->delay_seen_us = now_us;
-			rre->adopt_us = 0;
-		}
+		if (now_us >= rre->adopt_us)
+			rre_end_period(rre, now_us);
 	}
-	if (!rre->delay_known || delay_us < rre->delay_min_us) {
+	if (!rre->delay_known) {
 		rre->delay_known = 1;
-		rre->delay_min_us = delay_us;
+		rre_no_delays(rre);
+		rre->delay_min_us = RRE_NO_DELAY_US;
 	}
-	rre->buffer_us = delay_us - rre->delay_min_us;
-	if (rre->buffer_us <= rre_threshold_us(rre) / 8)
+	if (rre->state == RRE_REFRESH && delay_us + (s64)(rre_threshold_us(rre) / 8) < rre->delay_min_us) {
+		rre->emptied_us =
+			rre_max(rre->emptied_us, now_us + rre_feedback_us(rre) + rre_threshold_us(rre));
+		rre->adopt_us = rre->emptied_us + 2 * rre_feedback_us(rre);
+	}
+	if (delay_us <= rre->delay_min_us) {
+		rre->delay_min_us = delay_us;
+		rre->delay_mins_us[0] = delay_us;
 		rre->delay_seen_us = now_us;
+	}
+	rre_use_buffer(rre, now_us, delay_us - rre->delay_min_us, repairing);
 	return 0;
 }
 
@@ -380,6 +441,10 @@ RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_rea
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(reading);
+	if (rre->state != RRE_MONITOR && rre->adopt_us != 0) {
+		rre->estimate.marked = 0;
+		return 0;
+	}
 	most = rre_max(rre->top_rate, rre->last_top_rate);
 	if (rre->buffer_us > rre_threshold_us(rre) / 2)
 		rre->estimate.used = 1;
@@ -428,7 +493,7 @@ RRE_STEP u32 rre_seek(struct rre *rre, u64 now_us, const struct rre_reading *rea
 
 RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us)
 {
-	u64 feedback_us, shorter_us;
+	u64 feedback_us;
 
 	RRE_GIVEN(rre);
 	feedback_us = rre_feedback_us(rre);
@@ -437,9 +502,8 @@ RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us)
 	rre->loss_us = now_us;
 	rre->hold_us = now_us + (rre->lost_before ? feedback_us * 3 / 4 : feedback_us);
 	rre->lost_before = 1;
-	shorter_us = rre_max(rre->buffer_us * 3 / 4, RRE_MIN_LOSS_THRESHOLD_US);
-	if (shorter_us < rre_threshold_us(rre))
-		rre->loss_threshold_us = shorter_us;
+	if (rre->buffer_us * 3 / 4 < rre_threshold_us(rre))
+		rre->loss_threshold_us = rre->buffer_us * 3 / 4 * RRE_ONE / rre_share_of(rre->estimate.rate);
 	if (rre->state == RRE_START && rre->estimate.rate == 0)
 		rre->estimate.rate = rre_clamp(rre->start_window / 3 * 1000000 / feedback_us, 1, RRE_MAX_RATE);
 	rre_enter(rre, RRE_LOSS, now_us);
@@ -457,7 +521,7 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 	if (rre->state == RRE_START && !ack->limited) {
 		rre->start_window = rre_min(rre->start_window + (u64)2 * ack->delivered, RRE_MAX_WINDOW);
 		per_delay = (u64)ack->delivered * 1000000 / feedback_us;
-		rre->start_rate = rre_min(rre->start_rate + per_delay, RRE_MAX_RATE);
+		rre->start_rate = rre_min(rre_min(rre->start_rate + per_delay, 2 * rre->estimate.rate), RRE_MAX_RATE);
 	}
 	if (rre->state == RRE_MONITOR && !ack->repairing && now_us >= rre->entered_us + feedback_us)
 		rre_enter(rre, RRE_REPAIRED, now_us);
@@ -482,11 +546,11 @@ RRE void rre_on_ack(struct rre *rre, const struct rre_ack *ack)
 
 	rre_hear(rre, ack);
 	if (rre_read(rre, ack, &reading)) {
-		rre_measure(rre, ack->now_us, &reading);
+		rre_measure(rre, ack->now_us, &reading, ack->repairing);
+		if (rre->state != RRE_START || rre->restarted)
+			rre_estimate_rate(rre, ack->now_us, &reading);
 		if (rre->state == RRE_START)
 			rre_seek(rre, ack->now_us, &reading, ack);
-		else
-			rre_estimate_rate(rre, ack->now_us, &reading);
 	}
 	if (ack->lost > 0)
 		rre_on_lost(rre, ack->now_us);

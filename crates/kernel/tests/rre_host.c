@@ -50,11 +50,16 @@ static void put_all(const struct rre *rre)
 	put(rre->delivered);
 	put(rre->delay_known);
 	put(rre->delay_min_us);
+	put(rre->delay_mins_us[0]);
+	put(rre->delay_mins_us[1]);
+	put(rre->delay_mins_us[2]);
 	put(rre->delay_seen_us);
 	put(rre->fresh_known);
 	put(rre->fresh_min_us);
 	put(rre->adopt_us);
 	put(rre->buffer_us);
+	put(rre->repair_buffer_us);
+	put(rre->repair_until_us);
 	put(rre->round_end);
 	put(rre->round_read);
 	put(rre->round_reading.received_us);
@@ -71,6 +76,7 @@ static void put_all(const struct rre *rre)
 	put(rre->loss_threshold_us);
 	put(rre->emptied_us);
 	put(rre->smoothed_rtt_us);
+	put(rre->shortest_rtt_us);
 	put(rre->longest_rtt_us);
 	put(rre->heard_us);
 	put(rre->silences);

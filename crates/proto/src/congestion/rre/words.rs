@@ -5,7 +5,7 @@ use super::super::estimate::Estimate;
 use super::{Core, Parameters};
 
 /// How many numbers.
-pub const WORDS: usize = 55;
+pub const WORDS: usize = 61;
 
 impl Core {
     /// The whole state, in the order of the fields. A field that is added here is missed in C by the tests.
@@ -19,11 +19,14 @@ impl Core {
             delivered,
             delay_known,
             delay_min_us,
+            delay_mins_us,
             delay_seen_us,
             fresh_known,
             fresh_min_us,
             adopt_us,
             buffer_us,
+            repair_buffer_us,
+            repair_until_us,
             round_end,
             round_read,
             round_reading: Reading { received_us, sent_us },
@@ -39,6 +42,7 @@ impl Core {
             loss_threshold_us,
             emptied_us,
             smoothed_rtt_us,
+            shortest_rtt_us,
             longest_rtt_us,
             heard_us,
             silences,
@@ -77,11 +81,16 @@ impl Core {
             delivered,
             delay_known.into(),
             delay_min_us as u64,
+            delay_mins_us[0] as u64,
+            delay_mins_us[1] as u64,
+            delay_mins_us[2] as u64,
             delay_seen_us,
             fresh_known.into(),
             fresh_min_us as u64,
             adopt_us,
             buffer_us,
+            repair_buffer_us,
+            repair_until_us,
             round_end,
             round_read.into(),
             received_us,
@@ -98,6 +107,7 @@ impl Core {
             loss_threshold_us,
             emptied_us,
             smoothed_rtt_us,
+            shortest_rtt_us,
             longest_rtt_us,
             heard_us,
             silences.into(),
