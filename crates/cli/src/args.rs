@@ -265,7 +265,7 @@ pub enum RreCommand {
     /// Run a command whose sockets use it, and those of its children; what it leaves running ends with it
     Run {
         /// The command and its arguments
-        #[arg(last = true, required = true, value_name = "COMMAND")]
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
     /// Make new sockets of a control group or of a network namespace use it, until stopped
