@@ -519,6 +519,67 @@ mod tests {
         }
     }
 
+    fn outcome(text: &str) -> Outcome {
+        let scenario = tacit_scenario::Scenario::parse("metric.toml", text, &[]).unwrap();
+        tacit_sim::run(&scenario.setup(1, 1).unwrap()).unwrap()
+    }
+
+    fn value_of(name: &str, outcome: &Outcome) -> Option<f64> {
+        ALL[position(name).unwrap()].of(outcome)
+    }
+
+    #[track_caller]
+    fn is_close(value: Option<f64>, to: f64, within: f64) {
+        assert!(value.is_some_and(|value| (value - to).abs() <= within), "{value:?}, not {to}");
+    }
+
+    #[test]
+    fn the_share_of_the_first_flow_is_over_the_mean() {
+        let flow = |rate: &str| format!("[[flow]]\ntransport = \"udp\"\nudp-rate = \"{rate}\"\n");
+        let flows = |rates: &[&str]| {
+            let flows: String = rates.iter().map(|rate| flow(rate)).collect();
+            outcome(&format!("[run]\nduration = \"4 s\"\n[wired]\nrate = \"100Mbps\"\n{flows}"))
+        };
+        is_close(value_of("first_flow_share", &flows(&["6Mbps", "2Mbps"])), 1.5, 0.01);
+        is_close(value_of("first_flow_share", &flows(&["2Mbps", "6Mbps", "4Mbps"])), 0.5, 0.01);
+        is_close(value_of("first_flow_share", &flows(&["6Mbps"])), 1.0, 0.0);
+    }
+
+    /// 20 ms one way and 30 ms back, behind them 5 ms; packets of 1500 octets, 1.2 ms each at 10 Mb/s.
+    fn two_wires(kind: &str, udp_rate: &str) -> Outcome {
+        outcome(&format!(
+            "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\
+             [traffic]\nkind = \"{kind}\"\ntransport = \"udp\"\nudp-rate = \"{udp_rate}\"\n\
+             [[hop]]\nkind = \"wired\"\nrate = \"1Gbps\"\ndown = {{ delay = \"20 ms\" }}\nup = {{ delay = \"30 ms\" }}\n\
+             [[hop]]\nkind = \"wired\"\nrate = \"10Mbps\"\ndelay = \"5 ms\"\nqueue = \"50 packets\"\n"
+        ))
+    }
+
+    #[test]
+    fn the_one_way_delay_is_that_of_the_way_that_data_goes() {
+        let idle = two_wires("download", "4Mbps");
+        is_close(value_of("one_way_delay_p95_us", &idle), 25_000.0, 100.0);
+        let idle_up = two_wires("upload", "4Mbps");
+        is_close(value_of("one_way_delay_p95_us", &idle_up), 35_000.0, 100.0);
+        // A full queue of 50 packets, and the one that is on its way out.
+        let full = two_wires("download", "20Mbps");
+        is_close(value_of("one_way_delay_p95_us", &full), 25_000.0 + 50.0 * 1_200.0, 1_300.0);
+    }
+
+    #[test]
+    fn log_power_is_the_logarithm_of_rate_over_delay() {
+        is_close(value_of("log_power", &two_wires("download", "4Mbps")), (4.0_f64 / 25.0).ln(), 0.01);
+        is_close(value_of("log_power", &two_wires("upload", "4Mbps")), (4.0_f64 / 35.0).ln(), 0.01);
+    }
+
+    #[test]
+    fn the_delay_of_a_wire_is_not_given_where_there_is_wifi() {
+        let wifi = "[wifi]\nstandard = \"802.11n\"\nrate = \"150Mbps\"\n";
+        let outcome = outcome(&format!("[run]\nduration = \"1 s\"\n{wifi}"));
+        assert_eq!(value_of("one_way_delay_p95_us", &outcome), None);
+        assert_eq!(value_of("log_power", &outcome), None);
+    }
+
     #[test]
     fn names_are_unique() {
         for (i, metric) in ALL.iter().enumerate() {

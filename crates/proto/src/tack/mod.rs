@@ -13,6 +13,7 @@ mod path_mtu;
 mod protect;
 mod receiver;
 mod sender;
+mod skips;
 mod timing;
 pub mod wire;
 

@@ -11,8 +11,8 @@ use super::incoming::START;
 use super::outgoing::{Chunk, Outgoing};
 use super::packet::{Body, Data, Stamp, padding_for, room_for_data};
 use super::path_mtu::PathMtu;
+use super::skips::Skips;
 use super::timing::WindowedMin;
-use crate::congestion::chance::Chance;
 use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
@@ -31,10 +31,6 @@ const PTO_MAX: Duration = Duration::from_secs(60);
 
 /// Packets in the network at most, whatever their length: a bound of memory.
 const MAX_PACKETS: usize = 1 << 17;
-
-/// A number is left out after so many packets and up to as many more: a receiver that acknowledges it guesses
-/// (RFC 9000 section 21.4).
-const SKIP_AFTER: u32 = 2048;
 
 /// What a number stood for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,9 +110,7 @@ pub(super) struct Sender {
     sync: SyncState,
     startup: bool,
     startup_rounds: u32,
-    skipped: VecDeque<Position>,
-    skip_at: Position,
-    chance: Chance,
+    skips: Skips,
     ce: u32,
     /// Packets lost, in 65,536ths, on the way to the receiver and back.
     path_loss: u16,
@@ -132,7 +126,7 @@ impl Sender {
     pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
         let mss = room_for_data(config.payload()).max(1);
         let congestion = Controller::new(&config.congestion, mss, Start { seed, ..Start::default() });
-        let mut sender = Self {
+        Self {
             config: *config,
             streams: Outgoing::new(),
             clock_offset,
@@ -165,18 +159,14 @@ impl Sender {
             sync: SyncState::default(),
             startup: true,
             startup_rounds: 0,
-            skipped: VecDeque::new(),
-            skip_at: START,
-            chance: Chance(seed),
+            skips: Skips::new(START, seed),
             ce: 0,
             path_loss: 0,
             ack_loss: 0,
             holes: 0,
             round_end: START,
             counters: Counters::default(),
-        };
-        sender.skip_at = sender.draw_skip();
-        sender
+        }
     }
 
     /// The handshake is done: the peer takes that much, and the round trip took `rtt` where it was measured.
@@ -398,13 +388,8 @@ impl Sender {
     }
 
     fn push(&mut self, now: Instant, carried: Carried, octets: u64) -> Position {
-        if carried != Carried::Nothing && self.next >= self.skip_at {
-            self.skipped.push_back(self.next);
-            if self.skipped.len() > 8 {
-                self.skipped.pop_front();
-            }
+        if carried != Carried::Nothing && self.skips.takes(self.next, now, self.fastest[0]) {
             self.push_one(now, Carried::Nothing);
-            self.skip_at = self.draw_skip();
         }
         let number = self.push_one(now, carried);
         if carried != Carried::Nothing {
@@ -429,11 +414,6 @@ impl Sender {
             self.settled.insert(Range { start: number, end: number + 1 }, usize::MAX);
         }
         number
-    }
-
-    /// A number to leave out, somewhat later.
-    fn draw_skip(&mut self) -> Position {
-        self.next + u64::from(SKIP_AFTER + self.chance.draw(SKIP_AFTER))
     }
 
     /// What would wait for ever if the peer said nothing more.

@@ -91,8 +91,13 @@ fn blocks_asked_for_follow_the_losses_on_both_ways() {
         (pipe.up.lose_one_in, pipe.down.lose_one_in) = (data_loss, ack_loss);
         pipe.up.queue = ms(400);
         pipe.client.write(u64::MAX);
-        pipe.run_for(ms(15_000));
-        pipe.client.blocks_asked_for()
+        // The most, for how many are lost in a round trip follows from the rate of the moment.
+        let mut most = 0;
+        for _ in 0..30 {
+            pipe.run_for(ms(500));
+            most = most.max(pipe.client.blocks_asked_for());
+        }
+        most
     };
     assert_eq!(asked(0, 0), 4);
     assert_eq!(asked(100, 0), 4);

@@ -72,7 +72,8 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = Key {
         allowed: "1 ms to 5 s, or `\"auto\"`",
     },
     usual: Usual::Is("\"auto\""),
-    meaning: "the buffer delay that TCP-RRE keeps to; `auto`: the round-trip time of the handshake, 20 ms to 100 ms",
+    meaning: "the buffer delay that TCP-RRE keeps to at 1 Mb/s and below; above it falls with the root of the rate; \
+              `auto`: 40 ms",
 };
 
 const TARGET: Span = Span::between(Duration::from_millis(1), Duration::from_secs(5));

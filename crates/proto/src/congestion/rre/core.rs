@@ -12,9 +12,9 @@ use super::clock::{Clock, Reading, Trust};
 use super::estimate::{Estimate, SAMPLE_TICKS};
 use super::states::{Event, State};
 
-/// Bounds of the threshold, the smallest round-trip time in between: RTT_min contains what stands in the uplink's buffer
-/// [DERIVED].
-const MIN_THRESHOLD_US: u64 = 20_000;
+/// The threshold at low rates, and the most it is on slow links. [F] takes the smallest round-trip time; flows that came while
+/// the buffer was in use would have a longer one, and starve the others [DERIVED].
+const USUAL_THRESHOLD_US: u64 = 40_000;
 const MAX_THRESHOLD_US: u64 = 100_000;
 /// Where losses show a buffer that is shorter, the threshold is a part of it, and this at least.
 const MIN_LOSS_THRESHOLD_US: u64 = 10_000;
@@ -49,6 +49,9 @@ const MIN_TRAIN_US: u64 = 5_000;
 const MAX_TRAIN_US: u64 = 20_000;
 /// Round-trip time where none is known yet (RFC 6298 section 2.1: a second).
 const UNKNOWN_RTT_US: u64 = 1_000_000;
+/// The largest MSS (RFC 9293 section 3.7.1), and the longest tick (RFC 7323 section 5.4).
+const MAX_MSS: u32 = 65_535;
+const MAX_TICK_US: u32 = 1_000_000;
 /// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
 const MAX_RATE: u64 = 12_500_000_000;
 const MAX_WINDOW: u64 = 0x7fff_ffff;
@@ -64,7 +67,7 @@ pub struct Parameters {
     pub handshake_rtt_us: u32,
     /// Length of a tick of the sender's own timestamp clock in microseconds.
     pub sender_tick_us: u32,
-    /// The buffer delay to keep to in microseconds; 0: the round-trip time of the handshake, 20 ms to 100 ms.
+    /// The buffer delay to keep to in microseconds, 5 s at most; 0: 40 ms.
     pub target_us: u32,
 }
 
@@ -108,16 +111,20 @@ pub struct Core {
     estimate: Estimate,
     /// What has been delivered in all.
     delivered: u64,
-    /// The smallest relative delay that counts, when it was last (nearly) seen, and the smallest since a refresh began,
-    /// which replaces it at `adopt_us` (0: none is to be).
+    /// The smallest relative delay that counts, and when it was last seen.
     delay_known: bool,
     delay_min_us: i64,
-    /// The smallest of each of the periods that ended last.
-    delay_mins_us: [i64; DELAY_PERIODS],
     delay_seen_us: u64,
+    /// The smallest of each of the latest periods, the newest first; a refresh ends a period.
+    delay_mins_us: [i64; DELAY_PERIODS],
+    /// The smallest since the latest refresh or monitoring began, and when that was seen.
     fresh_known: bool,
     fresh_min_us: i64,
+    fresh_at_us: u64,
+    /// When the period ends that a refresh began; 0 where none did.
     adopt_us: u64,
+    /// The latest reading is well below all before it.
+    lower: bool,
     /// Buffer delay: relative delay of the latest reading above the smallest.
     buffer_us: u64,
     /// The smallest while something is being repaired, until then.
@@ -162,8 +169,14 @@ pub struct Core {
 }
 
 impl Core {
-    /// At `now_us` data may begin to flow.
+    /// At `now_us` data may begin to flow. Parameters beyond what TCP knows are taken for the nearest that it does.
     pub fn new(parameters: Parameters, now_us: u64) -> Self {
+        let parameters = Parameters {
+            mss: parameters.mss.clamp(1, MAX_MSS),
+            sender_tick_us: parameters.sender_tick_us.clamp(1, MAX_TICK_US),
+            target_us: parameters.target_us.min(MAX_DELAY_US as u32),
+            ..parameters
+        };
         let mut core = Self {
             parameters,
             state: State::Start,
@@ -177,6 +190,8 @@ impl Core {
             delay_seen_us: now_us,
             fresh_known: false,
             fresh_min_us: 0,
+            fresh_at_us: 0,
+            lower: false,
             adopt_us: 0,
             buffer_us: 0,
             repair_buffer_us: u64::MAX,
@@ -259,7 +274,6 @@ impl Core {
     pub fn on_transmit_start(&mut self, now_us: u64) {
         self.heard_us = now_us;
         self.silences = 0;
-        self.estimate.restart();
         self.steer(now_us);
     }
 
@@ -371,22 +385,23 @@ impl Core {
     /// smallest of a feedback delay counts [DERIVED].
     fn measure(&mut self, now_us: u64, reading: Reading, repairing: bool) {
         let delay_us = reading.received_us as i64 - reading.sent_us as i64;
-        if self.adopt_us != 0 {
-            if !self.fresh_known || delay_us < self.fresh_min_us {
-                self.fresh_known = true;
-                self.fresh_min_us = delay_us;
-            }
-            if now_us >= self.adopt_us {
-                self.end_period(now_us);
-            }
+        if !self.fresh_known || delay_us < self.fresh_min_us {
+            self.fresh_known = true;
+            self.fresh_min_us = delay_us;
+            self.fresh_at_us = now_us;
+        }
+        if self.adopt_us != 0 && now_us >= self.adopt_us {
+            self.end_period(now_us);
         }
         if !self.delay_known {
             self.delay_known = true;
             self.delay_mins_us = [i64::MAX; DELAY_PERIODS];
             self.delay_min_us = i64::MAX;
         }
-        if self.state == State::Refresh && delay_us + self.threshold_us() as i64 / 8 < self.delay_min_us {
-            // There is more to empty than was thought.
+        // Somebody empties the buffer, and there is more in it than was thought: it is the time to join.
+        self.lower =
+            delay_us + self.threshold_us() as i64 / 8 < self.delay_min_us && self.delay_min_us != i64::MAX;
+        if self.state == State::Refresh && self.lower {
             self.emptied_us = self.emptied_us.max(now_us + self.feedback_us() + self.threshold_us());
             self.adopt_us = self.emptied_us + 2 * self.feedback_us();
         }
@@ -418,14 +433,17 @@ impl Core {
         if !self.fresh_known {
             return;
         }
+        // Flows that saw the same buffer empty shall empty it together the next time too.
+        self.delay_seen_us = self.fresh_at_us;
         self.delay_mins_us[2] = self.delay_mins_us[1];
         self.delay_mins_us[1] = self.delay_mins_us[0];
         self.delay_mins_us[0] = self.fresh_min_us;
         self.delay_min_us = self.delay_mins_us[0].min(self.delay_mins_us[1]).min(self.delay_mins_us[2]);
     }
 
+    /// The receive rate, and whether to ask for more than it.
     fn estimate_rate(&mut self, now_us: u64, reading: Reading) {
-        if self.state != State::Monitor && self.adopt_us != 0 {
+        if self.adopt_us != 0 {
             // What arrives is what was held back.
             self.estimate.restart();
             return;
@@ -506,7 +524,7 @@ impl Core {
         if self.state == State::Start && !ack.limited {
             self.start_window = (self.start_window + 2 * u64::from(ack.delivered)).min(MAX_WINDOW);
             let per_delay = u64::from(ack.delivered) * 1_000_000 / self.feedback_us();
-            self.start_rate = (self.start_rate + per_delay).min(2 * self.estimate.rate).min(MAX_RATE);
+            self.start_rate = (self.start_rate + per_delay).min(2 * self.estimate.rate).clamp(1, MAX_RATE);
         }
         if self.state == State::Monitor && !ack.repairing && now_us >= self.entered_us + self.feedback_us() {
             self.enter(Event::Repaired, now_us);
@@ -514,7 +532,8 @@ impl Core {
         if self.state == State::Refresh && now_us >= self.emptied_us {
             self.enter(Event::Emptied, now_us);
         }
-        if self.state == State::Drain && now_us >= self.entered_us + LONG_ROUNDS * self.feedback_us() {
+        let draining = self.state == State::Drain && self.buffer_us > self.threshold_us();
+        if draining && now_us >= self.entered_us + LONG_ROUNDS * self.feedback_us() {
             self.enter(Event::Long, now_us);
         }
         if !self.delay_known || self.estimate.rate == 0 {
@@ -522,10 +541,12 @@ impl Core {
         }
         if self.buffer_us > self.threshold_us() {
             self.enter(Event::Above, now_us);
-        } else if now_us >= self.hold_us {
+        } else if self.buffer_us < self.threshold_us() / 2 && now_us >= self.hold_us {
+            // What a feedback delay drains further reaches the smallest delay, which is measured anew each time.
             self.enter(Event::Below, now_us);
         }
-        if now_us >= self.delay_seen_us + DELAY_LIFETIME_US && self.adopt_us == 0 {
+        let stale = now_us >= self.delay_seen_us + DELAY_LIFETIME_US;
+        if self.adopt_us == 0 && (stale || self.lower) {
             self.enter(Event::Stale, now_us);
         }
     }
@@ -557,12 +578,11 @@ impl Core {
                 self.fresh_known = false;
                 self.adopt_us = self.emptied_us + 2 * self.feedback_us();
             }
-            // Silence halves it by itself.
             State::Monitor => {
                 // Silence halves the rate by itself.
                 self.start_rate = if event == Event::Silence { self.rate } else { (self.rate / 2).max(1) };
                 self.fresh_known = false;
-                self.adopt_us = u64::MAX;
+                self.adopt_us = 0;
             }
             State::Fill | State::Drain => {}
         }
@@ -571,12 +591,14 @@ impl Core {
     /// T: the buffer delay that divides filling from draining, in microseconds.
     fn threshold_us(&self) -> u64 {
         let base_us = match u64::from(self.parameters.target_us) {
-            0 => self.shortest_rtt_us.clamp(MIN_THRESHOLD_US, MAX_THRESHOLD_US),
+            0 => USUAL_THRESHOLD_US,
             target_us => target_us,
         };
         let limited_us =
             if self.loss_threshold_us == 0 { base_us } else { base_us.min(self.loss_threshold_us) };
-        (limited_us * share_of(self.estimate.rate) / ONE).max(MIN_LOSS_THRESHOLD_US)
+        let own_us = (limited_us * share_of(self.estimate.rate) / ONE).max(MIN_LOSS_THRESHOLD_US);
+        // Slow links hold two packets at least.
+        own_us.max((2 * self.mss() * 1_000_000 / self.estimate.rate.max(1)).min(MAX_THRESHOLD_US))
     }
 
     /// k = T / (2 x feedback delay), in 1024ths: the buffer then swings by half of T.

@@ -23,7 +23,7 @@ use crate::units::{BitRate, Duration, Instant};
 /// What TCP-RRE has to choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The buffer delay to keep to; `None`: the round-trip time of the handshake, 20 ms to 100 ms.
+    /// The buffer delay to keep to at 1 Mb/s and below; `None`: 40 ms.
     pub target: Option<Duration>,
 }
 

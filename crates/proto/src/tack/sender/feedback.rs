@@ -118,7 +118,7 @@ impl Sender {
 
     /// The receiver says of the numbers of `range` each that they arrived.
     fn acknowledge_claimed(&mut self, now: Instant, range: Range, seen: &mut Seen) -> Result<(), Optimistic> {
-        if self.skipped.iter().any(|number| range.start <= *number && *number < range.end) {
+        if self.skips.is_within(range.start, range.end) {
             return Err(Optimistic);
         }
         self.acknowledge(now, range, seen);

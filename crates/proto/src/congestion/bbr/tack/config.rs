@@ -58,9 +58,6 @@ pub struct TackConfig {
     pub cycle: u8,
     /// TACK intervals with reports for which a rate is remembered, 1 to 40.
     pub filter: u8,
-    /// TACK intervals whose reported rates are averaged before the largest is taken, 1 to 8. Each was measured over a
-    /// round trip or so.
-    pub averaged: u8,
     /// When the cycle probes.
     pub probes: Probes,
     /// And how long it drains.
@@ -76,7 +73,6 @@ impl TackConfig {
     pub const PAPER: Self = Self {
         cycle: 32,
         filter: 40,
-        averaged: 1,
         probes: Probes::OncePerCycle,
         drains: Drains::AsLongAsProbes,
         probe_rtt: Some(ProbeRtt::PAPER),
@@ -84,7 +80,6 @@ impl TackConfig {
     };
     /// What keeps goodput up over Wi-Fi and behind losses too.
     pub const USUAL: Self = Self {
-        averaged: 1,
         probes: Probes::WhileTheyFind,
         drains: Drains::UntilEmpty,
         probe_rtt: Some(ProbeRtt::USUAL),
@@ -93,5 +88,5 @@ impl TackConfig {
     };
     /// The successor paper's tuning for Miracast, which follows a rate twice as fast.
     pub const MIRACAST: Self =
-        Self { cycle: 16, filter: 20, averaged: 1, probe_rtt: Some(ProbeRtt::MIRACAST), ..Self::USUAL };
+        Self { cycle: 16, filter: 20, probe_rtt: Some(ProbeRtt::MIRACAST), ..Self::USUAL };
 }

@@ -19,7 +19,7 @@ use super::parts::{
 use crate::congestion::chance::Chance;
 use crate::congestion::pacing::burst_size;
 use crate::units::{BitRate, Bytes, Duration, Instant};
-use bound::LossBound;
+use bound::{BETA_TENTHS, LossBound};
 use rates::{Intervals, Rates};
 use rtt_min::RttMin;
 
@@ -94,7 +94,7 @@ impl TackBbr {
             window,
             config,
             intervals: Intervals::new(interval),
-            rates: Rates::new(config.filter, config.averaged),
+            rates: Rates::new(config.filter),
             is_told: false,
             rtt_min: RttMin::new(start.rtt),
             has_rtt: start.rtt.is_some(),
@@ -258,9 +258,11 @@ impl TackBbr {
         if !delivery.sample.app_limited && is_tried {
             self.full.on_round(self.rate());
         }
-        // What arrives is what the path carries now; BWmax may be of before.
+        // What arrives is what the path carries now; BWmax may be of before. Where others take the channel, round trips
+        // are many times the smallest, and what that needs would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.intervals.length;
-        let floor = self.rates.average().amount_in(trip).0;
+        let usual = delivery.smoothed_rtt.unwrap_or_default() / 10 * BETA_TENTHS;
+        let floor = self.rates.average().amount_in(trip.max(usual)).0;
         let heavy = self.bound.on_round(self.rtt_min.least, self.window.mss, floor);
         if heavy && self.config.bounds == Bounds::Loss {
             // Whatever was asked for, it is more than there is.

@@ -3,8 +3,6 @@
 use super::super::filter::MaxFilter;
 use crate::units::{BitRate, Duration, Instant};
 
-/// Most intervals whose rates are averaged.
-const MOST_AVERAGED: usize = 8;
 /// A report speaks for as many intervals as its rate was measured over, one round trip at beta = 4. Longer silence,
 /// of lost TACKs or of an outage, ages nothing.
 const SPOKEN_FOR: u64 = 4;
@@ -36,22 +34,15 @@ impl Intervals {
     }
 }
 
-/// The bandwidth: the largest of the rates reported lately.
-///
-/// A report whose window has one A-MPDU more than the rate explains is what a maximum picks. A receiver that measures
-/// between arrivals makes none; for others, averaging a few overlapping reports before the maximum is taken weighs
-/// arrivals by a triangle, on whose ends they hardly count. In startup, where rates double, an average would lag behind,
-/// so there the reports themselves are taken.
+/// The bandwidth: the largest of the rates reported lately, where several reports of an interval have the weight of one.
+/// In startup, where rates double, the reports themselves are taken.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     /// Reports of the current interval.
     sum_bps: u64,
     count: u64,
-    /// Means of the intervals before it that had any, and where the next goes.
-    means: [BitRate; MOST_AVERAGED],
-    known: usize,
-    next: usize,
-    averaged: usize,
+    /// The mean of those of the last interval that had any.
+    mean: BitRate,
     /// Number of the current interval, as far as the filters age, and whether a report in it went into them.
     interval: u64,
     has_counted: bool,
@@ -60,15 +51,12 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// The largest of `filter` intervals' rates, each the average of `averaged`.
-    pub fn new(filter: u8, averaged: u8) -> Self {
+    /// The largest of `filter` intervals' rates.
+    pub fn new(filter: u8) -> Self {
         Self {
             sum_bps: 0,
             count: 0,
-            means: [BitRate::default(); MOST_AVERAGED],
-            known: 0,
-            next: 0,
-            averaged: usize::from(averaged).clamp(1, MOST_AVERAGED),
+            mean: BitRate::default(),
             interval: 0,
             has_counted: false,
             plain: MaxFilter::new(usize::from(filter)),
@@ -81,9 +69,7 @@ impl Rates {
         if intervals == 0 || self.count == 0 {
             return;
         }
-        self.means[self.next] = BitRate::from_bps(self.sum_bps / self.count);
-        self.next = (self.next + 1) % MOST_AVERAGED;
-        self.known = (self.known + 1).min(MOST_AVERAGED);
+        self.mean = self.average();
         (self.sum_bps, self.count) = (0, 0);
         // Intervals in which all reports were of a sender that held back do not age what is known.
         if core::mem::take(&mut self.has_counted) {
@@ -104,16 +90,9 @@ impl Rates {
         }
     }
 
-    /// What arrived lately: the current interval and those before it, one weight each.
+    /// What arrived lately: the mean of the current interval's reports, or of the last one's that had any.
     pub fn average(&self) -> BitRate {
-        let current = self.sum_bps.checked_div(self.count);
-        let earlier = self.known.min(self.averaged - usize::from(current.is_some()));
-        let mut sum = current.unwrap_or_default();
-        for back in 1..=earlier {
-            sum += self.means[(self.next + MOST_AVERAGED - back) % MOST_AVERAGED].as_bps();
-        }
-        let weights = earlier as u64 + u64::from(current.is_some());
-        BitRate::from_bps(sum / weights.max(1))
+        self.sum_bps.checked_div(self.count).map_or(self.mean, BitRate::from_bps)
     }
 
     /// BWmax, in `startup` or after.
@@ -141,23 +120,23 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_averaged_and_then_the_largest_counts() {
-        let mut rates = Rates::new(40, 4);
-        for mbps in [8, 8, 8, 8, 16, 8, 8, 8] {
+    fn several_reports_of_an_interval_have_the_weight_of_one() {
+        let mut rates = Rates::new(40);
+        for mbps in [8, 16, 12] {
             rates.report(MBPS(mbps), false);
-            rates.pass(1);
         }
-        assert_eq!((rates.largest(true), rates.largest(false)), (MBPS(16), MBPS(10)));
-        // Several reports in an interval have the weight of one.
-        for _ in 0..9 {
-            rates.report(MBPS(16), false);
-        }
-        assert_eq!(rates.largest(false), MBPS(10));
+        assert_eq!((rates.largest(true), rates.largest(false)), (MBPS(16), MBPS(12)));
+        assert_eq!(rates.average(), MBPS(12));
+        // The last interval with reports stands until the next report.
+        rates.pass(5);
+        assert_eq!(rates.average(), MBPS(12));
+        rates.report(MBPS(4), false);
+        assert_eq!(rates.average(), MBPS(4));
     }
 
     #[test]
     fn what_was_found_lives_for_so_many_intervals_with_reports() {
-        let mut rates = Rates::new(40, 1);
+        let mut rates = Rates::new(40);
         rates.report(MBPS(100), false);
         rates.pass(1);
         for _ in 1..40 {
@@ -177,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_the_application_limits_counts_only_when_it_is_more() {
-        let mut rates = Rates::new(40, 1);
+        let mut rates = Rates::new(40);
         rates.report(MBPS(100), false);
         for _ in 0..200 {
             rates.pass(1);

@@ -210,6 +210,28 @@ impl Told {
     }
 }
 
+/// Where others take the channel round trips are five times the smallest, and 6 % are lost: the window must leave what
+/// arrives, or less arrives after each round.
+#[test]
+fn heavy_losses_leave_what_arrives_in_the_round_trips_of_now() {
+    let mut told = Told::new(TackConfig::USUAL);
+    for _ in 0..200 {
+        told.tack(|_| {});
+    }
+    for _ in 0..400 {
+        let in_flight = told.bbr.window.cwnd;
+        told.tack(|delivery| {
+            delivery.sample.rtt = Some(Told::RTT * 5);
+            delivery.smoothed_rtt = Some(Told::RTT * 5);
+            delivery.prior_in_flight = in_flight;
+            delivery.lost = 3 * MSS;
+        });
+    }
+    let bound = told.bbr.bound.octets.unwrap();
+    let arrives = BitRate::from_mbps(MBPS).amount_in(Told::RTT * 5).0;
+    assert!((arrives * 69 / 100..=arrives).contains(&bound), "{bound} of {arrives}");
+}
+
 /// Four intervals at 1.25, four at 0.75, and the rest of 32, or 16, at 1; all less one per cent.
 #[test]
 fn a_cycle_has_its_gains_by_the_clock() {
