@@ -1,6 +1,6 @@
 /* core.rs and states.rs: the machine. */
 
-#define RRE_MIN_THRESHOLD_US 20000
+#define RRE_USUAL_THRESHOLD_US 40000
 #define RRE_MAX_THRESHOLD_US 100000
 #define RRE_MIN_LOSS_THRESHOLD_US 10000
 #define RRE_MIDDLE_RATE 125000
@@ -21,6 +21,8 @@
 #define RRE_MIN_TRAIN_US 5000
 #define RRE_MAX_TRAIN_US 20000
 #define RRE_UNKNOWN_RTT_US 1000000
+#define RRE_MAX_MSS 65535
+#define RRE_MAX_TICK_US 1000000
 #define RRE_MAX_RATE 12500000000ULL
 #define RRE_MAX_WINDOW 0x7fffffff
 /* i64::MAX and u64::MAX. */
@@ -78,6 +80,7 @@ struct rre {
 	s64 delay_mins_us[RRE_DELAY_PERIODS];
 	u64 delay_seen_us;
 	s64 fresh_min_us;
+	u64 fresh_at_us;
 	u64 adopt_us;
 	u64 buffer_us;
 	u64 repair_buffer_us;
@@ -110,7 +113,7 @@ struct rre {
 	u32 lost_before;
 	u32 silences;
 	u32 collapsed;
-	u32 spare;
+	u32 lower;
 };
 
 RRE u32 rre_next(u32 state, u32 event)
@@ -179,15 +182,17 @@ RRE u64 rre_feedback_us(const struct rre *rre)
 
 RRE_STEP u64 rre_threshold_us(const struct rre *rre)
 {
-	u64 base_us;
+	u64 base_us, own_us, packets_us;
 
 	RRE_GIVEN(rre);
 	base_us = rre->parameters.target_us;
 	if (base_us == 0)
-		base_us = rre_clamp(rre->shortest_rtt_us, RRE_MIN_THRESHOLD_US, RRE_MAX_THRESHOLD_US);
+		base_us = RRE_USUAL_THRESHOLD_US;
 	if (rre->loss_threshold_us != 0)
 		base_us = rre_min(base_us, rre->loss_threshold_us);
-	return rre_max(base_us * rre_share_of(rre->estimate.rate) / RRE_ONE, RRE_MIN_LOSS_THRESHOLD_US);
+	own_us = rre_max(base_us * rre_share_of(rre->estimate.rate) / RRE_ONE, RRE_MIN_LOSS_THRESHOLD_US);
+	packets_us = (u64)2 * rre->parameters.mss * 1000000 / rre_max(rre->estimate.rate, 1);
+	return rre_max(own_us, rre_min(packets_us, RRE_MAX_THRESHOLD_US));
 }
 
 RRE u64 rre_gain(const struct rre *rre)
@@ -214,6 +219,7 @@ RRE void rre_end_period(struct rre *rre, u64 now_us)
 	rre->delay_seen_us = now_us;
 	if (!rre->fresh_known)
 		return;
+	rre->delay_seen_us = rre->fresh_at_us;
 	rre->delay_mins_us[2] = rre->delay_mins_us[1];
 	rre->delay_mins_us[1] = rre->delay_mins_us[0];
 	rre->delay_mins_us[0] = rre->fresh_min_us;
@@ -260,7 +266,7 @@ RRE_STEP u32 rre_enter(struct rre *rre, u32 event, u64 now_us)
 	} else if (next == RRE_MONITOR) {
 		rre->start_rate = event == RRE_SILENCE ? rre->rate : rre_max(rre->rate / 2, 1);
 		rre->fresh_known = 0;
-		rre->adopt_us = RRE_NEVER_US;
+		rre->adopt_us = 0;
 	}
 	return 0;
 }
@@ -314,10 +320,13 @@ RRE_STEP u32 rre_steer(struct rre *rre, u64 now_us)
 RRE void rre_start(struct rre *rre, const struct rre_parameters *parameters, u64 now_us)
 {
 	rre->parameters = *parameters;
+	rre->parameters.mss = rre_clamp(parameters->mss, 1, RRE_MAX_MSS);
+	rre->parameters.sender_tick_us = rre_clamp(parameters->sender_tick_us, 1, RRE_MAX_TICK_US);
+	rre->parameters.target_us = rre_min(parameters->target_us, RRE_MAX_DELAY_US);
 	rre->state = RRE_START;
 	rre->entered_us = now_us;
 	rre->delay_seen_us = now_us;
-	rre->start_window = rre_max(parameters->initial_window, parameters->mss);
+	rre->start_window = rre_max(parameters->initial_window, rre->parameters.mss);
 	rre->boosted_us = now_us;
 	rre->smoothed_rtt_us = parameters->handshake_rtt_us;
 	rre->shortest_rtt_us = parameters->handshake_rtt_us;
@@ -403,20 +412,21 @@ RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *
 	RRE_GIVEN(rre);
 	RRE_GIVEN(reading);
 	delay_us = (s64)reading->received_us - (s64)reading->sent_us;
-	if (rre->adopt_us != 0) {
-		if (!rre->fresh_known || delay_us < rre->fresh_min_us) {
-			rre->fresh_known = 1;
-			rre->fresh_min_us = delay_us;
-		}
-		if (now_us >= rre->adopt_us)
-			rre_end_period(rre, now_us);
+	if (!rre->fresh_known || delay_us < rre->fresh_min_us) {
+		rre->fresh_known = 1;
+		rre->fresh_min_us = delay_us;
+		rre->fresh_at_us = now_us;
 	}
+	if (rre->adopt_us != 0 && now_us >= rre->adopt_us)
+		rre_end_period(rre, now_us);
 	if (!rre->delay_known) {
 		rre->delay_known = 1;
 		rre_no_delays(rre);
 		rre->delay_min_us = RRE_NO_DELAY_US;
 	}
-	if (rre->state == RRE_REFRESH && delay_us + (s64)(rre_threshold_us(rre) / 8) < rre->delay_min_us) {
+	rre->lower = rre->delay_min_us != RRE_NO_DELAY_US &&
+		     delay_us + (s64)(rre_threshold_us(rre) / 8) < rre->delay_min_us;
+	if (rre->state == RRE_REFRESH && rre->lower) {
 		rre->emptied_us =
 			rre_max(rre->emptied_us, now_us + rre_feedback_us(rre) + rre_threshold_us(rre));
 		rre->adopt_us = rre->emptied_us + 2 * rre_feedback_us(rre);
@@ -441,7 +451,7 @@ RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_rea
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(reading);
-	if (rre->state != RRE_MONITOR && rre->adopt_us != 0) {
+	if (rre->adopt_us != 0) {
 		rre->estimate.marked = 0;
 		return 0;
 	}
@@ -521,21 +531,23 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 	if (rre->state == RRE_START && !ack->limited) {
 		rre->start_window = rre_min(rre->start_window + (u64)2 * ack->delivered, RRE_MAX_WINDOW);
 		per_delay = (u64)ack->delivered * 1000000 / feedback_us;
-		rre->start_rate = rre_min(rre_min(rre->start_rate + per_delay, 2 * rre->estimate.rate), RRE_MAX_RATE);
+		rre->start_rate = rre_clamp(rre_min(rre->start_rate + per_delay, 2 * rre->estimate.rate), 1,
+					    RRE_MAX_RATE);
 	}
 	if (rre->state == RRE_MONITOR && !ack->repairing && now_us >= rre->entered_us + feedback_us)
 		rre_enter(rre, RRE_REPAIRED, now_us);
 	if (rre->state == RRE_REFRESH && now_us >= rre->emptied_us)
 		rre_enter(rre, RRE_EMPTIED, now_us);
-	if (rre->state == RRE_DRAIN && now_us >= rre->entered_us + RRE_LONG_ROUNDS * feedback_us)
+	if (rre->state == RRE_DRAIN && rre->buffer_us > rre_threshold_us(rre) &&
+	    now_us >= rre->entered_us + RRE_LONG_ROUNDS * feedback_us)
 		rre_enter(rre, RRE_LONG, now_us);
 	if (!rre->delay_known || rre->estimate.rate == 0)
 		return 0;
 	if (rre->buffer_us > rre_threshold_us(rre))
 		rre_enter(rre, RRE_ABOVE, now_us);
-	else if (now_us >= rre->hold_us)
+	else if (rre->buffer_us < rre_threshold_us(rre) / 2 && now_us >= rre->hold_us)
 		rre_enter(rre, RRE_BELOW, now_us);
-	if (now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US && rre->adopt_us == 0)
+	if (rre->adopt_us == 0 && (now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US || rre->lower))
 		rre_enter(rre, RRE_STALE, now_us);
 	return 0;
 }
@@ -582,7 +594,6 @@ RRE void rre_on_transmit_start(struct rre *rre, u64 now_us)
 {
 	rre->heard_us = now_us;
 	rre->silences = 0;
-	rre->estimate.marked = 0;
 	rre_steer(rre, now_us);
 }
 

@@ -56,7 +56,9 @@ static void put_all(const struct rre *rre)
 	put(rre->delay_seen_us);
 	put(rre->fresh_known);
 	put(rre->fresh_min_us);
+	put(rre->fresh_at_us);
 	put(rre->adopt_us);
+	put(rre->lower);
 	put(rre->buffer_us);
 	put(rre->repair_buffer_us);
 	put(rre->repair_until_us);

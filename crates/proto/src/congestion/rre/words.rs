@@ -5,7 +5,7 @@ use super::super::estimate::Estimate;
 use super::{Core, Parameters};
 
 /// How many numbers.
-pub const WORDS: usize = 61;
+pub const WORDS: usize = 63;
 
 impl Core {
     /// The whole state, in the order of the fields. A field that is added here is missed in C by the tests.
@@ -23,7 +23,9 @@ impl Core {
             delay_seen_us,
             fresh_known,
             fresh_min_us,
+            fresh_at_us,
             adopt_us,
+            lower,
             buffer_us,
             repair_buffer_us,
             repair_until_us,
@@ -87,7 +89,9 @@ impl Core {
             delay_seen_us,
             fresh_known.into(),
             fresh_min_us as u64,
+            fresh_at_us,
             adopt_us,
+            lower.into(),
             buffer_us,
             repair_buffer_us,
             repair_until_us,
