@@ -11,6 +11,7 @@ usage: ./ci.sh COMMAND
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
   test      setup, lint, every test, the codecs fuzzed for a minute, the figures in their quick form
+  bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md
   bench     tacit bench and the criterion benchmarks
@@ -20,12 +21,18 @@ USAGE
 }
 
 # Debian package and the program that tells it is there.
-PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++)
+PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
+    pkg-config:pkg-config clang:clang llvm:llvm-strip)
+# Debian package and the library that pkg-config knows then.
+LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
 
 setup() {
     local missing=()
     for entry in "${PACKAGES[@]}"; do
         PATH=$PATH:/usr/sbin:/sbin command -v "${entry#*:}" >/dev/null || missing+=("${entry%%:*}")
+    done
+    for entry in "${LIBRARIES[@]}"; do
+        pkg-config --exists "${entry#*:}" 2>/dev/null || missing+=("${entry%%:*}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
@@ -38,9 +45,40 @@ setup() {
     RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# `tacit rre` is built where the libraries that load eBPF are there.
+features() {
+    if pkg-config --exists libelf zlib 2>/dev/null; then
+        echo "--features=tacit/rre"
+    else
+        echo "ci.sh: no libelf-dev, zlib1g-dev or pkg-config: BUILT AND TESTED WITHOUT tacit rre" >&2
+    fi
+}
+
+# The eBPF programs that users get were compiled from these sources.
+bpf() {
+    if ! command -v clang >/dev/null || ! command -v llvm-strip >/dev/null || ! pkg-config --exists libbpf; then
+        echo "ci.sh: no clang, llvm or libbpf-dev: THE eBPF PROGRAMS WERE NOT COMPILED" >&2
+        return 0
+    fi
+    local built
+    built=$(mktemp -d)
+    bpf/build.sh "$built"
+    if ! cmp -s "$built/built-with" bpf/built-with; then
+        echo "ci.sh: clang $(cat "$built/built-with"), not $(cat bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
+    else
+        local program
+        for program in rre flows; do
+            cmp "$built/$program.bpf.o" "bpf/$program.bpf.o" ||
+                { echo "ci.sh: bpf/$program.bpf.o is not what its source gives: run bpf/build.sh" >&2 && return 1; }
+        done
+        echo "eBPF programs: compiled again, the same octets"
+    fi
+    rm -r "$built"
+}
+
 lint() {
     cargo fmt --all --check
-    cargo clippy --workspace --all-targets --quiet -- -D warnings
+    cargo clippy --workspace --all-targets --quiet $(features) -- -D warnings
     # libFuzzer refuses a target without its folder, at the very end of a test run.
     local target
     for target in fuzz/fuzz_targets/*.rs; do
@@ -69,7 +107,8 @@ with_live_tally() {
 test_all() {
     setup
     lint
-    with_live_tally cargo test --workspace --no-fail-fast --quiet
+    bpf
+    with_live_tally cargo test --workspace --no-fail-fast --quiet $(features)
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit is left to `fuzz`: building it with coverage takes longer than fuzzing the codecs.
@@ -125,10 +164,11 @@ case "${1:-}" in
     setup) setup ;;
     fmt) cargo fmt --all ;;
     lint) lint ;;
+    bpf) bpf ;;
     test) test_all ;;
     live)
         setup
-        with_live_tally cargo test -p tacit --test live
+        with_live_tally cargo test -p tacit --test live $(features)
         ;;
     figures)
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md

@@ -10,7 +10,7 @@ const AFTER_HELP: &str = "\
 Without a command, tacit runs `compare` with its defaults.
 
 Exit codes: 0 done; 1 a claim failed, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
-`tacit shell` ends with the status of its command, or 125 where it has none.";
+`tacit shell` and `tacit rre run` end with the status of their command, or 125 where there is none.";
 
 const SHELL_AFTER_HELP: &str = "\
 The command finds the other side's address in $TACIT_PEER and $TACIT_PEER6. With --server the other side
@@ -24,6 +24,17 @@ and where other hops may have taken that address.
 Exit codes: the command's own; 125 the hop could not be made or broke; 126 or 127 the command could not
 be started; 2 bad input. A run that fell behind real time ends with the command's status, says so, and
 gives no numbers.";
+
+const RRE_AFTER_HELP: &str = "\
+TCP-RRE paces by what the receiver's timestamps say, instead of by ACKs as they arrive. It is loaded into
+the kernel as eBPF, for the sockets named and no others, and is gone when the command ends, however it ends.
+
+  tacit rre run -- nginx -g 'daemon off;'
+  tacit rre attach --cgroup /sys/fs/cgroup/system.slice/nginx.service
+  tacit rre status
+
+Exit codes: of `run` the command's own, or 126 or 127 where it could not be started; 125 this machine
+cannot, with the reason in one sentence; 2 bad input.";
 
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
@@ -52,6 +63,9 @@ pub enum Command {
     /// Run a command behind a real-time Wi-Fi hop
     #[command(after_help = SHELL_AFTER_HELP)]
     Shell(ShellArgs),
+    /// Give TCP sockets of this machine a congestion control that slow uplinks do not slow down
+    #[command(after_help = RRE_AFTER_HELP)]
+    Rre(RreArgs),
     /// Say what this machine can do for live hops, and why not
     Doctor(DoctorArgs),
     /// Draw the report of a directory of results again, without running anything
@@ -235,6 +249,50 @@ pub struct ShellArgs {
     /// The command and its arguments [default: a shell]
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Arguments of `rre`.
+#[derive(Debug, Args)]
+pub struct RreArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: RreCommand,
+}
+
+/// What `rre` does.
+#[derive(Debug, Subcommand)]
+pub enum RreCommand {
+    /// Run a command whose sockets use it, and those of its children; what it leaves running ends with it
+    Run {
+        /// The command and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Make new sockets of a control group or of a network namespace use it, until stopped
+    #[command(group = clap::ArgGroup::new("whose").required(true))]
+    Attach {
+        /// A directory of cgroup2: sockets of processes in it and below
+        #[arg(long, value_name = "PATH", group = "whose")]
+        cgroup: Option<PathBuf>,
+        /// A network namespace: a name that ip netns lists, or a path such as /proc/PID/ns/net
+        #[arg(long, value_name = "NAME", group = "whose")]
+        netns: Option<String>,
+    },
+    /// Say of each flow that uses it how fast it sends, how fast that is received, and what waits on the way
+    Status {
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+        /// Answer Prometheus at this address, such as 127.0.0.1:9100, until stopped
+        #[arg(long, value_name = "ADDR", conflicts_with = "json")]
+        metrics: Option<String>,
+    },
+    /// Remove a control group when standard input ends
+    #[command(hide = true)]
+    Watch {
+        /// The group
+        path: PathBuf,
+    },
 }
 
 /// Arguments of `doctor`.

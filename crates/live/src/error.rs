@@ -77,7 +77,7 @@ impl LiveError {
     }
 
     /// For `map_err`.
-    pub(crate) fn io(what: &str) -> impl FnOnce(io::Error) -> Self + '_ {
+    pub fn io(what: &str) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::Io { what: what.to_owned(), source }
     }
 }

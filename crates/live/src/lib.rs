@@ -4,7 +4,7 @@
 //! bound to TUN devices: the same MAC, TCP/HACK driver, NIC and codec, bytes instead of structs at the
 //! edge. Commands run in namespaces that exist only as long as their processes do.
 //!
-//! This is the one crate of the workspace that makes system calls of its own, hence with `unsafe`.
+//! This crate and `tacit-kernel` are those of the workspace that make system calls of their own, hence with `unsafe`.
 
 mod ack_mode;
 mod address;
@@ -19,6 +19,7 @@ mod meter;
 mod namespace;
 mod report;
 pub mod shell;
+pub mod signals;
 mod table;
 #[cfg(test)]
 mod traffic_tests;

@@ -304,6 +304,8 @@ fn set_up(inside: &Inside) -> Result<(), LiveError> {
     })?;
     // What programs find out about devices; most ask by netlink, and do without.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), flags, none);
+    // That hid the control groups, which `tacit rre run` needs behind a hop; without root there are none.
+    let _ = mount(Some("cgroup2"), "/sys/fs/cgroup", Some("cgroup2"), flags, none);
     for (name, value) in &inside.sysctls {
         let path = format!("/proc/sys/{name}");
         fs::write(&path, value).map_err(LiveError::io(&path))?;

@@ -2,18 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{getpgrp, tcgetpgrp};
 use tacit_sim::capture::AtomicFile;
 
 use crate::address::{Block, Claim, Routes, kernel_has_ipv6};
@@ -23,6 +20,7 @@ use crate::error::LiveError;
 use crate::hop::{self, Ended, Plan, Shared, Snapshot};
 use crate::namespace::{Ending, Inside, Side, Streams, ip_batch, leave_the_hosts_network};
 use crate::report::{About, Report};
+use crate::signals::{Signals, take_the_terminal_back};
 use crate::tun::Tun;
 use crate::waits::{Waits, Watcher};
 
@@ -298,7 +296,7 @@ impl Watched {
         loop {
             let mut fds = [
                 PollFd::new(self.near.as_fd(), PollFlags::POLLIN),
-                PollFd::new(signals.0.as_fd(), PollFlags::POLLIN),
+                PollFd::new(signals.as_fd(), PollFlags::POLLIN),
             ];
             match poll(&mut fds, PollTimeout::from(LOOK_EVERY)) {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -350,47 +348,8 @@ impl Watched {
     }
 }
 
-/// Signals that are the command's business, not ours.
-struct Signals(SignalFd);
-
-impl Signals {
-    /// Takes them over for this thread and all that come after it. Commands start with none blocked.
-    fn taken_over() -> Result<Self, LiveError> {
-        let failed =
-            |error: nix::errno::Errno| LiveError::Io { what: "signals".to_owned(), source: error.into() };
-        let mut set = SigSet::empty();
-        for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP] {
-            set.add(signal);
-        }
-        set.thread_block().map_err(failed)?;
-        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        Ok(Self(SignalFd::with_flags(&set, flags).map_err(failed)?))
-    }
-
-    /// The next signal for the command. What a terminal sends, it sends to the command too.
-    fn to_pass_on(&self) -> Option<i32> {
-        let info = self.0.read_signal().ok().flatten()?;
-        (info.ssi_code != libc::SI_KERNEL).then_some(info.ssi_signo as i32)
-    }
-}
-
 fn somebody_else_has_the_terminal() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group != getpgrp())
-}
-
-/// An interactive shell leaves the terminal to a process group that is gone.
-fn take_the_terminal_back() {
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
-        return;
-    }
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGTTOU);
-    // Where it cannot be had back, whoever started us takes it.
-    if set.thread_block().is_ok() {
-        let _ = tcsetpgrp(stdin.as_fd(), getpgrp());
-        let _ = set.thread_unblock();
-    }
 }
 
 #[cfg(test)]

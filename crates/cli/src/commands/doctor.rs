@@ -8,7 +8,8 @@ use crate::args::DoctorArgs;
 use crate::output::{FAILED, Failure, print, print_json};
 
 pub fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
-    let diagnosis = examine();
+    let mut diagnosis = examine();
+    diagnosis.checks.push(tacit_kernel::doctor());
     if args.json {
         print_json(&diagnosis)?;
     } else {

@@ -11,6 +11,7 @@ mod live;
 mod replay;
 mod report;
 mod rohc;
+mod rre;
 mod run;
 mod scenarios;
 mod shell;
@@ -33,6 +34,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Rohc(args)) => rohc::run(args),
         Some(Command::Run(args)) => run::run(args),
         Some(Command::Shell(args)) => shell::run(args),
+        Some(Command::Rre(args)) => rre::run(args.command),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Figure(args)) => figure::run(args),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -11,14 +12,30 @@ use super::support::{machine, shell, tacit};
 const KILLS: u32 = 50;
 const KILLS_AT_ONCE: usize = 5;
 
-/// What a machine has that a hop could leave behind.
+/// What a machine has that a hop or a congestion control could leave behind.
 #[derive(Debug, PartialEq, Eq)]
-struct Machine {
+pub struct Machine {
     devices: String,
     routes: String,
     rules: String,
     namespaces: BTreeSet<String>,
     processes: usize,
+    congestion_controls: String,
+    control_groups: BTreeSet<PathBuf>,
+}
+
+/// Control groups of `tacit rre run`, below the one this runs in.
+fn control_groups() -> BTreeSet<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let root = mounts.lines().find_map(|line| {
+        let words: Vec<_> = line.split(' ').collect();
+        (words[2] == "cgroup2").then(|| PathBuf::from(words[1]))
+    });
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let groups = root.and_then(|root| fs::read_dir(root.join(own)).ok());
+    let ours = groups.into_iter().flatten().flatten().map(|entry| entry.path());
+    ours.filter(|path| path.to_string_lossy().contains("/tacit-rre-")).collect()
 }
 
 /// Arguments of processes that tell ours from others.
@@ -27,7 +44,7 @@ fn is_ours(arguments: &str, mark: &str) -> bool {
 }
 
 impl Machine {
-    fn now(mark: &str) -> Self {
+    pub fn now(mark: &str) -> Self {
         let ip = |words: &[&str]| {
             let output = Command::new("ip").args(words).output().unwrap();
             String::from_utf8_lossy(&output.stdout).into_owned()
@@ -52,11 +69,14 @@ impl Machine {
             rules: ip(&["rule"]),
             namespaces,
             processes,
+            congestion_controls: fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+                .unwrap(),
+            control_groups: control_groups(),
         }
     }
 
     /// The machine once the kernel has cleared up, or after two seconds.
-    fn settled(before: &Self, mark: &str) -> Self {
+    pub fn settled(before: &Self, mark: &str) -> Self {
         for _ in 0..100 {
             let now = Self::now(mark);
             if now == *before {

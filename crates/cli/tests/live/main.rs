@@ -11,5 +11,6 @@ mod helper;
 mod killed;
 mod links;
 mod own_tcp;
+mod rre;
 mod support;
 mod transfers;

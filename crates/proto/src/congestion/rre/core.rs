@@ -3,6 +3,11 @@
 //! Time is in microseconds, amounts are in octets, rates in octets per second. All division is of unsigned numbers, for that
 //! is all that eBPF has.
 
+#[path = "words.rs"]
+mod words;
+
+pub use words::WORDS;
+
 use super::clock::{Clock, Reading, Trust};
 use super::estimate::{Estimate, Limits, SAMPLE_TICKS};
 use super::states::{Event, State};

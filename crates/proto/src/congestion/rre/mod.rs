@@ -12,7 +12,7 @@ mod core;
 mod estimate;
 mod states;
 
-pub use self::core::{Ack, Core, Parameters};
+pub use self::core::{Ack, Core, Parameters, WORDS};
 pub use clock::Trust;
 pub use states::{Event, State};
 

@@ -1,0 +1,38 @@
+//! `tacit rre`.
+
+use std::process::ExitCode;
+
+use tacit_kernel::run::{Whose, attach};
+use tacit_kernel::{cgroup, read_flows, serve, to_text};
+
+use crate::args::RreCommand;
+use crate::output::{Failure, note, print, print_json};
+
+pub fn run(command: RreCommand) -> Result<ExitCode, Failure> {
+    match command {
+        RreCommand::Run { command } => {
+            let ended = tacit_kernel::run::run(&command)?;
+            if ended.refused_sockets > 0 {
+                note(&format!("tacit: the kernel let {} sockets not use TCP-RRE", ended.refused_sockets));
+            }
+            return Ok(ExitCode::from(ended.status));
+        }
+        RreCommand::Attach { cgroup: Some(path), .. } => attach(Whose::Cgroup(&path), |control| {
+            note(&format!("tacit: new sockets of {} use {control}, until this is stopped", path.display()));
+        })?,
+        RreCommand::Attach { netns, .. } => {
+            // Without a group there is a namespace: clap sees to it.
+            let name = netns.unwrap_or_default();
+            attach(Whose::Namespace(&name), |control| {
+                note(&format!("tacit: new sockets of namespace {name} use {control}, until this is stopped"));
+            })?;
+        }
+        RreCommand::Status { metrics: Some(address), .. } => {
+            serve(&address, |address| note(&format!("tacit: metrics at http://{address}/metrics")))?;
+        }
+        RreCommand::Status { json: true, .. } => print_json(&read_flows()?)?,
+        RreCommand::Status { .. } => print(&to_text(&read_flows()?))?,
+        RreCommand::Watch { path } => cgroup::watch(&path)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,202 @@
+//! What status says of a flow.
+
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+#[cfg(any(feature = "load", test))]
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde::{Serialize, Serializer};
+
+/// `sizeof(struct flow_record)` in `bpf/flow.h`.
+#[cfg(any(feature = "load", test))]
+pub(crate) const RECORD_OCTETS: usize = 104;
+
+/// Families of addresses (include/linux/socket.h).
+#[cfg(any(feature = "load", test))]
+const AF_INET: u16 = 2;
+#[cfg(any(feature = "load", test))]
+const AF_INET6: u16 = 10;
+
+/// One flow that uses the control.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Flow {
+    /// The kernel's name of the control: several may be loaded.
+    pub control: String,
+    /// Inode of the network namespace, as in `/proc/PID/ns/net`.
+    pub namespace: u32,
+    /// This side.
+    #[serde(serialize_with = "as_text")]
+    pub local: SocketAddr,
+    /// The other side.
+    #[serde(serialize_with = "as_text")]
+    pub peer: SocketAddr,
+    /// What the control is doing.
+    pub state: &'static str,
+    /// Whether the receiver's clock, as its timestamps show it, is `trusted`; `unknown` at first. Where it is
+    /// `refused`, or there are no timestamps, the rate at which ACKs arrive stands for the receive rate.
+    pub clock: &'static str,
+    /// Length of a tick of it, 0 where it is not trusted.
+    pub tick_us: u32,
+    /// The rate at which it sends.
+    pub sending_rate_bps: u64,
+    /// The rate at which the receiver gets it.
+    pub receive_rate_bps: u64,
+    /// Queueing on the way to the receiver.
+    pub buffer_delay_us: u64,
+    /// At most so much is unacknowledged.
+    pub window_bytes: u64,
+}
+
+fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(address)
+}
+
+/// Names of the states in `bpf/rre_core.h` and of what is thought of clocks in `bpf/rre_clock.h`, by their number.
+#[cfg(any(feature = "load", test))]
+const STATES: [&str; 5] = ["start", "fill", "drain", "refresh", "monitor"];
+#[cfg(any(feature = "load", test))]
+const CLOCKS: [&str; 3] = ["unknown", "trusted", "refused"];
+
+#[cfg(any(feature = "load", test))]
+impl Flow {
+    /// Reads a `struct flow_record` of `bpf/flow.h`.
+    pub(crate) fn read(record: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
+        let half = |at: usize| Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?));
+        let short = |at: usize| Some(u16::from_ne_bytes(record.get(at..at + 2)?.try_into().ok()?));
+        let family = short(44)?;
+        let address = |at: usize, port: u16| {
+            let octets: [u8; 16] = record.get(at..at + 16)?.try_into().ok()?;
+            let address = match family {
+                AF_INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
+                AF_INET6 => IpAddr::V6(Ipv6Addr::from(octets)),
+                _ => return None,
+            };
+            // Sockets of IPv6 speak IPv4 too.
+            Some(SocketAddr::new(address.to_canonical(), port))
+        };
+        let name = record.get(88..104)?.split(|octet| *octet == 0).next()?;
+        Some(Self {
+            sending_rate_bps: word(0)?.saturating_mul(8),
+            receive_rate_bps: word(8)?.saturating_mul(8),
+            buffer_delay_us: word(16)?,
+            window_bytes: word(24)?,
+            state: STATES.get(half(32)? as usize).copied().unwrap_or("unknown"),
+            clock: CLOCKS.get(half(36)? as usize).copied().unwrap_or("unknown"),
+            tick_us: half(52)?,
+            namespace: half(40)?,
+            local: address(56, short(46)?)?,
+            peer: address(72, short(48)?)?,
+            control: String::from_utf8_lossy(name).into_owned(),
+        })
+    }
+}
+
+/// The flows as a table.
+pub fn to_text(flows: &[Flow]) -> String {
+    if flows.is_empty() {
+        return "no flow uses TCP-RRE\n".to_owned();
+    }
+    let mut ordered: Vec<_> = flows.iter().collect();
+    ordered.sort_by_key(|flow| Reverse(flow.sending_rate_bps));
+    let addresses = ordered.iter().map(|flow| format!("{} > {}", flow.local, flow.peer));
+    let addresses: Vec<_> = addresses.collect();
+    let width = addresses.iter().map(String::len).max().unwrap_or(0).max(4);
+    let mut text = format!(
+        "{:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}  {}\n",
+        "flow", "state", "sends", "received", "buffer", "window", "receiver's clock"
+    );
+    let _ =
+        writeln!(text, "{:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}", "", "", "Mb/s", "Mb/s", "ms", "kB");
+    for (flow, address) in ordered.into_iter().zip(addresses) {
+        let _ = writeln!(
+            text,
+            "{address:<width$}  {:<9}  {:>9}  {:>9}  {:>9}  {:>9}  {}",
+            flow.state,
+            thousandths(flow.sending_rate_bps / 1_000),
+            thousandths(flow.receive_rate_bps / 1_000),
+            thousandths(flow.buffer_delay_us),
+            flow.window_bytes / 1_000,
+            match flow.clock {
+                "trusted" => format!("ticks of {} ms", flow.tick_us / 1_000),
+                "refused" => "none: by arriving ACKs".to_owned(),
+                other => other.to_owned(),
+            },
+        );
+    }
+    text
+}
+
+/// Thousandths as a number with three digits behind the point.
+fn thousandths(number: u64) -> String {
+    format!("{}.{:03}", number / 1_000, number % 1_000)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// What `struct flow_record` looks like in memory.
+    pub(crate) fn record(family: u16, local: &[u8], peer: &[u8]) -> Vec<u8> {
+        let mut octets = Vec::new();
+        for word in [1_250_000_u64, 1_000_000, 12_345, 65_536] {
+            octets.extend(word.to_ne_bytes());
+        }
+        for half in [0_u32, 1, 4_026_531_840] {
+            octets.extend(half.to_ne_bytes());
+        }
+        for short in [family, 443, 50_000] {
+            octets.extend(short.to_ne_bytes());
+        }
+        octets.extend([1, 0]);
+        octets.extend(4_000_u32.to_ne_bytes());
+        assert_eq!(octets.len(), 56);
+        octets.extend(local);
+        octets.resize(72, 0);
+        octets.extend(peer);
+        octets.resize(88, 0);
+        octets.extend(b"tacit_rre2");
+        octets.resize(RECORD_OCTETS, 0);
+        octets
+    }
+
+    #[test]
+    fn a_record_becomes_a_flow() {
+        let flow = Flow::read(&record(AF_INET, &[192, 0, 2, 1], &[198, 51, 100, 7])).unwrap();
+        assert_eq!(flow.local.to_string(), "192.0.2.1:443");
+        assert_eq!(flow.peer.to_string(), "198.51.100.7:50000");
+        assert_eq!((flow.sending_rate_bps, flow.receive_rate_bps), (10_000_000, 8_000_000));
+        assert_eq!((flow.buffer_delay_us, flow.window_bytes), (12_345, 65_536));
+        assert_eq!((flow.state, flow.clock, flow.tick_us), ("start", "trusted", 4_000));
+        assert_eq!((flow.control.as_str(), flow.namespace), ("tacit_rre2", 4_026_531_840));
+    }
+
+    #[test]
+    fn a_socket_of_ipv6_that_speaks_ipv4_shows_ipv4() {
+        let mapped = Ipv4Addr::new(192, 0, 2, 9).to_ipv6_mapped().octets();
+        let flow = Flow::read(&record(AF_INET6, &mapped, &[0x20; 16])).unwrap();
+        assert_eq!(flow.local.to_string(), "192.0.2.9:443");
+        assert_eq!(flow.peer.to_string(), "[2020:2020:2020:2020:2020:2020:2020:2020]:50000");
+    }
+
+    #[test]
+    fn a_short_record_and_one_of_another_family_are_none() {
+        let whole = record(AF_INET, &[0; 4], &[0; 4]);
+        assert_eq!(Flow::read(&whole[..RECORD_OCTETS - 1]), None);
+        assert_eq!(Flow::read(&record(1, &[0; 4], &[0; 4])), None);
+    }
+
+    #[test]
+    fn the_table_says_what_has_no_timestamps() {
+        let mut flow = Flow::read(&record(AF_INET, &[192, 0, 2, 1], &[198, 51, 100, 7])).unwrap();
+        let with = to_text(std::slice::from_ref(&flow));
+        assert!(
+            with.contains("10.000") && with.contains("12.345") && with.ends_with("ticks of 4 ms\n"),
+            "{with}"
+        );
+        flow.clock = "refused";
+        assert!(to_text(&[flow]).ends_with("none: by arriving ACKs\n"));
+        assert_eq!(to_text(&[]), "no flow uses TCP-RRE\n");
+    }
+}

@@ -1,0 +1,39 @@
+//! TCP-RRE as a congestion control of the Linux kernel.
+//!
+//! The programs in `bpf/` are compiled beforehand and embedded. Nothing is pinned and no setting of the system is
+//! changed: the control and who uses it hang on files that this process has open, so they are gone when it ends,
+//! however it ends.
+
+pub mod cgroup;
+mod flows;
+#[cfg(feature = "load")]
+mod loaded;
+#[cfg(not(feature = "load"))]
+#[path = "unloadable.rs"]
+mod loaded;
+mod metrics;
+mod namespace;
+pub mod run;
+
+pub use flows::{Flow, to_text};
+pub use loaded::{Control, check, read_flows};
+pub use metrics::serve;
+pub use namespace::cookie_of;
+
+use std::io;
+
+use tacit_live::LiveError;
+use tacit_live::doctor::Check;
+
+/// What `tacit doctor` says of it. Loads the programs to find out, and drops them.
+pub fn doctor() -> Check {
+    let checked = check();
+    let works = checked.is_ok();
+    let found = checked.unwrap_or_else(|error| error.to_string());
+    Check { name: "rre", works, found, needed_for: "tacit rre", required: false }
+}
+
+/// This machine cannot, and why.
+pub(crate) fn refused(what: &str, source: io::Error, advice: &'static str) -> LiveError {
+    LiveError::Refused { what: what.to_owned(), source, advice }
+}

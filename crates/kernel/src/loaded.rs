@@ -1,0 +1,311 @@
+//! The programs, loaded.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::btf::types::{Composite, Func, FuncProto, Ptr};
+use libbpf_rs::btf::{Btf, BtfType, ReferencesType as _};
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{
+    Iter, Link, MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print,
+};
+use nix::unistd::Uid;
+use tacit_live::LiveError;
+
+use crate::flows::{Flow, RECORD_OCTETS};
+use crate::refused;
+
+/// Compiled by `bpf/build.sh`.
+static RRE: &[u8] = include_bytes!("../../../bpf/rre.bpf.o");
+static FLOWS: &[u8] = include_bytes!("../../../bpf/flows.bpf.o");
+
+/// Names in `bpf/`.
+const FLOWS_MAP: &str = "tacit_rre_flows";
+const LISTING_PROGRAM: &str = "tacit_rre_list";
+const CHOOSING_PROGRAM: &str = "rre_choose";
+const CONTROL_MAP: &str = "tacit_rre";
+/// The kernel's name of the control that is loaded first; others get a number behind it.
+const CONTROL_NAME: &str = "tacit_rre";
+/// TCP_CA_NAME_MAX in the kernel's include/net/tcp.h, with the end.
+const CONTROL_NAME_OCTETS: usize = 16;
+/// So many may be loaded at once.
+const CONTROLS_MAX: u32 = 99;
+
+/// `struct settings` in `bpf/rre.bpf.c`.
+const COOKIE_AT: usize = 0;
+const RATE_SAMPLE_ARGUMENT_AT: usize = 8;
+const NAME_AT: usize = 16;
+const SETTINGS_OCTETS: usize = 32;
+/// `counts.refused` in `bpf/rre.bpf.c`.
+const REFUSED_AT: usize = 8;
+
+/// Where this is set, all that libbpf and the kernel's verifier complain of goes to standard error.
+const LOG_VARIABLE: &str = "TACIT_RRE_LOG";
+
+/// What libbpf said last when something went wrong.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+#[expect(clippy::needless_pass_by_value, reason = "libbpf-rs calls it so")]
+fn remember(_level: PrintLevel, text: String) {
+    if std::env::var_os(LOG_VARIABLE).is_some() {
+        // Nowhere to say that saying it failed.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    // The first complaint is the cause; the rest is what follows from it.
+    if said.is_empty() {
+        *said = text.trim().to_owned();
+    }
+}
+
+/// The congestion control, loaded. It is gone when this is dropped or the process ends; sockets that use it keep
+/// it until they are closed.
+#[derive(Debug)]
+pub struct Control {
+    name: String,
+    // Links before what they link.
+    choices: Vec<Link>,
+    _control: Link,
+    object: Object,
+}
+
+impl Control {
+    /// Loads it. Sockets use it where [`Control::use_in`] says so, and only those of one network namespace where
+    /// its cookie is given.
+    ///
+    /// # Errors
+    /// When this machine cannot.
+    pub fn load(only_namespace_cookie: Option<u64>) -> Result<Self, LiveError> {
+        let rate_sample_argument = examine()?;
+        let mut number = 1;
+        loop {
+            let name = if number == 1 { CONTROL_NAME.to_owned() } else { format!("{CONTROL_NAME}{number}") };
+            let mut open = open(RRE)?;
+            set_up(&mut open, &name, only_namespace_cookie.unwrap_or(0), rate_sample_argument)?;
+            let mut object = load(open)?;
+            let linked = object
+                .maps_mut()
+                .find(|map| map.name() == CONTROL_MAP)
+                .ok_or_else(|| broken(CONTROL_MAP))?
+                .attach_struct_ops();
+            match linked {
+                Ok(control) => return Ok(Self { name, choices: Vec::new(), _control: control, object }),
+                // Somebody else has the name.
+                Err(error)
+                    if error.kind() == libbpf_rs::ErrorKind::AlreadyExists && number < CONTROLS_MAX =>
+                {
+                    number += 1;
+                }
+                Err(error) => return Err(explained("registering a congestion control", error)),
+            }
+        }
+    }
+
+    /// The kernel's name of it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes new sockets of a control group and of those below use it.
+    ///
+    /// # Errors
+    /// When the kernel does not let us.
+    pub fn use_in(&mut self, cgroup: &File) -> Result<(), LiveError> {
+        let program = self.object.progs_mut().find(|program| program.name() == CHOOSING_PROGRAM);
+        let program = program.ok_or_else(|| broken(CHOOSING_PROGRAM))?;
+        let link = program.attach_cgroup(cgroup.as_raw_fd());
+        self.choices.push(link.map_err(|error| explained("attaching to a control group", error))?);
+        Ok(())
+    }
+
+    /// Sockets that the kernel did not let use it.
+    pub fn refused_sockets(&self) -> u64 {
+        let counts = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
+        let value = counts.and_then(|map| map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
+        value
+            .and_then(|value| value.get(REFUSED_AT..REFUSED_AT + 8)?.try_into().ok())
+            .map_or(0, u64::from_ne_bytes)
+    }
+}
+
+/// Writes what differs from one load to the next.
+fn set_up(
+    open: &mut OpenObject,
+    name: &str,
+    only_namespace_cookie: u64,
+    rate_sample_argument: u32,
+) -> Result<(), LiveError> {
+    let mut padded = [0; CONTROL_NAME_OCTETS];
+    padded[..name.len()].copy_from_slice(name.as_bytes());
+    for mut map in open.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        if map_name == CONTROL_MAP {
+            let value = map.initial_value_mut().ok_or_else(|| broken(CONTROL_MAP))?;
+            let at = value.windows(CONTROL_NAME.len()).position(|octets| octets == CONTROL_NAME.as_bytes());
+            let field = at.and_then(|at| value.get_mut(at..at + CONTROL_NAME_OCTETS));
+            field.ok_or_else(|| broken(CONTROL_MAP))?.copy_from_slice(&padded);
+        } else if map_name.ends_with(".rodata") {
+            let value = map.initial_value_mut().and_then(|value| value.get_mut(..SETTINGS_OCTETS));
+            let settings = value.ok_or_else(|| broken("settings"))?;
+            settings[COOKIE_AT..][..8].copy_from_slice(&only_namespace_cookie.to_ne_bytes());
+            settings[RATE_SAMPLE_ARGUMENT_AT..][..4].copy_from_slice(&rate_sample_argument.to_ne_bytes());
+            settings[NAME_AT..][..CONTROL_NAME_OCTETS].copy_from_slice(&padded);
+        }
+    }
+    Ok(())
+}
+
+fn open(program: &[u8]) -> Result<OpenObject, LiveError> {
+    set_print(Some((PrintLevel::Warn, remember)));
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    ObjectBuilder::default().open_memory(program).map_err(|error| explained("reading an eBPF program", error))
+}
+
+fn load(open: OpenObject) -> Result<Object, LiveError> {
+    open.load().map_err(|error| explained("loading an eBPF program", error))
+}
+
+/// The embedded object is not what this file was written for; the tests load it.
+fn broken(what: &str) -> LiveError {
+    LiveError::Setup { what: what.to_owned(), said: "is not in the embedded eBPF object".to_owned() }
+}
+
+fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
+    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !Uid::effective().is_root() {
+        return refused(
+            what,
+            io::Error::from(io::ErrorKind::PermissionDenied),
+            "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+        );
+    }
+    // Verifier logs are long; the sentence is the first line.
+    let what = match said.lines().next() {
+        Some(line) => format!("{what} ({line})"),
+        None => what.to_owned(),
+    };
+    refused(&what, io::Error::other(error), "tacit doctor says what this kernel has")
+}
+
+// --- What the kernel has --------------------------------------------------------------------------
+
+/// The kernel's types.
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// Refuses where the kernel lacks something; gives the place of the rate sample among the arguments of
+/// `cong_control`.
+fn examine() -> Result<u32, LiveError> {
+    let lacks = |what: &str, advice| refused(what, io::Error::from(io::ErrorKind::Unsupported), advice);
+    if !Path::new(KERNEL_TYPES).exists() {
+        return Err(lacks(
+            "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
+            "use one that was built with CONFIG_DEBUG_INFO_BTF",
+        ));
+    }
+    let types = Btf::from_vmlinux().map_err(|error| explained("reading the kernel's types", error))?;
+    if types.type_by_name::<Composite<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
+        return Err(lacks(
+            "this kernel takes no congestion control as eBPF",
+            "use one that was built with CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL",
+        ));
+    }
+    // The first that lets one go with the process that loaded it.
+    if types.type_by_name::<Func<'_>>("bpf_struct_ops_link_create").is_none() {
+        return Err(lacks(
+            "this kernel cannot drop a congestion control by itself",
+            "use Linux 6.4 or later",
+        ));
+    }
+    match arguments_of_cong_control(&types) {
+        Some(4) => Ok(3),
+        Some(2) => Ok(1),
+        _ => Err(lacks("this kernel calls congestion controls in a way that is new", "use a newer tacit")),
+    }
+}
+
+fn arguments_of_cong_control(types: &Btf<'_>) -> Option<usize> {
+    let operations = types.type_by_name::<Composite<'_>>("tcp_congestion_ops")?;
+    let member = operations.iter().find(|member| member.name.is_some_and(|name| name == "cong_control"))?;
+    let pointer: Ptr<'_> = types.type_by_id::<BtfType<'_>>(member.ty)?.try_into().ok()?;
+    let function: FuncProto<'_> = pointer.referenced_type().try_into().ok()?;
+    Some(function.len())
+}
+
+/// Loads the programs and drops them.
+///
+/// # Errors
+/// Where that is not possible, with the reason.
+pub fn check() -> Result<String, LiveError> {
+    let rate_sample_argument = examine()?;
+    let mut control = open(RRE)?;
+    set_up(&mut control, CONTROL_NAME, 0, rate_sample_argument)?;
+    load(control)?;
+    load(open(FLOWS)?)?;
+    let cgroups = crate::cgroup::root()?;
+    Ok(format!("loads; cgroup2 on {}", cgroups.display()))
+}
+
+// --- Flows ----------------------------------------------------------------------------------------
+
+/// The flows of every control that is loaded on this machine, by whatever process.
+///
+/// # Errors
+/// When the kernel does not let us look.
+pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
+    examine()?;
+    let object = load(open(FLOWS)?)?;
+    let program = object.progs_mut().find(|program| program.name() == LISTING_PROGRAM);
+    let program = program.ok_or_else(|| broken(LISTING_PROGRAM))?;
+    let own = open(RRE)?;
+    let own = own.maps().find(|map| map.name() == FLOWS_MAP).ok_or_else(|| broken(FLOWS_MAP))?;
+    let mut flows = Vec::new();
+    // Another version of tacit may keep other things of a flow.
+    let same = |name: &OsStr, octets: u32| name == FLOWS_MAP && octets == own.value_size();
+    for map in MapInfoIter::default().filter(|map| same(&map.name, map.value_size)) {
+        // It may have gone since.
+        let Ok(map) = MapHandle::from_map_id(map.id) else { continue };
+        let link = program.attach_iter(map.as_fd());
+        let link = link.map_err(|error| explained("attaching to flows", error))?;
+        let mut records = Vec::new();
+        Iter::new(&link)
+            .map_err(|error| explained("reading flows", error))?
+            .read_to_end(&mut records)
+            .map_err(LiveError::io("flows"))?;
+        flows.extend(records.chunks_exact(RECORD_OCTETS).filter_map(Flow::read));
+    }
+    flows.sort();
+    Ok(flows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What this file writes into the object is where it takes it to be.
+    #[test]
+    fn the_embedded_object_has_its_settings_where_they_are_written() {
+        let open = ObjectBuilder::default().open_memory(RRE).unwrap();
+        let settings = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
+        let mut expected = [0; SETTINGS_OCTETS];
+        expected[RATE_SAMPLE_ARGUMENT_AT] = 3;
+        expected[NAME_AT..][..CONTROL_NAME.len()].copy_from_slice(CONTROL_NAME.as_bytes());
+        assert_eq!(settings.initial_value().unwrap(), expected);
+        assert!(open.maps().any(|map| map.name() == FLOWS_MAP));
+        assert!(open.progs().any(|program| program.name() == CHOOSING_PROGRAM));
+    }
+
+    #[test]
+    fn a_name_is_written_in_both_places() {
+        let mut open = ObjectBuilder::default().open_memory(RRE).unwrap();
+        set_up(&mut open, "tacit_rre42", 7, 1).unwrap();
+        let with_name = open.maps().filter(|map| {
+            let value = map.initial_value().unwrap_or_default();
+            value.windows(12).any(|octets| octets == b"tacit_rre42\0")
+        });
+        assert_eq!(with_name.count(), 2);
+    }
+}

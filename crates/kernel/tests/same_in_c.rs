@@ -1,0 +1,327 @@
+//! The core of TCP-RRE is the same in Rust and in the C that the kernel runs: every output and all that is remembered.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tacit_proto::congestion::rre::{Ack, Core, Parameters, WORDS};
+
+/// Random sequences, and how many events each has.
+const SEQUENCES: u64 = 1_000;
+const EVENTS: usize = 1_000;
+
+/// What happens to a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Start(u64, Parameters),
+    Handshake(u64, u32, u32),
+    Ack(Ack),
+    Timeout(u64),
+    Undo,
+    TransmitStart(u64),
+    Silence(u64),
+}
+
+impl Event {
+    /// Does it to `core`; a start replaces it.
+    fn happen(self, core: &mut Core) {
+        match self {
+            Self::Start(now_us, parameters) => *core = Core::new(parameters, now_us),
+            Self::Handshake(now_us, value, echo) => core.on_handshake(now_us, value, echo),
+            Self::Ack(ack) => core.on_ack(&ack),
+            Self::Timeout(now_us) => core.on_timeout(now_us),
+            Self::Undo => core.on_undo(),
+            Self::TransmitStart(now_us) => core.on_transmit_start(now_us),
+            Self::Silence(now_us) => core.on_silence(now_us),
+        }
+    }
+
+    /// `struct event` of `rre_host.c`.
+    fn octets(self) -> Vec<u8> {
+        let (now_us, kind, numbers) = match self {
+            Self::Start(now_us, p) => {
+                (now_us, 0, vec![p.mss, p.initial_window, p.handshake_rtt_us, p.sender_tick_us, p.target_us])
+            }
+            Self::Handshake(now_us, value, echo) => (now_us, 1, vec![value, echo]),
+            Self::Ack(a) => (
+                a.now_us,
+                2,
+                vec![
+                    a.stamped.into(),
+                    a.value,
+                    a.echo,
+                    a.advanced.into(),
+                    a.delivered,
+                    a.lost,
+                    a.in_flight,
+                    a.rtt_us,
+                    a.smoothed_rtt_us,
+                    a.limited.into(),
+                    a.repairing.into(),
+                ],
+            ),
+            Self::Timeout(now_us) => (now_us, 3, Vec::new()),
+            Self::Undo => (0, 4, Vec::new()),
+            Self::TransmitStart(now_us) => (now_us, 5, Vec::new()),
+            Self::Silence(now_us) => (now_us, 6, Vec::new()),
+        };
+        let mut octets = now_us.to_ne_bytes().to_vec();
+        octets.extend(u32::to_ne_bytes(kind));
+        octets.extend(numbers.into_iter().flat_map(u32::to_ne_bytes));
+        octets.resize(64, 0);
+        octets
+    }
+}
+
+/// The same numbers in every run (SplitMix64).
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From `least` to `most`.
+    fn within(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next() % (most - least + 1)
+    }
+
+    fn one_in(&mut self, chance: u64) -> bool {
+        self.next().is_multiple_of(chance)
+    }
+}
+
+/// A path with a buffer, drawn anew now and then, so that every state is reached.
+struct Link {
+    now_us: u64,
+    /// Octets per second.
+    link: u64,
+    buffer_us: u64,
+    base_us: u64,
+    ack_delay_us: u64,
+    tick_us: u64,
+    offsets: (u32, u32),
+    stamped: bool,
+    /// The receiver's clock is off by this.
+    step_us: u64,
+}
+
+impl Link {
+    fn new(draws: &mut Draws) -> Self {
+        let ticks = [1_000, 2_000, 4_000, 10_000, 100_000, 1_000, 1_000];
+        Self {
+            now_us: draws.within(0, 1 << 40),
+            link: 1 << draws.within(11, 28),
+            buffer_us: 0,
+            base_us: draws.within(500, 400_000),
+            ack_delay_us: 0,
+            tick_us: ticks[draws.within(0, 6) as usize],
+            offsets: (draws.next() as u32, draws.next() as u32),
+            stamped: !draws.one_in(10),
+            step_us: 0,
+        }
+    }
+
+    /// What follows when `core` sends as it does.
+    fn event(&mut self, core: &Core, draws: &mut Draws) -> Event {
+        let apart_us = match draws.within(0, 9) {
+            0 => draws.within(0, 200_000),
+            1..=4 => draws.within(0, 10_000),
+            _ => draws.within(0, 1_000),
+        };
+        self.now_us += apart_us;
+        let inflow = core.rate() * apart_us / self.link.max(1);
+        self.buffer_us = (self.buffer_us + inflow).saturating_sub(apart_us).min(3_000_000);
+        self.change(draws);
+        match draws.within(0, 399) {
+            0 => Event::Timeout(self.now_us),
+            1 => Event::Undo,
+            2 => Event::TransmitStart(self.now_us),
+            3 => {
+                self.now_us = self.now_us.max(core.silent_at_us());
+                Event::Silence(self.now_us)
+            }
+            4 => Event::Ack(self.wild(draws)),
+            _ => Event::Ack(self.ack(core, apart_us, draws)),
+        }
+    }
+
+    fn change(&mut self, draws: &mut Draws) {
+        match draws.within(0, 1_999) {
+            0..=2 => self.link = 1 << draws.within(11, 28),
+            3 => self.stamped = !self.stamped,
+            4 => self.step_us = draws.within(0, 1 << 33),
+            5 => self.now_us += draws.within(0, 30_000_000),
+            6..=20 => self.ack_delay_us = draws.within(0, 500_000),
+            21 => self.buffer_us = draws.within(0, 3_000_000),
+            _ => {}
+        }
+    }
+
+    fn ack(&self, core: &Core, apart_us: u64, draws: &mut Draws) -> Ack {
+        let received_us = (self.now_us + (1 << 34)) - self.ack_delay_us - draws.within(0, 500) - self.step_us;
+        let sent_us = received_us + self.step_us - self.base_us - self.buffer_us;
+        let delivered =
+            self.link.min(if self.buffer_us > 0 { u64::MAX } else { core.rate() }) * apart_us / 1_000_000;
+        let rtt_us = (self.base_us + self.buffer_us + self.ack_delay_us) as u32;
+        Ack {
+            now_us: self.now_us,
+            stamped: self.stamped,
+            value: self.offsets.0.wrapping_add((received_us / self.tick_us) as u32),
+            echo: self.offsets.1.wrapping_add((sent_us / 1_000) as u32),
+            advanced: !draws.one_in(8),
+            delivered: delivered as u32,
+            lost: if draws.one_in(100) { draws.within(1, 100_000) as u32 } else { 0 },
+            in_flight: draws.within(0, core.window()) as u32,
+            rtt_us: if draws.one_in(5) { 0 } else { rtt_us },
+            smoothed_rtt_us: rtt_us,
+            limited: draws.one_in(10),
+            repairing: draws.one_in(4),
+        }
+    }
+
+    /// What no path says.
+    fn wild(&self, draws: &mut Draws) -> Ack {
+        Ack {
+            now_us: self.now_us,
+            stamped: draws.one_in(2),
+            value: draws.next() as u32,
+            echo: draws.next() as u32,
+            advanced: draws.one_in(2),
+            delivered: draws.next() as u32 >> draws.within(0, 31),
+            lost: draws.next() as u32 >> draws.within(0, 31),
+            in_flight: draws.next() as u32,
+            rtt_us: draws.next() as u32 >> draws.within(0, 31),
+            smoothed_rtt_us: draws.next() as u32 >> draws.within(0, 31),
+            limited: draws.one_in(2),
+            repairing: draws.one_in(2),
+        }
+    }
+}
+
+/// A sequence from its first event on; what it does depends on what the core does.
+fn sequence(seed: u64) -> Vec<Event> {
+    let mut draws = Draws(seed);
+    let mut path = Link::new(&mut draws);
+    let mss = [536, 1_220, 1_448, 8_948][draws.within(0, 3) as usize];
+    let parameters = Parameters {
+        mss,
+        initial_window: 10 * mss,
+        handshake_rtt_us: if draws.one_in(5) { 0 } else { path.base_us as u32 },
+        sender_tick_us: if draws.one_in(5) { 1 } else { 1_000 },
+        target_us: if draws.one_in(4) { draws.within(1, 200_000) as u32 } else { 0 },
+    };
+    let mut core = Core::new(parameters, path.now_us);
+    let mut events = vec![Event::Start(path.now_us, parameters)];
+    if path.stamped {
+        let ack = path.ack(&core, 0, &mut draws);
+        events.push(Event::Handshake(path.now_us, ack.value, ack.echo));
+        events[1].happen(&mut core);
+    }
+    while events.len() < EVENTS {
+        let event = path.event(&core, &mut draws);
+        event.happen(&mut core);
+        events.push(event);
+    }
+    events
+}
+
+/// The C, compiled for this machine; nothing where there is no compiler, which is said.
+fn compiled(directory: &Path) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let program = directory.join("rre_host");
+    let compile = |checks: &[&str]| {
+        let mut cc = Command::new("cc");
+        cc.args(["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]).args(checks);
+        cc.arg(here.join("rre_host.c")).arg("-o").arg(&program).output()
+    };
+    // What C leaves undefined is what the kernel's compiler might do differently.
+    let checked = compile(&["-fsanitize=undefined", "-fno-sanitize-recover=all"]);
+    let Ok(checked) = checked else {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: no C compiler: THE C WAS NOT COMPARED WITH THE RUST");
+        return None;
+    };
+    if !checked.status.success() {
+        let plain = compile(&[]).unwrap();
+        assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
+    }
+    Some(program)
+}
+
+fn started(program: &Path, events: &Path) -> Child {
+    let input = File::open(events).unwrap();
+    Command::new(program).stdin(input).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// What both remember after each event, and when silence is due.
+fn compare(
+    sequences: impl Iterator<Item = Vec<Event>>,
+    program: &Path,
+    directory: &Path,
+) -> BTreeSet<(u64, u64)> {
+    let file = directory.join("events");
+    let mut seen = BTreeSet::new();
+    for (number, events) in sequences.enumerate() {
+        let mut out = BufWriter::new(File::create(&file).unwrap());
+        for event in &events {
+            out.write_all(&event.octets()).unwrap();
+        }
+        out.into_inner().unwrap();
+        let mut child = started(program, &file);
+        let mut answers = BufReader::new(child.stdout.take().unwrap());
+        let mut core = Core::new(Parameters::default(), 0);
+        for (step, event) in events.into_iter().enumerate() {
+            let before = core.words();
+            event.happen(&mut core);
+            let mut octets = [0; 8 * (WORDS + 1)];
+            answers
+                .read_exact(&mut octets)
+                .unwrap_or_else(|error| panic!("{error}: {number}, {step}: {event:?}"));
+            let in_c: Vec<u64> =
+                octets.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
+            let in_rust = [&core.words()[..], &[core.silent_at_us()]].concat();
+            assert_eq!(in_c, in_rust, "sequence {number}, event {step}: {event:?} after {before:?}");
+            // The state, and what is known of the clock.
+            seen.insert((in_rust[5], in_rust[7]));
+        }
+        assert!(child.wait().unwrap().success());
+    }
+    seen
+}
+
+#[test]
+fn a_million_random_events_leave_the_same_in_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()) else { return };
+    let seen = compare((0..SEQUENCES).map(sequence), &program, directory.path());
+    let all: BTreeSet<_> = (0..5).flat_map(|state| (1..3).map(move |trust| (state, trust))).collect();
+    assert!(seen.is_superset(&all), "not every state was reached with and without a clock: {seen:?}");
+}
+
+#[test]
+fn numbers_of_no_path_leave_the_same_in_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()) else { return };
+    let wild = |seed: u64| {
+        let mut draws = Draws(!seed);
+        let mut path = Link::new(&mut draws);
+        let mut events = vec![Event::Start(
+            path.now_us,
+            Parameters { mss: 1_448, sender_tick_us: 1, ..Parameters::default() },
+        )];
+        events.extend((1..EVENTS).map(|_| {
+            path.now_us += draws.next() >> draws.within(40, 63);
+            Event::Ack(path.wild(&mut draws))
+        }));
+        events
+    };
+    compare((0..20).map(wild), &program, directory.path());
+}
