@@ -188,9 +188,14 @@ RRE u64 rre_feedback_us(const struct rre *rre)
 	return rre->latest_rtt_us == 0 ? smoothed_us : rre_min(smoothed_us, rre_max(rre->latest_rtt_us, 1000));
 }
 
+RRE u64 rre_packet_us(const struct rre *rre)
+{
+	return (u64)rre->parameters.mss * 1000000 / rre_max(rre->estimate.rate, 1);
+}
+
 RRE_STEP u64 rre_threshold_us(const struct rre *rre)
 {
-	u64 base_us, own_us, packets_us;
+	u64 base_us, own_us;
 
 	RRE_GIVEN(rre);
 	base_us = rre->parameters.target_us;
@@ -199,8 +204,7 @@ RRE_STEP u64 rre_threshold_us(const struct rre *rre)
 	if (rre->loss_threshold_us != 0)
 		base_us = rre_min(base_us, rre->loss_threshold_us);
 	own_us = rre_max(base_us * rre_share_of(rre->estimate.rate) / RRE_ONE, RRE_MIN_LOSS_THRESHOLD_US);
-	packets_us = (u64)2 * rre->parameters.mss * 1000000 / rre_max(rre->estimate.rate, 1);
-	return rre_max(own_us, rre_min(packets_us, RRE_MAX_THRESHOLD_US));
+	return rre_max(own_us, rre_min(2 * rre_packet_us(rre), RRE_MAX_THRESHOLD_US));
 }
 
 RRE u64 rre_gain(const struct rre *rre)
@@ -551,7 +555,7 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 		return 0;
 	if (rre->buffer_us > rre_threshold_us(rre))
 		rre_enter(rre, RRE_ABOVE, now_us);
-	else if (rre->buffer_us < rre_threshold_us(rre) / 2 && now_us >= rre->hold_us)
+	else if (rre->buffer_us < rre_threshold_us(rre) / 2 + rre_packet_us(rre) && now_us >= rre->hold_us)
 		rre_enter(rre, RRE_BELOW, now_us);
 	if (rre->adopt_us == 0 && (now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US || rre->lower))
 		rre_enter(rre, RRE_STALE, now_us);

@@ -555,7 +555,7 @@ impl Core {
         }
         if self.buffer_us > self.threshold_us() {
             self.enter(Event::Above, now_us);
-        } else if self.buffer_us < self.threshold_us() / 2 && now_us >= self.hold_us {
+        } else if self.buffer_us < self.threshold_us() / 2 + self.packet_us() && now_us >= self.hold_us {
             // What a feedback delay drains further reaches the smallest delay, which is measured anew each time.
             self.enter(Event::Below, now_us);
         }
@@ -612,7 +612,12 @@ impl Core {
             if self.loss_threshold_us == 0 { base_us } else { base_us.min(self.loss_threshold_us) };
         let own_us = (limited_us * share_of(self.estimate.rate) / ONE).max(MIN_LOSS_THRESHOLD_US);
         // Slow links hold two packets at least.
-        own_us.max((2 * self.mss() * 1_000_000 / self.estimate.rate.max(1)).min(MAX_THRESHOLD_US))
+        own_us.max((2 * self.packet_us()).min(MAX_THRESHOLD_US))
+    }
+
+    /// How long a packet takes at the receive rate.
+    fn packet_us(&self) -> u64 {
+        self.mss() * 1_000_000 / self.estimate.rate.max(1)
     }
 
     /// k = T / (2 x feedback delay), in 1024ths: the buffer then swings by half of T.
