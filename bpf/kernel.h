@@ -97,6 +97,7 @@ struct tcp_sock {
 	u32 snd_cwnd;
 	u32 snd_cwnd_clamp;
 	u32 snd_ssthresh;
+	u32 app_limited;
 	/* Linux 6.7: timestamps may tick in microseconds. */
 	u8 tcp_usec_ts : 1;
 } CORE;

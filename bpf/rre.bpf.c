@@ -222,7 +222,8 @@ void BPF_PROG(rre_cwnd_event, struct sock *sk, u32 event)
 {
 	struct flow *flow;
 
-	if (event != CA_EVENT_TX_START)
+	/* At rates of less than a packet per round trip nothing is in flight between two of them: no pause. */
+	if (event != CA_EVENT_TX_START || !tcp_sk(sk)->app_limited)
 		return;
 	flow = flow_of(sk);
 	if (!flow)

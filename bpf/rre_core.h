@@ -301,7 +301,7 @@ RRE u64 rre_rate_of_state(const struct rre *rre)
 	case RRE_REFRESH:
 		return known / 2;
 	default:
-		return rre->start_rate;
+		return known > 0 ? rre_min(rre->start_rate, 2 * known) : rre->start_rate;
 	}
 }
 
@@ -391,6 +391,8 @@ RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_rea
 		rre->clock.tick_us = 0;
 		rre_forget_delays(rre, ack->now_us);
 	}
+	if (!ack->advanced && ack->delivered == 0)
+		return 0;
 	if (rre->clock.trust == RRE_REFUSED) {
 		reading->received_us = ack->now_us;
 		reading->sent_us = rre_less(ack->now_us, ack->rtt_us);
@@ -428,7 +430,8 @@ RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *
 		rre->fresh_min_us = delay_us;
 		rre->fresh_at_us = now_us;
 	}
-	if (rre->adopt_us != 0 && now_us >= rre->adopt_us)
+	if (rre->adopt_us != 0 &&
+	    now_us >= rre_min(rre->adopt_us, rre->emptied_us + 2 * rre_feedback_us(rre)))
 		rre_end_period(rre, now_us);
 	if (!rre->delay_known) {
 		rre->delay_known = 1;
@@ -466,10 +469,9 @@ RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_rea
 		return 0;
 	}
 	most = rre_max(rre->top_rate, rre->last_top_rate);
-	if (rre->buffer_us > rre_threshold_us(rre) / 2)
-		rre->estimate.used = 1;
 	if (!rre_estimate_on_reading(&rre->estimate, reading->received_us, rre->delivered, rre_longer_tick_us(rre),
-				     rre->parameters.mss, most, 2 * rre_threshold_us(rre)))
+				     rre->parameters.mss, most, 2 * rre_threshold_us(rre),
+				     rre->buffer_us > rre_threshold_us(rre) / 2))
 		return 0;
 	if (rre->state != RRE_FILL || rre->buffer_us >= rre_threshold_us(rre) / 4) {
 		rre->boost = 0;
@@ -604,6 +606,7 @@ RRE void rre_on_transmit_start(struct rre *rre, u64 now_us)
 {
 	rre->heard_us = now_us;
 	rre->silences = 0;
+	rre->estimate.marked = 0;
 	rre_steer(rre, now_us);
 }
 

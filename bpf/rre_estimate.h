@@ -26,11 +26,12 @@ RRE void rre_estimate_mark(struct rre_estimate *estimate, u64 received_us, u64 d
 
 /* 1 where the rate was updated. */
 RRE u32 rre_estimate_on_reading(struct rre_estimate *estimate, u64 received_us, u64 delivered, u64 tick_us, u64 mss,
-				u64 most, u64 stall_us)
+				u64 most, u64 stall_us, u32 in_use)
 {
 	u64 octets, span_us, sample;
 	u32 complete, fallen, used;
 
+	estimate->used |= in_use;
 	if (!estimate->marked || received_us < estimate->mark_us) {
 		rre_estimate_mark(estimate, received_us, delivered);
 		return 0;
@@ -41,7 +42,7 @@ RRE u32 rre_estimate_on_reading(struct rre_estimate *estimate, u64 received_us, 
 		return 0;
 	sample = rre_max(rre_min(octets * 1000000 / span_us, most), 1);
 	complete = octets >= RRE_SAMPLE_PACKETS * mss || (octets >= RRE_SLOW_PACKETS * mss && span_us >= RRE_SLOW_US);
-	fallen = estimate->used && span_us >= stall_us &&
+	fallen = in_use && span_us >= stall_us &&
 		 (octets + 2 * mss) * 1000000 / span_us < estimate->rate / RRE_FALL;
 	if (!complete && !fallen)
 		return 0;

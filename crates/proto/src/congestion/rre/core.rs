@@ -277,6 +277,8 @@ impl Core {
     pub fn on_transmit_start(&mut self, now_us: u64) {
         self.heard_us = now_us;
         self.silences = 0;
+        // What was not sent is no sign that the path became slower.
+        self.estimate.restart();
         self.steer(now_us);
     }
 
@@ -372,6 +374,10 @@ impl Core {
             self.clock.tick_us = 0;
             self.forget_delays(ack.now_us);
         }
+        // An ACK that tells of no arrival echoes what came long before it: what the peer sends, or has twice.
+        if !ack.advanced && ack.delivered == 0 {
+            return None;
+        }
         if self.clock.trust == Trust::Refused {
             let sent_us = ack.now_us.saturating_sub(u64::from(ack.rtt_us));
             return (ack.rtt_us > 0).then_some(Reading { received_us: ack.now_us, sent_us });
@@ -401,7 +407,9 @@ impl Core {
             self.fresh_min_us = delay_us;
             self.fresh_at_us = now_us;
         }
-        if self.adopt_us != 0 && now_us >= self.adopt_us {
+        // The round-trip time of when the refresh began may have been that of an outage.
+        let adopt_us = self.adopt_us.min(self.emptied_us + 2 * self.feedback_us());
+        if self.adopt_us != 0 && now_us >= adopt_us {
             self.end_period(now_us);
         }
         if !self.delay_known {
@@ -464,8 +472,8 @@ impl Core {
             mss: self.mss(),
             most: self.top_rate.max(self.last_top_rate),
             stall_us: 2 * self.threshold_us(),
+            used: self.buffer_us > self.threshold_us() / 2,
         };
-        self.estimate.used |= self.buffer_us > self.threshold_us() / 2;
         if !self.estimate.on_reading(reading.received_us, self.delivered, &limits) {
             return;
         }
@@ -642,6 +650,8 @@ impl Core {
                 known - known * excess.clamp(gain, TOP_GAIN) / ONE
             }
             State::Refresh => known / 2,
+            // What is found meanwhile may be less than was thought.
+            State::Monitor if known > 0 => self.start_rate.min(2 * known),
             State::Monitor => self.start_rate,
         };
         let least = 2 * self.mss() * 1_000_000 / self.feedback_us().max(MAX_THRESHOLD_US);

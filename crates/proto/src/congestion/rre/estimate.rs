@@ -27,6 +27,8 @@ pub(super) struct Limits {
     pub most: u64,
     /// Nothing is said to have fallen in less time than this.
     pub stall_us: u64,
+    /// The buffer is in use.
+    pub used: bool,
 }
 
 /// The receive rate in octets per second.
@@ -51,7 +53,8 @@ impl Estimate {
     /// `delivered` octets in all had been delivered when the receiver's clock showed `received_us`. Returns true when the
     /// rate was updated.
     pub fn on_reading(&mut self, received_us: u64, delivered: u64, limits: &Limits) -> bool {
-        let Limits { tick_us, mss, most, stall_us } = *limits;
+        let Limits { tick_us, mss, most, stall_us, used } = *limits;
+        self.used |= used;
         if !self.marked || received_us < self.mark_us {
             self.mark(received_us, delivered);
             return false;
@@ -63,8 +66,9 @@ impl Estimate {
         }
         let sample = (octets * 1_000_000 / span_us).min(most).max(1);
         let complete = octets >= SAMPLE_PACKETS * mss || (octets >= SLOW_PACKETS * mss && span_us >= SLOW_US);
+        // Where the buffer is empty again the sender paused, and not the path.
         let fallen =
-            self.used && span_us >= stall_us && (octets + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
+            used && span_us >= stall_us && (octets + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
         if !complete && !fallen {
             return false;
         }
