@@ -535,12 +535,16 @@ RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us)
 RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 {
 	u64 now_us, feedback_us, per_delay;
+	u32 repairs;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(ack);
 	now_us = ack->now_us;
 	feedback_us = rre_feedback_us(rre);
-	if (rre->state == RRE_START && !ack->limited) {
+	/* What was lost may be much: monitoring sends it faster too while the buffer is empty. */
+	repairs = rre->state == RRE_MONITOR && rre->estimate.rate > 0 &&
+		  rre->buffer_us < rre_threshold_us(rre) / 2;
+	if ((rre->state == RRE_START || repairs) && !ack->limited) {
 		rre->start_window = rre_min(rre->start_window + (u64)2 * ack->delivered, RRE_MAX_WINDOW);
 		per_delay = (u64)ack->delivered * 1000000 / feedback_us;
 		rre->start_rate = rre_clamp(rre_min(rre->start_rate + per_delay, 2 * rre->estimate.rate), 1,
@@ -567,9 +571,11 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 RRE void rre_on_ack(struct rre *rre, const struct rre_ack *ack)
 {
 	struct rre_reading reading = {};
+	/* Where ACKs were lost, what ends a timeout or silence answers what was sent long before it. */
+	u32 ends_wait = rre->collapsed || rre->silences > 0;
 
 	rre_hear(rre, ack);
-	if (rre_read(rre, ack, &reading)) {
+	if (rre_read(rre, ack, &reading) && !ends_wait) {
 		rre_measure(rre, ack->now_us, &reading, ack->repairing);
 		if (rre->state != RRE_START || rre->restarted)
 			rre_estimate_rate(rre, ack->now_us, &reading);

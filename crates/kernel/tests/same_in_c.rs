@@ -325,3 +325,51 @@ fn numbers_of_no_path_leave_the_same_in_both() {
     };
     compare((0..20).map(wild), &program, directory.path());
 }
+
+/// The event of a line of `vectors/rre`.
+fn parsed(line: &str) -> Event {
+    let mut words = line.split(" = ").next().unwrap().split(' ');
+    let name = words.next().unwrap();
+    let now_us: u64 = words.next().unwrap().parse().unwrap();
+    let numbers: Vec<u32> = words.map(|word| word.parse().unwrap()).collect();
+    match (name, &numbers[..]) {
+        ("start", &[mss, initial_window, handshake_rtt_us, sender_tick_us, target_us]) => Event::Start(
+            now_us,
+            Parameters { mss, initial_window, handshake_rtt_us, sender_tick_us, target_us },
+        ),
+        ("handshake", &[value, echo]) => Event::Handshake(now_us, value, echo),
+        ("ack", n) => Event::Ack(Ack {
+            now_us,
+            stamped: n[0] == 1,
+            value: n[1],
+            echo: n[2],
+            advanced: n[3] == 1,
+            delivered: n[4],
+            lost: n[5],
+            in_flight: n[6],
+            rtt_us: n[7],
+            smoothed_rtt_us: n[8],
+            limited: n[9] == 1,
+            repairing: n[10] == 1,
+        }),
+        ("timeout", []) => Event::Timeout(now_us),
+        ("undo", []) => Event::Undo,
+        ("transmit-start", []) => Event::TransmitStart(now_us),
+        ("silence", []) => Event::Silence(now_us),
+        _ => panic!("no event: {line}"),
+    }
+}
+
+#[test]
+fn the_golden_vectors_leave_the_same_in_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()) else { return };
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/rre");
+    let files = std::fs::read_dir(vectors).unwrap().map(|file| file.unwrap().path());
+    let texts = files.filter(|file| file.extension().is_some_and(|extension| extension == "txt"));
+    let texts: Vec<_> = texts.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert!(texts.len() > 20, "{} vectors", texts.len());
+    let events =
+        texts.iter().map(|text| text.lines().filter(|line| !line.starts_with('#')).map(parsed).collect());
+    compare(events, &program, directory.path());
+}

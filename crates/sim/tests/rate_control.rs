@@ -60,12 +60,6 @@ fn rates(outcome: &Outcome) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
 }
 
-/// (sum x)^2 / (n sum x^2).
-fn jain(rates: &[f64]) -> f64 {
-    let sum: f64 = rates.iter().sum();
-    sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>())
-}
-
 /// Cardwell et al. 2016: full use of a link whatever its buffer, where loss-based control needs one of
 /// a bandwidth-delay product.
 #[test]

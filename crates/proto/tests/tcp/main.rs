@@ -14,6 +14,7 @@ mod prr;
 mod rack;
 mod rates;
 mod recovery;
+mod rre;
 mod script;
 mod states;
 mod transfer;

@@ -26,6 +26,12 @@ pub fn pipe(rate: BitRate, delay: Duration, queue: QueueLimit, loss: Loss) -> Pi
     PipeConfig { loss, ..PipeConfig::new(rate, delay, queue.into()) }
 }
 
+/// Jain's index of fairness: (sum x)^2 / (n sum x^2).
+pub fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>())
+}
+
 /// The client numbered from 0.
 pub fn client(index: u32) -> HostId {
     HostId(2 + index)

@@ -237,8 +237,10 @@ impl Core {
     /// An ACK came.
     pub fn on_ack(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
+        // Where ACKs were lost, what ends a timeout or silence answers what was sent long before it.
+        let ends_wait = self.collapsed || self.silences > 0;
         self.hear(ack);
-        if let Some(reading) = self.read(ack) {
+        if let Some(reading) = self.read(ack).filter(|_| !ends_wait) {
             self.measure(now_us, reading, ack.repairing);
             if self.state != State::Start || self.restarted {
                 self.estimate_rate(now_us, reading);
@@ -543,7 +545,11 @@ impl Core {
     /// Events that follow from what was measured.
     fn decide(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
-        if self.state == State::Start && !ack.limited {
+        // What was lost may be much: monitoring sends it faster too while the buffer is empty [DERIVED].
+        let repairs = self.state == State::Monitor
+            && self.estimate.rate > 0
+            && self.buffer_us < self.threshold_us() / 2;
+        if (self.state == State::Start || repairs) && !ack.limited {
             self.start_window = (self.start_window + 2 * u64::from(ack.delivered)).min(MAX_WINDOW);
             let per_delay = u64::from(ack.delivered) * 1_000_000 / self.feedback_us();
             self.start_rate = (self.start_rate + per_delay).min(2 * self.estimate.rate).clamp(1, MAX_RATE);
