@@ -28,7 +28,7 @@ struct settings {
 	u64 only_namespace_cookie;
 	/* Which argument of cong_control is the rate sample. Until Linux 6.10 it was 1: no ACK number, no flags. */
 	u32 rate_sample_argument;
-	/* The buffer delay to keep to; 0: the round-trip time of the handshake, within bounds. */
+	/* The buffer delay to keep to at 250 kb/s and below; 0: 80 ms. */
 	u32 target_us;
 	/* The name under which the kernel knows this control. */
 	char control_name[TCP_CONG_NAME_MAX];

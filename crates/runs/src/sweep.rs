@@ -202,10 +202,10 @@ mod tests {
 
     fn plan(seeds: u32) -> Plan {
         let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
-        // Here no two schemes come to the same run; with Linux's receiver stock and tcp-linux do.
+        // Here no two schemes come to the same run but `stock` and `cubic`; with Linux's receiver stock and tcp-linux do.
         let scenario = Arc::new(Scenario::load("hack-2014-11n-150", &short).unwrap());
         let mut plan = Plan::default();
-        for scheme in scheme::ALL {
+        for scheme in scheme::ALL.iter().filter(|scheme| scheme.name != "cubic") {
             plan.push(&scenario, scheme, 1, Place::default(), seeds).unwrap();
         }
         plan
