@@ -14,7 +14,8 @@ pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
     let gain = figure.plot.gain.as_ref().map(|gain| gain_panel(figure, drawn, gain));
     let variants = figure.plot.panels.iter().filter_map(|name| {
         let (_, curves) = drawn.variants.iter().find(|(known, _)| known == name)?;
-        Some(LineChart { y: format!("{}; {name}", drawn.y), ..curves_chart(figure, drawn, curves) })
+        // What is drawn is the first panel's; a panel is too low for both.
+        Some(LineChart { y: name.clone(), ..curves_chart(figure, drawn, curves) })
     });
     let mut charts: Vec<LineChart> = [curves].into_iter().chain(gain).chain(variants).collect();
     // The x axis is named once, below all.
