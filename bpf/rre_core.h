@@ -378,14 +378,17 @@ RRE void rre_hear(struct rre *rre, const struct rre_ack *ack)
 RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_reading *reading)
 {
 	u32 trust;
+	u64 sent_us;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(ack);
 	RRE_GIVEN(reading);
 	trust = rre->clock.trust;
+	sent_us = ack->rtt_us == 0 ? 0 : rre_less(ack->now_us, ack->rtt_us);
 	if (ack->stamped) {
 		if (!rre_clock_on_ack(&rre->clock, ack->now_us, ack->value, ack->echo, ack->advanced,
-				      rre->parameters.sender_tick_us))
+				      rre->parameters.sender_tick_us) ||
+		    rre_clock_begin_anew(&rre->clock, ack->now_us, sent_us))
 			rre_forget_delays(rre, ack->now_us);
 	} else if (trust != RRE_REFUSED && rre->delivered >= (u64)2 * RRE_SAMPLE_TICKS * rre->parameters.mss) {
 		rre->clock.trust = RRE_REFUSED;
@@ -396,7 +399,7 @@ RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_rea
 		return 0;
 	if (rre->clock.trust == RRE_REFUSED) {
 		reading->received_us = ack->now_us;
-		reading->sent_us = rre_less(ack->now_us, ack->rtt_us);
+		reading->sent_us = sent_us;
 		return ack->rtt_us > 0;
 	}
 	return rre_clock_read(&rre->clock, reading);

@@ -93,7 +93,7 @@ pub struct Ack {
     pub lost: u32,
     /// Octets in the network after it.
     pub in_flight: u32,
-    /// Round-trip time it measured in microseconds, 0 where it measured none.
+    /// Round-trip time of the latest segment that it newly acknowledges, in microseconds; 0 where it measured none.
     pub rtt_us: u32,
     /// Smoothed round-trip time in microseconds, 0 while unknown.
     pub smoothed_rtt_us: u32,
@@ -366,9 +366,12 @@ impl Core {
     /// The times that the ACK carries, or what stands for them where the receiver's clock is of no use.
     fn read(&mut self, ack: &Ack) -> Option<Reading> {
         let trust = self.clock.trust;
+        // 0 where it is not known.
+        let sent_us = if ack.rtt_us == 0 { 0 } else { ack.now_us.saturating_sub(u64::from(ack.rtt_us)) };
         if ack.stamped {
             let tick_us = self.parameters.sender_tick_us;
-            if !self.clock.on_ack(ack.now_us, ack.value, ack.echo, ack.advanced, tick_us) {
+            let known = self.clock.on_ack(ack.now_us, ack.value, ack.echo, ack.advanced, tick_us);
+            if !known || self.clock.begin_anew(ack.now_us, sent_us) {
                 self.forget_delays(ack.now_us);
             }
         } else if trust != Trust::Refused && self.delivered >= 2 * SAMPLE_TICKS * self.mss() {
@@ -381,7 +384,6 @@ impl Core {
             return None;
         }
         if self.clock.trust == Trust::Refused {
-            let sent_us = ack.now_us.saturating_sub(u64::from(ack.rtt_us));
             return (ack.rtt_us > 0).then_some(Reading { received_us: ack.now_us, sent_us });
         }
         self.clock.read()
