@@ -5,7 +5,7 @@
 use std::mem::discriminant;
 
 use tacit_link::queue::AckFilter;
-use tacit_link::wifi::LinkAcks;
+use tacit_link::wifi::{BothWays, StreamQueues};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
@@ -213,7 +213,7 @@ pub const ALL: &[Scheme] = &[
             stock_acks(scenario);
             // Where the standard has no grants it is stock.
             for hop in scenario.wifi.iter_mut().filter(|hop| hop.bss.standard.phy().aggregation.is_some()) {
-                (hop.bss.reverse_direction, hop.bss.link_acks) = (hop.grant, LinkAcks::Normal);
+                (hop.bss.reverse_direction, hop.link_acks) = (hop.grant, BothWays::default());
             }
         },
     },
@@ -225,8 +225,11 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| {
             stock_acks(scenario);
             if let Some(hop) = &mut scenario.wifi {
-                (hop.ap_acks, hop.bss.link_acks) = (ApAcks::FastAck, LinkAcks::Normal);
+                (hop.ap_acks, hop.link_acks) = (ApAcks::FastAck, BothWays::default());
+                hop.bss.stream_queues = StreamQueues::Joint;
             }
+            // The access point's agent is told of what all clients acknowledge.
+            scenario.overrides.iter_mut().for_each(|client| client.link_acks = None);
         },
     },
     Scheme {
@@ -338,7 +341,7 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
     if let Some(hop) = &mut scenario.wifi {
         (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
-        hop.bss.link_acks = LinkAcks::Normal;
+        (hop.link_acks, hop.bss.stream_queues) = (BothWays::default(), StreamQueues::Joint);
     }
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding;
