@@ -4,3 +4,4 @@
 //! The rules, and where they are ours, stand in `docs/design/fwp.md`.
 
 pub mod control;
+pub mod repair;
