@@ -14,6 +14,7 @@ mod counters;
 mod flow;
 mod marker;
 mod packet;
+pub mod repair;
 mod shim;
 mod switch;
 
