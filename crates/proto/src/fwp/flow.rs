@@ -226,12 +226,12 @@ impl<P: SegmentPacket> Flow<P> {
         // The host takes nothing beyond its window.
         text.end = text.end.min(edge);
         self.largest = self.largest.max(segment.payload_len);
+        if text.start < self.top && self.is_late(text, segment, &packet, &mut out.counters, readers) {
+            return Fate::Taken;
+        }
         if text.start > self.next {
             let held = Held { text, since: now, segment: *segment, packet };
             self.behind_a_hole(now, held, (config, limit), out, readers);
-            return Fate::Taken;
-        }
-        if text.start < self.next && self.is_late(text, segment, &packet, &mut out.counters, readers) {
             return Fate::Taken;
         }
         let is_new = text.end > self.top || fin && text.end == self.top;
@@ -286,6 +286,7 @@ impl<P: SegmentPacket> Flow<P> {
         readers: &mut impl Readers,
     ) {
         let waits = config.settle > Duration::ZERO
+            && self.beyond.is_empty()
             && self.may_stand(Range { start: self.next, end: new.text.start })
             && self.held_octets + new.text.len() <= MOST_HELD;
         let place = self.held.partition_point(|held| held.text.start <= new.text.start);
@@ -338,13 +339,11 @@ impl<P: SegmentPacket> Flow<P> {
         if self.largest == 0 { USUAL_SEGMENT } else { self.largest }
     }
 
-    /// Placeholders could stand in `hole`, whatever the losses: the reader allows it, the host has room, and nothing else
-    /// is missing, for then TCP repairs and its ACKs tell the truth.
+    /// Placeholders could stand in `hole`, whatever the losses: the reader allows it and the host has room. What is missing
+    /// before it was left to TCP, which knows by its own signs what to send again.
     fn may_stand(&self, hole: Range) -> bool {
         !self.stopped
             && self.switch.on
-            && self.beyond.is_empty()
-            && hole.start == self.next
             && self.edge.is_some_and(|edge| hole.end <= edge)
             && self.allowed.covers(hole)
     }
@@ -405,7 +404,7 @@ impl<P: SegmentPacket> Flow<P> {
         out.counters.holes += 1;
         out.counters.placeholder_octets += hole.len();
         out.counters.hole_octets_max = out.counters.hole_octets_max.max(self.hole_octets);
-        self.advance(hole.end);
+        self.pass(hole);
     }
 
     /// Octets that the host has came again: what placeholders stand for is told. True where the host need not see them:
@@ -419,7 +418,7 @@ impl<P: SegmentPacket> Flow<P> {
         counters: &mut Counters,
         readers: &mut impl Readers,
     ) -> bool {
-        let known = text.start..text.end.min(self.next);
+        let known = text.start..text.end.min(self.top);
         let from = self.holes.partition_point(|hole| hole.range.end <= known.start);
         let (mut covered, mut overtaken) = (0, true);
         // A keep-alive may have one octet of garbage (RFC 9293 section 3.8.4).
@@ -495,7 +494,7 @@ impl<P: SegmentPacket> Flow<P> {
             && in_order
             && self.holes.len() <= config.most_holes as usize
             && octets <= config.most_hole_octets.0
-            && self.holes.back().is_none_or(|last| last.range.end <= self.next)
+            && self.holes.back().is_none_or(|last| last.range.end <= self.top)
             && self.next <= self.top
             && self.beyond.first().is_none_or(|first| first.start > self.next)
             && self.held.front().is_none_or(|first| first.text.start > self.next)

@@ -29,8 +29,8 @@ use crate::units::{Bytes, Duration};
 pub struct Config {
     /// How long a hole may be due to reordering: what comes behind it waits so long before the hole is filled.
     pub settle: Duration,
-    /// By how many tenths of a standard deviation losses may exceed what the link is expected to lose before they count
-    /// as congestion; 0 compares the two, as the paper does.
+    /// By how many tenths of a standard deviation, and a little more where those are small, losses may exceed what the
+    /// link is expected to lose before they count as congestion; 0 compares the two, as the paper does.
     pub margin_tenths: u32,
     /// Most holes of a flow that nobody has repaired.
     pub most_holes: u32,

@@ -92,17 +92,21 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// `lost` segments of `sent` are more than the link explains: more than the expected share of them, and by more than
-    /// the margin. Independent losses have a standard deviation of sqrt(n p (1 - p)).
+    /// `lost` segments of `sent` are more than the link explains. Without a margin: more than the expected share of them,
+    /// as in the paper. With a margin of z deviations: by more than t with t^2 = z^2 (n p (1 - p) + t / 3), which
+    /// independent losses exceed with a chance of at most exp(-z^2 / 2) (Bernstein's inequality; the normal distribution's
+    /// t^2 = z^2 n p (1 - p) is too little where few losses are expected). A link that loses nothing explains nothing.
     pub fn is_exceeded(self, lost: u64, sent: u64) -> bool {
         let expected_ppm = u64::from(self.expected_ppm).min(MILLION);
-        let Some(excess) = (lost * MILLION).checked_sub(sent * expected_ppm).filter(|excess| *excess > 0)
-        else {
+        let Some(excess) = (lost * MILLION).checked_sub(sent * expected_ppm).filter(|excess| *excess > 0) else {
             return false;
         };
-        let variance = u128::from(sent) * u128::from(expected_ppm * (MILLION - expected_ppm));
-        let margin = u128::from(self.margin_tenths);
-        100 * u128::from(excess) * u128::from(excess) > margin * margin * variance
+        if expected_ppm == 0 {
+            return true;
+        }
+        let [excess, sent, margin] = [excess, sent, self.margin_tenths.into()].map(u128::from);
+        let variance = sent * u128::from(expected_ppm * (MILLION - expected_ppm));
+        300 * excess * excess > margin * margin * (3 * variance + excess * u128::from(MILLION))
     }
 }
 
@@ -122,16 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_is_so_many_standard_deviations() {
-        // n p = 10, sqrt(n p (1 - p)) = 3: three deviations reach to 19.
+    fn a_margin_is_so_many_standard_deviations_and_more_where_few_losses_are_expected() {
+        // n p = 100, n p (1 - p) = 90: t^2 = 9 (90 + t / 3) at 30.0.
         let limit = Limit { expected_ppm: 100_000, margin_tenths: 30 };
-        assert!(!limit.is_exceeded(19, 100));
-        assert!(limit.is_exceeded(20, 100));
+        assert!(!limit.is_exceeded(129, 1000));
+        assert!(limit.is_exceeded(131, 1000));
+        // n p = 0.03: t^2 = 9 (0.03 + t / 3) at 3.09.
+        let rare = Limit { expected_ppm: 10_000, margin_tenths: 30 };
+        assert!(!rare.is_exceeded(3, 3));
+        assert!(rare.is_exceeded(4, 4));
         let clean = Limit { expected_ppm: 0, margin_tenths: 30 };
-        assert!(
-            clean.is_exceeded(1, 1_000_000) && !clean.is_exceeded(0, 10),
-            "a link without errors explains none"
-        );
+        assert!(clean.is_exceeded(1, 1_000_000) && !clean.is_exceeded(0, 10), "no errors explain none");
         let broken = Limit { expected_ppm: 1_000_000, margin_tenths: 0 };
         assert!(!broken.is_exceeded(100, 100));
     }
