@@ -98,7 +98,8 @@ impl Limit {
     /// t^2 = z^2 n p (1 - p) is too little where few losses are expected). A link that loses nothing explains nothing.
     pub fn is_exceeded(self, lost: u64, sent: u64) -> bool {
         let expected_ppm = u64::from(self.expected_ppm).min(MILLION);
-        let Some(excess) = (lost * MILLION).checked_sub(sent * expected_ppm).filter(|excess| *excess > 0) else {
+        let Some(excess) = (lost * MILLION).checked_sub(sent * expected_ppm).filter(|excess| *excess > 0)
+        else {
             return false;
         };
         if expected_ppm == 0 {
