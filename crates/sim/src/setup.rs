@@ -18,6 +18,7 @@ use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::RunError;
+use crate::drivers::fwp::expected_ppm;
 
 /// Everything a run depends on. Equal setups give equal runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +120,19 @@ impl BssSetup {
     pub fn is_stock(&self) -> bool {
         self.access_point.driver == ApDriver::Stock
             && self.clients.iter().all(|client| client.driver == ClientDriver::Stock)
+    }
+
+    /// FWP's shim at the client `host`, and how many of a million full packets its link is expected to lose; `None` where
+    /// there is none.
+    pub fn fwp_shim(&self, host: HostId) -> Option<(fwp::Config, u32)> {
+        let index = self.clients.iter().position(|client| client.host == host)?;
+        match self.clients[index].driver {
+            ClientDriver::Fwp(config) => {
+                let station = self.config.stations.get(index)?;
+                Some((config, expected_ppm(&self.config, station)))
+            }
+            _ => None,
+        }
     }
 
     /// How `station` speaks TCP/HACK; `None` where it does not.
