@@ -7,7 +7,9 @@ use common::{BLOB, Blob, Numbered, channel};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{Bss, BssConfig, LinkAcks, Protection, StationConfig, StationId};
+use tacit_link::wifi::{
+    BothWays, Bss, BssConfig, LinkAcks, Protection, ReverseDirection, StationConfig, StationId,
+};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
@@ -16,12 +18,9 @@ const SPAN: Duration = Duration::from_secs(2);
 
 /// 802.11n at 150 Mb/s, where an A-MPDU holds 42.
 fn config(clients: usize) -> BssConfig {
-    let client = StationConfig::new(Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap());
-    BssConfig {
-        link_acks: LinkAcks::None,
-        beacon_interval: None,
-        ..BssConfig::new(Standard::N, vec![client; clients])
-    }
+    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
+    let client = StationConfig { link_acks: BothWays::of(LinkAcks::None), ..StationConfig::new(mode) };
+    BssConfig { beacon_interval: None, ..BssConfig::new(Standard::N, vec![client; clients]) }
 }
 
 #[test]
@@ -102,7 +101,9 @@ fn what_arrives_falls_linearly_with_the_error_rate() {
         let arrived = arriving(per_mille);
         assert!((arrived / expected - 1.0).abs() < 0.02, "{arrived} of {all} at {per_mille} per mille");
     }
-    let acknowledged = saturate(BssConfig { link_acks: LinkAcks::Normal, ..config(1) }, &[AP]).0 as f64;
+    let mut normal = config(1);
+    normal.stations[0].link_acks = BothWays::default();
+    let acknowledged = saturate(normal, &[AP]).0 as f64;
     assert!(all > 1.005 * acknowledged, "{all} without, {acknowledged} with Block Acks");
 }
 
@@ -139,4 +140,73 @@ fn hidden_stations_need_an_rts() {
         assert!(arriving(protection, hidden()) < 1_000, "{protection:?}, hidden");
     }
     assert!(arriving(rts, hidden()) > 20_000);
+}
+
+/// One client without acknowledgments, one whose downlink alone does without, beside one that has them all: what is
+/// asked for each, and nothing else, is acknowledged.
+#[test]
+fn each_client_has_its_own_acknowledgments_each_way() {
+    let mut config = config(3);
+    config.stations[1].link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
+    config.stations[2].link_acks = BothWays::default();
+    for station in &mut config.stations {
+        station.downlink_queue.limit.packets = Some(84);
+        station.uplink_queue.limit.packets = Some(84);
+    }
+    let clients = [ONE, StationId(2), StationId(3)];
+    let mut bss: Bss<Blob> = channel(config, 1, "mixed", SPAN);
+    bss.record_air();
+    let (mut acks, mut data) = ([[0_u32; 2]; 3], [[0_u32; 2]; 3]);
+    let mut last = Instant::ZERO;
+    common::saturate(&mut bss, SPAN, |bss, now| {
+        for pair in clients.iter().flat_map(|client| [[AP, *client], [*client, AP]]) {
+            let [from, to] = pair.map(StationId::first_function);
+            while bss.has_room(from, to, Bytes(BLOB)) && bss.enqueue(now, from, to, Blob) {}
+        }
+        while let Some(frame) = bss.poll_air() {
+            let Some(receiver) = frame.receiver else { continue };
+            match frame.frame {
+                Frame::Data { .. } if frame.at > last => {
+                    last = frame.at;
+                    let (client, way) =
+                        if frame.transmitter == AP { (receiver, 0) } else { (frame.transmitter, 1) };
+                    data[client.index() - 1][way] += 1;
+                    let answered = [[false, false], [false, true], [true, true]][client.index() - 1][way];
+                    assert_eq!(frame.reserves > Duration::ZERO, answered, "{client:?} {way}");
+                }
+                // Who answers is the other end.
+                Frame::BlockAck { .. } | Frame::Ack { .. } => {
+                    let (client, way) =
+                        if frame.transmitter == AP { (receiver, 1) } else { (frame.transmitter, 0) };
+                    acks[client.index() - 1][way] += 1;
+                }
+                _ => {}
+            }
+        }
+    });
+    assert!(data.as_flattened().iter().all(|ppdus| *ppdus > 30), "{data:?}");
+    assert_eq!([acks[0], [acks[1][0], 0], [0; 2]], [[0; 2]; 3], "{acks:?}");
+    assert!([acks[1][1], acks[2][0], acks[2][1]].iter().all(|count| *count > 30), "{acks:?}");
+    let counters = bss.counters(AP);
+    assert!(counters.unacknowledged > 0 && counters.delivered_first_try > 0);
+}
+
+/// With grants, who does without acknowledgments in one direction is granted nothing and grants nothing.
+#[test]
+fn grants_leave_out_clients_without_acknowledgments() {
+    let granted = |acks| {
+        let mut config = config(1);
+        config.stations[0].link_acks = acks;
+        config.reverse_direction =
+            ReverseDirection::Granted { turnaround: Duration::ZERO, limit: ReverseDirection::USUAL_LIMIT };
+        let (delivered, bss) = saturate(config, &[AP, ONE]);
+        assert!(delivered > 15_000);
+        [AP, ONE].map(|station| bss.counters(station).reverse_ppdus > 0)
+    };
+    let [normal, none] = [LinkAcks::Normal, LinkAcks::None];
+    assert_eq!(granted(BothWays::of(normal)), [true, true]);
+    for acks in [BothWays { down: none, up: normal }, BothWays { down: normal, up: none }, BothWays::of(none)]
+    {
+        assert_eq!(granted(acks), [false, false], "{acks:?}");
+    }
 }

@@ -2,11 +2,11 @@
 
 use tacit_link::wifi::error_rate::ideal_mode;
 use tacit_link::wifi::phy::{Mode, mpdu_len};
-use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig, StationId};
+use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, StationConfig, StationId};
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
-use super::{Categories, ClientOverride, Hop, Link, Scenario, Signal, Wifi};
+use super::{Categories, ClientOverride, FwpPlan, Hop, Link, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
 /// Octets of the IP packet that ideal rates are chosen for.
@@ -151,6 +151,7 @@ impl Scenario {
                 downlink_loss: error.down,
                 uplink_loss: error.up,
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
+                link_acks: client.link_acks.unwrap_or(wifi.link_acks),
                 snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
                 away: client.leave.map(|leave| {
                     let back = client.back.unwrap_or(self.run.duration);
@@ -185,9 +186,19 @@ impl Scenario {
     /// What stands between the MAC of the client with this index and its host.
     fn client_driver(&self, wifi: &Wifi, index: u32) -> ClientDriver {
         let hold = wifi.ack_filter.hold().map_or(ClientDriver::Stock, ClientDriver::AckHold);
-        let speaks = self.client_override(index).hack.unwrap_or(true);
-        let other = self.fwp.shim().map_or(hold, ClientDriver::Fwp);
+        let client = self.client_override(index);
+        let is_answered = client.link_acks.unwrap_or(wifi.link_acks).are(LinkAcks::Normal);
+        let speaks = client.hack.unwrap_or(true) && is_answered;
+        let other = self.fwp_of(index).shim().map_or(hold, ClientDriver::Fwp);
         self.hack.config().filter(|_| speaks).map_or(other, ClientDriver::Hack)
+    }
+
+    /// FWP as the client with this index has it: where data comes to it without link-layer ACKs.
+    pub(super) fn fwp_of(&self, index: u32) -> FwpPlan {
+        let own = self.client_override(index).link_acks;
+        let sent_once =
+            self.wifi.as_ref().is_some_and(|wifi| own.unwrap_or(wifi.link_acks).down == LinkAcks::None);
+        FwpPlan { repair: self.fwp.repair.filter(|_| sent_once), ..self.fwp }
     }
 
     /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little
@@ -279,6 +290,33 @@ mod tests {
         assert_eq!(setup.flows[2].start, Instant::ZERO + Duration::from_millis(200));
         assert_eq!(setup.bss[0].config.stations[0].mode.rate(), BitRate::from_mbps(150));
         assert_eq!(setup.seed, 7);
+    }
+
+    #[test]
+    fn clients_differ_in_what_is_acknowledged() {
+        let text = "base = \"wlan-11n-150\"\n[wifi]\nlink-acks = \"none\"\n[[client]]\nlink-acks = \"normal\"\n\
+                    [[client]]\ncount = 3\nlink-acks = \"uplink-only\"\n[[client]]\n";
+        let scenario = Scenario::parse("acks.toml", text, &[]).unwrap();
+        assert_eq!(scenario.clients, 5);
+        let setup = scenario.setup(6, 1).unwrap();
+        let [normal, none] = [LinkAcks::Normal, LinkAcks::None];
+        let acks: Vec<_> = setup.bss[0]
+            .config
+            .stations
+            .iter()
+            .map(|station| [station.link_acks.down, station.link_acks.up])
+            .collect();
+        let uplink = [none, normal];
+        assert_eq!(acks, [[normal; 2], uplink, uplink, uplink, [none; 2], [none; 2]]);
+    }
+
+    #[test]
+    fn clients_without_link_layer_acks_speak_no_hack() {
+        let text = "base = \"wlan-11n-150\"\n[hack]\nvariant = \"timer\"\n[[client]]\n[[client]]\n\
+                    link-acks = \"uplink-only\"\n";
+        let setup = Scenario::parse("acks.toml", text, &[]).unwrap().setup(2, 1).unwrap();
+        let speaks = |station| setup.bss[0].hack_config(StationId(station)).is_some();
+        assert_eq!([0, 1, 2].map(speaks), [true, true, false]);
     }
 
     #[test]

@@ -33,7 +33,9 @@ use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice};
-use tacit_link::wifi::{AccessCategory, BssConfig, Position, Propagation, ReverseDirection};
+use tacit_link::wifi::{
+    AccessCategory, BothWays, BssConfig, LinkAcks, Position, Propagation, ReverseDirection,
+};
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_proto::congestion::rre;
@@ -133,6 +135,8 @@ pub struct Wifi {
     pub mpdu_error: MpduError,
     /// Loss of ACKs and Block Acks.
     pub link_ack_error: Loss,
+    /// Which data is acknowledged, unless a client says otherwise.
+    pub link_acks: BothWays<LinkAcks>,
     /// How well clients and access point hear each other; `None` for perfectly.
     pub signal: Option<Signal>,
     /// What distances mean.
@@ -165,6 +169,7 @@ impl Wifi {
             ack_mode: None,
             mpdu_error: MpduError::default(),
             link_ack_error: Loss::None,
+            link_acks: BothWays::default(),
             signal: None,
             propagation: Propagation::at(bss.standard),
             carrier_sense_dbm: CARRIER_SENSE_DBM,
@@ -338,6 +343,8 @@ pub struct ClientOverride {
     pub link_ack_error: Option<Loss>,
     /// How well it and the access point hear each other.
     pub signal: Option<Signal>,
+    /// Which data is acknowledged.
+    pub link_acks: Option<BothWays<LinkAcks>>,
     /// Whether it speaks TCP/HACK where others do.
     pub hack: Option<bool>,
     /// Queue at the access point.

@@ -5,7 +5,7 @@
 use std::mem::discriminant;
 
 use tacit_link::queue::AckFilter;
-use tacit_link::wifi::{LinkAcks, ReverseDirection};
+use tacit_link::wifi::{BothWays, LinkAcks, RateControl, ReverseDirection, StreamQueues};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
@@ -215,7 +215,7 @@ pub const ALL: &[Scheme] = &[
             stock_acks(scenario);
             // Where the standard has no grants it is stock.
             for hop in scenario.wifi.iter_mut().filter(|hop| hop.bss.standard.phy().aggregation.is_some()) {
-                (hop.bss.reverse_direction, hop.bss.link_acks) = (hop.grant, LinkAcks::Normal);
+                (hop.bss.reverse_direction, hop.link_acks) = (hop.grant, BothWays::default());
             }
         },
     },
@@ -227,8 +227,11 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| {
             stock_acks(scenario);
             if let Some(hop) = &mut scenario.wifi {
-                (hop.ap_acks, hop.bss.link_acks) = (ApAcks::FastAck, LinkAcks::Normal);
+                (hop.ap_acks, hop.link_acks) = (ApAcks::FastAck, BothWays::default());
+                hop.bss.stream_queues = StreamQueues::Joint;
             }
+            // The access point's agent is told of what all clients acknowledge.
+            scenario.overrides.iter_mut().for_each(|client| client.link_acks = None);
         },
     },
     Scheme {
@@ -347,7 +350,7 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
     if let Some(hop) = &mut scenario.wifi {
         (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
-        hop.bss.link_acks = LinkAcks::Normal;
+        (hop.link_acks, hop.bss.stream_queues) = (BothWays::default(), StreamQueues::Joint);
     }
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding;
@@ -360,8 +363,10 @@ fn fwp(scenario: &mut Scenario) {
     let has_edca = |hop: &&mut Wifi| hop.bss.standard.phy().aggregation.is_some();
     // Without aggregation there is no policy No Ack.
     let Some(hop) = scenario.wifi.as_mut().filter(has_edca) else { return };
-    hop.bss.link_acks = LinkAcks::None;
+    // ACKs and requests go up as they do elsewhere; clients that say otherwise have it so.
+    hop.link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
     hop.ap_acks = ApAcks::None;
+    hop.bss.rate_control = RateControl::Fixed;
     hop.bss.reverse_direction = ReverseDirection::Off;
     if hop.ack_filter == WifiAckFilter::DriverHold {
         hop.ack_filter = WifiAckFilter::Off;

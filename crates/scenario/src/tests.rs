@@ -47,6 +47,23 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ),
     ("no link-layer ACKs under DCF", "base = \"wlan-11a-54\"\n", &["wifi.link-acks=none"]),
     (
+        "a client without link-layer ACKs for FastACK",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-acks = \"fastack\"\n[[client]]\nlink-acks = \"uplink-only\"\n",
+        &[],
+    ),
+    (
+        "a client whose ACKs ride on nothing",
+        "base = \"wlan-11n-150\"\n[hack]\nvariant = \"timer\"\n[[client]]\nlink-acks = \"none\"\nhack = true\n",
+        &[],
+    ),
+    (
+        "queues of streams under FastACK",
+        "base = \"wlan-11n-150\"\n[wifi]\nap-acks = \"fastack\"\nstream-queues = \"independent\"\n",
+        &[],
+    ),
+    ("no window", "base = \"wlan-11n-150\"\n[wifi]\nblock-ack-window = 1\n", &[]),
+    ("too many clients", "base = \"wlan-11n-150\"\n[[client]]\ncount = 600\n[[client]]\ncount = 401\n", &[]),
+    (
         "ACKs that ride on nothing",
         "base = \"wlan-11n-150\"\n[wifi]\nlink-acks = \"none\"\n[hack]\nvariant = \"timer\"\n",
         &[],

@@ -11,7 +11,7 @@ use tacit_sim::setup::{
     Traffic,
 };
 
-use super::{ClientOverride, Scenario};
+use super::{ClientOverride, FwpPlan, Scenario};
 use crate::error::InputError;
 
 /// Most flows of a run: as many as have a port number.
@@ -246,7 +246,8 @@ impl Run<'_> {
                     .or(scenario.traffic.access_category)
                     .unwrap_or_default(),
             };
-            let Some((application, flows)) = scenario.application(traffic, near_end) else {
+            let Some((application, flows)) = scenario.application(traffic, near_end, &scenario.fwp_of(index))
+            else {
                 self.push_flows(setup, 1)?;
                 continue;
             };
@@ -311,15 +312,15 @@ impl Scenario {
         }
     }
 
-    /// The program that feeds a flow, and over how many connections; `near_end` is the client's.
-    fn application(&self, plan: &TrafficPlan, near_end: End) -> Option<(Application, u32)> {
+    /// The program that feeds a flow, and over how many connections; `near_end` is the client's, and `fwp` its way with what is lost.
+    fn application(&self, plan: &TrafficPlan, near_end: End, fwp: &FwpPlan) -> Option<(Application, u32)> {
         let knobs = &plan.knobs;
         let span = |mean| Span { mean, law: knobs.times };
         match plan.application {
             // What the user of an upload or of datagrams gets has no holes.
             ApplicationKind::Bulk => {
                 let over_tcp = near_end == End::Sink && plan.transport == Transport::Tcp;
-                let (download, flows) = self.fwp.download(plan.size).filter(|_| over_tcp)?;
+                let (download, flows) = fwp.download(plan.size).filter(|_| over_tcp)?;
                 Some((Application::Download(download), flows))
             }
             ApplicationKind::RequestResponse => {

@@ -7,7 +7,10 @@ pub use crate::apps::setup::{
 pub use crate::flow::End;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, ReverseDirection, StationId};
+use tacit_link::wifi::{
+    AccessCategory, BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig, StationId,
+    StreamQueues,
+};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::fastack;
 use tacit_proto::fwp;
@@ -160,14 +163,31 @@ impl BssSetup {
             return refuse(format!("{} has no reverse direction grants", self.config.standard.name()));
         }
         let config = &self.config;
-        let needs_link_acks = self.has_hack()
-            || matches!(self.access_point.driver, ApDriver::FastAck(_))
-            || config.reverse_direction != ReverseDirection::Off
-            || config.rate_control == RateControl::Minstrel;
-        if config.link_acks == LinkAcks::None && (needs_link_acks || !has_edca) {
+        let all_need_them = matches!(self.access_point.driver, ApDriver::FastAck(_))
+            || config.rate_control == RateControl::Minstrel
+            || !has_edca;
+        let is_without = |(station, client): (&StationConfig, &StationSetup<ClientDriver>)| {
+            let needs_them = all_need_them || matches!(client.driver, ClientDriver::Hack(_));
+            needs_them && !station.link_acks.are(LinkAcks::Normal)
+        };
+        if let Some(client) = config.stations.iter().zip(&self.clients).position(is_without) {
+            let client = client + 1;
             return refuse(format!(
-                "basic service set {index} does without the link-layer ACKs that TCP/HACK, FastACK, reverse \
-                 direction grants, Minstrel and standards without aggregation need"
+                "client {client} of basic service set {index} does without the link-layer ACKs that TCP/HACK, FastACK, \
+                 Minstrel and standards without aggregation need"
+            ));
+        }
+        let is_one_queue = config.stream_queues == StreamQueues::Joint;
+        if !is_one_queue && (self.has_hack() || all_need_them) {
+            return refuse(format!(
+                "basic service set {index} has a queue for each spatial stream, which TCP/HACK, FastACK, Minstrel and \
+                 standards without aggregation do not know"
+            ));
+        }
+        if !(2..=64).contains(&config.block_ack_window) {
+            return refuse(format!(
+                "basic service set {index} has a Block Ack window of {}",
+                config.block_ack_window
             ));
         }
         if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {

@@ -6,8 +6,8 @@ mod common;
 
 use common::*;
 use tacit_link::loss::Loss;
-use tacit_link::wifi::LinkAcks;
 use tacit_link::wifi::phy::Standard;
+use tacit_link::wifi::{BothWays, LinkAcks};
 use tacit_proto::fwp::{Config, Counters, repair};
 use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration, FlowId, Ratio};
@@ -25,7 +25,7 @@ fn percent(percent: f64) -> Loss {
 fn plain(lost: f64, size: Option<u64>) -> Setup {
     let traffic = bulk(tcp::Config::default());
     let mut setup = wlan(Standard::N, 150, 1, &traffic);
-    setup.bss[0].config.link_acks = LinkAcks::None;
+    setup.bss[0].config.stations[0].link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
     setup.bss[0].config.stations[0].downlink_loss = percent(lost);
     let flow = setup.flows[0].clone();
     setup.flows.extend(std::iter::repeat_n(flow, REPAIR_FLOWS as usize));

@@ -16,8 +16,8 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, Bursts, Decibels, LinkAcks, Protection, RateControl, ReverseDirection,
-    StationCounters, StationId,
+    AccessCategory, AmsduLimit, BothWays, Bursts, Decibels, LinkAcks, Protection, RateControl,
+    ReverseDirection, StationCounters, StationId, StreamQueues,
 };
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
@@ -169,6 +169,7 @@ fn random_setup(seed: u64) -> Setup {
     add_grants(&mut setup, seed);
     add_ap_acks(&mut setup, seed);
     add_no_ack(&mut setup, seed);
+    add_fwp_macs(&mut setup, seed);
     setup
 }
 
@@ -324,7 +325,30 @@ fn add_no_ack(setup: &mut Setup, seed: u64) {
         || set.config.rate_control != RateControl::Fixed
         || set.config.standard.phy().aggregation.is_none();
     if !needed && draw.up_to(2) == 0 {
-        set.config.link_acks = LinkAcks::None;
+        set.config.stations.iter_mut().for_each(|station| station.link_acks = BothWays::of(LinkAcks::None));
+    }
+}
+
+/// Stations that differ in what is acknowledged, windows of every size, and a queue for each spatial stream, where
+/// nothing stands against it. Draws of its own.
+fn add_fwp_macs(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm macs of FWP");
+    let set = &mut setup.bss[0];
+    let all_need_acks = matches!(set.access_point.driver, ApDriver::FastAck(_))
+        || set.config.rate_control != RateControl::Fixed
+        || set.config.standard.phy().aggregation.is_none();
+    set.config.block_ack_window = pick(draw, &[64, 64, 32, 2, 17]);
+    if all_need_acks || draw.up_to(1) > 0 {
+        return;
+    }
+    for (station, client) in set.config.stations.iter_mut().zip(&set.clients) {
+        let policy = |draw: &mut Stream| pick(draw, &[LinkAcks::Normal, LinkAcks::None]);
+        if client.driver == ClientDriver::Stock {
+            station.link_acks = BothWays { down: policy(draw), up: policy(draw) };
+        }
+    }
+    if set.is_stock() && draw.up_to(1) == 0 {
+        set.config.stream_queues = StreamQueues::Independent;
     }
 }
 
@@ -508,7 +532,8 @@ fn lossless_setup(seed: u64) -> Setup {
         (station.snr, station.away) = (None, None);
     }
     set.config.hidden.clear();
-    set.config.link_acks = LinkAcks::Normal;
+    set.config.stations.iter_mut().for_each(|station| station.link_acks = BothWays::default());
+    set.config.stream_queues = StreamQueues::Joint;
     if !matches!(set.access_point.driver, ApDriver::Hack(_)) {
         speak_hack(&mut setup, hack::Config::default());
     }

@@ -13,7 +13,6 @@ use super::counters::StationCounters;
 use super::functions::{FunctionId, Functions};
 use super::interrupt::Interrupt;
 use super::mac::ack_hook::AckHook;
-use super::mac::block_ack::WINDOW;
 use super::mac::station::Station;
 use super::medium::Medium;
 use crate::payload::Payload;
@@ -180,7 +179,7 @@ impl<P: Payload> Bss<P> {
     /// Reports to [`Bss::poll_interrupt`] what becomes of each packet that `function` sends.
     pub fn report_fates(&mut self, function: FunctionId) {
         for peer in &mut self.cell.stations[function].peers {
-            peer.originator.fates.ask();
+            peer.originator.report_fates();
         }
     }
 
@@ -301,7 +300,8 @@ impl<P: Payload> Bss<P> {
 
     /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
     pub fn ppdu_sizes(&self, station: StationId) -> Vec<u64> {
-        let mut sizes = vec![0; usize::from(WINDOW)];
+        let longest = self.cell.stations.of(station).map(|function| function.ppdu_sizes.len()).max();
+        let mut sizes = vec![0; longest.unwrap_or(0)];
         for function in self.cell.stations.of(station) {
             sizes.iter_mut().zip(&function.ppdu_sizes).for_each(|(sum, more)| *sum += more);
         }

@@ -4,6 +4,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::air::StationId;
 use super::category::{AccessCategory, TxopLimits};
+use super::mac::block_ack::WINDOW;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -22,6 +23,8 @@ pub struct StationConfig {
     pub uplink_loss: Loss,
     /// Which ACKs and Block Acks are lost, counted for each direction on its own.
     pub link_ack_loss: Loss,
+    /// Which data between the access point and this client is acknowledged.
+    pub link_acks: BothWays<LinkAcks>,
     /// SNR over the channel of `mode`, the same both ways: noise takes data, Block Ack Requests, ACKs and
     /// Block Acks, by mode and length, on top of the losses above. `None` for no noise.
     pub snr: Option<Decibels>,
@@ -43,6 +46,7 @@ impl StationConfig {
             downlink_loss: Loss::None,
             uplink_loss: Loss::None,
             link_ack_loss: Loss::None,
+            link_acks: BothWays::default(),
             snr: None,
             away: None,
             downlink_queue: QueueConfig::default(),
@@ -119,7 +123,8 @@ pub enum Bursts {
     WithinLimit,
 }
 
-/// Whether data is acknowledged at the link layer (Ack Policy, 802.11-2020 clause 9.2.4.5.4).
+/// Whether data of one transmitter for one receiver is acknowledged at the link layer (Ack Policy, 802.11-2020 clause
+/// 9.2.4.5.4). All but the first needs a standard that aggregates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkAcks {
     /// By an ACK or a Block Ack.
@@ -128,6 +133,38 @@ pub enum LinkAcks {
     /// Not at all (policy No Ack): each PPDU is sent once and forgotten, so no window stalls, nothing is sent again, and
     /// what arrives is passed up at once. With FWP TCP and HTTP make up for it (Havey and Almeroth, section V-A).
     None,
+}
+
+/// A setting of the data that goes from the access point to a client, and of the data that comes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BothWays<T> {
+    /// From the access point.
+    pub down: T,
+    /// To it.
+    pub up: T,
+}
+
+impl<T: Copy + PartialEq> BothWays<T> {
+    /// `value` both ways.
+    pub const fn of(value: T) -> Self {
+        Self { down: value, up: value }
+    }
+
+    /// True where it is `value` both ways.
+    pub fn are(&self, value: T) -> bool {
+        self.down == value && self.up == value
+    }
+}
+
+/// What the spatial streams of a mode are to the aggregates sent in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StreamQueues {
+    /// One A-MPDU is spread over all streams, as the standard has it (802.11-2020 clause 19.3.11.8).
+    #[default]
+    Joint,
+    /// Each stream carries an aggregate of its own beside the others, at its share of the rate, with a Block Ack window
+    /// and losses of its own: the emulator of the FWP paper (section V). No standard has this.
+    Independent,
 }
 
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
@@ -187,11 +224,14 @@ pub struct BssConfig {
     /// Least time from the start of one MPDU to the next in an A-MPDU, which receivers ask for: Minimum MPDU Start
     /// Spacing, zero or one of [`BssConfig::MPDU_START_SPACINGS`].
     pub mpdu_start_spacing: Duration,
+    /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to 64: what the recipient says it has room for
+    /// (Buffer Size, 802.11-2020 clause 9.4.1.13).
+    pub block_ack_window: u32,
+    /// What the spatial streams of a client are to its queue.
+    pub stream_queues: StreamQueues,
     /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
-    /// Whether data is acknowledged; `None` where the standard aggregates.
-    pub link_acks: LinkAcks,
     /// What TXOPs hold for those who answer; where the standard aggregates.
     pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
@@ -251,9 +291,10 @@ impl BssConfig {
             txop_limits: TxopLimits::default(),
             bursts: Bursts::default(),
             ampdu_mpdus: None,
+            block_ack_window: WINDOW as u32,
+            stream_queues: StreamQueues::Joint,
             mpdu_start_spacing: Duration::ZERO,
             amsdu: None,
-            link_acks: LinkAcks::Normal,
             reverse_direction: ReverseDirection::Off,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),

@@ -21,8 +21,8 @@ pub use bss::{Bss, Offered};
 pub use category::{AccessCategory, EdcaParameters, TxopLimits};
 pub use cell::Delivery;
 pub use config::{
-    AmsduLimit, ApScheduler, BssConfig, Bursts, LinkAcks, Protection, RateControl, ReverseDirection,
-    StationConfig,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, RateControl,
+    ReverseDirection, StationConfig, StreamQueues,
 };
 pub use counters::StationCounters;
 pub use functions::{FunctionId, Functions, Peers};

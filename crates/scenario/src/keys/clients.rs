@@ -1,15 +1,18 @@
 //! `[[client]]`.
 
-use super::kind::{ANY_TIME, Choice, Flag, Given, Own};
+use super::kind::{ANY_TIME, Choice, Flag, Given, Own, Whole};
 use super::{Field, Key, Keys, Usual, wifi};
 use crate::input::{Mismatch, Value, integer};
 use crate::{ClientOverride, MAX_CLIENTS, signal};
 use tacit_link::wifi::{AccessCategory, Position};
 
+pub(crate) const HACK: &str = "hack";
+
 type Client<K> = Field<ClientOverride, K>;
 
 /// What any client may say.
 pub(crate) const CLIENT: Keys<ClientOverride> = &[
+    &COUNT,
     &Client {
         name: "start",
         kind: Given(ANY_TIME),
@@ -30,6 +33,13 @@ pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
     usual: Usual::Said("as in `[traffic]`"),
     meaning: "EDCA access category of this client's packets",
     ..super::traffic::ACCESS_CATEGORY
+};
+
+pub(crate) const COUNT: Key<Whole> = Key {
+    name: "count",
+    kind: Whole(1, MAX_CLIENTS),
+    usual: Usual::Is("1"),
+    meaning: "how many clients in a row are like this; each has its own number, which `hidden-from` means",
 };
 
 /// What a client behind Wi-Fi may say.
@@ -73,9 +83,17 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
         of: |client| &mut client.hidden_from,
     },
     &Client {
-        name: "hack",
+        name: wifi::LINK_ACKS,
+        kind: Given(wifi::LINK_ACK_CHOICE),
+        usual: Usual::Said("as in `[wifi]`"),
+        meaning: "what `[wifi]` says, for this client; without link-layer ACKs in one direction it speaks no TCP/HACK, \
+                  and takes no reverse direction grants",
+        of: |client| &mut client.link_acks,
+    },
+    &Client {
+        name: HACK,
         kind: Given(Flag),
-        usual: Usual::Is("true"),
+        usual: Usual::Said("true, where all its data is acknowledged"),
         meaning: "whether this client speaks TCP/HACK where others do",
         of: |client| &mut client.hack,
     },

@@ -80,7 +80,7 @@ pub(crate) const RUN: Keys<RunPlan> = &[
 pub(crate) const COUNT: Key<Whole> = Key {
     name: "count",
     kind: Whole(1, MAX_CLIENTS),
-    usual: Usual::Said("number of `[[client]]` tables, at least 1"),
+    usual: Usual::Said("as many as the `[[client]]` tables stand for, at least 1"),
     meaning: "clients of `tacit run` without `--clients`; that of a base does not count in a file with more \
               `[[client]]` tables",
 };

@@ -2,7 +2,8 @@
 
 use tacit_link::wifi::phy::{Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
-    AmsduLimit, ApScheduler, BssConfig, Bursts, LinkAcks, Protection, RateControl, TxopLimits,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, RateControl, StreamQueues,
+    TxopLimits,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -175,9 +176,18 @@ pub(crate) const NOISE_FIGURE: Key<PowerRatio> = Key {
 pub(crate) const TXOP_LIMITS: &str = "txop-limits";
 pub(crate) const TXOP_BURSTS: &str = "txop-bursts";
 pub(crate) const MPDU_START_SPACING: &str = "mpdu-start-spacing";
+pub(crate) const STREAM_QUEUES: &str = "stream-queues";
 pub(crate) const AMSDU: &str = "amsdu";
 pub(crate) const ACCESS_CATEGORIES: &str = "access-categories";
 pub(crate) const LINK_ACKS: &str = "link-acks";
+
+/// What is acknowledged of the data to a client and from it.
+pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
+    ("normal", BothWays::of(LinkAcks::Normal)),
+    ("uplink-only", BothWays { down: LinkAcks::None, up: LinkAcks::Normal }),
+    ("downlink-only", BothWays { down: LinkAcks::Normal, up: LinkAcks::None }),
+    ("none", BothWays::of(LinkAcks::None)),
+]);
 
 /// The value is true for granted ones.
 pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = Key {
@@ -306,6 +316,24 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         of: |wifi| &mut wifi.bss.ampdu_mpdus,
     },
     &W {
+        name: "block-ack-window",
+        kind: Whole(2, 64),
+        usual: Usual::Field,
+        meaning: "MPDUs that may be outstanding under a Block Ack agreement: what the recipient has room for; 802.11n and \
+                  ac",
+        of: |wifi| &mut wifi.bss.block_ack_window,
+    },
+    &W {
+        name: STREAM_QUEUES,
+        kind: Choice(&[("joint", StreamQueues::Joint), ("independent", StreamQueues::Independent)]),
+        usual: Usual::Field,
+        meaning: "whether all spatial streams carry one aggregate, as in the standard, or each one of its own, with a Block \
+                  Ack window and losses of its own (the emulator of the FWP paper); independent ones with 802.11n and ac, \
+                  a fixed rate, not with `[hack]` or `ap-acks`. Schemes change it; see \
+                  [fwp-mac.md](../design/fwp-mac.md)",
+        of: |wifi| &mut wifi.bss.stream_queues,
+    },
+    &W {
         name: MPDU_START_SPACING,
         kind: Own {
             read: mpdu_start_spacing,
@@ -338,12 +366,13 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     },
     &W {
         name: LINK_ACKS,
-        kind: Choice(&[("normal", LinkAcks::Normal), ("none", LinkAcks::None)]),
+        kind: LINK_ACK_CHOICE,
         usual: Usual::Field,
-        meaning: "whether data is acknowledged at the link layer; with `none` (Ack Policy No Ack) each PPDU is sent \
-                  once, nothing waits for a window or a gap, and TCP sees every loss; 802.11n and ac, a fixed rate, \
-                  not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need link-layer ACKs change it",
-        of: |wifi| &mut wifi.bss.link_acks,
+        meaning: "which data is acknowledged at the link layer: all, what clients send, what they receive, or `none`. The \
+                  rest (Ack Policy No Ack) is sent once, waits for no window and no gap, and TCP sees every loss; 802.11n \
+                  and ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
+                  link-layer ACKs change it; see [fwp-mac.md](../design/fwp-mac.md)",
+        of: |wifi| &mut wifi.link_acks,
     },
     &REVERSE_DIRECTION,
     &REVERSE_TURNAROUND,

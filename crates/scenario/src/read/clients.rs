@@ -4,7 +4,7 @@ use tacit_link::wifi::Position;
 
 use super::queue::{Place, queue};
 use super::traffic::access_category;
-use super::wifi::{ack_mode, data_mode, mpdu_error};
+use super::wifi::{ack_mode, check_client_acks, data_mode, mpdu_error};
 use crate::error::InputError;
 use crate::input::Section;
 use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, STATION_QUEUE};
@@ -16,23 +16,27 @@ pub(super) fn client_overrides(
     wifi: Option<&Wifi>,
 ) -> Result<Vec<ClientOverride>, InputError> {
     let sections = root.sections("client")?;
-    if sections.len() > MAX_CLIENTS as usize {
-        return Err(root
-            .error("client", format!("{} clients", sections.len()))
-            .allowed(format!("at most {MAX_CLIENTS}")));
-    }
-    let clients = sections
+    let tables = sections
         .into_iter()
         .map(|section| {
             let mut client = ClientOverride::default();
             fill(keys::CLIENT, &section, &mut client)?;
+            let count = keys::COUNT.or(&section, 1)?;
             if let Some(wifi) = wifi {
                 wireless(&section, wifi, &mut client)?;
             }
             section.finish()?;
-            Ok(client)
+            Ok((client, count))
         })
         .collect::<Result<Vec<_>, InputError>>()?;
+    let total: u64 = tables.iter().map(|(_, count)| u64::from(*count)).sum();
+    if total > u64::from(MAX_CLIENTS) {
+        return Err(root
+            .error("client", format!("{total} clients"))
+            .allowed(format!("at most {MAX_CLIENTS}")));
+    }
+    let repeated = |(client, count)| std::iter::repeat_n(client, count as usize);
+    let clients: Vec<ClientOverride> = tables.into_iter().flat_map(repeated).collect();
     for (number, client) in clients.iter().enumerate() {
         if client.hidden_from.contains(&(number as u32)) {
             return Err(root
@@ -55,6 +59,7 @@ fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> 
     if let (Some(position), None) = (client.position, client.signal) {
         client.signal = Some(Signal::Distance(position.distance_m(&Position::default())));
     }
+    check_client_acks(section, wifi, client)?;
     client.access_category = access_category(section, Some(wifi))?;
     if client.back.is_some() && client.leave.is_none_or(|leave| client.back <= Some(leave)) {
         return Err(section.error("back", "comes back without having left").allowed("leave before back"));

@@ -11,7 +11,7 @@ mod traffic;
 pub(super) mod wifi;
 
 use tacit_link::QueueLimit;
-use tacit_link::wifi::LinkAcks;
+use tacit_link::wifi::{LinkAcks, StreamQueues};
 use tacit_proto::units::{Bytes, Duration};
 
 use self::clients::client_overrides;
@@ -92,9 +92,14 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
                 "hack or wifi.ap-acks",
             ),
             (
-                wifi.bss.link_acks == LinkAcks::None,
-                "has no link-layer ACKs to ride on",
-                "hack or wifi.link-acks = \"none\"",
+                !wifi.link_acks.are(LinkAcks::Normal),
+                "lacks the link-layer ACKs to ride on",
+                "hack or wifi.link-acks other than \"normal\"",
+            ),
+            (
+                wifi.bss.stream_queues != StreamQueues::Joint,
+                "has a queue for each spatial stream",
+                "hack or wifi.stream-queues = \"independent\"",
             ),
         ];
         if let Some((_, what, allowed)) = in_the_way.into_iter().find(|(is_set, ..)| *is_set) {

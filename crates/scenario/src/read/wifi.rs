@@ -2,7 +2,9 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, SlotTime, Standard, Variant};
-use tacit_link::wifi::{BssConfig, LinkAcks, Protection, RateControl, ReverseDirection, TxopLimits};
+use tacit_link::wifi::{
+    BssConfig, LinkAcks, Protection, RateControl, ReverseDirection, StreamQueues, TxopLimits,
+};
 use tacit_proto::units::{BitRate, Duration};
 
 use super::queue::{Place, queue};
@@ -10,7 +12,7 @@ use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Tree, Value, bit_rate, loss};
 use crate::keys::kind::or;
 use crate::keys::{fill, wifi as keys};
-use crate::{ApAcks, Categories, MpduError, Wifi, signal};
+use crate::{ApAcks, Categories, ClientOverride, MpduError, Wifi, signal};
 
 /// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
 pub(super) fn data_mode(
@@ -104,21 +106,47 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let what = format!("{name} has no HT Control field to grant with");
         return refused(keys::REVERSE_DIRECTION.name, what, "802.11n, 802.11ac");
     }
-    // Nothing that builds on link-layer ACKs goes without them.
+    if let (StreamQueues::Independent, Some(what)) = (wifi.bss.stream_queues, needs_link_acks(wifi)) {
+        let allowed = "\"joint\"; or \"independent\" with 802.11n or ac, a fixed rate and no FastACK";
+        return refused(keys::STREAM_QUEUES, format!("{what} goes with one queue for all streams"), allowed);
+    }
+    if !wifi.link_acks.are(LinkAcks::Normal) {
+        let has_grants = wifi.bss.reverse_direction != ReverseDirection::Off;
+        let granting = has_grants.then_some(keys::REVERSE_DIRECTION.name);
+        return check_link_acks(section, granting.or(needs_link_acks(wifi)));
+    }
+    Ok(())
+}
+
+/// What needs that all data of all clients is acknowledged, if anything does. Reverse direction grants leave those out
+/// that do without, but one that no client could take is a mistake.
+fn needs_link_acks(wifi: &Wifi) -> Option<&'static str> {
     let building_on_them = [
-        (!aggregates, name),
+        (wifi.bss.standard.phy().aggregation.is_none(), wifi.bss.standard.name()),
         (wifi.bss.rate_control != RateControl::Fixed, "rate-control"),
-        (wifi.bss.reverse_direction != ReverseDirection::Off, "reverse-direction"),
         (wifi.ap_acks != ApAcks::None, "ap-acks"),
     ];
-    match building_on_them.into_iter().find(|(needed, _)| *needed) {
-        Some((_, what)) if wifi.bss.link_acks == LinkAcks::None => {
-            let allowed =
-                "\"normal\"; or \"none\" with 802.11n or ac, a fixed rate, no grants and no FastACK";
-            refused(keys::LINK_ACKS, format!("{what} needs link-layer ACKs"), allowed)
-        }
-        _ => Ok(()),
+    building_on_them.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+}
+
+/// Refuses data without link-layer ACKs, for all clients or the one that `section` is about, where `needing` needs them.
+fn check_link_acks(section: &Section<'_>, needing: Option<&str>) -> Result<(), InputError> {
+    let Some(what) = needing else { return Ok(()) };
+    let allowed = "\"normal\"; or others with 802.11n or ac, a fixed rate, no grants and no FastACK";
+    Err(section.error(keys::LINK_ACKS, format!("{what} needs link-layer ACKs")).allowed(allowed))
+}
+
+/// Refuses data to or from a client without link-layer ACKs where anything needs them.
+pub(super) fn check_client_acks(
+    section: &Section<'_>,
+    wifi: &Wifi,
+    client: &ClientOverride,
+) -> Result<(), InputError> {
+    if client.link_acks.is_none_or(|acks| acks.are(LinkAcks::Normal)) {
+        return Ok(());
     }
+    let speaking = (client.hack == Some(true)).then_some("TCP/HACK");
+    check_link_acks(section, speaking.or(needs_link_acks(wifi)))
 }
 
 /// What is granted, if anything is.

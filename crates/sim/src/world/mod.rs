@@ -440,7 +440,7 @@ impl<'o, P: Carried> World<'o, P> {
             let function = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
             self.act(index, function);
         }
-        while let Some(Delivery { to, from, payload }) = self.bss[index].poll_deliver() {
+        while let Some(Delivery { to, from, payload, .. }) = self.bss[index].poll_deliver() {
             if self.drivers[index].all_stock() {
                 self.deliver(self.bss_hosts[index][to.index()], &payload);
             } else {

@@ -136,7 +136,7 @@ impl<P: Payload> AirLog<P> {
             }
             Outgoing::Data { .. } => {
                 self.begin_ppdu();
-                for (mpdu, position) in originator.in_flight().zip(1..) {
+                for (mpdu, position) in originator.streams().flat_map(Originator::in_flight).zip(1..) {
                     let last = position == originator.plan().mpdus;
                     self.record_mpdu(exchange, originator, mpdu, last, Outcome::Collided);
                 }

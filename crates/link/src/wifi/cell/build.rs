@@ -10,7 +10,9 @@ use crate::payload::Payload;
 use crate::queue::QueueConfig;
 use crate::random::Stream;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::{BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig};
+use crate::wifi::config::{
+    BothWays, BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
+};
 use crate::wifi::functions::{FunctionId, Functions, Peers};
 use crate::wifi::mac::access::Contention;
 use crate::wifi::mac::aggregation::AggregationLimits;
@@ -50,20 +52,13 @@ fn build_function<P: Payload>(
         Peers::Clients { .. } => (config.stations.iter().zip(reach.iter()))
             .map(|(client, id)| {
                 let link = format!("to {}", name_of(id));
-                peer(
-                    rules,
-                    category,
-                    stream,
-                    id,
-                    (client, &client.downlink_loss, client.downlink_queue),
-                    &link,
-                )
+                peer(rules, category, stream, id, client, Way::down(client), &link)
             })
             .collect(),
         Peers::AccessPoint(id) => {
             let client = &config.stations[numbers.station(function).index() - 1];
             let link = format!("from {}", name_of(function));
-            vec![peer(rules, category, stream, id, (client, &client.uplink_loss, client.uplink_queue), &link)]
+            vec![peer(rules, category, stream, id, client, Way::up(client), &link)]
         }
     };
     let backoff = stream(format!("backoff {}", name_of(function)));
@@ -76,24 +71,55 @@ fn build_function<P: Payload>(
     station
 }
 
-/// The peer `id`, on a `link` of `client` that loses and queues as is said.
+/// What is sent to a peer on its way there.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    loss: &'a Loss,
+    queue: QueueConfig,
+    /// Whether it is acknowledged, and whether what comes back is.
+    acks: [LinkAcks; 2],
+}
+
+impl<'a> Way<'a> {
+    /// To `client`.
+    fn down(client: &'a StationConfig) -> Self {
+        let BothWays { down, up } = client.link_acks;
+        Self { loss: &client.downlink_loss, queue: client.downlink_queue, acks: [down, up] }
+    }
+
+    /// From `client` to its access point.
+    fn up(client: &'a StationConfig) -> Self {
+        let BothWays { down, up } = client.link_acks;
+        Self { loss: &client.uplink_loss, queue: client.uplink_queue, acks: [up, down] }
+    }
+}
+
+/// The peer `id`, on a `link` of `client` that goes one `way`.
 fn peer<P: Payload>(
     rules: &Rules,
     category: AccessCategory,
     stream: &dyn Fn(String) -> Stream,
     id: FunctionId,
-    (client, loss, queue): (&StationConfig, &Loss, QueueConfig),
+    client: &StationConfig,
+    way: Way<'_>,
     link: &str,
 ) -> Peer<P> {
     let Rules { phy, config, .. } = rules;
     let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
     let guard = config.protection.longest(phy, &client.mode, &control);
     let txop_limit = rules.hold_limits(category).exchange.map(|limit| limit.saturating_sub(guard));
-    let limits = limits(phy, config, [&client.mode, &control], txop_limit);
-    let recipient = if limits.window > 1 && config.link_acks == LinkAcks::Normal {
-        Recipient::Block(BlockAckRecipient::new())
-    } else {
-        Recipient::Immediate { last: None }
+    let Way { loss, queue, acks: [acks, acks_of_peer] } = way;
+    let streams = match config.stream_queues {
+        StreamQueues::Independent if phy.aggregation.is_some() => u32::from(client.mode.streams),
+        StreamQueues::Joint | StreamQueues::Independent => 1,
+    };
+    let limits = limits(phy, config, [&client.mode, &control], (txop_limit, streams));
+    let limits =
+        if acks == LinkAcks::Normal { limits.windowed(config.block_ack_window as u16) } else { limits };
+    let recipient = || match acks_of_peer {
+        LinkAcks::None => Recipient::Unanswered { next: 0 },
+        LinkAcks::Normal if limits.window > 1 => Recipient::Block(BlockAckRecipient::new()),
+        LinkAcks::Normal => Recipient::Immediate { last: None },
     };
     let rates = match config.rate_control {
         RateControl::Fixed => Vec::new(),
@@ -107,7 +133,7 @@ fn peer<P: Payload>(
         let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
         Noise::of_rates(&modes, snr, stream)
     });
-    let mut originator = Originator::new(client.mode, control, limits, queue);
+    let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {
         // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
         let overhead = phy.aifs()
@@ -118,17 +144,30 @@ fn peer<P: Payload>(
     }
     let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
         .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
+    let further = 2..=streams;
+    further.clone().for_each(|_| {
+        originator.add_stream(Originator::new(client.mode, control, limits, acks, QueueConfig::default()));
+    });
+    let recipient = match streams {
+        1 => recipient(),
+        _ => Recipient::Streams((0..streams).map(|_| recipient()).collect()),
+    };
     let mut peer = Peer::new(id, originator, recipient, losses, noise);
+    peer.stream_losses = further
+        .map(|number| LossProcess::new(loss.clone(), stream(format!("data loss {link} on stream {number}"))))
+        .collect();
+    peer.answered = acks_of_peer == LinkAcks::Normal;
     peer.away = client.away;
     peer
 }
 
-/// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second.
+/// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`
+/// aggregates side by side.
 fn limits(
     phy: &Phy,
     config: &BssConfig,
     modes: [&Mode; 2],
-    txop_limit: Option<Duration>,
+    (txop_limit, streams): (Option<Duration>, u32),
 ) -> AggregationLimits {
     let (header, own) = match config.reverse_direction {
         ReverseDirection::Off => (phy.mac_header_len(), txop_limit),
@@ -137,6 +176,7 @@ fn limits(
         }
     };
     AggregationLimits::new(phy, header, modes, config.ampdu_mpdus, config.amsdu, own)
+        .of_stream(streams)
         .spaced(modes[0], config.mpdu_start_spacing)
 }
 
@@ -156,7 +196,7 @@ fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Opti
     }
     let rate = |mode: Mode| {
         let control_mode = client.control_mode.unwrap_or_else(|| phy.control_mode(&mode));
-        let limits = limits(phy, config, [&mode, &control_mode], txop_limit);
+        let limits = limits(phy, config, [&mode, &control_mode], (txop_limit, 1));
         Rate { mode, control_mode, limits }
     };
     modes.into_iter().map(rate).collect()

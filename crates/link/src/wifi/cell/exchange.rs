@@ -13,6 +13,9 @@ use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WR
 const WRAPPED_ACK_LEN: u32 = ACK_LEN + CONTROL_WRAPPER_LEN;
 const WRAPPED_BLOCK_ACK_LEN: u32 = BLOCK_ACK_LEN + CONTROL_WRAPPER_LEN;
 
+/// Octets of a response that is not sent.
+const UNANSWERED: u32 = 0;
+
 /// A transmission and the response to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
@@ -62,13 +65,19 @@ impl Exchange {
             Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
             Outgoing::Data { .. } => {
                 let plan = peer.originator.plan();
-                let response = if plan.mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN };
+                let response = match plan.mpdus {
+                    _ if !peer.originator.is_answered() => UNANSWERED,
+                    1 => ACK_LEN,
+                    _ if peer.originator.has_agreement() => BLOCK_ACK_LEN,
+                    // One on each stream, each acknowledged on its own.
+                    _ => ACK_LEN,
+                };
                 (mode.ppdu_duration(plan.octets), response)
             }
         };
         let handshake =
             handshake.unwrap_or_else(|| rules.config.protection.handshake(&outgoing, &peer.originator));
-        let grant = rules.grant(handshake, &outgoing);
+        let grant = rules.grant(handshake, &outgoing).filter(|_| peer.may_be_granted());
         if grant.is_some() {
             response_len += CONTROL_WRAPPER_LEN;
         }
@@ -79,7 +88,7 @@ impl Exchange {
             (at + handshake.first_duration(&guard), at + handshake.duration(&guard, rules.phy))
         };
         let end = start + duration;
-        let (response_at, response) = if rules.is_unanswered() {
+        let (response_at, response) = if response_len == UNANSWERED {
             (end, Duration::ZERO)
         } else {
             (end + rules.response_after(), control.ppdu_duration(response_len))
@@ -106,6 +115,12 @@ impl Exchange {
             response_end,
             reserves,
         }
+    }
+
+    /// Whether it ends with its PPDU, which nobody acknowledges.
+    #[inline]
+    pub fn is_unanswered(&self) -> bool {
+        self.response_len == UNANSWERED
     }
 
     /// The addressee, among the peers of who began it.

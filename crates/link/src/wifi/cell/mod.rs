@@ -7,6 +7,7 @@ mod build;
 mod exchange;
 mod outbox;
 mod protection;
+mod receive;
 mod rules;
 mod stations;
 mod txop;
@@ -30,7 +31,7 @@ use super::functions::FunctionId;
 use super::interrupt::Interrupt;
 use super::mac::block_ack::Recipient;
 use super::mac::noise::Noise;
-use super::mac::originator::Settled;
+use super::mac::originator::{Originator, Settled};
 use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::{BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::payload::{Payload, PayloadClass};
@@ -125,10 +126,14 @@ impl<P: Payload> Cell<P> {
         let arrived = !noisy && !sender.is_away(exchange.start);
         if arrived {
             let back = to.peer_index(exchange.from);
-            let Recipient::Block(recipient) = &mut to.peers[back].recipient else {
-                unreachable!("only a Block Ack agreement makes requests");
-            };
-            recipient.request(exchange.end, start, &mut self.outbox.deliver(exchange));
+            let recipients = to.peers[back].recipient.each_stream();
+            for (stream, recipient) in sender.originator.streams().zip(recipients) {
+                let Recipient::Block(recipient) = recipient else {
+                    unreachable!("only a Block Ack agreement makes requests");
+                };
+                let pass_up = &mut self.outbox.deliver(exchange);
+                recipient.request(exchange.end, stream.window_start(), pass_up);
+            }
         }
         let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
         self.air.record(exchange, mode, outcome, Frame::BlockAckReq { start });
@@ -138,7 +143,9 @@ impl<P: Payload> Cell<P> {
     /// Draws whether the PPDU is understood at all, then which MPDUs arrived and takes those in. True when any did.
     fn receive_data(&mut self, exchange: &Exchange, peer: usize) -> bool {
         self.air.begin_ppdu();
-        let unanswered = self.rules.is_unanswered();
+        if exchange.is_unanswered() || self.stations.originator(exchange).has_stream_queues() {
+            return self.receive_each(exchange, peer);
+        }
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         let recipient = &mut to.peers[back].recipient;
@@ -156,7 +163,7 @@ impl<P: Payload> Cell<P> {
         let is_clear =
             exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
         let mut taken = 0;
-        if is_clear && !unheard && !unanswered && !self.air.is_kept() {
+        if is_clear && !unheard && !self.air.is_kept() {
             // Nothing can happen to any of them, and nobody asks for more than what arrived.
             let mpdus = sender.originator.in_flight().map(|mpdu| (mpdu.sequence, &mpdu.msdus));
             taken = recipient.receive_in_order(mpdus, &mut pass_up);
@@ -174,10 +181,6 @@ impl<P: Payload> Cell<P> {
             let outcome = if errored { Outcome::Errored } else { Outcome::Received };
             self.air.record_mpdu(exchange, &sender.originator, mpdu, left == 0, outcome);
             if !errored {
-                if unanswered {
-                    from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
-                    from.counters.delivered_bytes += u64::from(mpdu.octets);
-                }
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
             }
         }
@@ -194,14 +197,17 @@ impl<P: Payload> Cell<P> {
         for station in self.stations.iter_mut() {
             let id = station.id;
             for peer in &mut station.peers {
-                let Recipient::Block(recipient) = &mut peer.recipient else { continue };
-                if recipient.gap_since().is_some_and(|since| since + timeout <= at) {
-                    let (to, from) = (id, peer.id);
-                    let mut pass_up = |payload| delivered.push_back(Delivery { to, from, payload });
-                    recipient.give_up_gap(at, &mut pass_up);
+                let (to, from) = (id, peer.id);
+                for recipient in peer.recipient.each_stream() {
+                    let Recipient::Block(recipient) = recipient else { continue };
+                    if recipient.gap_since().is_some_and(|since| since + timeout <= at) {
+                        let mut pass_up =
+                            |payload| delivered.push_back(Delivery { to, from, missing: 0, payload });
+                        recipient.give_up_gap(at, &mut pass_up);
+                    }
+                    let next = recipient.gap_since().map(|since| since + timeout);
+                    self.reorder_check = earliest(self.reorder_check, next);
                 }
-                let next = recipient.gap_since().map(|since| since + timeout);
-                self.reorder_check = earliest(self.reorder_check, next);
             }
         }
     }
@@ -256,8 +262,9 @@ impl<P: Payload> Cell<P> {
         let retry_limit = self.rules.config.retry_limit;
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
-        let block_ack = match &to.peers[back].recipient {
+        let block_ack = match &mut to.peers[back].recipient {
             Recipient::Block(recipient) if exchange.asks_for_block_ack() => Some(recipient.block_ack()),
+            streams @ Recipient::Streams(_) if exchange.asks_for_block_ack() => Some(streams.scoreboard()),
             _ => None,
         };
         let originator = &mut from.peers[exchange.peer()].originator;
@@ -267,6 +274,10 @@ impl<P: Payload> Cell<P> {
             return;
         }
         let settled = match block_ack {
+            _ if originator.has_stream_queues() => {
+                let recipients = to.peers[back].recipient.each_stream();
+                originator.acknowledged_by_stream(recipients, retry_limit, oldest)
+            }
             Some((start, bitmap)) => originator.block_acknowledged(start, bitmap, retry_limit, oldest),
             None => originator.acknowledged(),
         };
@@ -292,7 +303,8 @@ impl<P: Payload> Cell<P> {
     pub fn settle_unanswered(&mut self, exchange: &Exchange) {
         let peer = exchange.peer();
         let station = &mut self.stations[exchange.from];
-        station.counters.unacknowledged += u64::from(station.peers[peer].originator.acknowledged().first_try);
+        let settled = station.peers[peer].originator.settle_streams(Originator::acknowledged);
+        station.counters.unacknowledged += u64::from(settled.first_try);
         station.contention.succeeded();
         station.finish(peer, exchange.handshake);
     }
@@ -300,7 +312,7 @@ impl<P: Payload> Cell<P> {
     /// No acknowledgment came; the sender notices at `noticed_at`, and `next_idle` is the idle period that begins for
     /// it.
     pub fn fail(&mut self, exchange: &Exchange, noticed_at: Instant, next_idle: u64) {
-        if self.rules.is_unanswered() {
+        if exchange.is_unanswered() {
             self.settle_unanswered(exchange);
             return;
         }
@@ -309,17 +321,20 @@ impl<P: Payload> Cell<P> {
         let station = &mut self.stations[exchange.from];
         station.counters.missed_link_acks += 1;
         let peer = &mut station.peers[exchange.peer()];
-        let agreement = matches!(peer.recipient, Recipient::Block(_));
         if let Outgoing::Data { .. } = &exchange.outgoing {
             peer.originator.report_rate(Settled::default());
         }
         let settled = match exchange.outgoing {
-            Outgoing::Request { .. } => peer.originator.request_missed(retry_limit),
-            Outgoing::Data { .. } if peer.originator.plan().mpdus > 1 => {
+            Outgoing::Request { .. } => {
+                peer.originator.settle_streams(|stream| stream.request_missed(retry_limit))
+            }
+            Outgoing::Data { .. } if exchange.asks_for_block_ack() => {
                 peer.originator.block_ack_missed();
                 Settled::default()
             }
-            Outgoing::Data { .. } => peer.originator.not_acknowledged(retry_limit, oldest, agreement),
+            Outgoing::Data { .. } => {
+                peer.originator.settle_streams(|stream| stream.not_acknowledged(retry_limit, oldest))
+            }
         };
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
@@ -339,8 +354,7 @@ impl<P: Payload> Cell<P> {
         let station = &mut self.stations[exchange.from];
         station.counters.missed_cts += 1;
         let peer = &mut station.peers[exchange.peer()];
-        let agreement = matches!(peer.recipient, Recipient::Block(_));
-        let settled = peer.originator.rts_missed(limit, agreement);
+        let settled = peer.originator.settle_streams(|stream| stream.rts_missed(limit));
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 

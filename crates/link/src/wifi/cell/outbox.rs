@@ -13,6 +13,9 @@ pub struct Delivery<P> {
     pub to: FunctionId,
     /// Who sent it.
     pub from: FunctionId,
+    /// MPDUs from there, of the same category, that were sent directly before its own and did not arrive: what the gap in
+    /// the sequence numbers says where nothing is [acknowledged](super::super::LinkAcks::None), 0 for the rest.
+    pub missing: u16,
     /// The packet.
     pub payload: P,
 }
@@ -37,6 +40,6 @@ impl<P> Outbox<P> {
     #[inline]
     pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(P) {
         let (to, from) = (exchange.to, exchange.from);
-        move |payload| self.delivered.push_back(Delivery { to, from, payload })
+        move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })
     }
 }

@@ -5,7 +5,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::earliest;
 use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::{BssConfig, Bursts, LinkAcks, ReverseDirection};
+use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
 use crate::wifi::mac::station::Outgoing;
 use crate::wifi::phy::{Mode, Phy};
 
@@ -48,12 +48,6 @@ impl Rules {
             Bursts::WithinLimit => exchange,
         };
         HoldLimits { exchange, burst }
-    }
-
-    /// Whether an exchange ends with its PPDU.
-    #[inline]
-    pub fn is_unanswered(&self) -> bool {
-        self.config.link_acks == LinkAcks::None
     }
 
     /// From the end of a PPDU to the link-layer ACK that answers it.

@@ -17,6 +17,8 @@ pub(crate) struct AggregationLimits {
     pub window: u16,
     max_mpdus: u32,
     max_octets: u32,
+    /// Of them, what the longest PPDU leaves at the full rate.
+    max_octets_in_time: u32,
     mac_header_len: u32,
     /// Octets past which not even a PPDU of one MPDU is sent.
     most: u32,
@@ -26,6 +28,8 @@ pub(crate) struct AggregationLimits {
     max_amsdu: Option<u32>,
     /// Least octets from one MPDU to the next.
     min_subframe: u32,
+    /// Aggregates side by side, each at its share of the rate.
+    streams: u32,
 }
 
 impl AggregationLimits {
@@ -52,6 +56,7 @@ impl AggregationLimits {
             window: if max_mpdus == 1 { 1 } else { super::block_ack::WINDOW },
             max_mpdus,
             max_octets: octets.min(within),
+            max_octets_in_time: within,
             mac_header_len,
             most: u32::MAX,
             max_amsdu: amsdu.zip(phy.aggregation).map(|(amsdu, limits)| {
@@ -62,14 +67,26 @@ impl AggregationLimits {
             }),
             single_overhead: phy.aggregation.map_or(0, |limits| limits.single.overhead()),
             min_subframe: 0,
+            streams: 1,
         }
+    }
+
+    /// With at most `window` numbers outstanding where several may be.
+    pub fn windowed(self, window: u16) -> Self {
+        Self { window: self.window.min(window), ..self }
+    }
+
+    /// For one of `streams` aggregates that are sent side by side, each at its share of the rate.
+    pub fn of_stream(self, streams: u32) -> Self {
+        Self { max_octets: self.max_octets.min(self.max_octets_in_time / streams), streams, ..self }
     }
 
     /// With MPDUs in mode `mode` that start no less than `spacing` apart: behind shorter ones go delimiters of nothing,
     /// 4 octets each, until there are `spacing` times the rate (the Minimum MPDU Start Spacing of 802.11-2020 clauses
     /// 9.4.2.55.3 and 10.12).
     pub fn spaced(self, mode: &Mode, spacing: Duration) -> Self {
-        let nanobits = u128::from(spacing.as_nanos()) * u128::from(mode.rate().as_bps());
+        let nanobits =
+            u128::from(spacing.as_nanos()) * u128::from(mode.rate().as_bps()) / u128::from(self.streams);
         let octets = nanobits.div_ceil(8_000_000_000) as u32;
         Self { min_subframe: octets.next_multiple_of(MPDU_DELIMITER_LEN), ..self }
     }
@@ -88,6 +105,11 @@ impl AggregationLimits {
     /// These limits for a PPDU of at most `octets`, be it of one MPDU.
     pub fn within(&self, octets: u32) -> Self {
         Self { max_octets: self.max_octets.min(octets), most: octets, ..*self }
+    }
+
+    /// These limits for a PPDU of at most `mpdus`, one at least.
+    pub fn at_most(&self, mpdus: u32) -> Self {
+        Self { max_mpdus: self.max_mpdus.min(mpdus), ..*self }
     }
 
     /// These limits for a PPDU of one MPDU.

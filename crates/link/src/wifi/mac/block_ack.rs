@@ -21,6 +21,14 @@ pub(crate) enum Recipient<P> {
     },
     /// Under a Block Ack agreement.
     Block(BlockAckRecipient<P>),
+    /// Of what it does not acknowledge: nothing is sent twice, and nothing waits for what is missing.
+    Unanswered {
+        /// The number that follows what came last. The first is 0, which the agreement says (ADDBA, Starting Sequence
+        /// Number).
+        next: u16,
+    },
+    /// One for each spatial stream, where each has an aggregate of its own.
+    Streams(Vec<Self>),
 }
 
 impl<P: Clone> Recipient<P> {
@@ -34,6 +42,40 @@ impl<P: Clone> Recipient<P> {
                 }
             }
             Self::Block(recipient) => recipient.receive(now, sequence, msdus, pass_up),
+            Self::Unanswered { next } => {
+                *next = sequence_add(sequence, 1);
+                msdus.copy_each(pass_up);
+            }
+            Self::Streams(_) => unreachable!("streams receive each for itself"),
+        }
+    }
+
+    /// MPDUs that were sent directly before that with number `sequence`, which just arrived, and did not; known only of
+    /// what is not acknowledged, the rest comes again.
+    #[inline]
+    pub fn missing_before(&self, sequence: u16) -> u16 {
+        match self {
+            Self::Unanswered { next } => sequence_distance(*next, sequence),
+            Self::Immediate { .. } | Self::Block(_) | Self::Streams(_) => 0,
+        }
+    }
+
+    /// Itself, or the recipient of each stream.
+    pub fn each_stream(&mut self) -> &mut [Self] {
+        match self {
+            Self::Streams(streams) => streams,
+            one => std::slice::from_mut(one),
+        }
+    }
+
+    /// What an acknowledgment of several MPDUs says, or of the one that came last: the number that bit 0 stands for, and
+    /// which have come.
+    pub fn scoreboard(&self) -> (u16, u64) {
+        match self {
+            Self::Immediate { last } => last.map_or((0, 0), |last| (last, 1)),
+            Self::Block(recipient) => recipient.block_ack(),
+            Self::Unanswered { .. } => (0, 0),
+            Self::Streams(streams) => streams.first().map_or((0, 0), Self::scoreboard),
         }
     }
 
@@ -49,8 +91,8 @@ impl<P: Clone> Recipient<P> {
         P: 'a,
     {
         match self {
-            Self::Immediate { .. } => 0,
             Self::Block(recipient) => recipient.receive_in_order(mpdus, pass_up),
+            Self::Immediate { .. } | Self::Unanswered { .. } | Self::Streams(_) => 0,
         }
     }
 
@@ -58,8 +100,9 @@ impl<P: Clone> Recipient<P> {
     #[inline]
     pub fn gap_since(&self) -> Option<Instant> {
         match self {
-            Self::Immediate { .. } => None,
             Self::Block(recipient) => recipient.gap_since,
+            Self::Immediate { .. } | Self::Unanswered { .. } => None,
+            Self::Streams(streams) => streams.iter().filter_map(Self::gap_since).min(),
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod originator;
 pub(crate) mod plan;
 pub(crate) mod rate_control;
 pub(crate) mod station;
+mod streams;
 
 /// Sequence numbers count modulo 4096 (802.11-2020 clause 9.2.4.4.2).
 pub(crate) const SEQUENCE_MODULUS: u16 = 4096;

@@ -16,6 +16,7 @@ use crate::payload::{Payload, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
 use crate::wifi::air::{AmpduPosition, Frame};
+use crate::wifi::config::LinkAcks;
 use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// Fate of an MPDU in the window.
@@ -82,25 +83,27 @@ pub(crate) enum Need {
 pub(crate) struct Originator<P> {
     pub mode: Mode,
     pub control_mode: Mode,
-    limits: AggregationLimits,
+    pub(super) limits: AggregationLimits,
+    /// Whether what is sent is acknowledged.
+    acks: LinkAcks,
     /// Changes mode and limits from PPDU to PPDU; `None` for a fixed rate.
     rate_control: Option<Box<Minstrel>>,
-    queue: Queue<P>,
+    pub(super) queue: Queue<P>,
     window: VecDeque<Mpdu<P>>,
     next_sequence: u16,
     /// Waiting MPDUs in the window.
-    waiting: u32,
+    pub(super) waiting: u32,
     /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
-    request_due: bool,
+    pub(super) request_due: bool,
     request_retries: u32,
     /// RTS in a row that no CTS answered.
     rts_retries: u32,
     /// The PPDU built last.
-    plan: PpduPlan,
+    pub(super) plan: PpduPlan,
     /// Class of the last one that was not empty.
-    last_class: PayloadClass,
+    pub(super) last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
-    sync_due: bool,
+    pub(super) sync_due: bool,
     /// The last MPDU given up of which no acknowledged request has told: what follows it may lie in the
     /// recipient's reorder buffer.
     untold: Option<u16>,
@@ -111,6 +114,9 @@ pub(crate) struct Originator<P> {
     pub fates: Fates<P>,
     /// Buffers of A-MSDUs that left the window.
     spare: Vec<Vec<P>>,
+    /// What is sent on the other spatial streams, where each has an aggregate of its own; they share the queue of the
+    /// first.
+    pub(super) others: Vec<Self>,
 }
 
 /// What became of the packets of MPDUs when an acknowledgment came or was given up on.
@@ -125,11 +131,18 @@ pub(crate) struct Settled {
 }
 
 impl<P: Payload> Originator<P> {
-    pub fn new(mode: Mode, control_mode: Mode, limits: AggregationLimits, queue: QueueConfig) -> Self {
+    pub fn new(
+        mode: Mode,
+        control_mode: Mode,
+        limits: AggregationLimits,
+        acks: LinkAcks,
+        queue: QueueConfig,
+    ) -> Self {
         Self {
             mode,
             control_mode,
             limits,
+            acks,
             rate_control: None,
             queue: Queue::new(queue),
             window: VecDeque::new(),
@@ -146,7 +159,13 @@ impl<P: Payload> Originator<P> {
             settled_acks: VecDeque::new(),
             fates: Fates::default(),
             spare: Vec::new(),
+            others: Vec::new(),
         }
+    }
+
+    /// Gives a further spatial stream an aggregate of its own.
+    pub fn add_stream(&mut self, stream: Self) {
+        self.others.push(stream);
     }
 
     /// Lets the rate follow what gets through.
@@ -154,9 +173,29 @@ impl<P: Payload> Originator<P> {
         self.rate_control = Some(Box::new(control));
     }
 
-    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`].
+    /// Whether an ACK or a Block Ack answers what is sent.
+    #[inline]
+    pub fn is_answered(&self) -> bool {
+        self.acks == LinkAcks::Normal
+    }
+
+    /// Whether a Block Ack agreement says how what is sent is answered.
+    #[inline]
+    pub fn has_agreement(&self) -> bool {
+        self.is_answered() && self.limits.window > 1
+    }
+
+    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`]. Of what nobody acknowledges nothing
+    /// is known that could be kept.
     pub fn report_acks(&mut self) {
-        self.reports_acks = true;
+        self.reports_acks = self.is_answered();
+    }
+
+    /// Keeps what becomes of packets in [`Originator::fates`], where anything is known of it.
+    pub fn report_fates(&mut self) {
+        if self.is_answered() {
+            self.fates.ask();
+        }
     }
 
     /// The next pure ACK that left the window, and whether it was delivered.
@@ -198,7 +237,9 @@ impl<P: Payload> Originator<P> {
 
     #[inline]
     pub fn need(&self) -> Need {
-        if self.request_due {
+        if self.has_stream_queues() {
+            self.need_of_streams()
+        } else if self.request_due {
             Need::BlockAckRequest
         } else if self.waiting > 0 || !self.queue.is_empty() {
             Need::Data
@@ -212,7 +253,8 @@ impl<P: Payload> Originator<P> {
         if self.request_due {
             return Some(Instant::ZERO);
         }
-        let again = self.window.iter().find(|mpdu| mpdu.state == MpduState::Waiting);
+        let mut windows = self.streams().flat_map(|stream| &stream.window);
+        let again = windows.find(|mpdu| mpdu.state == MpduState::Waiting);
         again.map(|mpdu| mpdu.queued_at).or_else(|| self.queue.oldest_at())
     }
 
@@ -256,6 +298,10 @@ impl<P: Payload> Originator<P> {
     /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
     /// queue, within the window and the limits. `delays` learns each new packet's time in queue.
     pub fn build(&mut self, now: Instant, lifetime: Duration, delays: &mut Delays<'_>) {
+        if self.has_stream_queues() {
+            self.assemble_streams(now, (now, lifetime), u32::MAX, delays);
+            return;
+        }
         let rate = self.choose_rate(now);
         self.assemble(now, (now, lifetime), rate, delays);
     }
@@ -269,7 +315,13 @@ impl<P: Payload> Originator<P> {
         let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
         self.limits = usual.within(self.mode.octets_within(time));
         let class = self.last_class;
-        self.assemble(now, (room.queued_by, lifetime), rate, delays);
+        if self.has_stream_queues() {
+            self.limits = usual;
+            let octets = self.mode.octets_within(time);
+            self.assemble_streams(now, (room.queued_by, lifetime), octets, delays);
+        } else {
+            self.assemble(now, (room.queued_by, lifetime), rate, delays);
+        }
         self.limits = usual;
         if self.plan.mpdus == 0 {
             self.last_class = class;
@@ -289,7 +341,13 @@ impl<P: Payload> Originator<P> {
     /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
     // Always, like what it calls: a call costs the moves of each MPDU.
     #[inline(always)]
-    fn assemble(&mut self, now: Instant, ages: (Instant, Duration), rate: usize, delays: &mut Delays<'_>) {
+    pub(super) fn assemble(
+        &mut self,
+        now: Instant,
+        ages: (Instant, Duration),
+        rate: usize,
+        delays: &mut Delays<'_>,
+    ) {
         let mut plan = PpduPlan { rate, ..PpduPlan::default() };
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::Waiting {
@@ -469,13 +527,14 @@ impl<P: Payload> Originator<P> {
         };
         let settled = self.settle(acked, retry_limit, oldest);
         if settled.dropped > 0 {
-            self.request_due = true;
+            self.request_due = self.has_agreement();
         }
         settled
     }
 
     /// No ACK came for the MPDU in flight: send it again, unless that was the last try.
-    pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant, agreement: bool) -> Settled {
+    pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant) -> Settled {
+        let agreement = self.has_agreement();
         let settled = self.settle(|_| false, retry_limit, oldest);
         if settled.dropped > 0 && agreement {
             self.request_due = true;
@@ -506,16 +565,17 @@ impl<P: Payload> Originator<P> {
     /// A CTS came.
     pub fn rts_answered(&mut self) {
         self.rts_retries = 0;
+        self.others.iter_mut().for_each(Self::rts_answered);
     }
 
     /// No CTS came: nothing of what was put together has been sent. Past `short_retry_limit` it is given
     /// up (802.11-2020 clause 10.3.4.4).
-    pub fn rts_missed(&mut self, short_retry_limit: u32, agreement: bool) -> Settled {
+    pub fn rts_missed(&mut self, short_retry_limit: u32) -> Settled {
         self.rts_retries += 1;
         if self.rts_retries > short_retry_limit {
             self.rts_retries = 0;
             let settled = self.settle(|_| false, 0, Instant::ZERO);
-            self.request_due |= agreement;
+            self.request_due |= self.has_agreement();
             self.sync_due = true;
             return settled;
         }
@@ -622,7 +682,8 @@ impl<P: Payload> Originator<P> {
 
     /// Packets accepted and not settled, queued ones included.
     pub fn backlog(&self) -> usize {
-        let unsettled = self.window.iter().filter(|mpdu| !mpdu.is_settled());
+        let windows = self.streams().flat_map(|stream| &stream.window);
+        let unsettled = windows.filter(|mpdu| !mpdu.is_settled());
         self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
 }

@@ -33,7 +33,7 @@ fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Or
     let amsdu = joins.then_some(AmsduLimit::Octets3839);
     let limits = AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], max_mpdus, amsdu, None);
     let limit = QueueLimit { packets: Some(40), bytes: None };
-    Originator::new(mode, control, limits, QueueConfig { limit, discipline })
+    Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig { limit, discipline })
 }
 
 /// What a station does with an originator.

@@ -29,10 +29,14 @@ pub(crate) struct Peer<P> {
     pub recipient: Recipient<P>,
     /// What happens to data on the way to this peer.
     pub data_loss: LossProcess,
+    /// What happens to data on further spatial streams, where each has an aggregate of its own.
+    pub stream_losses: Vec<LossProcess>,
     /// What happens to ACKs and Block Acks on the way to this peer.
     pub link_ack_loss: LossProcess,
     /// What noise does to either on the way to this peer.
     pub noise: Option<Noise>,
+    /// Whether what it sends is acknowledged.
+    pub answered: bool,
     /// When it is out of reach.
     pub away: Option<(Instant, Instant)>,
     /// In the round-robin of peers that have something to be sent.
@@ -47,7 +51,26 @@ impl<P> Peer<P> {
         [data_loss, link_ack_loss]: [LossProcess; 2],
         noise: Option<Noise>,
     ) -> Self {
-        Self { id, originator, recipient, data_loss, link_ack_loss, noise, away: None, ready: false }
+        Self {
+            id,
+            originator,
+            recipient,
+            data_loss,
+            stream_losses: Vec::new(),
+            link_ack_loss,
+            noise,
+            answered: true,
+            away: None,
+            ready: false,
+        }
+    }
+
+    /// Whether a TXOP may be shared with it: both ends acknowledge what they get from the other.
+    pub fn may_be_granted(&self) -> bool
+    where
+        P: Payload,
+    {
+        self.answered && self.originator.is_answered()
     }
 
     /// True when nothing that is sent at `at` arrives there.
@@ -128,6 +151,7 @@ impl<P: Payload> Station<P> {
         contention: Contention,
         peers: Vec<Peer<P>>,
     ) -> Self {
+        let streams = peers.iter().map(|peer| peer.originator.streams().count()).max().unwrap_or(1);
         Self {
             id,
             reach,
@@ -145,7 +169,7 @@ impl<P: Payload> Station<P> {
             airtime: StationAirtime::default(),
             waits: Waits::new(),
             queueing_time: Duration::ZERO,
-            ppdu_sizes: vec![0; usize::from(WINDOW)],
+            ppdu_sizes: vec![0; usize::from(WINDOW) * streams],
             active: false,
             transmitting: false,
         }

@@ -440,7 +440,7 @@ impl Hidden {
             cell.air.record_collided_data(exchange, cell.stations.originator(exchange));
             false
         };
-        if cell.rules.is_unanswered() {
+        if exchange.is_unanswered() {
             cell.settle_unanswered(exchange);
             self.ear(from).engaged = false;
             if exchange.handshake == Handshake::Rts {

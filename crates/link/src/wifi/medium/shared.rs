@@ -389,7 +389,7 @@ impl Shared {
     /// The PPDU is over: what arrived is passed up and acknowledged.
     fn transmission_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
         let heard = cell.receive(exchange);
-        if cell.rules.is_unanswered() {
+        if exchange.is_unanswered() {
             cell.settle_unanswered(exchange);
             self.after_exchange(cell, exchange, false);
             return;

@@ -1,0 +1,65 @@
+//! What arrives of PPDUs that are not one acknowledged aggregate: of data that nobody acknowledges, and of aggregates
+//! side by side.
+
+use super::exchange::Exchange;
+use super::outbox::Delivery;
+use super::{Cell, earliest};
+use crate::payload::Payload;
+use crate::wifi::air::Outcome;
+use crate::wifi::mac::noise::Noise;
+use crate::wifi::mac::station::Peer;
+
+impl<P: Payload> Cell<P> {
+    /// Does what [`receive_data`](Self::receive_data) does, stream by stream.
+    #[inline(never)]
+    pub(super) fn receive_each(&mut self, exchange: &Exchange, peer: usize) -> bool {
+        let [from, to] = self.stations.ends(exchange);
+        let back = to.peer_index(exchange.from);
+        let recipient = &mut to.peers[back].recipient;
+        let sender = &mut from.peers[peer];
+        let away = sender.is_away(exchange.start);
+        let Peer { originator, data_loss, stream_losses, noise, .. } = sender;
+        let plan = originator.plan();
+        let delimited = originator.is_delimited();
+        if let Some(noise) = noise {
+            noise.use_rate(plan.rate);
+        }
+        let unheard = noise.as_mut().is_some_and(Noise::hides_data) || away;
+        let count = stream_losses.len() as u32 + 1;
+        let losses = std::iter::once(data_loss).chain(stream_losses);
+        let mut left = plan.mpdus;
+        let mut heard = false;
+        for ((stream, loss), recipient) in originator.streams().zip(losses).zip(recipient.each_stream()) {
+            let mut octets_before = 0;
+            for mpdu in stream.in_flight() {
+                left -= 1;
+                let noisy =
+                    unheard || noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
+                let lost = loss.takes() || noisy;
+                // An octet of one stream takes as long as one of each stream.
+                let starts_at = exchange.start + originator.mode.time_before(octets_before * count);
+                octets_before += stream.subframe_len(mpdu.len);
+                let errored = lost || !exchange.is_clear(starts_at);
+                let outcome = if errored { Outcome::Errored } else { Outcome::Received };
+                self.air.record_mpdu(exchange, originator, mpdu, left == 0, outcome);
+                if errored {
+                    continue;
+                }
+                heard = true;
+                if exchange.is_unanswered() {
+                    from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
+                    from.counters.delivered_bytes += u64::from(mpdu.octets);
+                }
+                let mut missing = recipient.missing_before(mpdu.sequence);
+                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut |payload| {
+                    let missing = std::mem::take(&mut missing);
+                    let (to, from) = (exchange.to, exchange.from);
+                    self.outbox.delivered.push_back(Delivery { to, from, missing, payload });
+                });
+            }
+        }
+        let gap_ends = recipient.gap_since().map(|since| since + self.rules.config.reorder_timeout);
+        self.reorder_check = earliest(self.reorder_check, gap_ends);
+        heard
+    }
+}

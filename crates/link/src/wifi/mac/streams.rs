@@ -1,0 +1,254 @@
+//! Spatial streams that carry an aggregate each, beside one another: the emulator of the FWP paper (section V). No
+//! standard has them; it spreads one A-MPDU over all streams.
+//!
+//! Each stream has a window, numbers and limits of its own, which an [`Originator`] of its own keeps; all share the queue
+//! of the first. What waits there is dealt out in runs of equal length, so that a PPDU of which nothing is lost is passed
+//! up in order, and streams whose window has stalled take less.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::block_ack::Recipient;
+use super::originator::{Delays, Need, Originator, Settled};
+use super::plan::PpduPlan;
+use crate::payload::Payload;
+
+impl<P: Payload> Originator<P> {
+    /// Whether each spatial stream has an aggregate of its own.
+    #[inline]
+    pub fn has_stream_queues(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// What is sent on each stream; itself where all streams carry one aggregate.
+    pub fn streams(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.others)
+    }
+
+    /// Settles each stream; returns what became of all.
+    #[inline]
+    pub fn settle_streams(&mut self, mut settle: impl FnMut(&mut Self) -> Settled) -> Settled {
+        let mut settled = settle(self);
+        for stream in &mut self.others {
+            settled.add(settle(stream));
+        }
+        settled
+    }
+
+    /// An acknowledgment came that says of each stream what its recipient, one of `streams`, has got.
+    pub fn acknowledged_by_stream(
+        &mut self,
+        streams: &[Recipient<P>],
+        retry_limit: u32,
+        oldest: Instant,
+    ) -> Settled {
+        let mut recipients = streams.iter();
+        self.settle_streams(|stream| {
+            let (start, bitmap) = recipients.next().map_or((0, 0), Recipient::scoreboard);
+            stream.block_acknowledged(start, bitmap, retry_limit, oldest)
+        })
+    }
+
+    pub(super) fn need_of_streams(&self) -> Need {
+        if self.streams().any(|stream| stream.request_due) {
+            Need::BlockAckRequest
+        } else if !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0) {
+            Need::Data
+        } else {
+            Need::Nothing
+        }
+    }
+
+    /// Puts a PPDU together of an aggregate for each stream, `octets` at most in what the PPDU has time for. It lasts as
+    /// long as the longest of them.
+    pub(super) fn assemble_streams(
+        &mut self,
+        now: Instant,
+        ages: (Instant, Duration),
+        octets: u32,
+        delays: &mut Delays<'_>,
+    ) {
+        let mut others = std::mem::take(&mut self.others);
+        let count = others.len() as u32 + 1;
+        let most = octets / count;
+        self.assemble_part(now, ages, (count, most), delays);
+        let mut plan = self.plan;
+        for (stream, left) in others.iter_mut().zip((1..count).rev()) {
+            std::mem::swap(&mut self.queue, &mut stream.queue);
+            stream.assemble_part(now, ages, (left, most), delays);
+            std::mem::swap(&mut self.queue, &mut stream.queue);
+            plan.put_beside(&stream.plan);
+        }
+        self.others = others;
+        // An octet of one stream takes as long as one of each stream.
+        plan.octets *= count;
+        plan.more_data = !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0);
+        plan.sync = self.streams().any(|stream| stream.sync_due);
+        self.last_class = plan.class();
+        self.plan = plan;
+    }
+
+    /// Puts an aggregate of at most `most` octets together from what this stream has to send again, and from its part of
+    /// the queue, where `left` streams have not had theirs.
+    fn assemble_part(
+        &mut self,
+        now: Instant,
+        ages: (Instant, Duration),
+        (left, most): (u32, u32),
+        delays: &mut Delays<'_>,
+    ) {
+        let part = (self.queue.len() as u32).div_ceil(left);
+        if self.waiting + part == 0 {
+            self.plan = PpduPlan::default();
+            return;
+        }
+        let usual = self.limits;
+        self.limits = usual.at_most(self.waiting + part);
+        if most < u32::MAX / left {
+            self.limits = self.limits.within(most);
+        }
+        self.assemble(now, ages, 0, delays);
+        self.limits = usual;
+    }
+}
+
+impl Settled {
+    fn add(&mut self, other: Self) {
+        let Self { first_try, after_retry, bytes, dropped, mpdus } = other;
+        self.first_try += first_try;
+        self.after_retry += after_retry;
+        self.bytes += bytes;
+        self.dropped += dropped;
+        self.mpdus += mpdus;
+    }
+}
+
+impl PpduPlan {
+    /// Adds an aggregate that goes on another spatial stream.
+    fn put_beside(&mut self, other: &Self) {
+        self.mpdus += other.mpdus;
+        self.msdus += other.msdus;
+        self.octets = self.octets.max(other.octets);
+        self.padded_octets = self.padded_octets.max(other.padded_octets);
+        self.mpdu_octets += other.mpdu_octets;
+        self.retry_octets += other.retry_octets;
+        self.ack_octets += other.ack_octets;
+        self.ack_packet_octets += other.ack_packet_octets;
+        self.retries += other.retries;
+        self.tcp_acks += other.tcp_acks;
+        self.expired += other.expired;
+        self.discarded += other.discarded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::units::{BitRate, Bytes};
+
+    use super::*;
+    use crate::payload::PayloadClass;
+    use crate::queue::QueueConfig;
+    use crate::waits::Waits;
+    use crate::wifi::config::LinkAcks;
+    use crate::wifi::mac::aggregation::AggregationLimits;
+    use crate::wifi::mac::block_ack::BlockAckRecipient;
+    use crate::wifi::phy::{Mode, Standard};
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Numbered(u32);
+
+    impl Payload for Numbered {
+        fn len(&self) -> Bytes {
+            Bytes(1_000)
+        }
+        fn class(&self) -> PayloadClass {
+            PayloadClass::Data
+        }
+    }
+
+    /// Three streams, aggregates and windows of 4.
+    struct Harness {
+        originator: Originator<Numbered>,
+        recipients: Vec<Recipient<Numbered>>,
+        waits: Waits<8>,
+    }
+
+    impl Harness {
+        fn new(packets: u32) -> Self {
+            let phy = Standard::N.phy();
+            let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).expect("802.11n has it");
+            let control = phy.control_mode(&mode);
+            let modes = [&mode, &control];
+            let limits = AggregationLimits::new(phy, phy.mac_header_len(), modes, Some(4), None, None)
+                .of_stream(3)
+                .windowed(4);
+            let one = || Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig::default());
+            let mut originator = one();
+            (0..2).for_each(|_| originator.add_stream(one()));
+            (0..packets).for_each(|number| assert!(originator.enqueue(Instant::ZERO, Numbered(number)).0));
+            let recipients = (0..3).map(|_| Recipient::Block(BlockAckRecipient::new())).collect();
+            Self { originator, recipients, waits: Waits::new() }
+        }
+
+        /// Sends a PPDU of which each stream loses what `lost` says; returns what each stream carried, and what was
+        /// passed up.
+        fn exchange(&mut self, lost: &[(usize, u32)]) -> (Vec<Vec<u32>>, Vec<u32>) {
+            let mut time = Duration::ZERO;
+            let delays = &mut Delays { waits: &mut self.waits, time: &mut time };
+            self.originator.build(Instant::ZERO, Duration::from_secs(1), delays);
+            let (mut carried, mut up) = (Vec::new(), Vec::new());
+            for (number, (stream, recipient)) in
+                self.originator.streams().zip(&mut self.recipients).enumerate()
+            {
+                carried.push(Vec::new());
+                for mpdu in stream.in_flight() {
+                    let packet = mpdu.msdus.parts().0.0;
+                    carried[number].push(packet);
+                    if !lost.contains(&(number, packet)) {
+                        recipient.receive(
+                            Instant::ZERO,
+                            mpdu.sequence,
+                            &mpdu.msdus,
+                            &mut |packet: Numbered| {
+                                up.push(packet.0);
+                            },
+                        );
+                    }
+                }
+            }
+            self.originator.acknowledged_by_stream(&self.recipients, 7, Instant::ZERO);
+            (carried, up)
+        }
+    }
+
+    /// The stream that lost its first MPDU has room for nothing else; the others go on.
+    #[test]
+    fn a_stream_stalls_alone() {
+        let mut h = Harness::new(100);
+        let (carried, up) = h.exchange(&[(1, 4)]);
+        assert_eq!(carried, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]);
+        assert_eq!(up, [0, 1, 2, 3, 8, 9, 10, 11]);
+        let (carried, up) = h.exchange(&[(1, 4)]);
+        assert_eq!(carried, [vec![12, 13, 14, 15], vec![4], vec![16, 17, 18, 19]]);
+        assert_eq!(up, [12, 13, 14, 15, 16, 17, 18, 19]);
+        // It has come: the stream goes on behind what waited for it.
+        let (_, up) = h.exchange(&[]);
+        assert_eq!(up, [20, 21, 22, 23, 4, 5, 6, 7, 24, 25, 26, 27]);
+        let plan = h.originator.plan();
+        assert_eq!((plan.mpdus, plan.retries), (9, 1));
+        assert_eq!(h.originator.backlog(), 100 - 28);
+    }
+
+    /// What is there is spread evenly, and the PPDU lasts as long as the longest part at a third of the rate.
+    #[test]
+    fn few_packets_are_spread_over_the_streams() {
+        let mut h = Harness::new(4);
+        let (carried, up) = h.exchange(&[]);
+        assert_eq!(carried, [vec![0, 1], vec![2], vec![3]]);
+        assert_eq!(up, [0, 1, 2, 3]);
+        let [mpdu, subframe] = [1_038, 1_044];
+        assert_eq!(h.originator.plan().octets, 3 * (subframe + 4 + mpdu));
+        assert_eq!(h.originator.need(), Need::Nothing);
+        let (carried, _) = h.exchange(&[]);
+        assert_eq!(carried, [[0_u32; 0]; 3]);
+    }
+}
