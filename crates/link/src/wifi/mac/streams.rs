@@ -139,3 +139,116 @@ impl PpduPlan {
         self.discarded += other.discarded;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::units::{BitRate, Bytes};
+
+    use super::*;
+    use crate::payload::PayloadClass;
+    use crate::queue::QueueConfig;
+    use crate::waits::Waits;
+    use crate::wifi::config::LinkAcks;
+    use crate::wifi::mac::aggregation::AggregationLimits;
+    use crate::wifi::mac::block_ack::BlockAckRecipient;
+    use crate::wifi::phy::{Mode, Standard};
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Numbered(u32);
+
+    impl Payload for Numbered {
+        fn len(&self) -> Bytes {
+            Bytes(1_000)
+        }
+        fn class(&self) -> PayloadClass {
+            PayloadClass::Data
+        }
+    }
+
+    /// Three streams, aggregates and windows of 4.
+    struct Harness {
+        originator: Originator<Numbered>,
+        recipients: Vec<Recipient<Numbered>>,
+        waits: Waits<8>,
+    }
+
+    impl Harness {
+        fn new(packets: u32) -> Self {
+            let phy = Standard::N.phy();
+            let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).expect("802.11n has it");
+            let control = phy.control_mode(&mode);
+            let modes = [&mode, &control];
+            let limits = AggregationLimits::new(phy, phy.mac_header_len(), modes, Some(4), None, None)
+                .of_stream(3)
+                .windowed(4);
+            let one = || Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig::default());
+            let mut originator = one();
+            (0..2).for_each(|_| originator.add_stream(one()));
+            (0..packets).for_each(|number| assert!(originator.enqueue(Instant::ZERO, Numbered(number)).0));
+            let recipients = (0..3).map(|_| Recipient::Block(BlockAckRecipient::new())).collect();
+            Self { originator, recipients, waits: Waits::new() }
+        }
+
+        /// Sends a PPDU of which each stream loses what `lost` says; returns what each stream carried, and what was
+        /// passed up.
+        fn exchange(&mut self, lost: &[(usize, u32)]) -> (Vec<Vec<u32>>, Vec<u32>) {
+            let mut time = Duration::ZERO;
+            let delays = &mut Delays { waits: &mut self.waits, time: &mut time };
+            self.originator.build(Instant::ZERO, Duration::from_secs(1), delays);
+            let (mut carried, mut up) = (Vec::new(), Vec::new());
+            for (number, (stream, recipient)) in
+                self.originator.streams().zip(&mut self.recipients).enumerate()
+            {
+                carried.push(Vec::new());
+                for mpdu in stream.in_flight() {
+                    let packet = mpdu.msdus.parts().0.0;
+                    carried[number].push(packet);
+                    if !lost.contains(&(number, packet)) {
+                        recipient.receive(
+                            Instant::ZERO,
+                            mpdu.sequence,
+                            &mpdu.msdus,
+                            &mut |packet: Numbered| {
+                                up.push(packet.0);
+                            },
+                        );
+                    }
+                }
+            }
+            self.originator.acknowledged_by_stream(&self.recipients, 7, Instant::ZERO);
+            (carried, up)
+        }
+    }
+
+    /// The stream that lost its first MPDU has room for nothing else; the others go on.
+    #[test]
+    fn a_stream_stalls_alone() {
+        let mut h = Harness::new(100);
+        let (carried, up) = h.exchange(&[(1, 4)]);
+        assert_eq!(carried, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]);
+        assert_eq!(up, [0, 1, 2, 3, 8, 9, 10, 11]);
+        let (carried, up) = h.exchange(&[(1, 4)]);
+        assert_eq!(carried, [vec![12, 13, 14, 15], vec![4], vec![16, 17, 18, 19]]);
+        assert_eq!(up, [12, 13, 14, 15, 16, 17, 18, 19]);
+        // It has come: the stream goes on behind what waited for it.
+        let (_, up) = h.exchange(&[]);
+        assert_eq!(up, [20, 21, 22, 23, 4, 5, 6, 7, 24, 25, 26, 27]);
+        let plan = h.originator.plan();
+        assert_eq!((plan.mpdus, plan.retries), (9, 1));
+        assert_eq!(h.originator.backlog(), 100 - 28);
+    }
+
+    /// What is there is spread evenly, and the PPDU lasts as long as the longest part at a third of the rate.
+    #[test]
+    fn few_packets_are_spread_over_the_streams() {
+        let mut h = Harness::new(4);
+        let (carried, up) = h.exchange(&[]);
+        assert_eq!(carried, [vec![0, 1], vec![2], vec![3]]);
+        assert_eq!(up, [0, 1, 2, 3]);
+        let [mpdu, subframe] = [1_038, 1_044];
+        assert_eq!(h.originator.plan().octets, 3 * (subframe + 4 + mpdu));
+        assert_eq!(h.originator.need(), Need::Nothing);
+        let (carried, _) = h.exchange(&[]);
+        assert_eq!(carried, [[0_u32; 0]; 3]);
+    }
+}
