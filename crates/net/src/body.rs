@@ -12,6 +12,7 @@ use tacit_proto::fwp::repair::Counters;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::client::Begun;
 use crate::connection::{Connection, Connector};
 use crate::error::NetError;
 
@@ -159,4 +160,6 @@ pub struct Answer {
     pub connector: Arc<Connector>,
     /// True where holes in it are repaired.
     pub is_repaired: bool,
+    /// What it takes to go on with it another time, if that is possible.
+    pub resumable: Option<Begun>,
 }

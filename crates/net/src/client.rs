@@ -12,9 +12,10 @@ use std::sync::atomic::AtomicU64;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderValue,
-    RANGE,
+    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
 };
 use hyper::{Method, Response, StatusCode};
+use serde::{Deserialize, Serialize};
 use tacit_proto::fwp::repair::Range;
 
 use crate::body::{Answer, Body};
@@ -28,9 +29,11 @@ use crate::session::{Entity, Main, run};
 pub const FIRST_PART: u64 = 14_000;
 
 /// A file that is there in part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Begun {
-    /// Octets that are there, from the first one on; not none.
+    /// Octets that are there, from the first one on.
+    #[serde(skip)]
     pub have: u64,
     /// Octets of the whole.
     pub complete: u64,
@@ -38,7 +41,7 @@ pub struct Begun {
     pub validator: Validator,
 }
 
-/// Gets the file of `connector` with `headers`, which are end to end and have no conditions or ranges. With `registered`
+/// Gets the file of `connector` with `headers`, which are end to end and have no ranges. With `registered`
 /// holes are repaired where there are any.
 ///
 /// # Errors
@@ -49,10 +52,12 @@ pub async fn get(
     registered: bool,
 ) -> Result<Answer, NetError> {
     let mut headers = headers.clone();
-    // Parts of different codings would not fit together.
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let mut connection = connector.connect(registered).await?;
     let probes = connection.watch.flow.is_some();
+    if probes {
+        // Parts of different codings would not fit together.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
     let mut request = connector.request(Method::GET, &headers, no_body())?;
     if probes {
         let range = HeaderValue::try_from(format!("bytes=0-{}", FIRST_PART - 1));
@@ -92,10 +97,8 @@ pub async fn get(
 /// # Errors
 /// [`RangeError::Changed`] where it is another file by now; and as [`get`].
 pub async fn go_on(connector: &Arc<Connector>, begun: Begun) -> Result<Answer, NetError> {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let rest = Range::new(begun.have, begun.complete).ok_or(RangeError::Wrong)?;
-    let entity = entity(connector, headers, &begun);
+    let entity = entity(connector, HeaderMap::new(), &begun);
     let mut connection = connector.connect(true).await?;
     let (answer, has) = entity.ask(&mut connection, rest, true).await?;
     if has.start != rest.start {
@@ -123,10 +126,16 @@ pub fn plain(connector: &Arc<Connector>, connection: Connection, answer: Respons
         body,
         connector: Arc::clone(connector),
         is_repaired: false,
+        resumable: None,
     }
 }
 
-fn entity(connector: &Arc<Connector>, headers: HeaderMap, begun: &Begun) -> Entity {
+fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &Begun) -> Entity {
+    // Conditions were about the first request.
+    for condition in [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
+        headers.remove(condition);
+    }
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let (validator, complete) = (begun.validator.clone(), begun.complete);
     Entity { connector: Arc::clone(connector), headers, validator, complete, head_len: AtomicU64::new(0) }
 }
@@ -163,13 +172,21 @@ fn start(
         head.headers.remove(CONTENT_RANGE);
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(entity.complete));
     }
+    let resumable = Begun { have: from, complete: entity.complete, validator: entity.validator.clone() };
     let report = Arc::default();
     let teller = Arc::clone(&report);
     let main = Main { connection, incoming, has };
     let body = Body::spawn(Some(body.octets()), report, move |octets| {
         run(Arc::new(entity), body, Some(main), octets, teller)
     });
-    Answer { status: head.status, headers: head.headers, body, connector, is_repaired }
+    Answer {
+        status: head.status,
+        headers: head.headers,
+        body,
+        connector,
+        is_repaired,
+        resumable: Some(resumable),
+    }
 }
 
 /// Length and strong validator of a whole answer that has octets.

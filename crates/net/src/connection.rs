@@ -1,6 +1,6 @@
 //! One HTTP connection to a server, registered with the shim where there is one.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -73,6 +73,8 @@ pub struct Hop {
     pub refused: Option<String>,
     /// Connections made.
     pub connections: u64,
+    /// The server's address.
+    pub peer: Option<IpAddr>,
 }
 
 /// Makes connections to one server.
@@ -99,6 +101,11 @@ impl Connector {
         self.hop.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The address that was connected to last.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.hop().peer
+    }
+
     /// A new connection; one that the shim looks after if `registered` and it can.
     ///
     /// # Errors
@@ -110,7 +117,8 @@ impl Connector {
         // A range request is one small write.
         let _ = tcp.set_nodelay(true);
         let flow = if registered { self.register(&tcp).await? } else { None };
-        self.note(|hop| hop.connections += 1);
+        let peer = tcp.peer_addr().ok().map(|peer| peer.ip());
+        self.note(|hop| (hop.connections, hop.peer) = (hop.connections + 1, peer));
         let watch = Arc::new(Watch::new(flow, Arc::clone(&self.traffic)));
         let io = TokioIo::new(Watched::new(tcp, Arc::clone(&watch)));
         let (sender, connection) = Builder::new()

@@ -7,13 +7,26 @@ pub mod body;
 pub mod client;
 pub mod connection;
 pub mod error;
+pub mod fetch;
 pub mod flow;
 pub mod head;
+mod part;
 pub mod partial;
+pub mod proxy;
 pub mod reach;
+pub mod report;
 mod session;
 mod store;
 pub mod target;
 mod watched;
 
 pub use error::NetError;
+
+/// Runs `work` on this thread, and what it starts.
+///
+/// # Errors
+/// Those of `work`, and where the system has no resources for it.
+pub fn block_on<T>(work: impl Future<Output = Result<T, NetError>>) -> Result<T, NetError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| NetError::Argument(format!("no event loop: {error}")))?.block_on(work)
+}

@@ -2,5 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests, on real time")]
 
 mod bodies;
+mod fetch;
 mod hop;
+mod proxy;
 mod server;

@@ -11,7 +11,6 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
-    #[expect(dead_code, reason = "one file per server so far")]
     pub path: String,
     /// Names in small letters.
     pub headers: Vec<(String, String)>,
