@@ -186,7 +186,8 @@ impl Scenario {
     fn client_driver(&self, wifi: &Wifi, index: u32) -> ClientDriver {
         let hold = wifi.ack_filter.hold().map_or(ClientDriver::Stock, ClientDriver::AckHold);
         let speaks = self.client_override(index).hack.unwrap_or(true);
-        self.hack.config().filter(|_| speaks).map_or(hold, ClientDriver::Hack)
+        let other = self.fwp.shim().map_or(hold, ClientDriver::Fwp);
+        self.hack.config().filter(|_| speaks).map_or(other, ClientDriver::Hack)
     }
 
     /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little

@@ -234,7 +234,7 @@ impl Run<'_> {
             Direction::Both => vec![down, up],
         };
         for (source, sink, near_end) in ways {
-            let setup = FlowSetup {
+            let mut setup = FlowSetup {
                 source,
                 sink,
                 start: Instant::ZERO + start,
@@ -250,6 +250,10 @@ impl Run<'_> {
                 self.push_flows(setup, 1)?;
                 continue;
             };
+            // What has a program has its size from there.
+            if let Traffic::Connection { size, .. } = &mut setup.traffic {
+                *size = None;
+            }
             let name = flow.and_then(|flow| flow.name.as_deref()).unwrap_or(traffic.application.name());
             let name = format!("{name}, {}", way_name(source, index));
             let flows = self.push_flows(setup, flows)?;
@@ -312,7 +316,12 @@ impl Scenario {
         let knobs = &plan.knobs;
         let span = |mean| Span { mean, law: knobs.times };
         match plan.application {
-            ApplicationKind::Bulk => None,
+            // What the user of an upload or of datagrams gets has no holes.
+            ApplicationKind::Bulk => {
+                let over_tcp = near_end == End::Sink && plan.transport == Transport::Tcp;
+                let (download, flows) = self.fwp.download(plan.size).filter(|_| over_tcp)?;
+                Some((Application::Download(download), flows))
+            }
             ApplicationKind::RequestResponse => {
                 let pages = RequestResponse {
                     requester: near_end,

@@ -31,6 +31,7 @@ mod kind {
     pub const REGISTER: u8 = 1;
     pub const ALLOW: u8 = 2;
     pub const STOP: u8 = 3;
+    pub const REPAIRED: u8 = 4;
     pub const REGISTERED: u8 = 0x81;
     pub const REFUSED: u8 = 0x82;
     pub const HOLE: u8 = 0x83;
@@ -52,6 +53,14 @@ pub enum ToShim {
     },
     /// Placeholders may stand in `start..end`. Later ones add to earlier ones; nothing outside all of them is filled.
     Allow {
+        /// The first octet.
+        start: u64,
+        /// The octet after the last.
+        end: u64,
+    },
+    /// The reader has the true octets of `start..end`, or wants them no more: a hole there no longer counts among those
+    /// outstanding, of which the shim allows a number. Who never says it has holes forgotten after a while.
+    Repaired {
         /// The first octet.
         start: u64,
         /// The octet after the last.
@@ -140,6 +149,7 @@ impl ToShim {
                 [local, remote].iter().for_each(|end| put_end(out, *end));
             }
             Self::Allow { start, end } => put_range(out, kind::ALLOW, start, end),
+            Self::Repaired { start, end } => put_range(out, kind::REPAIRED, start, end),
             Self::Stop => out.push(kind::STOP),
         }
     }
@@ -157,6 +167,10 @@ impl ToShim {
             kind::ALLOW => {
                 let (start, end) = fields.range()?;
                 Self::Allow { start, end }
+            }
+            kind::REPAIRED => {
+                let (start, end) = fields.range()?;
+                Self::Repaired { start, end }
             }
             kind::STOP => Self::Stop,
             other => return Err(Misread::Kind(Some(other))),
@@ -313,6 +327,8 @@ mod tests {
             }),
             (0..u64::MAX, 1..u64::MAX)
                 .prop_map(|(start, len)| ToShim::Allow { start, end: start.saturating_add(len) }),
+            (0..u64::MAX, 1..u64::MAX)
+                .prop_map(|(start, len)| ToShim::Repaired { start, end: start.saturating_add(len) }),
             Just(ToShim::Stop),
         ]
     }
@@ -388,7 +404,7 @@ mod tests {
 
         #[test]
         fn whatever_is_read_is_what_would_be_written(
-            kind in prop_oneof![any::<u8>(), 1_u8..4, 0x81_u8..0x86],
+            kind in prop_oneof![any::<u8>(), 1_u8..5, 0x81_u8..0x86],
             rest in proptest::collection::vec(any::<u8>(), 0..60),
         ) {
             let octets = [&[kind][..], &rest].concat();
