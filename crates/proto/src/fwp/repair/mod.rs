@@ -12,6 +12,7 @@
 mod missing;
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use crate::units::{Duration, Instant};
 use missing::{Missing, Part};
@@ -59,7 +60,7 @@ pub struct Config {
     pub answer_timeout: Duration,
     /// Requests for the same octets that may fail, come back short or be hit by holes.
     pub attempts_max: u32,
-    /// Wait before asking again after a failure; twice as long each further time.
+    /// Wait before asking again after a failure; twice as long each further time, up to 64 times.
     pub retry_wait: Duration,
     /// Octets between what was handed on and what was read.
     pub held_max: u64,
@@ -143,6 +144,23 @@ pub struct Counters {
     pub blocked_total: Duration,
 }
 
+impl AddAssign for Counters {
+    /// Counts of another part of the same body.
+    fn add_assign(&mut self, other: Self) {
+        self.holes += other.holes;
+        self.hole_octets += other.hole_octets;
+        self.late_octets += other.late_octets;
+        self.requests += other.requests;
+        self.requests_short += other.requests_short;
+        self.requests_cancelled += other.requests_cancelled;
+        self.repaired_octets += other.repaired_octets;
+        self.spare_octets += other.spare_octets;
+        self.held_octets_max = self.held_octets_max.max(other.held_octets_max);
+        self.blocked_max = self.blocked_max.max(other.blocked_max);
+        self.blocked_total += other.blocked_total;
+    }
+}
+
 /// A request that runs.
 #[derive(Clone, Copy, Debug)]
 struct Running {
@@ -199,6 +217,11 @@ impl Repair {
     /// The first octet that was not released yet.
     pub fn released(&self) -> u64 {
         self.released
+    }
+
+    /// The octet after the last of the body.
+    pub fn end(&self) -> u64 {
+        self.end
     }
 
     /// True once all is released.
@@ -424,8 +447,8 @@ impl Repair {
         let mut exhausted = None;
         let left = self.missing.give_back(id, range, |start, part| {
             part.attempts += 1;
-            // Doubling more often than 10 times goes beyond any deadline.
-            part.not_before = now + wait.saturating_mul(1 << (part.attempts - 1).min(10));
+            // Doubled six times it is longer than most round trips.
+            part.not_before = now + wait.saturating_mul(1 << (part.attempts - 1).min(6));
             if part.attempts >= attempts_max && exhausted.is_none() {
                 exhausted = Some(start);
             }
