@@ -112,7 +112,7 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
                 let mut flows = flows.lock().unwrap();
                 flows.get_mut(&registered.unwrap()).unwrap().allowed.push((start, end));
             }
-            ToShim::Stop => (),
+            ToShim::Stop | ToShim::Repaired { .. } => (),
         }
     }
     if let Some(local) = registered {
