@@ -343,6 +343,9 @@ pub struct RreArgs {
 pub enum RreCommand {
     /// Run a command whose sockets use it, and those of its children; what it leaves running ends with it
     Run {
+        /// Buffer delay to keep to at 250 kb/s and below; less above [default: 80]
+        #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(1..=5000))]
+        target_ms: Option<u16>,
         /// The command and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
@@ -356,6 +359,9 @@ pub enum RreCommand {
         /// A network namespace: a name that ip netns lists, or a path such as /proc/PID/ns/net
         #[arg(long, value_name = "NAME", group = "whose")]
         netns: Option<String>,
+        /// Buffer delay to keep to at 250 kb/s and below; less above [default: 80]
+        #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(1..=5000))]
+        target_ms: Option<u16>,
     },
     /// Say of each flow that uses it how fast it sends, how fast that is received, and what waits on the way
     Status {

@@ -21,9 +21,19 @@ pub use metrics::serve;
 pub use namespace::cookie_of;
 
 use std::io;
+use std::time::Duration;
 
 use tacit_live::LiveError;
 use tacit_live::doctor::Check;
+
+/// What differs from one control to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Only sockets of the network namespace with this cookie use it; `None` for those of any.
+    pub only_namespace_cookie: Option<u64>,
+    /// The buffer delay to keep to at 250 kb/s and below, 5 s at most; `None` for 80 ms.
+    pub target: Option<Duration>,
+}
 
 /// What `tacit doctor` says of it. Loads the programs to find out, and drops them.
 pub fn doctor() -> Check {

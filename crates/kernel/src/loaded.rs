@@ -17,7 +17,7 @@ use nix::unistd::Uid;
 use tacit_live::LiveError;
 
 use crate::flows::{Flow, RECORD_OCTETS};
-use crate::refused;
+use crate::{Settings, refused};
 
 /// Compiled by `bpf/build.sh`.
 static RRE: &[u8] = include_bytes!("../../../bpf/rre.bpf.o");
@@ -38,6 +38,7 @@ const CONTROLS_MAX: u32 = 99;
 /// `struct settings` in `bpf/rre.bpf.c`.
 const COOKIE_AT: usize = 0;
 const RATE_SAMPLE_ARGUMENT_AT: usize = 8;
+const TARGET_AT: usize = 12;
 const NAME_AT: usize = 16;
 const SETTINGS_OCTETS: usize = 32;
 /// `counts.refused` in `bpf/rre.bpf.c`.
@@ -74,18 +75,17 @@ pub struct Control {
 }
 
 impl Control {
-    /// Loads it. Sockets use it where [`Control::use_in`] says so, and only those of one network namespace where
-    /// its cookie is given.
+    /// Loads it. Sockets use it where [`Control::use_in`] says so.
     ///
     /// # Errors
     /// When this machine cannot.
-    pub fn load(only_namespace_cookie: Option<u64>) -> Result<Self, LiveError> {
+    pub fn load(settings: Settings) -> Result<Self, LiveError> {
         let rate_sample_argument = examine()?;
         let mut number = 1;
         loop {
             let name = if number == 1 { CONTROL_NAME.to_owned() } else { format!("{CONTROL_NAME}{number}") };
             let mut open = open(RRE)?;
-            set_up(&mut open, &name, only_namespace_cookie.unwrap_or(0), rate_sample_argument)?;
+            set_up(&mut open, &name, settings, rate_sample_argument)?;
             let mut object = load(open)?;
             let linked = object
                 .maps_mut()
@@ -136,7 +136,7 @@ impl Control {
 fn set_up(
     open: &mut OpenObject,
     name: &str,
-    only_namespace_cookie: u64,
+    Settings { only_namespace_cookie, target }: Settings,
     rate_sample_argument: u32,
 ) -> Result<(), LiveError> {
     let mut padded = [0; CONTROL_NAME_OCTETS];
@@ -151,8 +151,10 @@ fn set_up(
         } else if map_name.ends_with(".rodata") {
             let value = map.initial_value_mut().and_then(|value| value.get_mut(..SETTINGS_OCTETS));
             let settings = value.ok_or_else(|| broken("settings"))?;
-            settings[COOKIE_AT..][..8].copy_from_slice(&only_namespace_cookie.to_ne_bytes());
+            settings[COOKIE_AT..][..8].copy_from_slice(&only_namespace_cookie.unwrap_or(0).to_ne_bytes());
             settings[RATE_SAMPLE_ARGUMENT_AT..][..4].copy_from_slice(&rate_sample_argument.to_ne_bytes());
+            let target_us = target.map_or(0, |target| target.as_micros().min(u32::MAX.into()) as u32);
+            settings[TARGET_AT..][..4].copy_from_slice(&target_us.to_ne_bytes());
             settings[NAME_AT..][..CONTROL_NAME_OCTETS].copy_from_slice(&padded);
         }
     }
@@ -242,7 +244,7 @@ fn arguments_of_cong_control(types: &Btf<'_>) -> Option<usize> {
 pub fn check() -> Result<String, LiveError> {
     let rate_sample_argument = examine()?;
     let mut control = open(RRE)?;
-    set_up(&mut control, CONTROL_NAME, 0, rate_sample_argument)?;
+    set_up(&mut control, CONTROL_NAME, Settings::default(), rate_sample_argument)?;
     load(control)?;
     load(open(FLOWS)?)?;
     let cgroups = crate::cgroup::root()?;
@@ -301,7 +303,8 @@ mod tests {
     #[test]
     fn a_name_is_written_in_both_places() {
         let mut open = ObjectBuilder::default().open_memory(RRE).unwrap();
-        set_up(&mut open, "tacit_rre42", 7, 1).unwrap();
+        let settings = Settings { only_namespace_cookie: Some(7), ..Settings::default() };
+        set_up(&mut open, "tacit_rre42", settings, 1).unwrap();
         let with_name = open.maps().filter(|map| {
             let value = map.initial_value().unwrap_or_default();
             value.windows(12).any(|octets| octets == b"tacit_rre42\0")

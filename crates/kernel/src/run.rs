@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -15,6 +16,7 @@ use nix::unistd::{Pid, write};
 use tacit_live::LiveError;
 use tacit_live::signals::{Signals, take_the_terminal_back};
 
+use crate::Settings;
 use crate::cgroup::{self, Group};
 use crate::loaded::Control;
 use crate::namespace::cookie_of;
@@ -28,13 +30,13 @@ pub struct Ended {
     pub refused_sockets: u64,
 }
 
-/// Runs `command`; its sockets and those of its children use the control, and no others do.
+/// Runs `command`; its sockets and those of its children use the control, and no others do. `target` as in [`Settings`].
 ///
 /// # Errors
 /// When this machine cannot, or the command cannot be started.
-pub fn run(command: &[OsString]) -> Result<Ended, LiveError> {
+pub fn run(command: &[OsString], target: Option<Duration>) -> Result<Ended, LiveError> {
     let signals = Signals::taken_over()?;
-    let mut control = Control::load(None)?;
+    let mut control = Control::load(Settings { target, ..Settings::default() })?;
     let group = Group::make()?;
     control.use_in(group.directory())?;
     let child = start(command, &group)?;
@@ -103,10 +105,15 @@ pub enum Whose<'a> {
 }
 
 /// Loads the control for `whose` sockets, calls `attached` with its name, and keeps it until a signal says to stop.
+/// `target` as in [`Settings`].
 ///
 /// # Errors
 /// When this machine cannot.
-pub fn attach(whose: Whose<'_>, attached: impl FnOnce(&str)) -> Result<(), LiveError> {
+pub fn attach(
+    whose: Whose<'_>,
+    target: Option<Duration>,
+    attached: impl FnOnce(&str),
+) -> Result<(), LiveError> {
     let signals = Signals::taken_over()?;
     let (directory, cookie) = match whose {
         Whose::Cgroup(path) => (cgroup::open(path)?, None),
@@ -116,7 +123,7 @@ pub fn attach(whose: Whose<'_>, attached: impl FnOnce(&str)) -> Result<(), LiveE
             (cgroup::open(&cgroup::root()?)?, Some(cookie))
         }
     };
-    let mut control = Control::load(cookie)?;
+    let mut control = Control::load(Settings { only_namespace_cookie: cookie, target })?;
     control.use_in(&directory)?;
     attached(control.name());
     let mut fds = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];

@@ -5,6 +5,7 @@ use std::io;
 
 use tacit_live::LiveError;
 
+use crate::Settings;
 use crate::flows::Flow;
 
 fn not_built_in() -> LiveError {
@@ -24,7 +25,7 @@ impl Control {
     ///
     /// # Errors
     /// Always.
-    pub fn load(_only_namespace_cookie: Option<u64>) -> Result<Self, LiveError> {
+    pub fn load(_settings: Settings) -> Result<Self, LiveError> {
         Err(not_built_in())
     }
 

@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use tacit_live::shell;
 use tacit_live::{Oracle, Report, Wait, apart, doctor};
 use tacit_papers::figure::{
-    DownloadReport, DownloadRun, DownloadRuns, Figure, LiveReport, LiveRun, LiveRuns, needs_downloads,
-    needs_live,
+    Download, DownloadReport, DownloadRun, DownloadRuns, Figure, LiveReport, LiveRun, LiveRuns,
+    needs_downloads, needs_live,
 };
 use tacit_runs::RunsError;
 use tacit_runs::bound::bind;
@@ -107,11 +107,14 @@ fn of_downloads(output: &Output) -> anyhow::Result<DownloadReport> {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
         format!("tacit shell: {}", said.trim_end().lines().last().unwrap_or("said nothing"))
     })?;
-    let took = said.lines().filter_map(|line| line.strip_prefix("took ")?.parse().ok());
+    let download = |line: &str| {
+        let (total, connected) = line.strip_prefix("took ")?.split_once(' ')?;
+        Some(Download { total_s: total.parse().ok()?, connected_s: connected.parse().ok()? })
+    };
     let reasons = report["reasons"].as_array().into_iter().flatten();
     let reasons: Vec<&str> = reasons.filter_map(serde_json::Value::as_str).collect();
     Ok(DownloadReport {
-        seconds: took.collect(),
+        downloads: said.lines().filter_map(download).collect(),
         invalid: (report["valid"] != true).then(|| reasons.join(", ")),
     })
 }

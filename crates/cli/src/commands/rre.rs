@@ -1,6 +1,7 @@
 //! `tacit rre`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tacit_kernel::run::{Whose, attach};
 use tacit_kernel::{cgroup, read_flows, serve, to_text};
@@ -8,22 +9,31 @@ use tacit_kernel::{cgroup, read_flows, serve, to_text};
 use crate::args::RreCommand;
 use crate::output::{Failure, note, print, print_json};
 
+fn milliseconds(count: u16) -> Duration {
+    Duration::from_millis(count.into())
+}
+
 pub fn run(command: RreCommand) -> Result<ExitCode, Failure> {
     match command {
-        RreCommand::Run { command } => {
-            let ended = tacit_kernel::run::run(&command)?;
+        RreCommand::Run { target_ms, command } => {
+            let ended = tacit_kernel::run::run(&command, target_ms.map(milliseconds))?;
             if ended.refused_sockets > 0 {
                 note(&format!("tacit: the kernel let {} sockets not use TCP-RRE", ended.refused_sockets));
             }
             return Ok(ExitCode::from(ended.status));
         }
-        RreCommand::Attach { cgroup: Some(path), .. } => attach(Whose::Cgroup(&path), |control| {
-            note(&format!("tacit: new sockets of {} use {control}, until this is stopped", path.display()));
-        })?,
-        RreCommand::Attach { netns, .. } => {
+        RreCommand::Attach { cgroup: Some(path), target_ms, .. } => {
+            attach(Whose::Cgroup(&path), target_ms.map(milliseconds), |control| {
+                note(&format!(
+                    "tacit: new sockets of {} use {control}, until this is stopped",
+                    path.display()
+                ));
+            })?;
+        }
+        RreCommand::Attach { netns, target_ms, .. } => {
             // Without a group there is a namespace: clap sees to it.
             let name = netns.unwrap_or_default();
-            attach(Whose::Namespace(&name), |control| {
+            attach(Whose::Namespace(&name), target_ms.map(milliseconds), |control| {
                 note(&format!("tacit: new sockets of namespace {name} use {control}, until this is stopped"));
             })?;
         }

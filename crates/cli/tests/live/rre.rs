@@ -109,6 +109,25 @@ fn a_download_over_a_hop_uses_it_and_status_shows_the_flow() {
     assert!(run.0.wait().unwrap().success());
 }
 
+/// 2 s at 250 kb/s are some 300 ms at 10 Mb/s; the usual 80 are 13.
+#[test]
+fn a_longer_target_keeps_more_in_the_buffer() {
+    let Some(_machine) = able_machine(&["ip", "iperf3"]) else { return };
+    let longest_us = |words: &[&str]| {
+        let before = flows();
+        let mut run = started(download_with(words));
+        let mut longest_us = 0;
+        while run.0.try_wait().unwrap().is_none() {
+            let delays = flows_since(&before).into_iter().filter_map(|flow| flow["buffer_delay_us"].as_u64());
+            longest_us = delays.fold(longest_us, u64::max);
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        longest_us
+    };
+    let (usual_us, longer_us) = (longest_us(&["run"]), longest_us(&["run", "--target-ms", "2000"]));
+    assert!(longer_us > 2 * usual_us && longer_us > 80_000, "{usual_us} and {longer_us} us");
+}
+
 #[test]
 fn it_works_behind_a_hop_too() {
     let Some(_machine) = able_machine(&["ip", "iperf3"]) else { return };

@@ -32,8 +32,9 @@ const SHARE_PERCENT: u32 = 5;
 /// Longest file of results that is read.
 const MAX_KEPT_OCTETS: u64 = 16 << 20;
 
-/// The column of every curve: seconds in which that share of the downloads ended.
-const COLUMN: &str = "download_s";
+/// Columns of every curve, in seconds in which that share of the downloads ended; the first is drawn. `transfer_s` is without
+/// the client's handshake: in the simulator it is the sender that opens a connection.
+const COLUMNS: [&str; 2] = ["download_s", "transfer_s"];
 
 /// `[downloads]`: the same downloads from several senders, live and simulated.
 #[derive(Clone, Debug)]
@@ -73,10 +74,19 @@ pub struct DownloadRun {
 /// What came of a live run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DownloadReport {
-    /// How long each download took in seconds, in any order; those that did not end are not there.
-    pub seconds: Vec<f64>,
+    /// The downloads, in any order; those that did not end are not there.
+    pub downloads: Vec<Download>,
     /// Why the run is not valid: what the machine did to it.
     pub invalid: Option<String>,
+}
+
+/// How long a download took, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Download {
+    /// Until it had ended.
+    pub total_s: f64,
+    /// Of that, until the connection was there.
+    pub connected_s: f64,
 }
 
 /// Makes live runs, all of them at the same time; the error is one line.
@@ -90,8 +100,8 @@ pub struct DownloadRuns(BTreeMap<String, Result<Vec<Sample>, String>>);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sample {
     name: String,
-    /// Ascending.
-    seconds: Vec<f64>,
+    /// In the order of [`COLUMNS`], each ascending.
+    seconds: [Vec<f64>; 2],
     /// Why nothing is claimed of it.
     disturbed: Option<String>,
 }
@@ -137,7 +147,7 @@ impl Downloads {
     }
 
     pub fn has_column(name: &str) -> bool {
-        name == COLUMN
+        COLUMNS.contains(&name)
     }
 
     /// The runs of `sender`, one for each hop. Each hop starts its downloads at other moments of the traces.
@@ -169,21 +179,27 @@ impl Downloads {
                 return Err(failed("gave fewer reports than runs".to_owned()));
             }
             let disturbed = reports.iter().find_map(|report| report.invalid.clone());
-            let seconds = reports.into_iter().flat_map(|report| report.seconds).collect();
-            samples.push(self.sample(live_name(sender), seconds, disturbed));
-            let mut seconds = Vec::new();
+            let downloads = reports.into_iter().flat_map(|report| report.downloads).collect();
+            samples.push(self.sample(live_name(sender), downloads, disturbed));
+            let mut downloads = Vec::new();
             for run in runs {
-                seconds.extend(run.simulated(sender)?);
+                downloads.extend(run.simulated(sender)?);
             }
-            samples.push(self.sample(simulated_name(sender), seconds, None));
+            samples.push(self.sample(simulated_name(sender), downloads, None));
         }
         Ok(samples)
     }
 
-    fn sample(&self, name: String, mut seconds: Vec<f64>, disturbed: Option<String>) -> Sample {
-        seconds.iter_mut().for_each(|took| *took = took.min(LIMIT_S.into()));
-        seconds.resize(self.count as usize, LIMIT_S.into());
-        seconds.sort_by(f64::total_cmp);
+    fn sample(&self, name: String, mut downloads: Vec<Download>, disturbed: Option<String>) -> Sample {
+        downloads.resize(self.count as usize, Download { total_s: LIMIT_S.into(), connected_s: 0.0 });
+        let column = |of: fn(&Download) -> f64| {
+            let mut seconds: Vec<f64> =
+                downloads.iter().map(|download| of(download).min(LIMIT_S.into())).collect();
+            seconds.sort_by(f64::total_cmp);
+            seconds
+        };
+        let seconds =
+            [column(|download| download.total_s), column(|download| download.total_s - download.connected_s)];
         Sample { name, seconds, disturbed }
     }
 }
@@ -195,7 +211,8 @@ impl DownloadRun {
         (0..self.count).map(move |number| first_ms + number * slot_ms)
     }
 
-    /// What the client's side runs: a shell script. Each download writes a line: `took SECONDS`.
+    /// What the client's side runs: a shell script. Each download writes a line: `took`, the seconds it took, and those until
+    /// it was connected.
     pub fn client_script(&self) -> String {
         let last_s = (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S;
         let mut script = format!("iperf3 -c 198.18.0.1 -C cubic -t {last_s} >/dev/null 2>&1 & upload=$!; ");
@@ -207,7 +224,7 @@ impl DownloadRun {
         }
         // Only the downloads are waited for.
         let get = format!(
-            "get() {{ curl -s -f -m {LIMIT_S} -o /dev/null -w 'took %{{time_total}}\\n' http://198.18.0.1:8001/file; }}; "
+            "get() {{ curl -s -f -m {LIMIT_S} -o /dev/null -w 'took %{{time_total}} %{{time_connect}}\\n' http://198.18.0.1:8001/file; }}; "
         );
         format!("{get}sleep 1; {script}sleep {LIMIT_S}; kill $upload; true")
     }
@@ -243,8 +260,8 @@ impl DownloadRun {
         words.join(" ")
     }
 
-    /// How long the downloads take in the simulator, in seconds; those that do not end are not there.
-    fn simulated(&self, sender: &Scheme) -> Result<Vec<f64>, RunsError> {
+    /// The downloads in the simulator; those that do not end are not there.
+    fn simulated(&self, sender: &Scheme) -> Result<Vec<Download>, RunsError> {
         let name = |number| format!("download {number}");
         let mut flows: Vec<String> = self
             .starts_ms()
@@ -270,7 +287,8 @@ impl DownloadRun {
         })?;
         let downloads = outcome.flows.iter().take(self.count as usize);
         let ended = downloads.filter(|flow| flow.completed_at.is_some());
-        Ok(ended.map(|flow| flow.lasted.as_secs_f64()).collect())
+        let download = |total_s| Download { total_s, connected_s: 0.0 };
+        Ok(ended.map(|flow| download(flow.lasted.as_secs_f64())).collect())
     }
 }
 
@@ -343,12 +361,15 @@ impl Samples {
             let at = |share: u32| {
                 let share = share * SHARE_PERCENT;
                 // The nearest rank.
-                let rank = (sample.seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
-                (f64::from(share), vec![sample.seconds.get(rank).copied()])
+                let ranked = |seconds: &Vec<f64>| {
+                    let rank = (seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
+                    seconds.get(rank).copied()
+                };
+                (f64::from(share), sample.seconds.iter().map(ranked).collect())
             };
             Curve { name: sample.name.clone(), points: SHARES.map(at).collect() }
         };
-        Curves { columns: vec![COLUMN.to_owned()], curves: self.0.iter().map(curve).collect() }
+        Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves: self.0.iter().map(curve).collect() }
     }
 
     /// Why nothing can be claimed of what `measure` takes.
@@ -360,8 +381,9 @@ impl Samples {
     /// The distributions.
     pub fn picture(&self, figure: &Figure) -> String {
         let line = |sample: &Sample| {
-            let count = sample.seconds.len() as f64;
-            let points = sample.seconds.iter().zip(1_u32..);
+            let [seconds, _] = &sample.seconds;
+            let count = seconds.len() as f64;
+            let points = seconds.iter().zip(1_u32..);
             let points = points.map(|(took, rank)| (*took, f64::from(rank) / count * 100.0)).collect();
             Line { name: sample.name.clone(), points }
         };
@@ -432,8 +454,9 @@ tolerance = 0
     /// Downloads of 1, 2, … seconds, or of twice that.
     fn report(run: &DownloadRun) -> DownloadReport {
         let times = if run.sender == "rre" { 1.0 } else { 2.0 };
-        let seconds = run.starts_ms().zip(1_u32..).map(|(_, number)| f64::from(number) * times).collect();
-        DownloadReport { seconds, invalid: None }
+        let download = |number| Download { total_s: f64::from(number) * times, connected_s: 0.5 };
+        let downloads = run.starts_ms().zip(1_u32..).map(|(_, number)| download(number)).collect();
+        DownloadReport { downloads, invalid: None }
     }
 
     fn verdicts(outcome: &Outcome) -> Vec<&str> {

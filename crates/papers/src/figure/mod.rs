@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use downloads::{DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads};
+pub use downloads::{Download, DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads};
 pub use file::{Bound, Figure};
 pub use live::{LiveReport, LiveRun, LiveRuns, MakeLive, needs_live};
 pub use measure::{Curve, Measure};
