@@ -51,6 +51,8 @@ impl<P: Payload> Originator<P> {
     pub(super) fn need_of_streams(&self) -> Need {
         if self.streams().any(|stream| stream.request_due) {
             Need::BlockAckRequest
+        } else if self.asks_due {
+            Need::Ask
         } else if !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0) {
             Need::Data
         } else {
@@ -180,7 +182,7 @@ mod tests {
             let modes = [&mode, &control];
             let limits = AggregationLimits::new(phy, phy.mac_header_len(), modes, Some(4), None, None)
                 .of_stream(3)
-                .windowed(4);
+                .with_window(4);
             let one = || Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig::default());
             let mut originator = one();
             (0..2).for_each(|_| originator.add_stream(one()));
