@@ -315,7 +315,7 @@ impl<P: Payload> Originator<P> {
     /// queue, within the window and the limits. `delays` learns each new packet's time in queue.
     pub fn build(&mut self, now: Instant, lifetime: Duration, delays: &mut Delays<'_>) {
         if self.has_stream_queues() {
-            self.assemble_streams(now, (now, lifetime), u32::MAX, delays);
+            self.assemble_streams(now, (now, lifetime), None, delays);
             return;
         }
         let rate = self.choose_rate(now);
@@ -329,16 +329,15 @@ impl<P: Payload> Originator<P> {
         let rate = self.choose_rate(now);
         let usual = self.limits;
         let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
-        self.limits = usual.within(self.mode.octets_within(time));
+        let octets = self.mode.octets_within(time);
         let class = self.last_class;
         if self.has_stream_queues() {
-            self.limits = usual;
-            let octets = self.mode.octets_within(time);
-            self.assemble_streams(now, (room.queued_by, lifetime), octets, delays);
+            self.assemble_streams(now, (room.queued_by, lifetime), Some(octets), delays);
         } else {
+            self.limits = usual.within(octets);
             self.assemble(now, (room.queued_by, lifetime), rate, delays);
+            self.limits = usual;
         }
-        self.limits = usual;
         if self.plan.mpdus == 0 {
             self.last_class = class;
         }
