@@ -27,6 +27,8 @@ struct rre_clock {
 	u64 ticks;
 	u64 edge_ticks;
 	s64 sent_us;
+	s64 lead_us;
+	u32 lead_known;
 };
 
 RRE u32 rre_clock_refuse(struct rre_clock *clock, u64 now_us)
@@ -40,9 +42,14 @@ RRE u32 rre_clock_refuse(struct rre_clock *clock, u64 now_us)
 	return known;
 }
 
+RRE u64 rre_behind_us(u64 span_us)
+{
+	return rre_min(span_us / 4, RRE_BEHIND_US + span_us / 20);
+}
+
 RRE u32 rre_tick_of(u64 ticks, u64 span_us, u32 least_tick_us)
 {
-	u64 least_us = span_us - rre_min(span_us / 4, RRE_BEHIND_US + span_us / 20);
+	u64 least_us = span_us - rre_behind_us(span_us);
 
 	if (1000 >= least_tick_us && ticks * 1000 >= least_us)
 		return 1000;
@@ -97,6 +104,8 @@ RRE u32 rre_clock_on_ack(struct rre_clock *clock, u64 now_us, u32 value, u32 ech
 		clock->edge_ticks = 0;
 		clock->sent_us = 0;
 		clock->least_tick_us = 0;
+		clock->lead_known = 0;
+		clock->lead_us = 0;
 		return 1;
 	}
 	ticks = (s32)(value - clock->last_value);
@@ -118,6 +127,34 @@ RRE u32 rre_clock_on_ack(struct rre_clock *clock, u64 now_us, u32 value, u32 ech
 	    clock->ticks > most_us / RRE_SHORTEST_TICK_US)
 		return rre_clock_refuse(clock, now_us);
 	return !advanced || rre_clock_judge(clock, now_us);
+}
+
+/* 1 where it counts from this ACK on. */
+RRE u32 rre_clock_begin_anew(struct rre_clock *clock, u64 now_us, u64 latest_us)
+{
+	u64 first_rtt_us;
+	s64 lead_us;
+
+	if (!clock->seen || latest_us == 0 || clock->sent_us < 0)
+		return 0;
+	lead_us = (s64)latest_us - clock->sent_us;
+	if (!clock->lead_known || lead_us < clock->lead_us) {
+		clock->lead_known = 1;
+		clock->lead_us = lead_us;
+	}
+	first_rtt_us = (s64)clock->first_at_us > clock->lead_us ? clock->first_at_us - clock->lead_us : 0;
+	if (first_rtt_us <= rre_behind_us(clock->sent_us) || first_rtt_us / 2 < rre_less(now_us, latest_us))
+		return 0;
+	if (clock->trust != RRE_REFUSED)
+		clock->trust = RRE_UNKNOWN;
+	clock->tick_us = 0;
+	clock->first_at_us = now_us;
+	clock->ticks = 0;
+	clock->edge_ticks = 0;
+	clock->least_tick_us = 0;
+	clock->lead_us += clock->sent_us;
+	clock->sent_us = 0;
+	return 1;
 }
 
 /* 0 where the ACK is not the first of a tick. */

@@ -207,9 +207,9 @@ RRE_STEP u64 rre_threshold_us(const struct rre *rre)
 	return rre_max(own_us, rre_min(2 * rre_packet_us(rre), RRE_MAX_THRESHOLD_US));
 }
 
-RRE u64 rre_gain(const struct rre *rre)
+RRE u64 rre_gain(const struct rre *rre, u64 threshold_us)
 {
-	return rre_clamp(rre_threshold_us(rre) * (RRE_ONE / 2) / rre_feedback_us(rre), RRE_MIN_GAIN, RRE_MAX_GAIN);
+	return rre_clamp(threshold_us * (RRE_ONE / 2) / rre_feedback_us(rre), RRE_MIN_GAIN, RRE_MAX_GAIN);
 }
 
 RRE void rre_forget_delays(struct rre *rre, u64 now_us)
@@ -285,7 +285,8 @@ RRE_STEP u32 rre_enter(struct rre *rre, u32 event, u64 now_us)
 
 RRE u64 rre_rate_of_state(const struct rre *rre)
 {
-	u64 known = rre->estimate.rate, gain = rre_gain(rre), excess, train_us;
+	u64 known = rre->estimate.rate, threshold_us = rre_threshold_us(rre);
+	u64 gain = rre_gain(rre, threshold_us), excess, train_us;
 
 	switch (rre->state) {
 	case RRE_START:
@@ -296,7 +297,7 @@ RRE u64 rre_rate_of_state(const struct rre *rre)
 	case RRE_FILL:
 		return known + known * rre_min(gain << (rre->boost & 31), RRE_TOP_GAIN) / RRE_ONE;
 	case RRE_DRAIN:
-		excess = gain * rre_min(rre->buffer_us, RRE_MAX_DELAY_US) / rre_max(rre_threshold_us(rre), 1);
+		excess = gain * rre_min(rre->buffer_us, RRE_MAX_DELAY_US) / rre_max(threshold_us, 1);
 		return known - known * rre_clamp(excess, gain, RRE_TOP_GAIN) / RRE_ONE;
 	case RRE_REFRESH:
 		return known / 2;
@@ -377,14 +378,17 @@ RRE void rre_hear(struct rre *rre, const struct rre_ack *ack)
 RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_reading *reading)
 {
 	u32 trust;
+	u64 sent_us;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(ack);
 	RRE_GIVEN(reading);
 	trust = rre->clock.trust;
+	sent_us = ack->rtt_us == 0 ? 0 : rre_less(ack->now_us, ack->rtt_us);
 	if (ack->stamped) {
 		if (!rre_clock_on_ack(&rre->clock, ack->now_us, ack->value, ack->echo, ack->advanced,
-				      rre->parameters.sender_tick_us))
+				      rre->parameters.sender_tick_us) ||
+		    rre_clock_begin_anew(&rre->clock, ack->now_us, sent_us))
 			rre_forget_delays(rre, ack->now_us);
 	} else if (trust != RRE_REFUSED && rre->delivered >= (u64)2 * RRE_SAMPLE_TICKS * rre->parameters.mss) {
 		rre->clock.trust = RRE_REFUSED;
@@ -395,7 +399,7 @@ RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_rea
 		return 0;
 	if (rre->clock.trust == RRE_REFUSED) {
 		reading->received_us = ack->now_us;
-		reading->sent_us = rre_less(ack->now_us, ack->rtt_us);
+		reading->sent_us = sent_us;
 		return ack->rtt_us > 0;
 	}
 	return rre_clock_read(&rre->clock, reading);
@@ -421,6 +425,7 @@ RRE void rre_use_buffer(struct rre *rre, u64 now_us, u64 buffer_us, u32 repairin
 RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *reading, u32 repairing)
 {
 	s64 delay_us;
+	u64 threshold_us;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(reading);
@@ -438,10 +443,11 @@ RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *
 		rre_no_delays(rre);
 		rre->delay_min_us = RRE_NO_DELAY_US;
 	}
+	threshold_us = rre_threshold_us(rre);
 	rre->lower = rre->delay_min_us != RRE_NO_DELAY_US &&
-		     delay_us + (s64)(rre_threshold_us(rre) / 8) < rre->delay_min_us;
+		     delay_us + (s64)(threshold_us / 8) < rre->delay_min_us;
 	if (rre->state == RRE_REFRESH && rre->lower) {
-		rre->emptied_us = rre_max(rre->emptied_us, now_us + 4 * rre_threshold_us(rre));
+		rre->emptied_us = rre_max(rre->emptied_us, now_us + 4 * threshold_us);
 		rre->adopt_us = rre->emptied_us + 2 * rre_feedback_us(rre);
 	}
 	if (delay_us <= rre->delay_min_us) {
@@ -460,7 +466,7 @@ RRE u64 rre_longer_tick_us(const struct rre *rre)
 
 RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_reading *reading)
 {
-	u64 most;
+	u64 most, threshold_us;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(reading);
@@ -469,9 +475,10 @@ RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_rea
 		return 0;
 	}
 	most = rre_max(rre->top_rate, rre->last_top_rate);
+	threshold_us = rre_threshold_us(rre);
 	if (!rre_estimate_on_reading(&rre->estimate, reading->received_us, rre->delivered, rre_longer_tick_us(rre),
-				     rre->parameters.mss, most, 2 * rre_threshold_us(rre),
-				     rre->buffer_us > rre_threshold_us(rre) / 2))
+				     rre->parameters.mss, most, 2 * threshold_us,
+				     rre->buffer_us > threshold_us / 2))
 		return 0;
 	if (rre->state != RRE_FILL || rre->buffer_us >= rre_threshold_us(rre) / 4) {
 		rre->boost = 0;
@@ -534,7 +541,7 @@ RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us)
 
 RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 {
-	u64 now_us, feedback_us, per_delay;
+	u64 now_us, feedback_us, per_delay, threshold_us;
 	u32 repairs;
 
 	RRE_GIVEN(rre);
@@ -559,9 +566,10 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 		rre_enter(rre, RRE_LONG, now_us);
 	if (!rre->delay_known || rre->estimate.rate == 0)
 		return 0;
-	if (rre->buffer_us > rre_threshold_us(rre))
+	threshold_us = rre_threshold_us(rre);
+	if (rre->buffer_us > threshold_us)
 		rre_enter(rre, RRE_ABOVE, now_us);
-	else if (rre->buffer_us < rre_threshold_us(rre) / 2 + rre_packet_us(rre) && now_us >= rre->hold_us)
+	else if (rre->buffer_us < threshold_us / 2 + rre_packet_us(rre) && now_us >= rre->hold_us)
 		rre_enter(rre, RRE_BELOW, now_us);
 	if (rre->adopt_us == 0 && (now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US || rre->lower))
 		rre_enter(rre, RRE_STALE, now_us);

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -36,6 +37,24 @@ the kernel as eBPF, for the sockets named and no others, and is gone when the co
 Exit codes: of `run` the command's own, or 126 or 127 where it could not be started; 125 this machine
 cannot, with the reason in one sentence; 2 bad input.";
 
+const FETCH_AFTER_HELP: &str = "\
+What comes is kept in FILE.part until it is whole; another attempt at the same address goes on with it, if
+the server says that it is still the same file.
+
+  tacit fetch http://198.18.0.1/video.mp4
+  tacit shell --scheme fwp --server -- nginx -g 'daemon off;' -- tacit fetch http://198.18.0.1/video.mp4
+
+Exit codes: 0 done; 1 another SHA-256; 2 bad input, https, or a file that cannot be written; 3 the server has
+no such file; 4 no connection, or none that lasts; 5 the file changed, or a hole could not be filled.";
+
+const PROXY_AFTER_HELP: &str = "\
+For programs that read http_proxy. GET is repaired, other methods pass as they are; CONNECT is refused, for
+what TLS protects cannot be repaired. Only this machine's programs reach it, and it reaches public servers.
+
+  tacit http-proxy --allow-host 198.18.0.1 & http_proxy=http://127.0.0.1:3128 curl http://198.18.0.1/
+
+Exit codes: 0 stopped by a signal; 2 bad input, or an address that cannot be listened at.";
+
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
 #[command(name = "tacit", version = tacit_runs::VERSION, after_help = AFTER_HELP)]
@@ -66,6 +85,12 @@ pub enum Command {
     /// Give TCP sockets of this machine a congestion control that slow uplinks do not slow down
     #[command(after_help = RRE_AFTER_HELP)]
     Rre(RreArgs),
+    /// Fetch a file over HTTP, and fetch again what a Wi-Fi hop under FWP lost of it
+    #[command(after_help = FETCH_AFTER_HELP)]
+    Fetch(FetchArgs),
+    /// Do so for programs that can use an HTTP proxy
+    #[command(after_help = PROXY_AFTER_HELP)]
+    HttpProxy(HttpProxyArgs),
     /// Say what this machine can do for live hops, and why not
     Doctor(DoctorArgs),
     /// Draw the report of a directory of results again, without running anything
@@ -191,6 +216,60 @@ pub struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// Address of the file: http://HOST[:PORT]/PATH
+    pub url: String,
+    /// Where to put it; - is standard output [default: its name in the address]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Begin anew, whatever an earlier attempt left
+    #[arg(long)]
+    pub restart: bool,
+    /// Keep the file only if it has this SHA-256
+    #[arg(long, value_name = "HEX")]
+    pub sha256: Option<String>,
+    /// Give up when nothing came for so long
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub timeout: u32,
+    /// Requests for lost octets at once
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub parallel: u32,
+    /// Print what it cost as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing unless it fails
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+/// Arguments of `http-proxy`.
+#[derive(Debug, Args)]
+pub struct HttpProxyArgs {
+    /// Where to listen: an address of this machine only, unless --open
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:3128")]
+    pub listen: SocketAddr,
+    /// Let other machines use it
+    #[arg(long)]
+    pub open: bool,
+    /// Also reach this server, by name or address, although its address is not public; may be repeated
+    #[arg(long = "allow-host", value_name = "HOST")]
+    pub allow_hosts: Vec<String>,
+    /// Also reach this port, beside 80, 8000, 8008, 8080 and 8888; may be repeated
+    #[arg(long = "allow-port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub allow_ports: Vec<u16>,
+    /// Connections of programs at once
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub connections: u32,
+    /// Requests for lost octets at once, for each body
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub parallel: u32,
+    /// Print a JSON line about each answer
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `man`.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use tacit_captures::CaptureError;
 use tacit_captures::rohc::RohcError;
 use tacit_live::LiveError;
+use tacit_net::NetError;
 use tacit_runs::{RunError, RunsError};
 use tacit_scenario::{InputError, ScenarioError};
 
@@ -22,6 +23,12 @@ const NO_HOP: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 /// A command was not found.
 const NOT_FOUND: u8 = 127;
+/// A server does not give what was asked for.
+const NO_ANSWER: u8 = 3;
+/// A connection could not be made, or broke for good.
+const NO_NETWORK: u8 = 4;
+/// A body could not be made whole.
+const NOT_WHOLE: u8 = 5;
 /// Stopped by the user: 128 and the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -46,6 +53,9 @@ pub enum Failure {
     /// The live hop says so.
     #[error(transparent)]
     Live(#[from] LiveError),
+    /// A file could not be fetched, or others could not be served.
+    #[error(transparent)]
+    Net(#[from] NetError),
     /// Standard output does not take the result.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
@@ -86,8 +96,20 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
     note(&format!("tacit: {failure}"));
     ExitCode::from(match failure {
         Failure::Runs(RunsError::Run { source: RunError::Invariant { .. }, .. })
-        | Failure::Rohc(RohcError::RoundTrip { .. }) => FAILED,
+        | Failure::Rohc(RohcError::RoundTrip { .. })
+        | Failure::Net(NetError::Checksum { .. }) => FAILED,
         Failure::Runs(RunsError::Interrupted { .. }) => INTERRUPTED,
+        Failure::Net(error) => match error {
+            NetError::Status { .. } | NetError::Redirects(_) | NetError::Head(_) => NO_ANSWER,
+            NetError::Resolve { .. }
+            | NetError::Connect { .. }
+            | NetError::Timeout(_)
+            | NetError::Broken(_) => NO_NETWORK,
+            NetError::Misplaced | NetError::Hop(_) | NetError::Range(_) | NetError::Unrepaired(_) => {
+                NOT_WHOLE
+            }
+            _ => BAD_INPUT,
+        },
         Failure::Input(_)
         | Failure::Scenario(_)
         | Failure::Runs(_)

@@ -101,3 +101,19 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
     bar.finish_and_clear();
     result
 }
+
+/// Runs `work` with a bar of octets, on a terminal and if it is `wanted`.
+pub fn of_octets<T>(wanted: bool, work: impl FnOnce(&mut dyn FnMut(u64, Option<u64>)) -> T) -> T {
+    let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left");
+    let result = work(&mut |octets, whole| {
+        if bar.length() != whole
+            && let Some(whole) = whole
+        {
+            bar.set_length(whole);
+        }
+        bar.set_position(octets);
+    });
+    bar.finish_and_clear();
+    result
+}

@@ -12,6 +12,8 @@ use tacit_live::LiveError;
 
 /// Names of the groups that `tacit rre run` makes begin with this.
 const PREFIX: &str = "tacit-rre-";
+/// Most processes of one number, each in its PID namespace, that have a group at the same time.
+const SAME_NUMBER_MAX: u32 = 1_000;
 /// How often a group is looked at until it is empty, and how many times.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LOOKS_MAX: u32 = 2_000;
@@ -90,14 +92,7 @@ impl Group {
     pub fn make() -> Result<Self, LiveError> {
         let parent = own()?;
         remove_abandoned(&parent);
-        let path = parent.join(format!("{PREFIX}{}", std::process::id()));
-        fs::create_dir(&path).map_err(|error| {
-            crate::refused(
-                &format!("cannot make a control group in {}", parent.display()),
-                error,
-                "run as root",
-            )
-        })?;
+        let path = Self::make_directory(&parent)?;
         let locked = open(&path).and_then(|directory| {
             Flock::lock(directory, FlockArg::LockSharedNonblock).map_err(|(_, error)| LiveError::Io {
                 what: path.display().to_string(),
@@ -113,6 +108,26 @@ impl Group {
                 Err(error)
             }
         }
+    }
+
+    /// A directory of this process alone. Processes of other PID namespaces may have its number: then it counts on.
+    fn make_directory(parent: &Path) -> Result<PathBuf, LiveError> {
+        let number = std::process::id();
+        let names = std::iter::once(format!("{PREFIX}{number}"))
+            .chain((2..=SAME_NUMBER_MAX).map(|more| format!("{PREFIX}{number}-{more}")));
+        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+        for name in names {
+            let path = parent.join(name);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(path),
+                Err(error) => last = error,
+            }
+            if last.kind() != io::ErrorKind::AlreadyExists {
+                break;
+            }
+        }
+        let what = format!("cannot make a control group in {}", parent.display());
+        Err(crate::refused(&what, last, "run as root"))
     }
 
     /// The directory.

@@ -31,6 +31,8 @@ static void put_clock(const struct rre_clock *clock)
 	put(clock->ticks);
 	put(clock->edge_ticks);
 	put(clock->sent_us);
+	put(clock->lead_known);
+	put(clock->lead_us);
 }
 
 static void put_all(const struct rre *rre)

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "../../proto/tests/rre/event.rs"]
+#[expect(dead_code, reason = "this test writes no vectors")]
+mod event;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Write as _};
@@ -10,71 +14,23 @@ use std::process::{Child, Command, Stdio};
 
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, WORDS};
 
+use event::Event;
+
 /// Random sequences, and how many events each has.
 const SEQUENCES: u64 = 1_000;
 const EVENTS: usize = 1_000;
 
-/// What happens to a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
-    Start(u64, Parameters),
-    Handshake(u64, u32, u32),
-    Ack(Ack),
-    Timeout(u64),
-    Undo,
-    TransmitStart(u64),
-    Silence(u64),
-}
-
-impl Event {
-    /// Does it to `core`; a start replaces it.
-    fn happen(self, core: &mut Core) {
-        match self {
-            Self::Start(now_us, parameters) => *core = Core::new(parameters, now_us),
-            Self::Handshake(now_us, value, echo) => core.on_handshake(now_us, value, echo),
-            Self::Ack(ack) => core.on_ack(&ack),
-            Self::Timeout(now_us) => core.on_timeout(now_us),
-            Self::Undo => core.on_undo(),
-            Self::TransmitStart(now_us) => core.on_transmit_start(now_us),
-            Self::Silence(now_us) => core.on_silence(now_us),
-        }
-    }
-
-    /// `struct event` of `rre_host.c`.
-    fn octets(self) -> Vec<u8> {
-        let (now_us, kind, numbers) = match self {
-            Self::Start(now_us, p) => {
-                (now_us, 0, vec![p.mss, p.initial_window, p.handshake_rtt_us, p.sender_tick_us, p.target_us])
-            }
-            Self::Handshake(now_us, value, echo) => (now_us, 1, vec![value, echo]),
-            Self::Ack(a) => (
-                a.now_us,
-                2,
-                vec![
-                    a.stamped.into(),
-                    a.value,
-                    a.echo,
-                    a.advanced.into(),
-                    a.delivered,
-                    a.lost,
-                    a.in_flight,
-                    a.rtt_us,
-                    a.smoothed_rtt_us,
-                    a.limited.into(),
-                    a.repairing.into(),
-                ],
-            ),
-            Self::Timeout(now_us) => (now_us, 3, Vec::new()),
-            Self::Undo => (0, 4, Vec::new()),
-            Self::TransmitStart(now_us) => (now_us, 5, Vec::new()),
-            Self::Silence(now_us) => (now_us, 6, Vec::new()),
-        };
-        let mut octets = now_us.to_ne_bytes().to_vec();
-        octets.extend(u32::to_ne_bytes(kind));
-        octets.extend(numbers.into_iter().flat_map(u32::to_ne_bytes));
-        octets.resize(64, 0);
-        octets
-    }
+/// `struct event` of `rre_host.c`.
+fn octets(event: Event) -> Vec<u8> {
+    let (name, numbers) = event.name_and_numbers();
+    let kinds = ["start", "handshake", "ack", "timeout", "undo", "transmit-start", "silence"];
+    let kind = kinds.iter().position(|kind| *kind == name).unwrap() as u32;
+    let (now_us, rest) = numbers.split_first().unwrap();
+    let mut octets = now_us.to_ne_bytes().to_vec();
+    octets.extend(kind.to_ne_bytes());
+    octets.extend(rest.iter().flat_map(|number| u32::try_from(*number).unwrap().to_ne_bytes()));
+    octets.resize(64, 0);
+    octets
 }
 
 /// The same numbers in every run (SplitMix64).
@@ -143,7 +99,7 @@ impl Link {
         self.change(draws);
         match draws.within(0, 399) {
             0 => Event::Timeout(self.now_us),
-            1 => Event::Undo,
+            1 => Event::Undo(self.now_us),
             2 => Event::TransmitStart(self.now_us),
             3 => {
                 self.now_us = self.now_us.max(core.silent_at_us());
@@ -272,7 +228,7 @@ fn compare(
     for (number, events) in sequences.enumerate() {
         let mut out = BufWriter::new(File::create(&file).unwrap());
         for event in &events {
-            out.write_all(&event.octets()).unwrap();
+            out.write_all(&octets(*event)).unwrap();
         }
         out.into_inner().unwrap();
         let mut child = started(program, &file);
@@ -326,40 +282,6 @@ fn numbers_of_no_path_leave_the_same_in_both() {
     compare((0..20).map(wild), &program, directory.path());
 }
 
-/// The event of a line of `vectors/rre`.
-fn parsed(line: &str) -> Event {
-    let mut words = line.split(" = ").next().unwrap().split(' ');
-    let name = words.next().unwrap();
-    let now_us: u64 = words.next().unwrap().parse().unwrap();
-    let numbers: Vec<u32> = words.map(|word| word.parse().unwrap()).collect();
-    match (name, &numbers[..]) {
-        ("start", &[mss, initial_window, handshake_rtt_us, sender_tick_us, target_us]) => Event::Start(
-            now_us,
-            Parameters { mss, initial_window, handshake_rtt_us, sender_tick_us, target_us },
-        ),
-        ("handshake", &[value, echo]) => Event::Handshake(now_us, value, echo),
-        ("ack", n) => Event::Ack(Ack {
-            now_us,
-            stamped: n[0] == 1,
-            value: n[1],
-            echo: n[2],
-            advanced: n[3] == 1,
-            delivered: n[4],
-            lost: n[5],
-            in_flight: n[6],
-            rtt_us: n[7],
-            smoothed_rtt_us: n[8],
-            limited: n[9] == 1,
-            repairing: n[10] == 1,
-        }),
-        ("timeout", []) => Event::Timeout(now_us),
-        ("undo", []) => Event::Undo,
-        ("transmit-start", []) => Event::TransmitStart(now_us),
-        ("silence", []) => Event::Silence(now_us),
-        _ => panic!("no event: {line}"),
-    }
-}
-
 #[test]
 fn the_golden_vectors_leave_the_same_in_both() {
     let directory = tempfile::tempdir().unwrap();
@@ -369,7 +291,8 @@ fn the_golden_vectors_leave_the_same_in_both() {
     let texts = files.filter(|file| file.extension().is_some_and(|extension| extension == "txt"));
     let texts: Vec<_> = texts.map(|file| std::fs::read_to_string(file).unwrap()).collect();
     assert!(texts.len() > 20, "{} vectors", texts.len());
-    let events =
-        texts.iter().map(|text| text.lines().filter(|line| !line.starts_with('#')).map(parsed).collect());
+    let events = texts.iter().map(|text| {
+        text.lines().filter(|line| !line.starts_with('#')).map(|line| Event::parse(line).unwrap()).collect()
+    });
     compare(events, &program, directory.path());
 }

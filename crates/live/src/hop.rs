@@ -1,7 +1,7 @@
 //! The hop itself: a world, two TUN devices and a clock in one thread.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
@@ -11,6 +11,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use tacit_link::AirFrame;
 use tacit_link::queue::AckHold;
+use tacit_proto::fwp;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::capture::{AtomicFile, CaptureWriter};
 use tacit_sim::setup::ApDriver;
@@ -22,6 +23,7 @@ use crate::clock::{MediumClock, Punctuality};
 use crate::datagram::{Datagram, Frame};
 use crate::error::LiveError;
 use crate::meter::{Direction, Meter};
+use crate::readers::NearShim;
 use crate::table::AddressTable;
 use crate::tun::Tun;
 
@@ -65,6 +67,12 @@ pub enum Oracle {
 }
 
 impl Plan {
+    /// FWP's shim at the near host, and how many of a million frames its link is expected to lose; `None` where there is
+    /// none.
+    pub(crate) fn shim(&self) -> Option<(fwp::Config, u32)> {
+        self.setup.bss.iter().find_map(|set| set.fwp_shim(self.near))
+    }
+
     /// Whether a hop can do what the plan wants.
     ///
     /// # Errors
@@ -111,6 +119,8 @@ pub struct Ended {
     pub cpu: Duration,
     /// Packets that a side's kernel refused.
     pub refused_packets: u64,
+    /// What FWP's shim did; `None` where there is none.
+    pub fwp: Option<fwp::Counters>,
 }
 
 /// Runs a hop until `stop` becomes readable.
@@ -121,6 +131,7 @@ pub fn run(
     plan: &Plan,
     block: Block,
     [near, far]: [Tun; 2],
+    readers: Option<OwnedFd>,
     stop: &impl AsFd,
     capture: Option<AtomicFile>,
     snapshot: &Mutex<Snapshot>,
@@ -141,11 +152,19 @@ pub fn run(
     if plan.oracle == Oracle::Off {
         world = world.without_oracle();
     }
+    let shim = match (plan.shim(), readers) {
+        (Some((config, expected_ppm)), Some(listener)) => {
+            let made = NearShim::new(config, expected_ppm, listener);
+            Some(made.map_err(LiveError::io("the socket of FWP's readers"))?)
+        }
+        _ => None,
+    };
     let flows = setup.flows.iter().map(|flow| [flow.source, flow.sink]);
     *world.addresses_mut() = AddressTable::new(flows, [plan.near, plan.far], block);
     let mut hop = Hop {
         world,
         ports: [Port::new(near, plan.near, plan.far), Port::new(far, plan.far, plan.near)],
+        shim,
         thinner: plan.ack_mode.hold().map(AckHold::new),
         meter: Meter::default(),
         clock: MediumClock::start(),
@@ -196,6 +215,8 @@ struct Hop<'o> {
     world: World<'o, Frame>,
     /// The near one, then the far one.
     ports: [Port; 2],
+    /// In front of the near kernel's TCP.
+    shim: Option<NearShim>,
     thinner: Option<AckHold<Frame>>,
     meter: Meter,
     clock: MediumClock,
@@ -246,6 +267,7 @@ impl Hop<'_> {
         };
         self.world.handle_timeout(now)?;
         self.deliver(now);
+        self.turn_shim(now);
         self.read_ports(now)?;
         self.release_thinned(now);
         Ok(now)
@@ -256,8 +278,20 @@ impl Hop<'_> {
             let Frame::Live(datagram) = frame else { continue };
             let side = usize::from(host != self.ports[0].host);
             self.meter.packet_out(now, WAYS_IN[side].reverse(), &datagram);
-            self.refused_packets += u64::from(!self.ports[side].tun.send(datagram.octets()));
+            let (tun, refused) = (&mut self.ports[side].tun, &mut self.refused_packets);
+            let mut give = |datagram: Datagram| *refused += u64::from(!tun.send(datagram.octets()));
+            match self.shim.as_mut().filter(|_| side == 0) {
+                Some(shim) => shim.incoming(now, datagram, give),
+                None => give(datagram),
+            }
         }
+    }
+
+    /// FWP's shim may have something for the near kernel, and its readers something to say.
+    fn turn_shim(&mut self, now: Instant) {
+        let Some(shim) = &mut self.shim else { return };
+        let (tun, refused) = (&mut self.ports[0].tun, &mut self.refused_packets);
+        shim.turn(now, |datagram| *refused += u64::from(!tun.send(datagram.octets())));
     }
 
     fn read_ports(&mut self, now: Instant) -> Result<(), LiveError> {
@@ -270,6 +304,9 @@ impl Hop<'_> {
                 let datagram = Datagram::new(&self.buffer[..len], peer);
                 if let Some([source, _]) = datagram.summary().addresses {
                     self.world.addresses_mut().learn(source, host);
+                }
+                if let Some(shim) = self.shim.as_mut().filter(|_| side == 0) {
+                    shim.outgoing(now, &datagram);
                 }
                 let (world, meter) = (&mut self.world, &mut self.meter);
                 let mut pass = |frame| let_in(world, meter, now, (host, direction), &frame);
@@ -294,7 +331,8 @@ impl Hop<'_> {
     /// Waits for the next event, a packet, or the end; true at the end.
     fn wait(&mut self, snapshot_due: Instant, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
         let thinned = self.thinner.as_ref().and_then(AckHold::poll_timeout);
-        let due = [self.world.poll_timeout(), thinned].into_iter().flatten().min();
+        let settled = self.shim.as_ref().and_then(NearShim::poll_timeout);
+        let due = [self.world.poll_timeout(), thinned, settled].into_iter().flatten().min();
         let due = due.map_or(snapshot_due, |due| due.min(snapshot_due));
         let left = due.saturating_since(self.clock.now());
         match left.saturating_sub(self.spin) {
@@ -307,15 +345,24 @@ impl Hop<'_> {
     }
 
     /// Sleeps until a packet comes, but not longer than `longest`; true when told to stop.
-    fn sleep(&self, longest: Duration, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
+    fn sleep(&mut self, longest: Duration, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
+        // Without readers the one who says stop stands twice.
+        let readers = self.shim.as_ref().map_or(stop, NearShim::readers);
         let mut fds = [
             PollFd::new(stop, PollFlags::POLLIN),
             PollFd::new(self.ports[0].tun.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.ports[1].tun.as_fd(), PollFlags::POLLIN),
+            PollFd::new(readers, PollFlags::POLLIN),
         ];
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos()));
         match ppoll(&mut fds, Some(timeout), None) {
-            Ok(_) => Ok(fds[0].any().unwrap_or(true)),
+            Ok(_) => {
+                let [stopped, .., said] = fds.map(|fd| fd.any());
+                if let Some(shim) = self.shim.as_mut().filter(|_| said == Some(true)) {
+                    shim.look_now();
+                }
+                Ok(stopped.unwrap_or(true))
+            }
             Err(Errno::EINTR) => Ok(false),
             Err(error) => Err(LiveError::Io { what: "ppoll".to_owned(), source: error.into() }),
         }
@@ -335,7 +382,13 @@ impl Hop<'_> {
         let now = self.clock.now();
         Ended {
             outcome: self.world.outcome(),
-            unbalanced: self.world.verify().err().map(|error| error.to_string()),
+            unbalanced: self
+                .world
+                .verify()
+                .err()
+                .map(|error| error.to_string())
+                .or_else(|| self.shim.as_ref()?.check().err()),
+            fwp: self.shim.as_ref().map(NearShim::counters),
             meter: self.meter,
             punctuality: self.clock.punctuality(),
             lasted: now.saturating_since(Instant::ZERO),

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use tacit_link::wifi::AirtimeUse;
-use tacit_proto::hack;
 use tacit_proto::units::Duration;
+use tacit_proto::{fwp, hack};
 
 use crate::clock::Punctuality;
 use crate::hop::Ended;
@@ -49,6 +49,8 @@ pub struct Report {
     pub airtime: Option<Vec<Shares>>,
     /// TCP/HACK at each station that speaks it, the access point first.
     pub hack: Vec<HackReport>,
+    /// What FWP's shim on the command's side did; null where there is none.
+    pub fwp: Option<fwp::Counters>,
     /// How late events were.
     pub lateness: Punctuality,
     /// How long commands waited for a processor.
@@ -186,6 +188,7 @@ impl Report {
             }),
             airtime: valid.then(|| shares(ended)),
             hack: hack_reports(ended),
+            fwp: ended.fwp,
             lateness: ended.punctuality,
             waits: about.waits,
             cpu_s,
@@ -229,6 +232,13 @@ impl Report {
         }
         for hack in &self.hack {
             hack.write(&mut text);
+        }
+        if let Some(fwp) = &self.fwp {
+            let _ = writeln!(
+                text,
+                "  FWP      {} flows registered; {} placeholders in {} holes, {} came late; off {} times",
+                fwp.registered_flows, fwp.placeholders, fwp.holes, fwp.late_segments, fwp.switched_off
+            );
         }
         let late = &self.lateness;
         let _ = writeln!(

@@ -19,6 +19,7 @@ use crate::congestion;
 use crate::error::LiveError;
 use crate::hop::{self, Ended, Plan, Shared, Snapshot};
 use crate::namespace::{Ending, Inside, Side, Streams, ip_batch, leave_the_hosts_network};
+use crate::readers::listen_in;
 use crate::report::{About, Report};
 use crate::signals::{Signals, take_the_terminal_back};
 use crate::tun::Tun;
@@ -83,7 +84,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     let log = written(options.server_log.as_deref(), "--server-log", File::create)?;
     let signals = Signals::taken_over()?;
     let Sides { mut near, mut far, tuns, block } = Sides::make(&options, log)?;
-    let running = RunningHop::start(options.plan.clone(), block, tuns, pcap)?;
+    let running = RunningHop::start(options.plan.clone(), block, tuns, &near, pcap)?;
     if let (Some(far), Some(server)) = (&mut far, &options.server) {
         far.start(&name_of(server))?;
         wait_for_server(far);
@@ -231,13 +232,22 @@ struct RunningHop {
 }
 
 impl RunningHop {
-    fn start(plan: Plan, block: Block, tuns: [Tun; 2], pcap: Option<AtomicFile>) -> Result<Self, LiveError> {
+    fn start(
+        plan: Plan,
+        block: Block,
+        tuns: [Tun; 2],
+        near: &Side,
+        pcap: Option<AtomicFile>,
+    ) -> Result<Self, LiveError> {
+        // Before the command starts: whoever looks for the socket finds it.
+        let readers = plan.shim().map(|_| listen_in(near.process()));
+        let readers = readers.transpose().map_err(LiveError::io("the socket of FWP's readers"))?;
         let (stop, told) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
         let shared: Shared = Arc::new(Mutex::new(Snapshot::default()));
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("hop".to_owned())
-            .spawn(move || hop::run(&plan, block, tuns, &told, pcap, &theirs))
+            .spawn(move || hop::run(&plan, block, tuns, readers, &told, pcap, &theirs))
             .map_err(LiveError::io("a thread for the hop"))?;
         Ok(Self { thread, stop, shared })
     }

@@ -9,6 +9,7 @@ mod counters;
 pub mod endpoint;
 pub mod fastack;
 mod flow_key;
+pub mod fwp;
 pub mod hack;
 pub mod packet;
 mod ranges;

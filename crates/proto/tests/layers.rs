@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// A room, and the rooms that nothing in it names.
 const UNKNOWN_TO: &[(&str, &[&str])] = &[
-    ("units", &["congestion", "tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack"]),
+    ("units", &["congestion", "tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
     ("stats.rs", &["congestion", "tack", "transport", "udp", "packet", "wire", "hack", "fastack"]),
     // What every transport needs and none owns.
-    ("congestion", &["tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack"]),
-    ("tcp", &["tack", "transport", "udp", "hack", "fastack"]),
+    ("congestion", &["tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
+    ("tcp", &["tack", "transport", "udp", "hack", "fastack", "fwp"]),
     // Its octets are `tack::wire`, which sockets use too: nothing else in the room names them.
     ("tack", &["tcp", "transport", "hack", "fastack", "wire"]),
     ("udp.rs", &["tcp", "tack", "transport", "congestion", "hack", "fastack"]),

@@ -146,6 +146,7 @@ fn segment() -> impl Strategy<Value = Segment> {
                 mss,
                 window_scale,
                 sack_permitted,
+                placeholder: false,
             };
             (segment.header_len() <= 60).then_some(segment)
         },

@@ -4,14 +4,16 @@ use serde::{Deserialize, Serialize};
 use tacit_proto::units::Duration;
 use tacit_scenario::table::{TextTable, number, number_or_dash};
 use tacit_sim::Outcome;
-use tacit_sim::record::{ApplicationOutcome, ApplicationResult, OnOffTimes, PageLoads, VideoPlayed};
+use tacit_sim::record::{
+    ApplicationOutcome, ApplicationResult, Downloaded, OnOffTimes, PageLoads, VideoPlayed,
+};
 
 /// What came of a program in the measured window; null is what its kind has not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationRecord {
     /// Its name.
     pub name: String,
-    /// `request-response`, `on-off` or `streaming`.
+    /// `request-response`, `on-off`, `streaming` or `download`.
     pub application: String,
     /// Number of its first flow; those of its other connections follow.
     pub first_flow: u32,
@@ -41,6 +43,30 @@ pub struct ApplicationRecord {
     pub rebuffering_ratio: Option<f64>,
     /// From the start of the source to the first frame played.
     pub start_up_ms: Option<f64>,
+    /// Octets of a repaired download that its user got in order.
+    pub released_bytes: Option<u64>,
+    /// Holes of it, and of answers that were to repair it.
+    pub holes: Option<u64>,
+    /// Octets in those holes.
+    pub placeholder_bytes: Option<u64>,
+    /// Of them, octets whose original came after all.
+    pub late_bytes: Option<u64>,
+    /// Requests for octets in holes.
+    pub repair_requests: Option<u64>,
+    /// Of them, those whose answer left something open.
+    pub repeated_repairs: Option<u64>,
+    /// From the moment that a hole was known to the release of its last octet: median.
+    pub repair_delay_p50_ms: Option<f64>,
+    /// From the moment that a hole was known to the release of its last octet: 95th percentile.
+    pub repair_delay_p95_ms: Option<f64>,
+    /// Requests, heads and bodies of answers over what the user got: what repair costs on the way from the server.
+    pub internet_overhead: Option<f64>,
+    /// Requests and heads of answers over what the user got: what repair over HTTP costs on the Wi-Fi.
+    pub wireless_overhead: Option<f64>,
+    /// Most octets that waited behind holes; whole run.
+    pub held_peak_bytes: Option<u64>,
+    /// Whether it was given up.
+    pub failed: Option<bool>,
 }
 
 /// The programs of `outcome`.
@@ -64,6 +90,7 @@ impl ApplicationRecord {
             ApplicationResult::Pages(loads) => record.with_pages(loads),
             ApplicationResult::OnOff(times) => record.with_times(times),
             ApplicationResult::Stream(video) => record.with_video(video),
+            ApplicationResult::Download(got) => record.with_download(got),
         }
     }
 
@@ -100,6 +127,26 @@ impl ApplicationRecord {
         }
     }
 
+    fn with_download(self, got: &Downloaded) -> Self {
+        let delay = |us: u64| (got.repair_delay_us.count > 0).then_some(us as f64 / 1e3);
+        Self {
+            application: "download".to_owned(),
+            released_bytes: Some(got.released.0),
+            holes: Some(got.holes),
+            placeholder_bytes: Some(got.hole_octets.0),
+            late_bytes: Some(got.late_octets.0),
+            repair_requests: Some(got.repair_requests),
+            repeated_repairs: Some(got.repeated_repairs),
+            repair_delay_p50_ms: delay(got.repair_delay_us.p50),
+            repair_delay_p95_ms: delay(got.repair_delay_us.p95),
+            internet_overhead: got.internet_overhead(),
+            wireless_overhead: got.wireless_overhead(),
+            held_peak_bytes: Some(got.held_peak.0),
+            failed: Some(got.failure.is_some()),
+            ..self
+        }
+    }
+
     /// What its user would say, in a line.
     fn summary(&self) -> String {
         if let Some(pages) = self.pages_completed {
@@ -113,6 +160,15 @@ impl ApplicationRecord {
         }
         if let (Some(periods), Some(on_time)) = (self.on_periods, self.on_time_s) {
             return format!("on {periods} times, {} s in all", number(on_time, 2));
+        }
+        if let (Some(holes), Some(requests)) = (self.holes, self.repair_requests) {
+            return format!(
+                "{} MB in order, {holes} holes, {requests} repairs, {} ms median until repaired, {} ms 95th percentile{}",
+                number_or_dash(self.released_bytes.map(|octets| octets as f64 / 1e6), 1),
+                number_or_dash(self.repair_delay_p50_ms, 1),
+                number_or_dash(self.repair_delay_p95_ms, 1),
+                if self.failed == Some(true) { "; given up" } else { "" },
+            );
         }
         format!(
             "{} frames, {} damaged; waited {} times, {} % of the time; first frame after {} ms",

@@ -4,12 +4,13 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
-use tacit_proto::hack;
 use tacit_proto::transport::Stats;
 use tacit_proto::units::Duration;
+use tacit_proto::{fwp, hack};
 use tacit_sim::Outcome;
 use tacit_sim::record::{
-    ApplicationResult, BssOutcome, FlowOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed,
+    ApplicationResult, BssOutcome, Downloaded, FlowOutcome, PageLoads, Percentiles, PipeOutcome,
+    StationOutcome, VideoPlayed,
 };
 
 /// One number per run; `None` where it has no meaning, such as airtime on a wire.
@@ -111,6 +112,31 @@ impl<'a> View<'a> {
             self.outcome.bss.iter().flat_map(|bss| &bss.stations).filter_map(|station| station.driver.hack());
         let first = count(&drivers.next()?);
         Some(drivers.fold(first, |sum, counters| sum + count(&counters)) as f64)
+    }
+
+    /// Sum over all FWP shims; `None` where there are none.
+    fn fwp(&self, count: impl Fn(&fwp::Counters) -> u64) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        let counts = stations.filter_map(|station| Some(count(&station.driver.fwp()?)));
+        counts.reduce(|sum, more| sum + more).map(|sum| sum as f64)
+    }
+
+    fn downloads(&self) -> impl Iterator<Item = &'a Downloaded> {
+        self.outcome.applications.iter().filter_map(|application| match &application.result {
+            ApplicationResult::Download(got) => Some(got),
+            _ => None,
+        })
+    }
+
+    /// Sum over all repaired downloads; `None` where there are none.
+    fn repaired(&self, count: impl Fn(&Downloaded) -> f64) -> Option<f64> {
+        self.downloads().map(count).reduce(|sum, more| sum + more)
+    }
+
+    /// Of the download with the longest delay; `None` where nothing was repaired.
+    fn slowest_repair(&self, of: impl Fn(&Percentiles) -> u64) -> Option<f64> {
+        let delays = self.downloads().map(|got| &got.repair_delay_us).filter(|delay| delay.count > 0);
+        delays.map(|delay| of(delay) as f64 / 1e3).reduce(f64::max)
     }
 
     /// Sum over all sources of connections; `None` where none counts it.
@@ -441,6 +467,49 @@ pub const ALL: &[Metric] = &[
     metric("rebuffering_ratio", "time players waited for video, over the time it was watched", |view| {
         let waited = view.watched(|video| video.rebuffering.as_secs_f64())?;
         Some(waited / view.watched(|video| video.watched.as_secs_f64())?)
+    }),
+    metric("fwp_holes", "holes that FWP's shims filled", |view| view.fwp(|counters| counters.holes)),
+    metric(
+        "fwp_placeholder_share",
+        "segments that placeholders stood for, among all that were due",
+        |view| {
+            let due = view.fwp(|counters| counters.segments + counters.lost_segments)?;
+            Some(view.fwp(|counters| counters.placeholders)? / due)
+        },
+    ),
+    metric("fwp_switched_off", "times FWP's shims took losses for congestion", |view| {
+        view.fwp(|counters| counters.switched_off)
+    }),
+    metric("repair_requests", "requests for octets behind placeholders", |view| {
+        view.repaired(|got| got.repair_requests as f64)
+    }),
+    metric("repeated_repairs", "of those, the ones whose answer left something open", |view| {
+        view.repaired(|got| got.repeated_repairs as f64)
+    }),
+    metric(
+        "repair_delay_p50_ms",
+        "from a hole to the release of its last octet, median of the slowest download",
+        |view| view.slowest_repair(|delay| delay.p50),
+    ),
+    metric(
+        "repair_delay_p95_ms",
+        "from a hole to the release of its last octet, 95th percentile of the slowest",
+        |view| view.slowest_repair(|delay| delay.p95),
+    ),
+    metric(
+        "internet_overhead",
+        "octets of repair over those that users got, on the way from the server",
+        |view| {
+            let repair = |got: &Downloaded| got.request_octets + got.head_octets + got.answer_octets;
+            Some(view.repaired(|got| repair(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
+        },
+    ),
+    metric("wireless_overhead", "octets of requests and heads of repair over those that users got", |view| {
+        let heads = |got: &Downloaded| got.request_octets + got.head_octets;
+        Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
+    }),
+    metric("failed_downloads", "downloads given up because a hole stayed open", |view| {
+        view.repaired(|got| f64::from(u8::from(got.failure.is_some())))
     }),
     metric(
         "video_start_up_ms",

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{Airtime, AirtimeUse};
-use tacit_proto::{fastack, hack};
+use tacit_proto::{fastack, fwp, hack};
 use tacit_sim::Outcome;
 use tacit_sim::record::StationOutcome;
 
@@ -103,6 +103,8 @@ pub struct StationRecord {
     pub hack: Option<DriverRecord>,
     /// What it acknowledged in its clients' stead; null where it does not.
     pub fastack: Option<fastack::Counters>,
+    /// What its FWP shim did; null where there is none.
+    pub fwp: Option<fwp::Counters>,
 }
 
 /// What a TCP/HACK driver did in the measured window.
@@ -215,6 +217,7 @@ impl StationRecord {
             tcp_ack_airtime_s: AirtimeSeconds::from(station.airtime.of(PayloadClass::Ack)),
             hack: station.driver.hack().as_ref().map(DriverRecord::new),
             fastack: station.driver.fastack(),
+            fwp: station.driver.fwp(),
         }
     }
 }

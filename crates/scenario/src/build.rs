@@ -6,7 +6,7 @@ use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, StationConfig, Stati
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
-use super::{Categories, ClientOverride, Hop, Link, Scenario, Signal, Wifi};
+use super::{Categories, ClientOverride, FwpPlan, Hop, Link, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
 /// Octets of the IP packet that ideal rates are chosen for.
@@ -189,7 +189,16 @@ impl Scenario {
         let client = self.client_override(index);
         let is_answered = client.link_acks.unwrap_or(wifi.link_acks).are(LinkAcks::Normal);
         let speaks = client.hack.unwrap_or(true) && is_answered;
-        self.hack.config().filter(|_| speaks).map_or(hold, ClientDriver::Hack)
+        let other = self.fwp_of(index).shim().map_or(hold, ClientDriver::Fwp);
+        self.hack.config().filter(|_| speaks).map_or(other, ClientDriver::Hack)
+    }
+
+    /// FWP as the client with this index has it: where data comes to it without link-layer ACKs.
+    pub(super) fn fwp_of(&self, index: u32) -> FwpPlan {
+        let own = self.client_override(index).link_acks;
+        let sent_once =
+            self.wifi.as_ref().is_some_and(|wifi| own.unwrap_or(wifi.link_acks).down != LinkAcks::Normal);
+        FwpPlan { repair: self.fwp.repair.filter(|_| sent_once), ..self.fwp }
     }
 
     /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little

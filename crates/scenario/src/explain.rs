@@ -98,13 +98,13 @@ fn settings_of(log: &[Asked], scenario: &Scenario) -> Vec<Setting> {
 }
 
 /// True for an absent key that means nothing here: of a client, flow, hop or direction, which then is as the
-/// others are; of TCP/HACK without Wi-Fi; of a wire or mobile link that there is none of.
+/// others are; of TCP/HACK and FWP without Wi-Fi; of a wire or mobile link that there is none of.
 fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool {
     let absent = |table: &str| log.iter().any(|asked| asked.path == table && asked.found.is_none());
     let below = |table: &str| asked.path.split('.').next() == Some(table);
     asked.path.contains('[')
         || asked.path.matches('.').count() > 1
-        || (below("hack") && scenario.wifi.is_none())
+        || ((below("hack") || below("fwp")) && scenario.wifi.is_none())
         || (below("cellular") && absent("cellular"))
         || (below("wired") && absent("wired") && !absent("cellular"))
 }

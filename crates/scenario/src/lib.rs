@@ -10,6 +10,7 @@ mod error;
 pub mod explain;
 #[cfg(test)]
 mod flow_tests;
+mod fwp;
 pub mod input;
 mod keys;
 pub mod library;
@@ -44,6 +45,7 @@ use tacit_proto::tcp::{self, DelayedAcks};
 use tacit_proto::units::Duration;
 
 pub use self::error::{InputError, ScenarioError};
+pub use self::fwp::{FwpPlan, RepairFrom};
 pub use self::shell::quoted;
 pub use self::signal::Signal;
 pub use self::spec::{RunSpec, Subject};
@@ -79,6 +81,8 @@ pub struct Scenario {
     pub wifi: Option<Wifi>,
     /// TCP/HACK on that hop.
     pub hack: HackPlan,
+    /// FWP on that hop.
+    pub fwp: FwpPlan,
     /// From the server to the clients.
     pub hops: Vec<Hop>,
     /// How many clients when nobody says otherwise.

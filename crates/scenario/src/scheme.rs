@@ -5,7 +5,7 @@
 use std::mem::discriminant;
 
 use tacit_link::queue::AckFilter;
-use tacit_link::wifi::{BothWays, StreamQueues};
+use tacit_link::wifi::{BothWays, LinkAcks, RateControl, ReverseDirection, StreamQueues};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
@@ -13,7 +13,9 @@ use tacit_proto::tcp::AckPolicy;
 
 use crate::error::InputError;
 use crate::input::nearest;
-use crate::{ApAcks, ApplicationKind, HackVariant, Hop, Scenario, Transport, WifiAckFilter};
+use crate::{
+    ApAcks, ApplicationKind, HackVariant, Hop, RepairFrom, Scenario, Transport, Wifi, WifiAckFilter,
+};
 
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -233,6 +235,13 @@ pub const ALL: &[Scheme] = &[
         },
     },
     Scheme {
+        name: "fwp",
+        summary: "a link without retransmissions, placeholders in TCP, and repair over HTTP",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: fwp,
+    },
+    Scheme {
         name: "cubic",
         summary: "stock with CUBIC, whatever the scenario has",
         role: Role::Candidate,
@@ -345,6 +354,24 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     }
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding;
+    scenario.fwp.repair = None;
+}
+
+/// Data to the clients is sent once; clients' shims stand placeholders in for what is lost, and programs repair it.
+fn fwp(scenario: &mut Scenario) {
+    stock_acks(scenario);
+    let has_edca = |hop: &&mut Wifi| hop.bss.standard.phy().aggregation.is_some();
+    // Without aggregation there is no policy No Ack.
+    let Some(hop) = scenario.wifi.as_mut().filter(has_edca) else { return };
+    // ACKs and requests go up as they do elsewhere; clients that say otherwise have it so.
+    hop.link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
+    hop.ap_acks = ApAcks::None;
+    hop.bss.rate_control = RateControl::Fixed;
+    hop.bss.reverse_direction = ReverseDirection::Off;
+    if hop.ack_filter == WifiAckFilter::DriverHold {
+        hop.ack_filter = WifiAckFilter::Off;
+    }
+    scenario.fwp.repair = Some(RepairFrom::Server);
 }
 
 /// Receivers acknowledge as the scenario says.
@@ -662,7 +689,7 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, cubic, newreno, bbr, rre, tack, tack-poor, \
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, cubic, newreno, bbr, rre, tack, tack-poor, \
              tack-l1, tack-cubic, tack-hack, udp"
         );
     }

@@ -11,7 +11,7 @@ use tacit_sim::setup::{
     Traffic,
 };
 
-use super::{ClientOverride, Scenario};
+use super::{ClientOverride, FwpPlan, Scenario};
 use crate::error::InputError;
 
 /// Most flows of a run: as many as have a port number.
@@ -234,7 +234,7 @@ impl Run<'_> {
             Direction::Both => vec![down, up],
         };
         for (source, sink, near_end) in ways {
-            let setup = FlowSetup {
+            let mut setup = FlowSetup {
                 source,
                 sink,
                 start: Instant::ZERO + start,
@@ -246,10 +246,15 @@ impl Run<'_> {
                     .or(scenario.traffic.access_category)
                     .unwrap_or_default(),
             };
-            let Some((application, flows)) = scenario.application(traffic, near_end) else {
+            let Some((application, flows)) = scenario.application(traffic, near_end, &scenario.fwp_of(index))
+            else {
                 self.push_flows(setup, 1)?;
                 continue;
             };
+            // What has a program has its size from there.
+            if let Traffic::Connection { size, .. } = &mut setup.traffic {
+                *size = None;
+            }
             let name = flow.and_then(|flow| flow.name.as_deref()).unwrap_or(traffic.application.name());
             let name = format!("{name}, {}", way_name(source, index));
             let flows = self.push_flows(setup, flows)?;
@@ -307,12 +312,17 @@ impl Scenario {
         }
     }
 
-    /// The program that feeds a flow, and over how many connections; `near_end` is the client's.
-    fn application(&self, plan: &TrafficPlan, near_end: End) -> Option<(Application, u32)> {
+    /// The program that feeds a flow, and over how many connections; `near_end` is the client's, and `fwp` its way with what is lost.
+    fn application(&self, plan: &TrafficPlan, near_end: End, fwp: &FwpPlan) -> Option<(Application, u32)> {
         let knobs = &plan.knobs;
         let span = |mean| Span { mean, law: knobs.times };
         match plan.application {
-            ApplicationKind::Bulk => None,
+            // What the user of an upload or of datagrams gets has no holes.
+            ApplicationKind::Bulk => {
+                let over_tcp = near_end == End::Sink && plan.transport == Transport::Tcp;
+                let (download, flows) = fwp.download(plan.size).filter(|_| over_tcp)?;
+                Some((Application::Download(download), flows))
+            }
             ApplicationKind::RequestResponse => {
                 let pages = RequestResponse {
                     requester: near_end,

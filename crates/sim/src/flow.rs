@@ -266,6 +266,26 @@ impl Flow {
         }
     }
 
+    /// The sink's octets wait for [`Flow::read`] from here on, where the transport lets them.
+    pub fn read_by_hand(&mut self) {
+        if let Protocol::Connection(connection) = &mut self.transport
+            && let Connection::Tcp(tcp) = &mut connection.sink
+        {
+            tcp.set_read_policy(tcp::ReadPolicy::Manual);
+        }
+    }
+
+    /// Takes at most `octets` that wait at the sink.
+    pub fn read(&mut self, octets: u64) -> u64 {
+        match &mut self.transport {
+            Protocol::Connection(connection) => match &mut connection.sink {
+                Connection::Tcp(tcp) => tcp.read(octets),
+                Connection::Tack(_) => 0,
+            },
+            Protocol::Datagrams(_) => 0,
+        }
+    }
+
     /// Octets passed to the application at `end` in order.
     pub fn delivered_at(&self, end: End) -> u64 {
         match (&self.transport, end) {

@@ -4,7 +4,7 @@ use tacit_link::wifi::{Airtime, StationAirtime};
 use tacit_link::wired::PipeCounters;
 use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
-use tacit_proto::{fastack, hack};
+use tacit_proto::{fastack, fwp, hack};
 
 /// Results of a run. Counters cover the measured window unless they say otherwise.
 #[derive(Clone, Debug)]
@@ -81,6 +81,8 @@ pub enum ApplicationResult {
     OnOff(OnOffTimes),
     /// A video was played.
     Stream(VideoPlayed),
+    /// A body was downloaded and repaired.
+    Download(Downloaded),
 }
 
 /// Pages finished in the measured window.
@@ -144,6 +146,55 @@ impl VideoPlayed {
     /// Share of the time watched that was spent waiting; `None` where nothing was watched.
     pub fn rebuffering_ratio(&self) -> Option<f64> {
         (self.watched != Duration::ZERO).then(|| self.rebuffering.as_secs_f64() / self.watched.as_secs_f64())
+    }
+}
+
+/// What came of a download whose holes are repaired, in the measured window but for what says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Downloaded {
+    /// Octets of the body handed to the user, in order.
+    pub released: Bytes,
+    /// Since the start of the run.
+    pub released_total: Bytes,
+    /// Holes in the body, and in answers that were to repair it.
+    pub holes: u64,
+    /// Octets in them.
+    pub hole_octets: Bytes,
+    /// Of those, octets whose original came after all.
+    pub late_octets: Bytes,
+    /// Requests for octets in holes.
+    pub repair_requests: u64,
+    /// Of them, those whose answer left something open.
+    pub repeated_repairs: u64,
+    /// Octets of those requests.
+    pub request_octets: Bytes,
+    /// Octets of heads of answers.
+    pub head_octets: Bytes,
+    /// Octets of bodies of answers.
+    pub answer_octets: Bytes,
+    /// From the moment that a hole was known to the release of its last octet, in microseconds.
+    pub repair_delay_us: Percentiles,
+    /// Most octets that waited behind holes; whole run.
+    pub held_peak: Bytes,
+    /// When everything was released; `None` for a body without an end.
+    pub completed_at: Option<Instant>,
+    /// Why it was given up; whole run.
+    pub failure: Option<String>,
+}
+
+impl Downloaded {
+    /// What repair adds to the way from the server, over what was handed on.
+    pub fn internet_overhead(&self) -> Option<f64> {
+        self.over_released(self.request_octets + self.head_octets + self.answer_octets)
+    }
+
+    /// What repair adds to the wireless hop beyond octets that any repair sends again: heads and requests.
+    pub fn wireless_overhead(&self) -> Option<f64> {
+        self.over_released(self.request_octets + self.head_octets)
+    }
+
+    fn over_released(&self, octets: Bytes) -> Option<f64> {
+        (self.released.0 > 0).then(|| octets.0 as f64 / self.released.0 as f64)
     }
 }
 
@@ -225,6 +276,8 @@ pub enum DriverCounters {
     },
     /// FastACK's agent.
     FastAck(fastack::Counters),
+    /// FWP's shim.
+    Fwp(fwp::Counters),
 }
 
 impl DriverCounters {
@@ -236,6 +289,11 @@ impl DriverCounters {
     /// What FastACK's agent counted; `None` where there is none.
     pub fn fastack(&self) -> Option<fastack::Counters> {
         if let Self::FastAck(counters) = self { Some(*counters) } else { None }
+    }
+
+    /// What FWP's shim counted; `None` where there is none.
+    pub fn fwp(&self) -> Option<fwp::Counters> {
+        if let Self::Fwp(counters) = self { Some(*counters) } else { None }
     }
 
     /// Pure ACKs that were held until later ones took their place.

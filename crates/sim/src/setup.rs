@@ -1,8 +1,8 @@
 //! A run before it starts: hosts, links, flows and what feeds them, with every number decided.
 
 pub use crate::apps::setup::{
-    Application, ApplicationSetup, Law, MAX_CONNECTIONS, MAX_OBJECTS, Objects, OnOff, RequestResponse, Span,
-    Streaming,
+    Application, ApplicationSetup, Download, Law, MAX_CONNECTIONS, MAX_OBJECTS, Objects, OnOff,
+    RequestResponse, Span, Streaming,
 };
 pub use crate::flow::End;
 
@@ -13,6 +13,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_proto::fastack;
+use tacit_proto::fwp;
 use tacit_proto::hack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::transport;
@@ -20,6 +21,7 @@ use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::RunError;
+use crate::drivers::fwp::expected_ppm;
 
 /// Everything a run depends on. Equal setups give equal runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +125,19 @@ impl BssSetup {
             && self.clients.iter().all(|client| client.driver == ClientDriver::Stock)
     }
 
+    /// FWP's shim at the client `host`, and how many of a million full packets its link is expected to lose; `None` where
+    /// there is none.
+    pub fn fwp_shim(&self, host: HostId) -> Option<(fwp::Config, u32)> {
+        let index = self.clients.iter().position(|client| client.host == host)?;
+        match self.clients[index].driver {
+            ClientDriver::Fwp(config) => {
+                let station = self.config.stations.get(index)?;
+                Some((config, expected_ppm(&self.config, station)))
+            }
+            _ => None,
+        }
+    }
+
     /// How `station` speaks TCP/HACK; `None` where it does not.
     pub fn hack_config(&self, station: StationId) -> Option<hack::Config> {
         if station == StationId::AP {
@@ -130,7 +145,7 @@ impl BssSetup {
         }
         match self.clients.get(station.index() - 1)?.driver {
             ClientDriver::Hack(config) => Some(config),
-            ClientDriver::Stock | ClientDriver::AckHold(_) => None,
+            ClientDriver::Stock | ClientDriver::AckHold(_) | ClientDriver::Fwp(_) => None,
         }
     }
 
@@ -273,6 +288,9 @@ pub enum ClientDriver {
     Hack(hack::Config),
     /// It holds pure ACKs back until later ones take their place.
     AckHold(AckHoldConfig),
+    /// FWP's shim: placeholders stand for segments that did not arrive, where a program of the client reads the flow and
+    /// repairs it.
+    Fwp(fwp::Config),
 }
 
 /// One flow: data from `source` to `sink`.

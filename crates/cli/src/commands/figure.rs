@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_papers::figure::{Figure, LiveRuns, Options, Outcome, Tally, all, find};
+use tacit_papers::figure::{DownloadRuns, Figure, LiveRuns, Options, Outcome, Tally, all, find};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 
@@ -30,13 +30,17 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         if args.all { all()? } else { args.ids.iter().map(|id| find(id)).collect::<Result<_, _>>()? };
     let report = args.report.or_else(|| args.from.clone()).unwrap_or_else(|| DEFAULT_DIRECTORY.into());
     // Before anything starts a thread.
-    let live = if args.from.is_none() { live::measured(&figures, args.quick)? } else { LiveRuns::default() };
+    let (live, downloads) = match args.from {
+        None => (live::measured(&figures, args.quick)?, live::downloaded(&figures, args.quick)?),
+        Some(_) => (LiveRuns::default(), DownloadRuns::default()),
+    };
     let options = Options {
         quick: args.quick,
         directory: (!args.no_report).then_some(report),
         from: args.from,
         all: args.all,
         live,
+        downloads,
     };
     let outcomes = watched(cache(args.no_cache).as_ref(), |control| {
         tacit_papers::figure::run(&figures, &options, control)

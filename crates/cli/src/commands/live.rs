@@ -1,11 +1,15 @@
 //! Live runs for figures.
 
 use std::io::{self, IsTerminal as _};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use tacit_live::shell::{self, Output};
+use anyhow::Context as _;
+use tacit_live::shell;
 use tacit_live::{Oracle, Report, Wait, apart, doctor};
-use tacit_papers::figure::{Figure, LiveReport, LiveRun, LiveRuns, needs_live};
+use tacit_papers::figure::{
+    DownloadReport, DownloadRun, DownloadRuns, Figure, LiveReport, LiveRun, LiveRuns, needs_downloads,
+    needs_live,
+};
 use tacit_runs::RunsError;
 use tacit_runs::bound::bind;
 use tacit_runs::single;
@@ -15,6 +19,8 @@ use crate::output::note;
 
 /// The program that moves the data.
 const IPERF: &str = "iperf3";
+/// Those that downloads need besides, and how each is asked whether it is there.
+const FOR_DOWNLOADS: [[&str; 2]; 2] = [["nginx", "-v"], ["curl", "--version"]];
 
 /// Makes the live runs of `figures`, where there are any and this machine can. Must happen before there is a
 /// second thread.
@@ -30,18 +36,84 @@ pub fn measured(figures: &[Figure], quick: bool) -> Result<LiveRuns, RunsError> 
     })
 }
 
+/// Makes the downloads of `figures`, where there are any and this machine can.
+pub fn downloaded(figures: &[Figure], quick: bool) -> Result<DownloadRuns, RunsError> {
+    if !needs_downloads(figures) {
+        return Ok(DownloadRuns::default());
+    }
+    let obstacle = obstacle().or_else(|| {
+        let missing = FOR_DOWNLOADS.into_iter().find(|[program, ask]| !is_there(program, ask));
+        let rre = tacit_kernel::doctor();
+        match missing {
+            Some([program, _]) => Some(format!("{program} is not installed")),
+            None if !rre.works => Some(format!("tacit rre does not work here: {}", rre.found)),
+            None => None,
+        }
+    });
+    DownloadRuns::make(figures, quick, obstacle.as_deref(), &mut |runs| {
+        if io::stderr().is_terminal() {
+            let count: u32 = runs.iter().map(|run| run.count).sum();
+            note(&format!(
+                "tacit: {count} downloads through {} hops like: {}",
+                runs.len(),
+                runs[0].command()
+            ));
+        }
+        download(runs).map_err(|error| format!("{error:#}"))
+    })
+}
+
 /// Why there are no live runs here.
 fn obstacle() -> Option<String> {
     if !doctor::examine().live {
         return Some("live hops do not work here; tacit doctor says why".to_owned());
     }
-    let version = Command::new(IPERF)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    (!version.is_ok_and(|status| status.success())).then(|| format!("{IPERF} is not installed"))
+    (!is_there(IPERF, "--version")).then(|| format!("{IPERF} is not installed"))
+}
+
+/// Whether `program` runs when it is asked what it is.
+fn is_there(program: &str, ask: &str) -> bool {
+    let mut asked = Command::new(program);
+    asked.arg(ask).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    asked.status().is_ok_and(|status| status.success())
+}
+
+/// Makes all `runs` at the same time, each by a process of this program.
+fn download(runs: &[DownloadRun]) -> anyhow::Result<Vec<DownloadReport>> {
+    let tacit = std::env::current_exe().context("this program's file")?;
+    let tacit = tacit.to_str().context("this program's file has no name in UTF-8")?;
+    let directory = tempfile::tempdir().context("a temporary directory")?;
+    let start = |(run, number): (&DownloadRun, u32)| {
+        let own = directory.path().join(number.to_string());
+        std::fs::create_dir(&own).context("a directory for a server")?;
+        let server = run.server_script(tacit, &own.to_string_lossy());
+        let mut shell = Command::new(tacit);
+        shell.args(["shell", &run.scenario, "--json", "--congestion", run.congestion()]);
+        shell.args(run.assignments.iter().flat_map(|assignment| ["--set", assignment]));
+        shell.arg("--server-log").arg(own.join("log"));
+        shell.args(["--", "sh", "-c", &run.client_script(), "--server", "--", "sh", "-c", &server]);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell.spawn().context("tacit shell")
+    };
+    let started: Vec<_> = runs.iter().zip(1..).map(start).collect::<Result<_, _>>()?;
+    // All are read to their ends: what they say is a line for each download.
+    let ended: Vec<_> = started.into_iter().map(std::process::Child::wait_with_output).collect();
+    ended.into_iter().map(|output| of_downloads(&output.context("tacit shell")?)).collect()
+}
+
+/// What a shell of downloads said: its report, and what its command wrote.
+fn of_downloads(output: &Output) -> anyhow::Result<DownloadReport> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
+        format!("tacit shell: {}", said.trim_end().lines().last().unwrap_or("said nothing"))
+    })?;
+    let took = said.lines().filter_map(|line| line.strip_prefix("took ")?.parse().ok());
+    let reasons = report["reasons"].as_array().into_iter().flatten();
+    let reasons: Vec<&str> = reasons.filter_map(serde_json::Value::as_str).collect();
+    Ok(DownloadReport {
+        seconds: took.collect(),
+        invalid: (report["valid"] != true).then(|| reasons.join(", ")),
+    })
 }
 
 fn make(run: &LiveRun) -> Result<LiveReport, String> {
@@ -60,7 +132,7 @@ fn make(run: &LiveRun) -> Result<LiveReport, String> {
     let report = apart::run(shell::Options {
         server: Some(words(run.server_words())),
         congestion: Some(run.congestion.clone()),
-        output: Output::Dropped,
+        output: shell::Output::Dropped,
         ..through(bound, run.acks.parse()?, Oracle::Watch, words(run.client_words()))
     });
     let report = report.map_err(|error| error.to_string())?;

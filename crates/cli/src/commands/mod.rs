@@ -6,7 +6,9 @@ mod compare;
 mod completions;
 mod doctor;
 mod explain;
+mod fetch;
 mod figure;
+mod http_proxy;
 mod live;
 mod replay;
 mod report;
@@ -35,6 +37,8 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Run(args)) => run::run(args),
         Some(Command::Shell(args)) => shell::run(args),
         Some(Command::Rre(args)) => rre::run(args.command),
+        Some(Command::Fetch(args)) => fetch::run(args),
+        Some(Command::HttpProxy(args)) => http_proxy::run(args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Figure(args)) => figure::run(args),

@@ -7,6 +7,7 @@
 
 mod behaviour;
 mod conformance;
+mod fwp;
 mod helper;
 mod killed;
 mod links;

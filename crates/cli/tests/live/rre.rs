@@ -173,6 +173,23 @@ fn two_at_once_have_controls_of_their_own() {
     wait_until("the second", || listed().split_whitespace().any(|name| name == "tacit_rre2"));
 }
 
+/// Behind two hops each is the first process of its PID namespace.
+#[test]
+fn two_of_one_process_number_do_not_meet() {
+    let Some(_machine) = able_machine(&["unshare"]) else { return };
+    let both = [(); 2].map(|()| {
+        let mut first = Command::new("unshare");
+        first.args(["--pid", "--fork", env!("CARGO_BIN_EXE_tacit"), "rre", "run", "--", "sleep", "2"]);
+        started(first)
+    });
+    for mut one in both {
+        let status = one.0.wait().unwrap();
+        let mut text = String::new();
+        one.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        assert!(status.success(), "{text}");
+    }
+}
+
 #[test]
 fn killed_at_any_moment_nothing_is_left() {
     let Some(_machine) = able_machine(&[]) else { return };

@@ -1,6 +1,7 @@
 //! A figure file, read.
 
 use super::arms;
+use super::downloads::Downloads;
 use super::live::Live;
 use super::measure;
 use super::series::Series;
@@ -62,6 +63,8 @@ pub(super) enum Source {
     Series(Box<Series>),
     /// Real programs through live hops.
     Live(Box<Live>),
+    /// Downloads through live hops.
+    Downloads(Box<Downloads>),
 }
 
 /// Simulations: one curve per scheme over one axis.
@@ -265,6 +268,7 @@ impl Figure {
             Source::Curves { sweep: None, .. } => Vec::new(),
             Source::Series(series) => series.curve_names(),
             Source::Live(live) => live.curve_names(),
+            Source::Downloads(downloads) => downloads.curve_names(),
             Source::Timeline(_) => return Ok(()),
         };
         if let Source::Curves { theory: Some(id), .. } = &self.source
@@ -302,7 +306,9 @@ impl Figure {
                 if !Series::has_column(name) {
                     return Err(root.error("claim", format!("{name:?} is no column of a series")));
                 }
-            } else if !(matches!(self.source, Source::Live(_)) && arms::COLUMNS.contains(&name)) {
+            } else if !(matches!(self.source, Source::Live(_)) && arms::COLUMNS.contains(&name)
+                || matches!(self.source, Source::Downloads(_)) && Downloads::has_column(name))
+            {
                 column(&Value::Text(name.to_owned()))
                     .map_err(|mismatch| root.error("claim", mismatch.what).allowed(mismatch.allowed))?;
             }
@@ -332,7 +338,7 @@ impl Figure {
     pub(super) fn sweep(&self) -> Option<&Sweep> {
         match &self.source {
             Source::Curves { sweep, .. } => sweep.as_deref(),
-            Source::Timeline(_) | Source::Series(_) | Source::Live(_) => None,
+            Source::Timeline(_) | Source::Series(_) | Source::Live(_) | Source::Downloads(_) => None,
         }
     }
 }
@@ -357,11 +363,16 @@ fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
     let (theory, sweep, timeline) =
         (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
     let (series, live) = (root.section("series")?, root.section("live")?);
+    let downloads = root.section("downloads")?;
     let curves = theory.is_present() || sweep.is_present();
-    let others = [timeline.is_present(), series.is_present(), live.is_present()];
+    let others = [timeline.is_present(), series.is_present(), live.is_present(), downloads.is_present()];
     if others.into_iter().chain([curves]).filter(|present| *present).count() != 1 {
-        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series] or [live] alone";
+        let needed =
+            "[theory] or [sweep] or both are needed, or [timeline], [series], [live] or [downloads] alone";
         return Err(root.error("theory", needed));
+    }
+    if downloads.is_present() {
+        return Ok(Source::Downloads(Box::new(Downloads::read(downloads)?)));
     }
     if live.is_present() {
         return Ok(Source::Live(Box::new(Live::read(live)?)));
@@ -524,7 +535,7 @@ fn read_claim(section: Section<'_>, source: &Source, said_by: &str) -> Result<Cl
     let measure = section.section("measure")?;
     let measure = match source {
         Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
-        Source::Curves { .. } | Source::Series(_) | Source::Live(_) => {
+        Source::Curves { .. } | Source::Series(_) | Source::Live(_) | Source::Downloads(_) => {
             Measure::Curves(measure::Measure::read(measure)?)
         }
     };

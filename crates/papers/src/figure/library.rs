@@ -73,6 +73,7 @@ pub const ALL: &[Bundled] = bundled![
     "rre/friendliness",
     "rre/traces",
     "rre/wifi",
+    "rre/live",
     "baselines/11n",
     "baselines/11ac",
     "baselines/fastack",

@@ -4,6 +4,7 @@
 //! live runs; curves, tables and frames come out of it, and claims are numbers taken from those.
 
 mod arms;
+mod downloads;
 mod draw;
 mod file;
 mod library;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+pub use downloads::{DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads};
 pub use file::{Bound, Figure};
 pub use live::{LiveReport, LiveRun, LiveRuns, MakeLive, needs_live};
 pub use measure::{Curve, Measure};

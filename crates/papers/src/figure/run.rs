@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arms::{NotedAt, Points};
+use super::downloads::{DownloadRuns, Samples};
 use super::draw::picture;
 use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
 use super::live::{Live, LiveRuns};
@@ -36,6 +37,8 @@ pub struct Options {
     pub all: bool,
     /// What figures of live hops are made of; see [`LiveRuns::make`].
     pub live: LiveRuns,
+    /// What figures of downloads through live hops are made of; see [`DownloadRuns::make`].
+    pub downloads: DownloadRuns,
 }
 
 /// Curves with what their axes mean.
@@ -106,13 +109,16 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
                     Some(from) => Points::read(&from.join(file_name(&figure.id, ".json")))?,
                     None => options.live.points(&figure.id, live)?,
                 };
-                if let (Some(directory), None) = (&options.directory, &options.from) {
-                    write_whole(
-                        &directory.join(file_name(&figure.id, ".json")),
-                        points.to_json(&figure.id).to_string().as_bytes(),
-                    )?;
-                }
+                keep(options, &figure.id, || points.to_json(&figure.id))?;
                 from_live(figure, live, points)
+            }
+            Source::Downloads(_) => {
+                let samples = match &options.from {
+                    Some(from) => Samples::read(&from.join(file_name(&figure.id, ".json")))?,
+                    None => options.downloads.samples(&figure.id),
+                };
+                keep(options, &figure.id, || samples.to_json(&figure.id))?;
+                from_downloads(figure, &samples)
             }
         };
         let path =
@@ -134,6 +140,7 @@ fn obstacle(figure: &Figure, options: &Options) -> Option<String> {
     let Some(from) = &options.from else {
         return match &figure.source {
             Source::Live(_) => options.live.obstacle(&figure.id),
+            Source::Downloads(_) => options.downloads.obstacle(&figure.id),
             _ => None,
         };
     };
@@ -141,11 +148,19 @@ fn obstacle(figure: &Figure, options: &Options) -> Option<String> {
     let made = match &figure.source {
         Source::Curves { sweep: None, .. } => true,
         Source::Series(series) => !Store::existing(&from.join(series.first_directory(figure))).is_empty(),
-        Source::Live(_) => from.join(name + ".json").exists(),
+        Source::Live(_) | Source::Downloads(_) => from.join(name + ".json").exists(),
         Source::Curves { .. } | Source::Timeline(_) => !Store::existing(&from.join(name)).is_empty(),
     };
     (options.all && !made)
         .then(|| format!("no results in {}; tacit figure {} makes them", from.display(), figure.id))
+}
+
+/// Writes what live runs of figure `id` gave, where it was made now and is to be kept.
+fn keep(options: &Options, id: &str, results: impl FnOnce() -> serde_json::Value) -> Result<(), RunsError> {
+    if let (Some(directory), None) = (&options.directory, &options.from) {
+        write_whole(&directory.join(file_name(id, ".json")), results().to_string().as_bytes())?;
+    }
+    Ok(())
 }
 
 /// What a figure's files are called.
@@ -233,6 +248,20 @@ fn from_live(figure: &Figure, live: &Live, points: Points) -> Judged {
         if !reason.is_empty() {
             outcome.pass = false;
             outcome.skipped = Some(reason);
+        }
+    }
+    judged
+}
+
+fn from_downloads(figure: &Figure, samples: &Samples) -> Judged {
+    let mut judged = from_curves(figure, Drawn::new(String::new(), String::new(), samples.curves()));
+    judged.svg = samples.picture(figure);
+    for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
+        if let Measure::Curves(measure) = &claim.measure
+            && let Some(reason) = samples.disturbance(measure)
+        {
+            outcome.pass = false;
+            outcome.skipped = Some(reason.to_owned());
         }
     }
     judged

@@ -195,10 +195,11 @@ impl Controller {
     /// True for a controller that decides on its window in recovery and after idling too, and wants
     /// no rule of Reno's applied to it.
     pub fn sets_window_itself(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
+        self.wants_delivery()
     }
 
-    /// True for a controller that wants [`Self::on_delivery`].
+    /// True for a controller that goes by what is delivered: it wants [`Self::on_delivery`], is itself only when its
+    /// segments are paced, and holds to a window of its own.
     pub fn wants_delivery(&self) -> bool {
         matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
     }
@@ -206,16 +207,11 @@ impl Controller {
     /// The pacer of a sender that is to pace as `pacing` says, if it is.
     pub fn pacer(&self, pacing: Pacing) -> Option<Pacer> {
         let paced = match pacing {
-            Pacing::Auto => self.wants_pacing(),
+            Pacing::Auto => self.wants_delivery(),
             Pacing::On => true,
             Pacing::Off => false,
         };
         paced.then(Pacer::default)
-    }
-
-    /// True for a controller that is itself only when its segments are paced.
-    fn wants_pacing(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
     }
 
     /// An ACK was taken in, after all the other calls it led to. Only where

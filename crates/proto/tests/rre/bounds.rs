@@ -3,20 +3,12 @@
 use proptest::prelude::*;
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, State};
 
+use crate::event::Event;
+
 /// The largest rate and window, and the longest round-trip time that counts in the least rate (core.rs).
 const MAX_RATE: u64 = 12_500_000_000;
 const MAX_WINDOW: u64 = 0x7fff_ffff;
 const LEAST_RATE_US: u64 = 100_000;
-
-#[derive(Clone, Debug)]
-enum Event {
-    Handshake(u64, u32, u32),
-    Ack(Ack),
-    Timeout(u64),
-    Undo,
-    TransmitStart(u64),
-    Silence(u64),
-}
 
 /// Any number, often a small one or one at an end.
 fn number() -> impl Strategy<Value = u32> {
@@ -83,7 +75,7 @@ fn event(ack: impl Strategy<Value = Ack> + 'static) -> impl Strategy<Value = Eve
         30 => ack.prop_map(Event::Ack),
         1 => (time(), number(), number()).prop_map(|(now, value, echo)| Event::Handshake(now, value, echo)),
         2 => time().prop_map(Event::Timeout),
-        1 => Just(Event::Undo),
+        1 => time().prop_map(Event::Undo),
         1 => time().prop_map(Event::TransmitStart),
         1 => time().prop_map(Event::Silence),
     ]
@@ -128,24 +120,16 @@ fn run(parameters: Parameters, events: Vec<Event>) {
     let mss = u64::from(parameters.mss.clamp(1, 65_535));
     hold_bounds(&core, &parameters);
     for event in events {
+        let before = core.rate();
+        let collapsed = core.window() == mss;
+        event.happen(&mut core);
         match event {
-            Event::Handshake(now_us, value, echo) => core.on_handshake(now_us, value, echo),
-            Event::Ack(ack) => {
-                let collapsed = core.window() == mss;
-                core.on_ack(&ack);
-                assert!(!collapsed || ack.delivered > 0 || core.window() == mss, "{core:?}");
-            }
-            Event::Timeout(now_us) => {
-                core.on_timeout(now_us);
-                assert_eq!(core.window(), mss, "one segment after a timeout");
-            }
-            Event::Undo => core.on_undo(),
-            Event::TransmitStart(now_us) => core.on_transmit_start(now_us),
-            Event::Silence(now_us) => {
-                let before = core.rate();
-                core.on_silence(now_us);
+            Event::Ack(ack) => assert!(!collapsed || ack.delivered > 0 || core.window() == mss, "{core:?}"),
+            Event::Timeout(_) => assert_eq!(core.window(), mss, "one segment after a timeout"),
+            Event::Silence(_) => {
                 assert!(core.rate() <= before.max(2 * mss * 1_000_000 / LEAST_RATE_US), "{core:?}");
             }
+            Event::Start(..) | Event::Handshake(..) | Event::Undo(_) | Event::TransmitStart(_) => {}
         }
         assert!(core.silent_at_us() > 0);
         hold_bounds(&core, &parameters);
@@ -165,9 +149,10 @@ fn running(events: Vec<Event>) -> Vec<Event> {
         }
         Event::Handshake(_, value, echo) => Event::Handshake(now_us, value, echo),
         Event::Timeout(_) => Event::Timeout(now_us),
-        Event::Undo => Event::Undo,
+        Event::Undo(_) => Event::Undo(now_us),
         Event::TransmitStart(_) => Event::TransmitStart(now_us),
         Event::Silence(_) => Event::Silence(now_us),
+        Event::Start(_, parameters) => Event::Start(now_us, parameters),
     };
     events.into_iter().map(&mut on).collect()
 }

@@ -40,7 +40,8 @@ impl Event {
         }
     }
 
-    fn name_and_numbers(self) -> (&'static str, Vec<u64>) {
+    /// What it is called, and its numbers in the order of [`FORMAT`]; the first is the time.
+    pub fn name_and_numbers(self) -> (&'static str, Vec<u64>) {
         let wide = |now_us, numbers: &[u32]| {
             [now_us].into_iter().chain(numbers.iter().map(|number| u64::from(*number))).collect()
         };

@@ -174,6 +174,7 @@ fn segment() -> impl Strategy<Value = Segment> {
                     mss,
                     window_scale: scale,
                     sack_permitted,
+                    placeholder: false,
                 }
             },
         )

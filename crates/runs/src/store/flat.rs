@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use tacit_proto::fastack;
+use tacit_proto::{fastack, fwp};
 
 use super::sheet::Sheet;
 use super::tables::labelled;
@@ -32,6 +32,7 @@ impl Part for StationRecord {
         Self {
             hack: Some(DriverRecord::default()),
             fastack: Some(fastack::Counters::default()),
+            fwp: Some(fwp::Counters::default()),
             ..Self::default()
         }
     }
@@ -79,6 +80,14 @@ impl Part for ApplicationRecord {
             frames_played: Some(0),
             frames_damaged: Some(0),
             rebuffers: Some(0),
+            released_bytes: Some(0),
+            holes: Some(0),
+            placeholder_bytes: Some(0),
+            late_bytes: Some(0),
+            repair_requests: Some(0),
+            repeated_repairs: Some(0),
+            held_peak_bytes: Some(0),
+            failed: Some(false),
             ..Self::default()
         }
     }

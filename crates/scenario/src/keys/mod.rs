@@ -6,6 +6,7 @@
 //! or whose type depends on others, is [`Said`].
 
 pub(crate) mod clients;
+pub(crate) mod fwp;
 pub(crate) mod hack;
 pub(crate) mod kind;
 pub(crate) mod links;
@@ -231,6 +232,7 @@ pub(crate) fn rows() -> &'static [Row] {
             rows_of("wifi", wifi::WIFI, &wifi::usual()),
             rows_of(QUEUE_TABLE, queue::QUEUE, &()),
             rows_of("hack", hack::HACK, &hack::usual()),
+            rows_of("fwp", fwp::FWP, &fwp::usual()),
             rows_of("wired", links::WIRED, &links::usual_wire()),
             rows_of("wired", links::COMMON, &links::usual_wire()),
             rows_of("cellular", links::CELLULAR, &links::usual_cellular()),
@@ -256,6 +258,7 @@ pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
         "run" => value_in(run::RUN, name, &scenario.run),
         "wifi" => value_in(wifi::WIFI, name, scenario.wifi.as_ref()?),
         "hack" => value_in(hack::HACK, name, &scenario.hack),
+        "fwp" => value_in(fwp::FWP, name, &scenario.fwp),
         "traffic" => value_in(traffic::TRAFFIC, name, &scenario.traffic),
         "tcp" => value_in(tcp::TCP, name, &scenario.tcp),
         "tack" => value_in(tack::TACK, name, &scenario.tack),

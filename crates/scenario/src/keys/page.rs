@@ -7,12 +7,13 @@ use super::{Row, rows};
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/use/scenario.md");
 
 /// The tables, in the order of the page, by name and as the page's headings have them.
-const HEADINGS: [(&str, &str); 15] = [
+const HEADINGS: [(&str, &str); 16] = [
     ("", "### At the top"),
     ("run", "### `[run]`"),
     ("wifi", "### `[wifi]`"),
     ("queue", "#### Queue disciplines"),
     ("hack", "### `[hack]`"),
+    ("fwp", "### `[fwp]`"),
     ("wired", "### `[wired]`"),
     ("cellular", "### `[cellular]`"),
     ("hop", "### `[[hop]]`"),

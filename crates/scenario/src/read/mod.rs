@@ -1,6 +1,7 @@
 //! From sections of TOML to a [`Scenario`], with every limit there is: a file for each large section.
 
 mod clients;
+mod fwp;
 pub(super) mod hack;
 pub(super) mod hops;
 mod queue;
@@ -14,6 +15,7 @@ use tacit_link::wifi::{LinkAcks, StreamQueues};
 use tacit_proto::units::{Bytes, Duration};
 
 use self::clients::client_overrides;
+use self::fwp::fwp_section;
 use self::hack::hack_section;
 use self::hops::chain;
 use self::tack::tack_section;
@@ -62,6 +64,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         invocation: String::new(),
         run: run_section(root.section("run")?)?,
         hack: hack_section(root.section("hack")?, wifi.is_some())?,
+        fwp: fwp_section(root.section("fwp")?, wifi.is_some())?,
         hops: chain(&root, wifi.is_some())?,
         clients: run::COUNT.or(&clients, default_count)?,
         stagger: run::STAGGER.or(&clients, Duration::ZERO)?,
@@ -102,6 +105,15 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         if let Some((_, what, allowed)) = in_the_way.into_iter().find(|(is_set, ..)| *is_set) {
             return Err(root.error("hack", format!("[wifi] {what}")).allowed(allowed));
         }
+    }
+    if let (Some(_), Some(_)) = (scenario.fwp.repair, scenario.hack.variant) {
+        return Err(root.error("fwp", "[hack] stands where the shims of [fwp] would").allowed("fwp or hack"));
+    }
+    if let (Some(wifi), Some(_)) = (&scenario.wifi, scenario.fwp.repair)
+        && wifi.ack_filter == WifiAckFilter::DriverHold
+    {
+        let what = "the drivers of [wifi] stand where the shims of [fwp] would";
+        return Err(root.error("fwp", what).allowed("fwp or wifi.ack-filter = \"driver-hold\""));
     }
     // `base` was resolved before; asking for it keeps it among the known keys.
     root.node("base");

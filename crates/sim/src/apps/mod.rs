@@ -4,6 +4,7 @@
 //! flows it was given, at either end, whenever it starts, one of its timers is due or something arrived.
 
 mod chance;
+mod download;
 mod on_off;
 mod pages;
 mod player;
@@ -11,12 +12,15 @@ pub(crate) mod setup;
 mod stream;
 
 use tacit_link::random::Stream;
+use tacit_proto::packet::Packet;
 use tacit_proto::units::{FlowId, HostId, Instant};
 
+use crate::drivers::fwp::{Ask, Told};
 use crate::flow::{End, Feeder, Flow};
 use crate::record::{ApplicationOutcome, ApplicationResult};
 use crate::setup::{Application, ApplicationSetup, Setup};
 
+use download::RepairedDownload;
 use on_off::OnOffSource;
 use pages::Pages;
 use stream::VideoStream;
@@ -26,12 +30,36 @@ use stream::VideoStream;
 pub(crate) struct Sockets<'a> {
     flows: &'a mut [Flow],
     written: &'a mut Vec<(FlowId, End)>,
+    asks: &'a mut Vec<(FlowId, Ask)>,
 }
 
 impl<'a> Sockets<'a> {
-    /// `written` collects the ends that have something to send.
-    pub fn new(flows: &'a mut [Flow], written: &'a mut Vec<(FlowId, End)>) -> Self {
-        Self { flows, written }
+    /// `written` collects the ends that have something to send, `asks` what is wanted of shims.
+    pub fn new(
+        flows: &'a mut [Flow],
+        written: &'a mut Vec<(FlowId, End)>,
+        asks: &'a mut Vec<(FlowId, Ask)>,
+    ) -> Self {
+        Self { flows, written, asks }
+    }
+
+    /// Wants something of the shim below the sink of `flow`.
+    fn ask(&mut self, flow: FlowId, ask: Ask) {
+        self.asks.push((flow, ask));
+    }
+
+    /// Octets at the sink are taken out by [`Sockets::read`] from here on; before any arrived.
+    fn read_by_hand(&mut self, flow: FlowId) {
+        self.flows[flow.0 as usize].read_by_hand();
+    }
+
+    /// Takes at most `octets` that arrived at the sink in order.
+    fn read(&mut self, flow: FlowId, octets: u64) -> u64 {
+        let read = self.flows[flow.0 as usize].read(octets);
+        if read > 0 {
+            self.written.push((flow, End::Sink));
+        }
+        read
     }
 
     /// Opens a connection from `end`; the SYN was waiting for this.
@@ -102,6 +130,7 @@ enum Program {
     Pages(Pages),
     OnOff(OnOffSource),
     Stream(VideoStream),
+    Download(Box<RepairedDownload>),
 }
 
 impl App {
@@ -116,6 +145,9 @@ impl App {
             }
             Application::OnOff(plan) => Program::OnOff(OnOffSource::new(*plan, flows[0], draws, start)),
             Application::Streaming(plan) => Program::Stream(VideoStream::new(*plan, flows[0], start)),
+            Application::Download(plan) => {
+                Program::Download(Box::new(RepairedDownload::new(*plan, flows, start)))
+            }
         };
         Self { name: setup.name.clone(), flows: flows.clone(), start, program }
     }
@@ -125,6 +157,7 @@ impl App {
         match application {
             Application::RequestResponse(pages) => pages.requester,
             Application::OnOff(_) | Application::Streaming(_) => End::Source,
+            Application::Download(_) => End::Sink,
         }
     }
 
@@ -134,6 +167,7 @@ impl App {
             Program::Pages(pages) => pages.handle_timeout(now, sockets),
             Program::OnOff(source) => source.handle_timeout(now, sockets),
             Program::Stream(stream) => stream.handle_timeout(now, sockets),
+            Program::Download(download) => download.handle_timeout(now, sockets),
         }
     }
 
@@ -143,7 +177,40 @@ impl App {
             Program::Pages(pages) => pages.arrived(now, flow, end, sockets),
             Program::OnOff(source) => source.arrived(end, sockets),
             Program::Stream(stream) => stream.arrived(now, end, sockets),
+            Program::Download(download) => download.arrived(now, flow, end, sockets),
         }
+    }
+
+    /// A packet of `flow` is about to be taken in at `end`.
+    pub fn watch(&mut self, flow: FlowId, end: End, packet: &Packet) {
+        if let Program::Download(download) = &mut self.program {
+            download.watch(flow, end, packet);
+        }
+    }
+
+    /// The shim below the sink of `flow` says something.
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+        if let Program::Download(download) = &mut self.program {
+            download.told(now, flow, told, sockets);
+        }
+    }
+
+    /// What it did that must not be.
+    pub fn broken(&mut self) -> Option<String> {
+        if let Program::Download(download) = &mut self.program { download.broken() } else { None }
+    }
+
+    /// Nobody looks on from now on.
+    pub fn dismiss_oracle(&mut self) {
+        if let Program::Download(download) = &mut self.program {
+            download.dismiss_oracle();
+        }
+    }
+
+    /// What the user got over `flow`: octets since measuring started and since the start, and when that was everything.
+    /// `None` for a program whose users get what TCP delivers.
+    pub fn user_got(&self, flow: FlowId) -> Option<(u64, u64, Option<Instant>)> {
+        if let Program::Download(download) = &self.program { Some(download.user_got(flow)) } else { None }
     }
 
     /// When [`App::handle_timeout`] is wanted next; before its start, then.
@@ -152,6 +219,7 @@ impl App {
             Program::Pages(pages) => pages.poll_timeout(),
             Program::OnOff(source) => source.poll_timeout(),
             Program::Stream(stream) => stream.poll_timeout(),
+            Program::Download(download) => download.poll_timeout(),
         }
     }
 
@@ -161,6 +229,7 @@ impl App {
             Program::Pages(pages) => pages.stop(),
             Program::OnOff(source) => source.stop(now),
             Program::Stream(stream) => stream.stop(now),
+            Program::Download(download) => download.stop(),
         }
     }
 
@@ -170,6 +239,7 @@ impl App {
             Program::Pages(pages) => pages.start_measuring(),
             Program::OnOff(source) => source.start_measuring(now),
             Program::Stream(stream) => stream.start_measuring(now),
+            Program::Download(download) => download.start_measuring(),
         }
     }
 
@@ -179,6 +249,7 @@ impl App {
             Program::Pages(pages) => ApplicationResult::Pages(pages.result()),
             Program::OnOff(source) => ApplicationResult::OnOff(source.result(now)),
             Program::Stream(stream) => ApplicationResult::Stream(stream.result(now, self.start)),
+            Program::Download(download) => ApplicationResult::Download(download.result()),
         };
         ApplicationOutcome { name: self.name.clone(), flows: self.flows.clone(), result }
     }

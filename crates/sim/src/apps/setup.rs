@@ -1,5 +1,6 @@
 //! What a program does, with every number decided.
 
+use tacit_proto::fwp::repair;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId};
 
 use crate::RunError;
@@ -27,6 +28,8 @@ pub enum Application {
     OnOff(OnOff),
     /// Sends a video as it is taken; the sink plays it.
     Streaming(Streaming),
+    /// Downloads a body over HTTP; holes that FWP's shim filled are asked for again.
+    Download(Download),
 }
 
 /// Page loads: a document is asked for, then everything it names, each over whichever connection is free.
@@ -105,6 +108,20 @@ pub struct Streaming {
     pub buffer: Duration,
 }
 
+/// A download over HTTP, whose first flow brings the body and whose others bring ranges of it again. All are opened at the
+/// start and kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Download {
+    /// Octets of the body; `None` for one without an end.
+    pub size: Option<Bytes>,
+    /// Octets of a request.
+    pub request: Bytes,
+    /// Octets of the head of an answer.
+    pub head: Bytes,
+    /// How holes are asked for.
+    pub repair: repair::Config,
+}
+
 /// Most connections of one program.
 pub const MAX_CONNECTIONS: usize = 256;
 /// Most objects of a page.
@@ -146,6 +163,14 @@ impl ApplicationSetup {
                 }
                 if empty || pages.request == Bytes(0) {
                     return refuse("objects and requests have octets");
+                }
+            }
+            Application::Download(download) => {
+                if !is_connection || self.flows.len() < 2 {
+                    return refuse("it needs TCP, and two connections or more");
+                }
+                if [Some(download.request), Some(download.head), download.size].contains(&Some(Bytes(0))) {
+                    return refuse("bodies, heads and requests have octets");
                 }
             }
             _ if self.flows.len() > 1 => return refuse("it feeds one flow"),

@@ -1,11 +1,13 @@
 //! What stands between the MACs of a channel's stations and their hosts: nothing, TCP/HACK, a driver that holds ACKs
-//! back, FastACK's agent.
+//! back, FastACK's agent, FWP's
+//! shim.
 //!
 //! All have one shape, [`StationDriver`]. A new one is a variant of it, a file beside these, a variant of
 //! [`ApDriver`] or [`ClientDriver`], and one of [`DriverCounters`]; the compiler names the places.
 
 mod ack_hold;
 mod fastack;
+pub(crate) mod fwp;
 mod hack;
 mod oracle;
 
@@ -15,6 +17,7 @@ use tacit_proto::units::{FlowId, HostId, Instant};
 
 use self::ack_hold::HoldDriver;
 use self::fastack::ApAgent;
+use self::fwp::{Ask, ClientShim, Told};
 use self::hack::HackDriver;
 use self::oracle::Oracle;
 use crate::Carried;
@@ -32,6 +35,8 @@ enum StationDriver<P> {
     AckHold(HoldDriver<P>),
     /// The access point acknowledges in its clients' stead.
     FastAck(Box<ApAgent>),
+    /// Placeholders stand for segments that did not arrive.
+    Fwp(Box<ClientShim>),
 }
 
 /// What a driver wants of the world.
@@ -43,6 +48,10 @@ pub(crate) enum Wish<P> {
     Send { packet: P },
     /// Queue for a client what it was sent before; whether there was room is [told](Drivers::refused).
     Requeue { packet: P },
+    /// Pass up what the station's host did not get from the channel.
+    Deliver { packet: P },
+    /// Tell the reader of a flow something.
+    Tell { flow: FlowId, told: Told },
     /// The run is broken: this packet should not be.
     Wrong { packet: P, what: &'static str },
 }
@@ -55,6 +64,10 @@ impl<P: Carried> StationDriver<P> {
             Self::Hack(hack) => hack.outgoing(now, to, packet),
             Self::AckHold(hold) => hold.outgoing(now, to, packet),
             Self::FastAck(agent) => agent.downlink(now, packet),
+            Self::Fwp(shim) => {
+                shim.outgoing(now, &packet);
+                Some(packet)
+            }
         }
     }
 
@@ -67,6 +80,7 @@ impl<P: Carried> StationDriver<P> {
                 Some(packet)
             }
             Self::FastAck(agent) => agent.uplink(now, packet),
+            Self::Fwp(shim) => shim.incoming(now, packet),
         }
     }
 
@@ -74,14 +88,14 @@ impl<P: Carried> StationDriver<P> {
     fn acts_on_arrivals(&self) -> bool {
         match self {
             Self::Stock | Self::Hack(_) | Self::AckHold(_) => false,
-            Self::FastAck(_) => true,
+            Self::FastAck(_) | Self::Fwp(_) => true,
         }
     }
 
     /// The MAC has something to tell.
     fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
         match self {
-            Self::Stock | Self::AckHold(_) => {}
+            Self::Stock | Self::AckHold(_) | Self::Fwp(_) => {}
             Self::Hack(hack) => hack.interrupt(now, interrupt, addresses),
             Self::FastAck(agent) => agent.interrupt(now, interrupt),
         }
@@ -90,7 +104,7 @@ impl<P: Carried> StationDriver<P> {
     /// Packets for `to` have begun to be sent.
     fn drained(&mut self, to: FunctionId) {
         match self {
-            Self::Stock | Self::AckHold(_) | Self::FastAck(_) => {}
+            Self::Stock | Self::AckHold(_) | Self::FastAck(_) | Self::Fwp(_) => {}
             Self::Hack(hack) => hack.drained(to),
         }
     }
@@ -98,7 +112,7 @@ impl<P: Carried> StationDriver<P> {
     /// A packet that it [wanted queued](Wish::Requeue) found no room.
     fn refused(&mut self, now: Instant, packet: &P) {
         match self {
-            Self::Stock | Self::Hack(_) | Self::AckHold(_) => {}
+            Self::Stock | Self::Hack(_) | Self::AckHold(_) | Self::Fwp(_) => {}
             Self::FastAck(agent) => agent.refused(now, packet),
         }
     }
@@ -113,6 +127,7 @@ impl<P: Carried> StationDriver<P> {
                 None
             }
             Self::FastAck(agent) => agent.poll(),
+            Self::Fwp(shim) => shim.poll(),
         }
     }
 
@@ -123,6 +138,7 @@ impl<P: Carried> StationDriver<P> {
             Self::Hack(hack) => hack.poll_timeout(),
             Self::AckHold(hold) => hold.poll_timeout(),
             Self::FastAck(agent) => agent.poll_timeout(),
+            Self::Fwp(shim) => shim.poll_timeout(),
         }
     }
 
@@ -132,6 +148,7 @@ impl<P: Carried> StationDriver<P> {
             Self::Hack(hack) => hack.handle_timeout(now),
             Self::AckHold(hold) => hold.handle_timeout(now),
             Self::FastAck(agent) => agent.handle_timeout(now),
+            Self::Fwp(shim) => shim.handle_timeout(now),
         }
     }
 
@@ -141,6 +158,7 @@ impl<P: Carried> StationDriver<P> {
             Self::Hack(hack) => hack.start_measuring(),
             Self::AckHold(hold) => hold.start_measuring(),
             Self::FastAck(agent) => agent.start_measuring(),
+            Self::Fwp(shim) => shim.start_measuring(),
         }
     }
 
@@ -151,6 +169,7 @@ impl<P: Carried> StationDriver<P> {
             Self::Hack(hack) => DriverCounters::Hack(hack.counters()),
             Self::AckHold(hold) => DriverCounters::AckHold { dropped: hold.dropped() },
             Self::FastAck(agent) => DriverCounters::FastAck(agent.counters()),
+            Self::Fwp(shim) => DriverCounters::Fwp(shim.counters()),
         }
     }
 
@@ -164,6 +183,7 @@ impl<P: Carried> StationDriver<P> {
             Self::Stock | Self::AckHold(_) => Ok(()),
             Self::Hack(hack) => hack.check(),
             Self::FastAck(agent) => agent.check(),
+            Self::Fwp(shim) => shim.check(),
         }
     }
 }
@@ -211,6 +231,12 @@ impl<P: Carried> Drivers<P> {
                         all.install([function], StationDriver::AckHold(hold));
                     }
                 }
+                ClientDriver::Fwp(config) => {
+                    let settings = &set.config.stations[station.index() - 1];
+                    let expected_ppm = fwp::expected_ppm(&set.config, settings);
+                    let shim = ClientShim::new(config, client.host, expected_ppm);
+                    all.install(functions.of_station(station), StationDriver::Fwp(Box::new(shim)));
+                }
             }
         }
         all.oracle =
@@ -241,8 +267,23 @@ impl<P: Carried> Drivers<P> {
         self.oracle = None;
         for driver in &mut self.drivers {
             match driver {
-                StationDriver::Stock | StationDriver::Hack(_) | StationDriver::AckHold(_) => {}
+                StationDriver::Stock
+                | StationDriver::Hack(_)
+                | StationDriver::AckHold(_)
+                | StationDriver::Fwp(_) => {}
                 StationDriver::FastAck(agent) => agent.dismiss_oracle(),
+            }
+        }
+    }
+
+    /// The program at `host` that reads `flow`, whose data comes from `source`, wants something of the shim there; without
+    /// one nothing comes of it.
+    pub fn ask(&mut self, flow: FlowId, [source, host]: [HostId; 2], ask: Ask) {
+        for driver in &mut self.drivers {
+            if let StationDriver::Fwp(shim) = driver
+                && shim.host == host
+            {
+                shim.ask(flow, source, ask);
             }
         }
     }
@@ -371,7 +412,10 @@ impl<P: Carried> Drivers<P> {
     pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> Option<FlowCounters> {
         let drivers = self.drivers.iter().filter_map(|driver| match driver {
             StationDriver::Hack(hack) => Some(hack),
-            StationDriver::Stock | StationDriver::AckHold(_) | StationDriver::FastAck(_) => None,
+            StationDriver::Stock
+            | StationDriver::AckHold(_)
+            | StationDriver::FastAck(_)
+            | StationDriver::Fwp(_) => None,
         });
         drivers.map(|hack| hack.flow_counters(flow, ends)).reduce(|sum, more| sum.plus(&more))
     }

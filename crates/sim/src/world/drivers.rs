@@ -6,6 +6,9 @@ use tacit_proto::units::FlowId;
 use super::World;
 use crate::Carried;
 use crate::drivers::Wish;
+use crate::drivers::fwp::{Ask, Told};
+use crate::flow::Feeder;
+use crate::setup::FlowSetup;
 use crate::topology::Port;
 
 impl<P: Carried> World<'_, P> {
@@ -16,6 +19,8 @@ impl<P: Carried> World<'_, P> {
                 Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, &packet),
                 Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], &packet),
                 Wish::Requeue { packet } => self.queue_copy(index, function, packet),
+                Wish::Deliver { packet } => self.deliver(self.bss_hosts[index][function.index()], &packet),
+                Wish::Tell { flow, told } => self.tell(flow, told),
                 Wish::Wrong { packet, what } => {
                     self.broken =
                         Some(format!("function {} made an ACK, {what}: {packet:?}", function.index()));
@@ -26,6 +31,21 @@ impl<P: Carried> World<'_, P> {
             self.scheduler.wake(self.driver_components[index] + function.index() as u32, Some(at));
         }
         self.scheduler.wake(self.bss_component + index as u32, self.bss[index].poll_timeout());
+    }
+
+    /// The program that reads `flow` learns something.
+    fn tell(&mut self, flow: FlowId, told: Told) {
+        if let Some(Feeder::Program { number, .. }) = self.flows.get(flow.0 as usize).map(|flow| flow.feeder)
+        {
+            let now = self.now;
+            self.with_app(number as usize, |app, sockets| app.told(now, flow, told, sockets));
+        }
+    }
+
+    /// Programs want something of shims.
+    pub(super) fn ask(&mut self, flow: FlowId, ask: Ask) {
+        let FlowSetup { source, sink, .. } = self.flows[flow.0 as usize].setup;
+        self.drivers.iter_mut().for_each(|drivers| drivers.ask(flow, [source, sink], ask));
     }
 
     /// A packet that came as octets on a link-layer ACK goes where these say.

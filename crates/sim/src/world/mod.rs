@@ -13,6 +13,7 @@ use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
 use crate::drivers::Drivers;
+use crate::drivers::fwp::Ask;
 use crate::flow::{End, Feeder, Flow};
 use crate::record::{Outcome, SeriesPoint};
 use crate::scheduler::Scheduler;
@@ -89,6 +90,8 @@ pub struct World<'o, P: Carried = Packet> {
     app_components: Vec<u32>,
     /// Ends that a program wrote at and that were not pumped yet.
     written: Vec<(FlowId, End)>,
+    /// What programs want of shims.
+    asks: Vec<(FlowId, Ask)>,
     saturators: Vec<Saturator>,
     /// The one of each port that has one, by port.
     saturator_of: Vec<(Port, usize)>,
@@ -166,6 +169,7 @@ impl<'o, P: Carried> World<'o, P> {
             apps,
             app_components: Vec::new(),
             written: Vec::new(),
+            asks: Vec::new(),
             saturators: Vec::new(),
             saturator_of: Vec::new(),
             before: Before::default(),
@@ -187,6 +191,7 @@ impl<'o, P: Carried> World<'o, P> {
     #[must_use]
     pub fn without_oracle(mut self) -> Self {
         self.drivers.iter_mut().for_each(Drivers::dismiss_oracle);
+        self.apps.iter_mut().for_each(App::dismiss_oracle);
         self
     }
 
@@ -383,7 +388,16 @@ impl<'o, P: Carried> World<'o, P> {
     /// Calls a program, sends what it wrote and looks after its timer.
     fn with_app(&mut self, index: usize, call: impl FnOnce(&mut App, &mut Sockets<'_>)) {
         let mut written = std::mem::take(&mut self.written);
-        call(&mut self.apps[index], &mut Sockets::new(&mut self.flows, &mut written));
+        let mut asks = std::mem::take(&mut self.asks);
+        call(&mut self.apps[index], &mut Sockets::new(&mut self.flows, &mut written, &mut asks));
+        // Before anything is sent: a shim that is told of a flow sees all that its host says.
+        for (flow, ask) in asks.drain(..) {
+            self.ask(flow, ask);
+        }
+        self.asks = asks;
+        if let Some(what) = self.apps[index].broken() {
+            self.broken = Some(what);
+        }
         for (flow, end) in written.drain(..) {
             self.pump(flow.0 as usize, end);
         }
@@ -473,6 +487,7 @@ impl<'o, P: Carried> World<'o, P> {
         flow.handle_packet(self.now, end, packet.clone());
         if let Feeder::Program { number, .. } = flow.feeder {
             let (now, id) = (self.now, flow.id);
+            self.apps[number as usize].watch(id, end, packet);
             self.with_app(number as usize, |app, sockets| app.arrived(now, id, end, sockets));
         }
         self.pump(index, end);

@@ -1,12 +1,24 @@
 //! What a world has to say about itself.
 
-use tacit_proto::units::Bytes;
+use tacit_proto::units::{Bytes, Instant};
 
 use super::{World, stations};
 use crate::Carried;
+use crate::flow::{Feeder, Flow};
 use crate::record::{BssOutcome, FlowOutcome, Outcome, Percentiles, PipeOutcome, StationOutcome};
 
 impl<P: Carried> World<'_, P> {
+    /// Octets that the user of `flow` got in order, since measuring started and since the start, and when that was
+    /// everything: what TCP delivered, unless a program hands on something else.
+    fn user_got(&self, flow: &Flow) -> (u64, u64, Option<Instant>) {
+        let program = match flow.feeder {
+            Feeder::Own => None,
+            Feeder::Program { number, .. } => self.apps[number as usize].user_got(flow.id),
+        };
+        let delivered = flow.delivered();
+        program.unwrap_or((delivered - flow.delivered_before, delivered, flow.completed_at))
+    }
+
     /// Results from when measuring started until now.
     pub fn outcome(&self) -> Outcome {
         let measured = self.now.saturating_since(self.setup.measure_from);
@@ -16,14 +28,15 @@ impl<P: Carried> World<'_, P> {
         }
         let flows = self.flows.iter().map(|flow| {
             let stats = flow.stats();
+            let (delivered, delivered_total, completed_at) = self.user_got(flow);
             FlowOutcome {
                 flow: flow.id,
                 source: flow.setup.source,
                 sink: flow.setup.sink,
-                delivered: Bytes(flow.delivered() - flow.delivered_before),
-                delivered_total: Bytes(flow.delivered()),
-                completed_at: flow.completed_at,
-                lasted: flow.completed_at.unwrap_or(self.now).saturating_since(flow.setup.start),
+                delivered: Bytes(delivered),
+                delivered_total: Bytes(delivered_total),
+                completed_at,
+                lasted: completed_at.unwrap_or(self.now).saturating_since(flow.setup.start),
                 sender: stats.map(|(source, _)| source),
                 receiver: stats.map(|(_, sink)| sink),
                 reports: flow.reports(),

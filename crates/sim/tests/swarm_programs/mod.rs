@@ -114,6 +114,10 @@ pub fn check_programs(setup: &Setup, outcome: &Outcome, seed: u64, patient: bool
                 let most = setup.duration.as_nanos() * u64::from(plan.frame_rate) / 1_000_000_000 + 1;
                 assert!(video.frames_played <= most, "seed {seed}: {name}: {video:?}");
             }
+            ApplicationResult::Download(got) => {
+                assert!(got.released <= got.released_total, "seed {seed}: {name}: {got:?}");
+                assert!(got.failure.is_some() || patient || got.released_total > Bytes(0), "{name}: {got:?}");
+            }
         }
     }
 }

@@ -41,6 +41,26 @@ pub(super) fn initial_pacing_rate(cwnd: u64, rtt: Option<Duration>) -> BitRate {
     scaled(rate, HIGH_GAIN * MARGIN_PERCENT / 100)
 }
 
+/// What a sender does (draft section 4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+impl Mode {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Drain => "drain",
+            Self::ProbeBandwidth => "probe bandwidth",
+            Self::ProbeRtt => "probe RTT",
+        }
+    }
+}
+
 /// Rounds: one ends when data sent after the last ended is delivered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {

@@ -6,8 +6,8 @@ use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
 use super::filter::MaxFilter;
 use super::parts::{
-    DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery, Rounds, UNIT,
-    initial_pacing_rate, paced,
+    DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery, Rounds,
+    UNIT, initial_pacing_rate, paced,
 };
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
@@ -23,14 +23,6 @@ const CWND_GAIN: u64 = 2 * UNIT;
 const PACING_GAINS: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// The phase that drains, with which a cycle never starts.
 const DRAINING: usize = 1;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBandwidth,
-    ProbeRtt,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
@@ -105,12 +97,7 @@ impl Bbr {
 
     /// What it is doing.
     pub fn state(&self) -> &'static str {
-        match self.mode {
-            Mode::Startup => "startup",
-            Mode::Drain => "drain",
-            Mode::ProbeBandwidth => "probe bandwidth",
-            Mode::ProbeRtt => "probe RTT",
-        }
+        self.mode.name()
     }
 
     pub fn pacing_rate(&self) -> BitRate {

@@ -58,6 +58,9 @@ pub(super) struct Clock {
     pub(super) least_tick_us: u32,
     /// What ours counted, from what the first ACK answers to what the latest one does.
     pub(super) sent_us: i64,
+    /// Local time less [`Self::sent_us`]: the least that was seen, where an echo belonged to the latest segment of its ACK.
+    pub(super) lead_known: bool,
+    pub(super) lead_us: i64,
 }
 
 impl Clock {
@@ -110,6 +113,37 @@ impl Clock {
             return self.refuse(now_us);
         }
         !advanced || self.judge(now_us)
+    }
+
+    /// Counts from this ACK on where the first one is a bad beginning: its round trip was at least twice as long as this one's,
+    /// and longer than what [`tick_of`] allows a buffer to drain. So it is after an outage at the handshake. `latest_us` is
+    /// when the latest segment that it newly acknowledges was sent, 0 where that is not known. True where it does.
+    pub fn begin_anew(&mut self, now_us: u64, latest_us: u64) -> bool {
+        if !self.seen || latest_us == 0 || self.sent_us < 0 {
+            return false;
+        }
+        let lead_us = latest_us as i64 - self.sent_us;
+        if !self.lead_known || lead_us < self.lead_us {
+            self.lead_known = true;
+            self.lead_us = lead_us;
+        }
+        let first_rtt_us = (self.first_at_us as i64 - self.lead_us).max(0) as u64;
+        let rtt_us = now_us.saturating_sub(latest_us);
+        if first_rtt_us <= behind_us(self.sent_us as u64) || first_rtt_us / 2 < rtt_us {
+            return false;
+        }
+        *self = Self {
+            trust: if self.trust == Trust::Refused { Trust::Refused } else { Trust::Unknown },
+            refused_at_us: self.refused_at_us,
+            seen: true,
+            last_value: self.last_value,
+            last_echo: self.last_echo,
+            first_at_us: now_us,
+            lead_known: true,
+            lead_us: self.lead_us + self.sent_us,
+            ..Self::default()
+        };
+        true
     }
 
     /// Compares what the receiver's clock counted with what ours did, from sending to sending: the way of the ACKs is
@@ -168,14 +202,18 @@ impl Clock {
 /// receiver's clock has not fallen behind by more than a quarter, nor by more than a buffer and drift explain. A buffer that
 /// fills in the meantime makes the receiver's time longer, never shorter. 0 where no length fits.
 fn tick_of(ticks: u64, span_us: u64, least_tick_us: u32) -> u32 {
-    let behind_us = (span_us / 4).min(BEHIND_US + span_us / 20);
-    let least_us = span_us - behind_us;
+    let least_us = span_us - behind_us(span_us);
     for tick_us in TICKS_US {
         if tick_us >= least_tick_us && ticks * u64::from(tick_us) >= least_us {
             return tick_us;
         }
     }
     0
+}
+
+/// How far the receiver's clock may fall behind ours in `span_us`.
+fn behind_us(span_us: u64) -> u64 {
+    (span_us / 4).min(BEHIND_US + span_us / 20)
 }
 
 #[cfg(test)]
@@ -201,6 +239,25 @@ mod tests {
             arrived_us += 12_000;
         }
         told
+    }
+
+    /// A handshake that met an outage took 1.5 s; what followed takes 50 ms.
+    #[test]
+    fn an_outage_at_the_handshake_makes_ticks_no_longer() {
+        let mut clock = Clock::default();
+        let mut anew = 0;
+        let mut ack = |sent_us: u64, received_us: u64| {
+            let at_us = received_us + 25_000;
+            let (value, echo) = ((received_us / 1_000) as u32, (sent_us / 1_000) as u32);
+            clock.on_ack(at_us, value, echo, true, 1_000);
+            anew += u32::from(clock.begin_anew(at_us, sent_us));
+            assert!(matches!(clock.tick_us, 0 | 1_000), "{clock:?} at {at_us}");
+            clock.tick_us
+        };
+        ack(1_000_000, 2_475_000);
+        let ticks: Vec<u32> = (0..100).map(|n| ack(2_500_000 + n * 5_000, 2_525_000 + n * 5_000)).collect();
+        assert_eq!(ticks.last(), Some(&1_000));
+        assert_eq!(anew, 1);
     }
 
     #[test]

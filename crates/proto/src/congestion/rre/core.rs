@@ -93,7 +93,7 @@ pub struct Ack {
     pub lost: u32,
     /// Octets in the network after it.
     pub in_flight: u32,
-    /// Round-trip time it measured in microseconds, 0 where it measured none.
+    /// Round-trip time of the latest segment that it newly acknowledges, in microseconds; 0 where it measured none.
     pub rtt_us: u32,
     /// Smoothed round-trip time in microseconds, 0 while unknown.
     pub smoothed_rtt_us: u32,
@@ -366,9 +366,12 @@ impl Core {
     /// The times that the ACK carries, or what stands for them where the receiver's clock is of no use.
     fn read(&mut self, ack: &Ack) -> Option<Reading> {
         let trust = self.clock.trust;
+        // 0 where it is not known.
+        let sent_us = if ack.rtt_us == 0 { 0 } else { ack.now_us.saturating_sub(u64::from(ack.rtt_us)) };
         if ack.stamped {
             let tick_us = self.parameters.sender_tick_us;
-            if !self.clock.on_ack(ack.now_us, ack.value, ack.echo, ack.advanced, tick_us) {
+            let known = self.clock.on_ack(ack.now_us, ack.value, ack.echo, ack.advanced, tick_us);
+            if !known || self.clock.begin_anew(ack.now_us, sent_us) {
                 self.forget_delays(ack.now_us);
             }
         } else if trust != Trust::Refused && self.delivered >= 2 * SAMPLE_TICKS * self.mss() {
@@ -381,7 +384,6 @@ impl Core {
             return None;
         }
         if self.clock.trust == Trust::Refused {
-            let sent_us = ack.now_us.saturating_sub(u64::from(ack.rtt_us));
             return (ack.rtt_us > 0).then_some(Reading { received_us: ack.now_us, sent_us });
         }
         self.clock.read()
@@ -420,10 +422,10 @@ impl Core {
             self.delay_min_us = i64::MAX;
         }
         // Somebody empties the buffer, and there is more in it than was thought: it is the time to join.
-        self.lower =
-            delay_us + self.threshold_us() as i64 / 8 < self.delay_min_us && self.delay_min_us != i64::MAX;
+        let threshold_us = self.threshold_us();
+        self.lower = delay_us + threshold_us as i64 / 8 < self.delay_min_us && self.delay_min_us != i64::MAX;
         if self.state == State::Refresh && self.lower {
-            self.emptied_us = self.emptied_us.max(now_us + 4 * self.threshold_us());
+            self.emptied_us = self.emptied_us.max(now_us + 4 * threshold_us);
             self.adopt_us = self.emptied_us + 2 * self.feedback_us();
         }
         if delay_us <= self.delay_min_us {
@@ -469,12 +471,13 @@ impl Core {
             self.estimate.restart();
             return;
         }
+        let threshold_us = self.threshold_us();
         let limits = Limits {
             tick_us: u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us)),
             mss: self.mss(),
             most: self.top_rate.max(self.last_top_rate),
-            stall_us: 2 * self.threshold_us(),
-            used: self.buffer_us > self.threshold_us() / 2,
+            stall_us: 2 * threshold_us,
+            used: self.buffer_us > threshold_us / 2,
         };
         if !self.estimate.on_reading(reading.received_us, self.delivered, &limits) {
             return;
@@ -567,9 +570,10 @@ impl Core {
         if !self.delay_known || self.estimate.rate == 0 {
             return;
         }
-        if self.buffer_us > self.threshold_us() {
+        let threshold_us = self.threshold_us();
+        if self.buffer_us > threshold_us {
             self.enter(Event::Above, now_us);
-        } else if self.buffer_us < self.threshold_us() / 2 + self.packet_us() && now_us >= self.hold_us {
+        } else if self.buffer_us < threshold_us / 2 + self.packet_us() && now_us >= self.hold_us {
             // What a feedback delay drains further reaches the smallest delay, which is measured anew each time.
             self.enter(Event::Below, now_us);
         }
@@ -635,14 +639,15 @@ impl Core {
     }
 
     /// k = T / (2 x feedback delay), in 1024ths: the buffer then swings by half of T.
-    fn gain(&self) -> u64 {
-        (self.threshold_us() * (ONE / 2) / self.feedback_us()).clamp(MIN_GAIN, MAX_GAIN)
+    fn gain(&self, threshold_us: u64) -> u64 {
+        (threshold_us * (ONE / 2) / self.feedback_us()).clamp(MIN_GAIN, MAX_GAIN)
     }
 
     /// The rate and the window that follow from all that.
     fn steer(&mut self, now_us: u64) {
         let known = self.estimate.rate;
-        let gain = self.gain();
+        let threshold_us = self.threshold_us();
+        let gain = self.gain(threshold_us);
         let rate = match self.state {
             State::Start if self.restarted => self.start_rate,
             State::Start => {
@@ -652,7 +657,7 @@ impl Core {
             }
             State::Fill => known + known * (gain << self.boost).min(TOP_GAIN) / ONE,
             State::Drain => {
-                let excess = gain * self.buffer_us.min(MAX_DELAY_US) / self.threshold_us().max(1);
+                let excess = gain * self.buffer_us.min(MAX_DELAY_US) / threshold_us.max(1);
                 known - known * excess.clamp(gain, TOP_GAIN) / ONE
             }
             State::Refresh => known / 2,

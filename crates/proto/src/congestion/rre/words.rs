@@ -5,7 +5,7 @@ use super::super::estimate::Estimate;
 use super::{Core, Parameters};
 
 /// How many numbers.
-pub const WORDS: usize = 64;
+pub const WORDS: usize = 66;
 
 impl Core {
     /// The whole state, in the order of the fields. A field that is added here is missed in C by the tests.
@@ -55,8 +55,7 @@ impl Core {
             rate,
             window,
         } = *self;
-        let [trust, tick_us, seen, value, echo, least, first_us, refused_us, ticks, edge, sent] =
-            clock_words(&clock);
+        let clock = clock_words(&clock);
         [
             mss.into(),
             initial_window.into(),
@@ -65,17 +64,19 @@ impl Core {
             target_us.into(),
             state as u64,
             entered_us,
-            trust,
-            tick_us,
-            seen,
-            value,
-            echo,
-            least,
-            first_us,
-            refused_us,
-            ticks,
-            edge,
-            sent,
+            clock[0],
+            clock[1],
+            clock[2],
+            clock[3],
+            clock[4],
+            clock[5],
+            clock[6],
+            clock[7],
+            clock[8],
+            clock[9],
+            clock[10],
+            clock[11],
+            clock[12],
             estimated,
             marked.into(),
             mark_us,
@@ -126,7 +127,7 @@ impl Core {
     }
 }
 
-fn clock_words(clock: &Clock) -> [u64; 11] {
+fn clock_words(clock: &Clock) -> [u64; 13] {
     let Clock {
         trust,
         tick_us,
@@ -139,6 +140,8 @@ fn clock_words(clock: &Clock) -> [u64; 11] {
         ticks,
         edge_ticks,
         sent_us,
+        lead_known,
+        lead_us,
     } = *clock;
     [
         trust as u64,
@@ -152,5 +155,7 @@ fn clock_words(clock: &Clock) -> [u64; 11] {
         ticks,
         edge_ticks,
         sent_us as u64,
+        lead_known.into(),
+        lead_us as u64,
     ]
 }

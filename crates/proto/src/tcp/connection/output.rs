@@ -152,6 +152,7 @@ impl Connection {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            placeholder: false,
         };
         self.wrap(segment, codepoint)
     }

@@ -13,8 +13,8 @@ use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
 use super::parts::{
-    DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery, Rounds, UNIT,
-    initial_pacing_rate, paced,
+    DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery, Rounds,
+    UNIT, initial_pacing_rate, paced,
 };
 use crate::congestion::chance::Chance;
 use crate::congestion::pacing::burst_size;
@@ -42,14 +42,6 @@ const FULL_TRIED: u64 = UNIT * 3 / 2;
 /// "A few TACK intervals" of draining: at most so many, as long as it takes to drain all that startup may have queued
 /// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
 const MOST_DRAINING: u64 = 16;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBandwidth,
-    ProbeRtt,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct TackBbr {
@@ -126,12 +118,7 @@ impl TackBbr {
 
     /// What it is doing.
     pub fn state(&self) -> &'static str {
-        match self.mode {
-            Mode::Startup => "startup",
-            Mode::Drain => "drain",
-            Mode::ProbeBandwidth => "probe bandwidth",
-            Mode::ProbeRtt => "probe RTT",
-        }
+        self.mode.name()
     }
 
     pub fn pacing_rate(&self) -> BitRate {

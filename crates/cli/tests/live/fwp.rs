@@ -1,0 +1,241 @@
+//! FWP's shim in front of a real kernel's TCP: a registered flow over a link that loses one frame in ten, whose reader
+//! knows of every octet whether it is true; and a flow beside it that nobody registered.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, send, socket};
+use tacit_proto::fwp::Marker;
+use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, SOCKET_NAME, ToReader, ToShim, VERSION};
+
+use super::helper::words;
+use super::support::{machine, report, shared_machine};
+
+const PORT: u16 = 7008;
+/// Octets of a transfer.
+const LEN: usize = 4_000_000;
+
+/// The octet at `place` of every stream here.
+fn octet(place: usize) -> u8 {
+    ((place as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+}
+
+/// Sends the stream to everybody who asks with an octet.
+#[test]
+#[ignore = "runs inside a hop"]
+fn serve() {
+    let content: std::sync::Arc<[u8]> = (0..LEN).map(octet).collect();
+    let listener = TcpListener::bind(("::", PORT)).unwrap();
+    for stream in listener.incoming() {
+        let content = content.clone();
+        std::thread::spawn(move || {
+            let mut stream = stream.unwrap();
+            if stream.read(&mut [0]).unwrap_or(0) == 1 {
+                // A reader that was reset went away.
+                let _ = stream.write_all(&content);
+            }
+        });
+    }
+}
+
+/// The connection of a reader to the shim.
+struct Control(OwnedFd);
+
+impl Control {
+    fn open() -> Self {
+        let socket = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+        connect(socket.as_raw_fd(), &UnixAddr::new_abstract(SOCKET_NAME).unwrap()).unwrap();
+        Self(socket)
+    }
+
+    fn say(&self, message: ToShim) {
+        let mut octets = Vec::new();
+        message.encode(&mut octets);
+        send(self.0.as_raw_fd(), &octets, MsgFlags::empty()).unwrap();
+    }
+
+    /// Waits for the next message, or takes one that is there.
+    fn hear(&self, buffer: &mut [u8], flags: MsgFlags) -> Option<usize> {
+        match recv(self.0.as_raw_fd(), buffer, flags) {
+            Ok(0) | Err(Errno::EAGAIN) => None,
+            Ok(len) => Some(len),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// What a reader knows of its stream.
+#[derive(Default)]
+struct Known {
+    holes: Vec<(usize, usize)>,
+    late: usize,
+    switches: usize,
+}
+
+impl Known {
+    fn learn(&mut self, control: &Control) {
+        let mut buffer = vec![0; MAX_MESSAGE_LEN];
+        while let Some(len) = control.hear(&mut buffer, MsgFlags::MSG_DONTWAIT) {
+            match ToReader::decode(&buffer[..len]).unwrap() {
+                ToReader::Hole { start, end } => self.holes.push((start as usize, end as usize)),
+                ToReader::Late { start, octets } => {
+                    let places = start as usize..;
+                    assert!(
+                        octets.iter().zip(places).all(|(late, place)| *late == octet(place)),
+                        "late octets are true"
+                    );
+                    self.late += octets.len();
+                }
+                ToReader::Switched { .. } => self.switches += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn is_hole(&self, place: usize) -> bool {
+        // Holes are told in order.
+        let after = self.holes.partition_point(|(_, end)| *end <= place);
+        self.holes.get(after).is_some_and(|(start, _)| *start <= place)
+    }
+}
+
+fn peer() -> String {
+    std::env::var("TACIT_PEER").unwrap()
+}
+
+/// Reads a registered flow and one beside it; what it saw is in the last line.
+#[test]
+#[ignore = "runs inside a hop"]
+fn read_registered() {
+    let plain = std::thread::spawn(|| {
+        let mut stream = TcpStream::connect((peer(), PORT)).unwrap();
+        stream.write_all(&[1]).unwrap();
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).unwrap();
+        assert!(got.len() == LEN && got.iter().enumerate().all(|(place, got)| *got == octet(place)));
+    });
+    let mut stream = TcpStream::connect((peer(), PORT)).unwrap();
+    let control = Control::open();
+    let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+    control.say(ToShim::Register { version: VERSION, local, remote });
+    let mut buffer = vec![0; 65_536];
+    let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();
+    let ToReader::Registered { nonce, expected_fer_ppm } = ToReader::decode(&buffer[..len]).unwrap() else {
+        panic!("refused")
+    };
+    assert_eq!(expected_fer_ppm, 100_000);
+    let marker = Marker::new(nonce);
+    control.say(ToShim::Allow { start: 0, end: LEN as u64 });
+    stream.write_all(&[1]).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let (mut known, mut at, mut placed) = (Known::default(), 0, 0);
+    loop {
+        let len = match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(len) => len,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => panic!("after {at} octets: {error}"),
+        };
+        known.learn(&control);
+        for (place, got) in (at..).zip(&buffer[..len]) {
+            let hole = known.is_hole(place);
+            assert!(hole || *got == octet(place), "octet {place} is neither true nor announced");
+            placed += usize::from(hole);
+        }
+        at += len;
+    }
+    known.learn(&control);
+    assert_eq!(at, LEN);
+    let announced: usize = known.holes.iter().map(|(start, end)| end - start).sum();
+    assert_eq!(placed, announced, "every announced octet was read");
+    assert!(known.holes.windows(2).all(|pair| pair[0].1 <= pair[1].0), "in order");
+    // What nobody sent is the marker's: of a hole's first segment at the least its nonce.
+    let mut content = vec![0; 16];
+    marker.fill(0, &mut content);
+    assert_eq!(content, nonce);
+    plain.join().unwrap();
+    println!("\nread {at} octets, {placed} of them in {} holes, {} late", known.holes.len(), known.late);
+}
+
+/// A hop whose link loses one frame in ten of what goes down; its report.
+fn lossy_hop(scheme: &str, helper: &str) -> serde_json::Value {
+    let (server, client) = (words("fwp", "serve"), words("fwp", helper));
+    let mut all =
+        vec!["--json", "--scheme", scheme, "--set", "wifi.mpdu-error={ down = \"10 %\", up = \"0 %\" }"];
+    all.push("--");
+    all.extend(client.iter().map(String::as_str));
+    all.extend(["--server", "--"]);
+    all.extend(server.iter().map(String::as_str));
+    report(&all)
+}
+
+#[test]
+fn every_octet_of_a_registered_flow_is_true_or_announced_and_others_are_untouched() {
+    let Some(_machine) = machine(&[]) else { return };
+    let report = lossy_hop("fwp", "read_registered");
+    let fwp = &report["fwp"];
+    assert_eq!(fwp["registered_flows"], 1, "{report}");
+    assert!(fwp["placeholders"].as_u64().unwrap() > 50, "{report}");
+    assert!(
+        fwp["segments"].as_u64().unwrap() < 2 * (LEN / 1000) as u64,
+        "the flow beside is not counted: {report}"
+    );
+}
+
+#[test]
+fn without_the_scheme_there_is_no_socket() {
+    let Some(_machine) = shared_machine(&[]) else { return };
+    let report = lossy_hop("stock", "find_no_socket");
+    assert!(report["fwp"].is_null(), "{report}");
+}
+
+#[test]
+#[ignore = "runs inside a hop"]
+fn find_no_socket() {
+    let socket = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    let refused = connect(socket.as_raw_fd(), &UnixAddr::new_abstract(SOCKET_NAME).unwrap());
+    assert_eq!(refused, Err(Errno::ECONNREFUSED));
+}
+
+#[test]
+#[ignore = "runs inside a hop"]
+fn misbehave() {
+    // Nothing registered, another version, octets that are no message, a flow that is not there, and one twice.
+    let mut buffer = vec![0; 64];
+    let mut answer = |control: &Control| {
+        let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();
+        format!("{:?}", ToReader::decode(&buffer[..len]).unwrap())
+    };
+    let stream = TcpStream::connect((peer(), PORT)).unwrap();
+    let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+    let control = Control::open();
+    control.say(ToShim::Stop);
+    assert_eq!(answer(&control), "Refused(Unreadable)");
+    let control = Control::open();
+    control.say(ToShim::Register { version: VERSION + 1, local, remote });
+    assert_eq!(answer(&control), "Refused(Version)");
+    let control = Control::open();
+    control.say(ToShim::Register { version: VERSION, local, remote: local });
+    assert_eq!(answer(&control), "Refused(Elsewhere)");
+    let first = Control::open();
+    first.say(ToShim::Register { version: VERSION, local, remote });
+    assert!(answer(&first).starts_with("Registered"));
+    let second = Control::open();
+    second.say(ToShim::Register { version: VERSION, local, remote });
+    assert_eq!(answer(&second), "Refused(Taken)");
+    // Nobody knows what a reader that says nonsense takes for true: its connection is reset.
+    send(first.0.as_raw_fd(), &[99], MsgFlags::empty()).unwrap();
+    let mut stream = stream;
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn readers_that_misbehave_are_refused_or_reset() {
+    let Some(_machine) = shared_machine(&[]) else { return };
+    let report = lossy_hop("fwp", "misbehave");
+    assert_eq!((&report["fwp"]["registered_flows"], &report["fwp"]["failed_flows"]), (&1.into(), &1.into()));
+}

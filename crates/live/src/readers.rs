@@ -1,0 +1,285 @@
+//! FWP's shim in front of a kernel's TCP, and the programs that read its flows: each has a connection to a socket with an
+//! abstract name in the command's network, which nobody outside reaches and which is gone when the hop is.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::socket::{
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind, listen, recv, send, socket,
+};
+use nix::unistd::Pid;
+use tacit_proto::FlowKey;
+use tacit_proto::fwp::control::{MAX_LATE_LEN, NONCE_LEN, Refusal, SOCKET_NAME, ToReader, ToShim, VERSION};
+use tacit_proto::fwp::{Config, Counters, Readers, Shim};
+use tacit_proto::units::{Duration, Instant};
+
+use crate::datagram::Datagram;
+
+/// The protocol number of TCP.
+const TCP: u8 = 6;
+/// Connections of readers at once.
+const MOST_CONNECTIONS: usize = 512;
+/// Octets read of a message: one more than the longest that readers send.
+const MESSAGE_LEN: usize = 64;
+/// Messages read of one connection before others have their turn.
+const MESSAGES_AT_ONCE: usize = 64;
+/// How often the socket is looked at while the hop has no time to wait.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// The shim of a hop's near side.
+#[derive(Debug)]
+pub struct NearShim {
+    shim: Shim<Datagram>,
+    connections: Connections,
+    listener: OwnedFd,
+    looks_at: Instant,
+    random: File,
+}
+
+/// A reader's connection.
+#[derive(Debug)]
+struct Connection {
+    socket: OwnedFd,
+    /// The flow it registered.
+    flow: Option<FlowKey>,
+}
+
+#[derive(Debug)]
+struct Connections {
+    all: Vec<Connection>,
+    ready: Epoll,
+    message: Vec<u8>,
+}
+
+/// The listening socket in the network of `process`.
+///
+/// # Errors
+/// When the kernel does not let us in, or somebody has the name.
+pub fn listen_in(process: Pid) -> io::Result<OwnedFd> {
+    // A thread may have a network of its own, and this one takes it to its end.
+    let inside = move || -> io::Result<OwnedFd> {
+        setns(File::open(format!("/proc/{process}/ns/net"))?, CloneFlags::CLONE_NEWNET)?;
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let listener = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?;
+        bind(listener.as_raw_fd(), &UnixAddr::new_abstract(SOCKET_NAME)?)?;
+        listen(&listener, Backlog::MAXCONN)?;
+        Ok(listener)
+    };
+    let thread = std::thread::Builder::new().name("fwp-socket".to_owned()).spawn(inside)?;
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+impl Connections {
+    fn tell(&mut self, index: usize, message: &ToReader<'_>) -> bool {
+        message.encode(&mut self.message);
+        let Some(connection) = self.all.get(index) else { return false };
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        send(connection.socket.as_raw_fd(), &self.message, flags) == Ok(self.message.len())
+    }
+
+    fn of(&self, flow: FlowKey) -> Option<usize> {
+        self.all.iter().position(|connection| connection.flow == Some(flow))
+    }
+}
+
+impl Readers for Connections {
+    fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool {
+        self.of(flow).is_some_and(|index| self.tell(index, &ToReader::Hole { start, end }))
+    }
+
+    fn late(&mut self, flow: FlowKey, start: u64, _: u64, octets: &[u8]) {
+        let Some(index) = self.of(flow) else { return };
+        for (part, start) in octets.chunks(MAX_LATE_LEN).zip((start..).step_by(MAX_LATE_LEN)) {
+            // A reader that cannot hear it asks the server.
+            self.tell(index, &ToReader::Late { start, octets: part });
+        }
+    }
+
+    fn switched(&mut self, flow: FlowKey, on: bool) {
+        if let Some(index) = self.of(flow) {
+            self.tell(index, &ToReader::Switched { on });
+        }
+    }
+}
+
+impl NearShim {
+    /// Behind a link that is expected to lose so many of a million frames.
+    ///
+    /// # Errors
+    /// When the kernel has no randomness or no room.
+    pub fn new(config: Config, expected_ppm: u32, listener: OwnedFd) -> io::Result<Self> {
+        let mut shim = Shim::new(config);
+        shim.expect(expected_ppm);
+        let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        // The first number is the listener's: connections have those from 1 on by file.
+        ready.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        let connections = Connections { all: Vec::new(), ready, message: Vec::new() };
+        let random = File::open("/dev/urandom")?;
+        Ok(Self { shim, connections, listener, looks_at: Instant::ZERO, random })
+    }
+
+    /// What becomes readable when a reader says something.
+    pub fn readers(&self) -> BorrowedFd<'_> {
+        self.connections.ready.0.as_fd()
+    }
+
+    /// The command's kernel sent `datagram`.
+    pub fn outgoing(&mut self, now: Instant, datagram: &Datagram) {
+        self.shim.handle_up(now, datagram);
+    }
+
+    /// `datagram` came for the command's kernel: each of what goes to it, in order.
+    pub fn incoming(&mut self, now: Instant, datagram: Datagram, mut each: impl FnMut(Datagram)) {
+        if let Some(datagram) = self.shim.handle_down(now, datagram, &mut self.connections) {
+            each(datagram);
+        }
+        self.drain(each);
+    }
+
+    /// Looks after timers and readers: what goes to the kernel for that.
+    pub fn turn(&mut self, now: Instant, each: impl FnMut(Datagram)) {
+        self.shim.handle_timeout(now, &mut self.connections);
+        if now >= self.looks_at {
+            self.looks_at = now + LOOK_EVERY;
+            self.serve();
+        }
+        self.drain(each);
+    }
+
+    /// A reader said something: it is heard at the next turn.
+    pub fn look_now(&mut self) {
+        self.looks_at = Instant::ZERO;
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.shim.poll_timeout()
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.shim.counters()
+    }
+
+    /// Verifies its books.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), String> {
+        self.shim.check()
+    }
+
+    fn drain(&mut self, mut each: impl FnMut(Datagram)) {
+        while let Some(datagram) = self.shim.poll_down() {
+            each(datagram);
+        }
+    }
+
+    /// Reads what readers say.
+    fn serve(&mut self) {
+        let mut events = [EpollEvent::empty(); 32];
+        let Ok(count) = self.connections.ready.wait(&mut events, EpollTimeout::ZERO) else { return };
+        for event in &events[..count] {
+            match event.data() {
+                0 => self.accept(),
+                number => self.read(number),
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        while let Ok(file) = accept4(self.listener.as_raw_fd(), flags) {
+            // SAFETY: the call made this file and nobody else has it.
+            let socket = unsafe { OwnedFd::from_raw_fd(file) };
+            // One too many is closed: its reader goes on without placeholders.
+            if self.connections.all.len() < MOST_CONNECTIONS {
+                let event = EpollEvent::new(EpollFlags::EPOLLIN, number_of(&socket));
+                if self.connections.ready.add(&socket, event).is_ok() {
+                    self.connections.all.push(Connection { socket, flow: None });
+                }
+            }
+        }
+    }
+
+    /// Reads from the connection with this number; forgets it at its end.
+    fn read(&mut self, number: u64) {
+        for _ in 0..MESSAGES_AT_ONCE {
+            let known = |connection: &Connection| number_of(&connection.socket) == number;
+            let Some(index) = self.connections.all.iter().position(known) else { return };
+            let mut message = [0; MESSAGE_LEN];
+            let socket = self.connections.all[index].socket.as_raw_fd();
+            let goes_on = match recv(socket, &mut message, MsgFlags::MSG_DONTWAIT) {
+                Ok(0) => false,
+                Ok(len) => self.hear(index, &message[..len]),
+                Err(Errno::EAGAIN | Errno::EINTR) => return,
+                Err(_) => false,
+            };
+            if !goes_on {
+                let Connection { socket, flow } = self.connections.all.swap_remove(index);
+                // Closing would do: this is for files that somebody else has too.
+                let _ = self.connections.ready.delete(&socket);
+                if let Some(flow) = flow {
+                    self.shim.unregister(flow);
+                }
+                return;
+            }
+        }
+    }
+
+    /// A reader says `octets`; false where that ends its connection.
+    fn hear(&mut self, index: usize, octets: &[u8]) -> bool {
+        match (ToShim::decode(octets), self.connections.all[index].flow) {
+            (Ok(ToShim::Register { version, local, remote }), None) => {
+                // An IPv4 address of a socket for both versions is one of IPv4 on the wire.
+                let [local, remote] = [local, remote].map(|mut end| {
+                    end.set_ip(end.ip().to_canonical());
+                    end
+                });
+                let result = match version {
+                    VERSION => self.register(index, FlowKey::live(TCP, [remote, local])),
+                    _ => Err(Refusal::Version),
+                };
+                result.map_err(|refusal| self.connections.tell(index, &ToReader::Refused(refusal))).is_ok()
+            }
+            (Ok(ToShim::Allow { start, end }), Some(flow)) => {
+                self.shim.allow(flow, start, end);
+                true
+            }
+            (Ok(ToShim::Repaired { start, end }), Some(flow)) => {
+                self.shim.repaired(flow, start, end);
+                true
+            }
+            (Ok(ToShim::Stop), Some(flow)) => {
+                self.shim.stop(flow);
+                true
+            }
+            (_, None) => {
+                self.connections.tell(index, &ToReader::Refused(Refusal::Unreadable));
+                false
+            }
+            // Nobody knows what such a reader takes for true.
+            (_, Some(flow)) => {
+                self.shim.fail(flow);
+                true
+            }
+        }
+    }
+
+    fn register(&mut self, index: usize, flow: FlowKey) -> Result<(), Refusal> {
+        let mut nonce = [0; NONCE_LEN];
+        self.random.read_exact(&mut nonce).map_err(|_| Refusal::Room)?;
+        self.shim.register(flow, nonce)?;
+        self.connections.all[index].flow = Some(flow);
+        let expected_fer_ppm = self.shim.expected_ppm();
+        self.connections.tell(index, &ToReader::Registered { nonce, expected_fer_ppm });
+        Ok(())
+    }
+}
+
+/// The number of a connection among those that may be ready.
+fn number_of(socket: &OwnedFd) -> u64 {
+    socket.as_raw_fd() as u64 + 1
+}

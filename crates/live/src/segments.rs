@@ -1,0 +1,281 @@
+//! TCP segments of real packets as FWP's shim sees them, and packets that it makes.
+
+use std::ops::Range;
+
+use tacit_proto::FlowKey;
+use tacit_proto::fwp::{Marker, SegmentPacket};
+use tacit_proto::tcp::{Segment, Timestamps};
+use tacit_proto::units::SeqNumber;
+use tacit_proto::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
+
+use crate::datagram::Datagram;
+
+/// The kind of the window scale (RFC 7323 section 2.2).
+const WINDOW_SCALE: u8 = 3;
+/// The protocol number of TCP.
+const TCP: u8 = 6;
+/// Octets of a TCP header without options, and with timestamps and padding.
+const TCP_HEADERS: [usize; 2] = [20, 32];
+/// Octets of an IPv4 header without options, and of an IPv6 header without extensions.
+const IP_HEADERS: [usize; 2] = [20, 40];
+
+/// A TCP segment in the octets of a packet.
+struct Parts {
+    tcp: Tcp,
+    /// Where its TCP header begins.
+    header_at: usize,
+    text: Range<usize>,
+}
+
+/// The segment in `octets`; `None` for what is none, is in parts, or has IP options or extensions between the headers.
+fn parts(octets: &[u8]) -> Option<Parts> {
+    let headers = Headers::read(octets)?;
+    let end = headers.stated_len.map(|len| len as usize).filter(|len| *len <= octets.len())?;
+    let Transport::Tcp(tcp) = headers.transport else { return None };
+    let header_at = headers.header_len as usize;
+    let text_at = header_at + tcp.header_len as usize;
+    let is_plain = match octets.first()? >> 4 {
+        4 => header_at == usize::from(octets[0] & 0x0f) * 4,
+        _ => header_at == IP_HEADERS[1],
+    };
+    let whole = headers.fragment == Fragment::Whole && text_at <= end;
+    (is_plain && whole).then_some(Parts { tcp, header_at, text: text_at..end })
+}
+
+impl SegmentPacket for Datagram {
+    fn flow_key(&self) -> FlowKey {
+        self.summary().flow
+    }
+
+    fn reverse_key(&self) -> FlowKey {
+        self.summary().reverse
+    }
+
+    fn segment(&self) -> Option<Segment> {
+        let Parts { tcp, text, .. } = parts(self.octets())?;
+        let mut segment = Segment {
+            seq: SeqNumber(tcp.seq),
+            ack: SeqNumber(tcp.ack),
+            payload_len: text.len() as u32,
+            window: tcp.window,
+            flags: tcp.flags,
+            ..Segment::default()
+        };
+        for option in tcp.options() {
+            match option {
+                Ok(TcpOption { kind: TcpOption::TIMESTAMPS, value, .. }) => {
+                    if let ([value, echo_reply], []) = value.as_chunks() {
+                        let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
+                        segment.timestamps = Some(Timestamps { value, echo_reply });
+                    }
+                }
+                Ok(TcpOption { kind: WINDOW_SCALE, value: [scale], .. }) => {
+                    segment.window_scale = Some(*scale);
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        Some(segment)
+    }
+
+    fn is_intact(&self) -> bool {
+        let octets = self.octets();
+        parts(octets).is_some_and(|parts| tcp_sum(octets, parts.header_at..parts.text.end) == 0)
+    }
+
+    fn payload(&self) -> &[u8] {
+        parts(self.octets()).map_or(&[], |parts| &self.octets()[parts.text])
+    }
+
+    fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self {
+        let Some(octets) = parts(self.octets()).and_then(|parts| forge(self.octets(), &parts, segment, text))
+        else {
+            // Who has no segment has none forged.
+            return self.clone();
+        };
+        Self::new(&octets, self.destination())
+    }
+}
+
+/// A packet with the addresses and ports of `like` and `segment`; `None` where that is too long for one.
+fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u64)>) -> Option<Vec<u8>> {
+    let tcp_len = TCP_HEADERS[usize::from(segment.timestamps.is_some())];
+    let text_len = segment.payload_len as usize;
+    let is_v4 = like.first()? >> 4 == 4;
+    // Options of the sender's IP are not repeated.
+    let ip_len = IP_HEADERS[usize::from(!is_v4)];
+    let mut octets = vec![0; ip_len + tcp_len + text_len];
+    octets[..ip_len].copy_from_slice(like.get(..ip_len)?);
+    if is_v4 {
+        octets[0] = 0x45;
+        let len = u16::try_from(octets.len()).ok()?;
+        octets[2..4].copy_from_slice(&len.to_be_bytes());
+        unmark(&mut octets[1], 0);
+        octets[10..12].fill(0);
+        let sum = !folded(sum_of(&octets[..ip_len]));
+        octets[10..12].copy_from_slice(&sum.to_be_bytes());
+    } else {
+        octets[4..6].copy_from_slice(&u16::try_from(tcp_len + text_len).ok()?.to_be_bytes());
+        unmark(&mut octets[1], 4);
+    }
+    let (_, tcp) = octets.split_at_mut(ip_len);
+    tcp[..4].copy_from_slice(&like[parts.header_at..parts.header_at + 4]);
+    tcp[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
+    tcp[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
+    tcp[12] = (tcp_len as u8 / 4) << 4;
+    tcp[13] = segment.flags.0;
+    tcp[14..16].copy_from_slice(&segment.window.to_be_bytes());
+    if let Some(stamps) = segment.timestamps {
+        // Two octets of padding first, as Linux writes them (RFC 7323 appendix A).
+        tcp[20..24].copy_from_slice(&[1, 1, TcpOption::TIMESTAMPS, 10]);
+        tcp[24..28].copy_from_slice(&stamps.value.to_be_bytes());
+        tcp[28..32].copy_from_slice(&stamps.echo_reply.to_be_bytes());
+    }
+    if let Some((marker, start)) = text {
+        marker.fill(start, &mut tcp[tcp_len..]);
+    }
+    let sum = tcp_sum(&octets, ip_len..octets.len());
+    octets[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_be_bytes());
+    Some(octets)
+}
+
+/// The ECN field that begins at `shift` of this octet does not say congestion experienced: what nobody sent met none
+/// (RFC 3168 section 5).
+fn unmark(octet: &mut u8, shift: u8) {
+    if *octet >> shift & 0b11 == 0b11 {
+        *octet &= !(0b01 << shift);
+    }
+}
+
+/// The checksum over pseudo-header and `segment` of the IP packet in `octets`: zero where the one in it is right
+/// (RFC 9293 section 3.1).
+fn tcp_sum(octets: &[u8], segment: Range<usize>) -> u16 {
+    let addresses = if octets[0] >> 4 == 4 { 12..20 } else { 8..40 };
+    let pseudo = sum_of(&octets[addresses]) + u64::from(TCP) + segment.len() as u64;
+    !folded(pseudo + sum_of(&octets[segment]))
+}
+
+/// The sum of all 16-bit words, an octet that is left over standing in the high half.
+fn sum_of(octets: &[u8]) -> u64 {
+    let (words, rest) = octets.as_chunks::<2>();
+    let sum: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+    sum + rest.first().map_or(0, |octet| u64::from(*octet) << 8)
+}
+
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::{Ipv4HeaderSlice, PacketBuilder, TcpHeaderSlice, TcpOptionElement};
+    use tacit_proto::tcp::Flags;
+    use tacit_proto::units::HostId;
+
+    use super::*;
+
+    const MARKER: Marker = Marker::new([5; 16]);
+
+    fn packet(is_v4: bool, payload: &[u8]) -> Datagram {
+        let builder = match is_v4 {
+            true => PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 60),
+            false => PacketBuilder::ipv6([1; 16], [2; 16], 60),
+        };
+        let options = [TcpOptionElement::Timestamp(77, 88), TcpOptionElement::WindowScale(9)];
+        let tcp = builder.tcp(80, 40_000, 1000, 512).ack(7).psh().options(&options).unwrap();
+        let mut octets = Vec::new();
+        tcp.write(&mut octets, payload).unwrap();
+        Datagram::new(&octets, HostId(3))
+    }
+
+    #[test]
+    fn a_segment_is_read_with_what_the_shim_needs() {
+        for is_v4 in [true, false] {
+            let datagram = packet(is_v4, b"hello");
+            let segment = datagram.segment().unwrap();
+            assert_eq!((segment.seq, segment.ack, segment.payload_len), (SeqNumber(1000), SeqNumber(7), 5));
+            assert_eq!((segment.window, segment.flags), (512, Flags::ACK | Flags::PSH));
+            assert_eq!(segment.timestamps, Some(Timestamps { value: 77, echo_reply: 88 }));
+            assert_eq!((segment.window_scale, datagram.payload()), (Some(9), &b"hello"[..]));
+            assert!(datagram.is_intact());
+            for place in 0..datagram.octets().len() {
+                let mut octets = datagram.octets().to_vec();
+                octets[place] ^= 0x10;
+                // Whatever is damaged is no panic; what the checksum covers is noticed.
+                let damaged = Datagram::new(&octets, HostId(3));
+                let header_len = if is_v4 { 20 } else { 40 };
+                assert!(place < header_len || !damaged.is_intact(), "octet {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forged_has_right_checksums_and_the_ends_of_what_it_is_like() {
+        for is_v4 in [true, false] {
+            for (len, stamps) in [(0, None), (1448, Some(Timestamps { value: 5, echo_reply: 6 })), (33, None)]
+            {
+                let like = packet(is_v4, b"hello");
+                let flags = if len == 0 { Flags::RST } else { Flags::ACK };
+                let segment = Segment {
+                    seq: SeqNumber(u32::MAX - 3),
+                    ack: SeqNumber(9),
+                    payload_len: len,
+                    window: 77,
+                    flags,
+                    timestamps: stamps,
+                    ..Segment::default()
+                };
+                let made = like.forged(&segment, (len > 0).then_some((MARKER, 42)));
+                assert_eq!(made.segment(), Some(segment));
+                assert!(made.is_intact());
+                assert_eq!((made.flow_key(), made.destination()), (like.flow_key(), like.destination()));
+                assert!(MARKER.made(42, made.payload()));
+                let header_len = if is_v4 { 20 } else { 40 };
+                // Somebody else reads it too.
+                let tcp = TcpHeaderSlice::from_slice(&made.octets()[header_len..]).unwrap();
+                assert_eq!((tcp.source_port(), tcp.destination_port()), (80, 40_000));
+                if is_v4 {
+                    let ip = Ipv4HeaderSlice::from_slice(made.octets()).unwrap().to_header();
+                    assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+                    assert_eq!(
+                        tcp.calc_checksum_ipv4(
+                            &Ipv4HeaderSlice::from_slice(made.octets()).unwrap(),
+                            made.payload()
+                        )
+                        .unwrap(),
+                        tcp.checksum()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forged_met_no_congestion() {
+        for (is_v4, place, shift) in [(true, 1, 0), (false, 1, 4)] {
+            for (marked, unmarked) in [(3, 2), (2, 2), (1, 1), (0, 0)] {
+                let mut octets = packet(is_v4, b"hello").octets().to_vec();
+                octets[place] |= marked << shift;
+                let made = Datagram::new(&octets, HostId(3)).forged(&Segment::default(), None);
+                assert_eq!(made.octets()[place] >> shift & 3, unmarked);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_whole_segment_is_none() {
+        let octets = packet(true, b"hello").octets().to_vec();
+        let mut fragment = octets.clone();
+        fragment[6] = 0x20;
+        let mut udp = octets.clone();
+        udp[9] = 17;
+        for octets in [&octets[..octets.len() - 1], &fragment, &udp, &[], &[0x45; 7]] {
+            let datagram = Datagram::new(octets, HostId(3));
+            assert!(datagram.segment().is_none() && !datagram.is_intact() && datagram.payload().is_empty());
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What a body looks like to whoever reads it, whether it is repaired or not.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::{Frame, Incoming, SizeHint};
+use tacit_proto::fwp::repair::Counters;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::client::Begun;
+use crate::connection::{Connection, Connector};
+use crate::error::NetError;
+
+/// What repair had to do, of all attempts at one body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Counts and readings.
+    pub counters: Counters,
+    /// Times that the shim saw congestion and filled no holes.
+    pub switched_off: u64,
+    /// Times that the connection for the body broke and another one went on.
+    pub resumed: u64,
+    /// Repair failed, and the rest came over TCP without placeholders.
+    pub fell_back: bool,
+}
+
+/// Octets in order and once; or an error, and then no more.
+#[derive(Debug)]
+pub struct Body {
+    octets: mpsc::Receiver<Result<Bytes, NetError>>,
+    left: Option<u64>,
+    task: tokio::task::JoinHandle<()>,
+    repaired: Arc<Mutex<Repaired>>,
+}
+
+/// Pieces that wait for the reader.
+const WAITING: usize = 2;
+
+impl Body {
+    /// A body that `produce` makes, of `len` octets if that is known.
+    pub fn spawn<F>(
+        len: Option<u64>,
+        repaired: Arc<Mutex<Repaired>>,
+        produce: impl FnOnce(mpsc::Sender<Result<Bytes, NetError>>) -> F,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (sender, octets) = mpsc::channel(WAITING);
+        Self { octets, left: len, task: tokio::spawn(produce(sender)), repaired }
+    }
+
+    /// A body as it comes.
+    pub fn plain(len: Option<u64>, mut incoming: Incoming, connection: Connection, idle: Duration) -> Self {
+        Self::spawn(len, Arc::default(), move |sender| async move {
+            loop {
+                let piece = match timeout(idle, incoming.frame()).await {
+                    Err(_) => Err(NetError::Timeout("the rest of the body")),
+                    Ok(None) => break,
+                    Ok(Some(Err(error))) => Err(NetError::of_hyper(&error)),
+                    Ok(Some(Ok(frame))) => match frame.into_data() {
+                        Ok(octets) => Ok(octets),
+                        Err(_) => continue,
+                    },
+                };
+                let is_last = piece.is_err();
+                if sender.send(piece).await.is_err() || is_last {
+                    break;
+                }
+            }
+            drop(connection);
+        })
+    }
+
+    /// The next octets.
+    ///
+    /// # Errors
+    /// Why there are no more, although there should be.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, NetError> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await.transpose()
+    }
+
+    /// Octets to come, where that is known.
+    pub fn left(&self) -> Option<u64> {
+        self.left
+    }
+
+    /// What repair had to do so far.
+    pub fn repaired(&self) -> Repaired {
+        self.repaired.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, NetError>>> {
+        let next = std::task::ready!(self.octets.poll_recv(cx));
+        Poll::Ready(match (next, &mut self.left) {
+            (Some(Ok(octets)), left) => {
+                let len = octets.len() as u64;
+                match left {
+                    Some(left) if *left < len => {
+                        Some(Err(NetError::Broken("a body longer than it said".to_owned())))
+                    }
+                    Some(left) => {
+                        *left -= len;
+                        Some(Ok(octets))
+                    }
+                    None => Some(Ok(octets)),
+                }
+            }
+            // Whoever makes the octets says why there are no more; silence is an end before the end.
+            (None, Some(left)) if *left > 0 => {
+                *left = 0;
+                Some(Err(NetError::Broken("the body ended early".to_owned())))
+            }
+            (other, _) => other,
+        })
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = NetError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
+        self.poll_next(cx).map(|next| next.map(|octets| octets.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+/// An answer, with its headers end to end.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status: a partial answer to a request for all is made a whole one.
+    pub status: hyper::StatusCode,
+    /// Its headers.
+    pub headers: hyper::HeaderMap,
+    /// Its body.
+    pub body: Body,
+    /// What its connections have in common.
+    pub connector: Arc<Connector>,
+    /// True where holes in it are repaired.
+    pub is_repaired: bool,
+    /// What it takes to go on with it another time, if that is possible.
+    pub resumable: Option<Begun>,
+}

@@ -1,0 +1,207 @@
+//! One file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
+
+use crate::body::Answer;
+use crate::client::{Begun, get, go_on};
+use crate::connection::{Connector, Settings};
+use crate::error::NetError;
+use crate::part::Incoming;
+use crate::partial::RangeError;
+use crate::reach::{Reach, is_public};
+use crate::report::{Overheads, RepairReport, Report, Shim, bits_per_second};
+use crate::target::Target;
+
+/// Redirects that are followed: as curl's and browsers' limits, 10 to 20.
+const REDIRECTS_MAX: u32 = 10;
+/// Times that a file that changes while it comes is begun anew.
+const STARTS_MAX: u32 = 3;
+
+/// What to fetch, and where to.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `http://…`.
+    pub url: String,
+    /// `None` is standard output.
+    pub destination: Option<PathBuf>,
+    /// Forget what an earlier attempt left.
+    pub restart: bool,
+    /// What the file has to have.
+    pub sha256: Option<String>,
+    /// How servers are talked to.
+    pub settings: Settings,
+}
+
+/// Octets that are there, and of how many if that is known.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
+
+/// Fetches a file.
+///
+/// # Errors
+/// Where it is not there in the end. What came stays beside the destination if it can be gone on with.
+pub async fn fetch(options: &Options, progress: Progress<'_>) -> Result<Report, NetError> {
+    let target = Target::parse(&options.url)?;
+    if let Some(wanted) = &options.sha256
+        && (wanted.len() != 64 || !wanted.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    {
+        return Err(NetError::Argument(format!(
+            "{wanted:?} is no SHA-256: those have 64 hexadecimal digits"
+        )));
+    }
+    let mut fetch = Fetch {
+        options,
+        settings: Arc::new(options.settings.clone()),
+        file: Incoming::open(options.destination.as_deref())?,
+        started: tokio::time::Instant::now(),
+    };
+    match fetch.run(target, progress).await {
+        Ok(done) => fetch.finish(&done),
+        Err(error) => {
+            fetch.file.leave();
+            Err(error)
+        }
+    }
+}
+
+struct Fetch<'a> {
+    options: &'a Options,
+    settings: Arc<Settings>,
+    file: Incoming,
+    started: tokio::time::Instant,
+}
+
+/// A body that came whole.
+struct Done {
+    answer: Answer,
+    before: u64,
+}
+
+impl Fetch<'_> {
+    async fn run(&mut self, target: Target, progress: Progress<'_>) -> Result<Done, NetError> {
+        let left = if self.options.restart { None } else { self.file.resume(&self.options.url) };
+        if let Some((begun, found_at)) = left
+            && let Ok(answer) = self.resume(begun, &found_at).await
+        {
+            let before = self.file.octets();
+            match self.copy(answer, before, progress).await {
+                Err(NetError::Range(RangeError::Changed)) => (),
+                result => return result,
+            }
+        }
+        for start in 1.. {
+            let answer = self.find(target.clone()).await?;
+            let found_at = answer.connector.target.to_string();
+            if !self.file.begin(&self.options.url, &found_at, answer.resumable.as_ref())? {
+                return Err(RangeError::Changed.into());
+            }
+            match self.copy(answer, 0, progress).await {
+                // The new file is as good as the old one was, from its beginning.
+                Err(NetError::Range(RangeError::Changed)) if start < STARTS_MAX => (),
+                result => return result,
+            }
+        }
+        Err(RangeError::Changed.into())
+    }
+
+    async fn resume(&self, begun: Begun, found_at: &str) -> Result<Answer, NetError> {
+        let target = Target::parse(found_at)?;
+        let connector = Connector::new(Arc::clone(&self.settings), Arc::new(Reach::All), target);
+        go_on(&Arc::new(connector), begun).await
+    }
+
+    /// Follows redirects to the file.
+    async fn find(&self, mut target: Target) -> Result<Answer, NetError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tacit/", env!("CARGO_PKG_VERSION"))));
+        // What is stored is what the checksum is about.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let mut reach = Arc::new(Reach::All);
+        for _ in 0..=REDIRECTS_MAX {
+            let connector =
+                Arc::new(Connector::new(Arc::clone(&self.settings), Arc::clone(&reach), target.clone()));
+            let answer = get(&connector, &headers, true).await?;
+            match answer.status {
+                StatusCode::OK => return Ok(answer),
+                StatusCode::MOVED_PERMANENTLY
+                | StatusCode::FOUND
+                | StatusCode::SEE_OTHER
+                | StatusCode::TEMPORARY_REDIRECT
+                | StatusCode::PERMANENT_REDIRECT => {
+                    let location = answer.headers.get(LOCATION).and_then(|location| location.to_str().ok());
+                    let Some(location) = location else { return Err(refused(&target, answer.status)) };
+                    // A server of the Internet has no business with what only this machine can reach.
+                    if connector.peer().is_some_and(is_public) {
+                        let hint = ": a public server redirects there";
+                        reach = Arc::new(Reach::Public { also: Vec::new(), hint, own: None });
+                    }
+                    target = target.join(location)?;
+                }
+                status => return Err(refused(&target, status)),
+            }
+        }
+        Err(NetError::Redirects(REDIRECTS_MAX))
+    }
+
+    async fn copy(
+        &mut self,
+        mut answer: Answer,
+        before: u64,
+        progress: Progress<'_>,
+    ) -> Result<Done, NetError> {
+        let whole = answer.body.left().map(|left| before + left);
+        progress(before, whole);
+        while let Some(octets) = answer.body.next().await? {
+            self.file.write(&octets)?;
+            progress(self.file.octets(), whole);
+        }
+        Ok(Done { answer, before })
+    }
+
+    fn finish(self, done: &Done) -> Result<Report, NetError> {
+        let (octets, sha256) = (self.file.octets(), self.file.sha256());
+        if let Some(wanted) = &self.options.sha256
+            && !wanted.eq_ignore_ascii_case(&sha256)
+        {
+            self.file.discard();
+            return Err(NetError::Checksum { found: sha256, wanted: wanted.to_ascii_lowercase() });
+        }
+        self.file.commit()?;
+        let span = self.started.elapsed();
+        let fresh = octets - done.before;
+        let (connector, repaired) = (&done.answer.connector, done.answer.body.repaired());
+        let hop = connector.hop();
+        let overheads = Overheads::of(connector, fresh, repaired.counters.late_octets);
+        Ok(Report {
+            url: self.options.url.clone(),
+            found_at: connector.target.to_string(),
+            file: self.options.destination.as_ref().map(|path| path.display().to_string()),
+            octets,
+            resumed_octets: done.before,
+            sha256,
+            duration_s: span.as_secs_f64(),
+            throughput_bps: bits_per_second(fresh, span),
+            shim: match (hop.registered, &hop.refused) {
+                (1.., _) => Shim::Registered,
+                (0, Some(_)) => Shim::Refused,
+                (0, None) => Shim::None,
+            },
+            repair: done
+                .answer
+                .resumable
+                .as_ref()
+                .map(|_| RepairReport::of(&repaired, &hop, overheads.placeholder_octets)),
+            shim_refused: hop.refused,
+            connections: hop.connections,
+            internet_overhead: overheads.internet,
+            wireless_overhead: overheads.wireless,
+        })
+    }
+}
+
+fn refused(target: &Target, status: StatusCode) -> NetError {
+    NetError::Status { url: target.to_string(), status }
+}

@@ -1,0 +1,243 @@
+//! One flow's connection to the shim below its TCP ([`tacit_proto::fwp::control`]).
+
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use socket2::{Domain, SockAddr, Socket, Type};
+use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, SOCKET_NAME, ToReader, ToShim, VERSION};
+use tacit_proto::fwp::repair::Range;
+use tokio::net::UnixDatagram;
+
+use crate::error::NetError;
+
+/// The name of the shim's socket.
+#[derive(Clone, Debug)]
+pub struct ShimName(Vec<u8>);
+
+impl Default for ShimName {
+    fn default() -> Self {
+        Self::abstracted(SOCKET_NAME)
+    }
+}
+
+impl ShimName {
+    /// A name among the abstract ones of this network namespace.
+    pub fn abstracted(name: &[u8]) -> Self {
+        Self([&[0], name].concat())
+    }
+
+    /// Its address.
+    ///
+    /// # Errors
+    /// Where it is too long for one.
+    pub fn address(&self) -> io::Result<SockAddr> {
+        SockAddr::unix(OsStr::from_bytes(&self.0))
+    }
+}
+
+/// How long the shim may take to answer a registration: it is a process of this machine.
+const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Most news that may wait to be taken. The reader takes them after each read; so many fit no receive window.
+const NEWS_MAX: usize = 65_536;
+
+/// What the shim said since last asked.
+#[derive(Debug, Default)]
+struct News {
+    registered: Option<u32>,
+    refused: Option<String>,
+    holes: Vec<Range>,
+    late: Vec<(u64, Vec<u8>)>,
+    switched_off: u64,
+    over: bool,
+}
+
+/// A flow that the shim looks after. Dropped, it is a flow like any other.
+#[derive(Debug)]
+pub struct Flow {
+    socket: Socket,
+    /// A second handle of it, to wait on: tokio has no name for SOCK_SEQPACKET, but its calls are the same. What it thinks
+    /// is there lags behind what is there, so it is not asked.
+    waiter: UnixDatagram,
+    news: Mutex<News>,
+}
+
+/// Whether there is a shim, and what it thinks of a flow.
+#[derive(Debug)]
+pub enum Registration {
+    /// The path has no shim.
+    NoShim,
+    /// It does not look after this flow.
+    Refused(String),
+    /// It does.
+    Flow(Flow),
+}
+
+impl Flow {
+    /// Registers the TCP connection between `local` and `remote`.
+    ///
+    /// # Errors
+    /// Where the shim says what it must not.
+    pub async fn register(
+        name: &ShimName,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<Registration, NetError> {
+        let Ok(socket) = connect(name) else { return Ok(Registration::NoShim) };
+        let waiter =
+            socket.try_clone().and_then(|second| UnixDatagram::from_std(OwnedFd::from(second).into()));
+        let waiter = waiter.map_err(|error| NetError::Hop(error.to_string()))?;
+        let flow = Self { socket, waiter, news: Mutex::default() };
+        flow.send(ToShim::Register { version: VERSION, local, remote })?;
+        let answer = async {
+            loop {
+                flow.readable().await;
+                flow.drain()?;
+                let news = flow.news();
+                if news.registered.is_some() || news.refused.is_some() || news.over {
+                    return Ok::<_, NetError>(());
+                }
+            }
+        };
+        if tokio::time::timeout(REGISTRATION_TIMEOUT, answer).await.map_or(Ok(()), |answer| answer).is_err() {
+            return Ok(Registration::Refused("it cannot be understood".to_owned()));
+        }
+        let (registered, refused) = {
+            let mut news = flow.news();
+            (news.registered, news.refused.take())
+        };
+        Ok(match registered {
+            Some(_) => Registration::Flow(flow),
+            None => Registration::Refused(refused.unwrap_or_else(|| "it did not answer".to_owned())),
+        })
+    }
+
+    /// Frames in a million that the link is expected to lose.
+    pub fn expected_fer_ppm(&self) -> u32 {
+        self.news().registered.unwrap_or(0)
+    }
+
+    /// Lets placeholders stand in `range` of the stream.
+    ///
+    /// # Errors
+    /// Where the shim does not listen any more.
+    pub fn allow(&self, range: Range) -> Result<(), NetError> {
+        self.send(ToShim::Allow { start: range.start, end: range.end })
+    }
+
+    fn send(&self, message: ToShim) -> Result<(), NetError> {
+        let mut octets = Vec::new();
+        message.encode(&mut octets);
+        match self.socket.send(&octets) {
+            Ok(_) => Ok(()),
+            // Gone: it places nothing any more, so nothing has to be allowed.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(NetError::Hop(error.to_string())),
+        }
+    }
+
+    /// Waits until the shim said something; for ever once it is gone.
+    pub async fn readable(&self) {
+        if self.news().over {
+            std::future::pending::<()>().await;
+        }
+        // Reading finds out what is wrong with it, if anything.
+        let _ = self.waiter.readable().await;
+    }
+
+    /// Reads all that the shim said so far.
+    ///
+    /// # Errors
+    /// What is no message.
+    pub fn drain(&self) -> Result<(), NetError> {
+        let mut buffer = [0; MAX_MESSAGE_LEN + 1];
+        let mut news = self.news();
+        while !news.over {
+            // The waiter is asked last, so that it knows that there is no more.
+            let read = match (&self.socket).read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waiter.try_recv(&mut buffer),
+                read => read,
+            };
+            let octets = match read {
+                Ok(0) => {
+                    news.over = true;
+                    break;
+                }
+                Ok(octets) => octets,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => {
+                    news.over = true;
+                    break;
+                }
+            };
+            match ToReader::decode(&buffer[..octets]).map_err(|error| NetError::Hop(error.to_string()))? {
+                ToReader::Registered { expected_fer_ppm, .. } => news.registered = Some(expected_fer_ppm),
+                ToReader::Refused(reason) => news.refused = Some(reason.to_string()),
+                ToReader::Hole { start, end } => news.holes.extend(Range::new(start, end)),
+                ToReader::Late { start, octets } => news.late.push((start, octets.to_vec())),
+                ToReader::Switched { on } => news.switched_off += u64::from(!on),
+            }
+            if news.holes.len() > NEWS_MAX || news.late.len() > NEWS_MAX {
+                return Err(NetError::Hop("more holes than can be kept track of".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what was told of holes before `end`, lowest first.
+    pub fn take_holes(&self, end: u64) -> Vec<Range> {
+        let mut news = self.news();
+        news.holes.sort_unstable();
+        let known = news.holes.partition_point(|hole| hole.start < end);
+        let mut taken: Vec<_> = news.holes.drain(..known).collect();
+        for hole in &mut taken {
+            if let Some(rest) = Range::new(end, hole.end) {
+                news.holes.push(rest);
+                hole.end = end;
+            }
+        }
+        taken
+    }
+
+    /// Takes what came late: stream position and octets.
+    pub fn take_late(&self) -> Vec<(u64, Vec<u8>)> {
+        std::mem::take(&mut self.news().late)
+    }
+
+    /// Times that placeholders were switched off.
+    pub fn switched_off(&self) -> u64 {
+        self.news().switched_off
+    }
+
+    /// True when no hole told of touches `range` but where `allowed` has it.
+    pub fn is_clean(&self, range: Range, allowed: Option<Range>) -> bool {
+        self.news()
+            .holes
+            .iter()
+            .filter_map(|hole| hole.common(range))
+            .all(|hole| allowed.and_then(|allowed| allowed.common(hole)) == Some(hole))
+    }
+
+    fn news(&self) -> MutexGuard<'_, News> {
+        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn connect(name: &ShimName) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::SEQPACKET.cloexec(), None)?;
+    // A shim whose queue is full is as good as none: never wait for it.
+    socket.set_nonblocking(true)?;
+    socket.connect(&name.address()?)?;
+    Ok(socket)
+}

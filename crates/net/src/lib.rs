@@ -1,0 +1,32 @@
+//! HTTP over a Wi-Fi hop that fills holes with placeholders (FWP, §V-D of its paper): bodies are made whole by range
+//! requests before anybody reads them. [`fetch`] writes one file, [`proxy`] serves programs that know nothing of it.
+//!
+//! Rules and reasons stand in `docs/design/fwp-http.md`. Where no shim listens everything is plain HTTP.
+
+pub mod body;
+pub mod client;
+pub mod connection;
+pub mod error;
+pub mod fetch;
+pub mod flow;
+pub mod head;
+mod part;
+pub mod partial;
+pub mod proxy;
+pub mod reach;
+pub mod report;
+mod session;
+mod store;
+pub mod target;
+mod watched;
+
+pub use error::NetError;
+
+/// Runs `work` on this thread, and what it starts.
+///
+/// # Errors
+/// Those of `work`, and where the system has no resources for it.
+pub fn block_on<T>(work: impl Future<Output = Result<T, NetError>>) -> Result<T, NetError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| NetError::Argument(format!("no event loop: {error}")))?.block_on(work)
+}

@@ -1,0 +1,195 @@
+//! A file that comes piece by piece: `NAME.part` beside its destination, with what it takes to go on in
+//! `NAME.part.json`. Only a whole file gets its name.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::client::Begun;
+use crate::error::NetError;
+
+/// What stands beside a part.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    /// What was asked for.
+    url: String,
+    /// Where it was found.
+    found_at: String,
+    begun: Begun,
+}
+
+/// Where octets go.
+#[derive(Debug)]
+enum Place {
+    /// A part, locked against others.
+    Part { file: Flock<File>, part: PathBuf, note: PathBuf, destination: PathBuf },
+    /// A device, a pipe or standard output: octets cannot be taken back.
+    Direct { file: File, name: PathBuf },
+}
+
+/// A file that comes.
+#[derive(Debug)]
+pub struct Incoming {
+    place: Place,
+    hash: Sha256,
+    octets: u64,
+    resumable: bool,
+}
+
+fn beside(destination: &Path, suffix: &str) -> PathBuf {
+    let mut name = destination.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn of(path: &Path) -> impl Fn(io::Error) -> NetError + '_ {
+    move |source| NetError::File { path: path.to_owned(), source }
+}
+
+impl Incoming {
+    /// For `destination`; `None` is standard output.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or somebody else writes it.
+    pub fn open(destination: Option<&Path>) -> Result<Self, NetError> {
+        let fresh = |place| Self { place, hash: Sha256::new(), octets: 0, resumable: false };
+        let Some(destination) = destination else {
+            let name = PathBuf::from("standard output");
+            let file = io::stdout().as_fd().try_clone_to_owned().map_err(of(&name))?;
+            return Ok(fresh(Place::Direct { file: file.into(), name }));
+        };
+        match fs::metadata(destination) {
+            Ok(there) if there.is_dir() => {
+                return Err(of(destination)(io::ErrorKind::IsADirectory.into()));
+            }
+            Ok(there) if !there.is_file() => {
+                let file = OpenOptions::new().write(true).open(destination).map_err(of(destination))?;
+                return Ok(fresh(Place::Direct { file, name: destination.to_owned() }));
+            }
+            _ => (),
+        }
+        // A symbolic link stays, and what it names is replaced.
+        let destination = fs::canonicalize(destination).unwrap_or_else(|_| destination.to_owned());
+        let (part, note) = (beside(&destination, ".part"), beside(&destination, ".part.json"));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // In a directory of many users another one's link must not lead elsewhere.
+        let file = options.custom_flags(nix::libc::O_NOFOLLOW).open(&part).map_err(of(&part))?;
+        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|_| NetError::Busy { path: destination.clone() })?;
+        // Between opening and locking another process may have finished: then this is its file.
+        let (own, there) = (file.metadata().map_err(of(&part))?, fs::metadata(&part));
+        if !there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
+            return Err(NetError::Busy { path: destination });
+        }
+        Ok(fresh(Place::Part { file, part, note, destination }))
+    }
+
+    /// What an earlier attempt at `url` left, and where it found it; its octets count as written.
+    pub fn resume(&mut self, url: &str) -> Option<(Begun, String)> {
+        let Place::Part { file, note, .. } = &mut self.place else { return None };
+        let note: Note = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
+        let have = file.metadata().ok()?.len();
+        if note.url != url || have == 0 || have >= note.begun.complete {
+            return None;
+        }
+        let mut hash = Sha256::new();
+        file.seek(io::SeekFrom::Start(0)).ok()?;
+        let mut buffer = vec![0; 64 * 1024];
+        let mut octets = 0;
+        loop {
+            match file.read(&mut buffer).ok()? {
+                0 => break,
+                read => {
+                    hash.update(&buffer[..read]);
+                    octets += read as u64;
+                }
+            }
+        }
+        (self.hash, self.octets, self.resumable) = (hash, octets, true);
+        Some((Begun { have: octets, ..note.begun }, note.found_at))
+    }
+
+    /// Forgets what is there and begins anew, with what it takes to go on another time. False where octets are gone that
+    /// cannot be taken back.
+    ///
+    /// # Errors
+    /// Where the files cannot be written.
+    pub fn begin(&mut self, url: &str, found_at: &str, begun: Option<&Begun>) -> Result<bool, NetError> {
+        let Place::Part { file, part, note, .. } = &mut self.place else { return Ok(self.octets == 0) };
+        // In this order: a note must never stand beside octets that it is not about.
+        let _ = fs::remove_file(&note);
+        file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
+        (self.hash, self.octets, self.resumable) = (Sha256::new(), 0, begun.is_some());
+        if let Some(begun) = begun {
+            let text = Note { url: url.to_owned(), found_at: found_at.to_owned(), begun: begun.clone() };
+            let text = serde_json::to_vec(&text).map_err(|error| of(note)(error.into()))?;
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).custom_flags(nix::libc::O_NOFOLLOW);
+            options.open(&note).and_then(|mut file| file.write_all(&text)).map_err(of(note))?;
+        }
+        Ok(true)
+    }
+
+    /// Adds octets.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub fn write(&mut self, octets: &[u8]) -> Result<(), NetError> {
+        let (result, name) = match &mut self.place {
+            Place::Part { file, part, .. } => (file.write_all(octets), part),
+            Place::Direct { file, name } => (file.write_all(octets), name),
+        };
+        result.map_err(of(name))?;
+        self.hash.update(octets);
+        self.octets += octets.len() as u64;
+        Ok(())
+    }
+
+    /// Octets so far.
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    /// SHA-256 of what was written, in hexadecimal digits.
+    pub fn sha256(&self) -> String {
+        self.hash.clone().finalize().iter().map(|octet| format!("{octet:02x}")).collect()
+    }
+
+    /// Gives the whole file its name, once it is on the disk.
+    ///
+    /// # Errors
+    /// Where that fails; the part stays.
+    pub fn commit(self) -> Result<(), NetError> {
+        let Place::Part { file, part, note, destination } = &self.place else { return Ok(()) };
+        file.sync_all().map_err(of(part))?;
+        fs::rename(part, destination).map_err(of(destination))?;
+        let _ = fs::remove_file(note);
+        let folder = destination.parent().filter(|folder| !folder.as_os_str().is_empty());
+        // The new name is durable once its directory is. Not all file systems can.
+        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+
+    /// Leaves what is there for another time, if it is of use then.
+    pub fn leave(self) {
+        if !self.resumable || self.octets == 0 {
+            self.discard();
+        }
+    }
+
+    /// Removes what is there.
+    pub fn discard(self) {
+        if let Place::Part { part, note, .. } = &self.place {
+            // Nothing can be done about what stays.
+            let _ = (fs::remove_file(note), fs::remove_file(part));
+        }
+    }
+}

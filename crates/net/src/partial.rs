@@ -1,0 +1,279 @@
+//! Validators, `Content-Range` and `Location`: what tells whether an answer is the part that was asked for.
+
+use std::time::Duration;
+
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderMap, HeaderName,
+    LAST_MODIFIED,
+};
+use serde::{Deserialize, Serialize};
+use tacit_proto::fwp::repair::Range;
+
+use crate::head::number;
+
+/// What tells one state of an entity from all others (RFC 9110 section 8.8.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validator {
+    /// A strong `ETag`.
+    Tag(String),
+    /// A `Last-Modified` that is strong by RFC 9110 section 8.8.2.2.
+    Date(String),
+}
+
+impl Validator {
+    /// The strong validator of a response, if it has one.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        if headers.contains_key(ETAG) {
+            // A date must not stand in for a tag that is weak (RFC 9110 section 13.1.5).
+            let tag = text(headers, ETAG)?;
+            return is_strong_tag(tag).then(|| Self::Tag(tag.to_owned()));
+        }
+        let (modified, date) = (text(headers, LAST_MODIFIED)?, text(headers, DATE)?);
+        let (changed, said) =
+            (httpdate::parse_http_date(modified).ok()?, httpdate::parse_http_date(date).ok()?);
+        // At least one second: else it may have changed twice within it.
+        let is_strong = said.duration_since(changed).is_ok_and(|age| age >= Duration::from_secs(1));
+        is_strong.then(|| Self::Date(modified.to_owned()))
+    }
+
+    /// What stands in `If-Range`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Tag(text) | Self::Date(text) => text,
+        }
+    }
+
+    /// False when `headers` are those of another state. A partial answer need not repeat a date (RFC 9110 section
+    /// 15.3.7); it is partial only because the server found the date of `If-Range` to hold.
+    pub fn fits(&self, headers: &HeaderMap, partial: bool) -> bool {
+        let name = match self {
+            Self::Tag(_) => ETAG,
+            Self::Date(_) => LAST_MODIFIED,
+        };
+        match headers.contains_key(&name) {
+            true => text(headers, name) == Some(self.as_str()),
+            false => partial,
+        }
+    }
+}
+
+/// The one value of a header that is plain text.
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().filter(|_| values.next().is_none())?;
+    value.to_str().ok().map(str::trim)
+}
+
+/// `"` etagc* `"` without `W/` (RFC 9110 section 8.8.3).
+fn is_strong_tag(tag: &str) -> bool {
+    let inside = tag.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.is_some_and(|inside| inside.bytes().all(|octet| octet == 0x21 || (0x23..=0x7e).contains(&octet)))
+}
+
+/// `bytes first-last/complete` with all three known and possible.
+pub fn content_range(value: &[u8]) -> Option<(Range, u64)> {
+    let value = value.trim_ascii();
+    let (unit, rest) = value.split_at_checked(6)?;
+    if !unit.eq_ignore_ascii_case(b"bytes ") {
+        return None;
+    }
+    let mut halves = rest.split(|octet| *octet == b'/');
+    let (range, complete) = (halves.next()?, number(halves.next()?)?);
+    let mut ends = range.split(|octet| *octet == b'-');
+    let (first, last) = (number(ends.next()?)?, number(ends.next()?)?);
+    if halves.next().is_some() || ends.next().is_some() || last >= complete {
+        return None;
+    }
+    Range::new(first, last.checked_add(1)?).map(|range| (range, complete))
+}
+
+/// Why an answer to a range request is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// It is another state of the entity.
+    #[error("the file changed on the server")]
+    Changed,
+    /// No usable `Content-Range`, another range than asked for, or a length that does not fit it.
+    #[error("the server's answer is not the range that was asked for")]
+    Wrong,
+    /// `multipart/byteranges` for a single range, which RFC 9110 section 15.3.7.2 forbids.
+    #[error("the server answers one range with several parts")]
+    Multipart,
+    /// A coding: its octets are others than those asked for.
+    #[error("the server's answer has a content coding that was not asked for")]
+    Coded,
+    /// The whole entity, and too much of it before what was asked for.
+    #[error("the server ignores ranges")]
+    Ignored,
+    /// Another status.
+    #[error("the server answers a range request with status {0}")]
+    Status(u16),
+}
+
+/// Whole answers are used where the part asked for begins not behind this.
+const SKIP_MAX: u64 = 1024 * 1024;
+
+/// Which octets of the entity the answer to a request for `asked` has, of an entity of `complete` octets.
+///
+/// # Errors
+/// Why it is of no use.
+pub fn check(
+    status: u16,
+    headers: &HeaderMap,
+    asked: Range,
+    complete: u64,
+    validator: &Validator,
+) -> Result<Range, RangeError> {
+    if headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
+        return Err(RangeError::Coded);
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| number(value.as_bytes()));
+    match status {
+        206 => {
+            let (range, whole) = partial(headers)?;
+            if whole != complete || !validator.fits(headers, true) {
+                return Err(RangeError::Changed);
+            }
+            let fits = range.start == asked.start && range.end <= asked.end && length == Some(range.octets());
+            if fits { Ok(range) } else { Err(RangeError::Wrong) }
+        }
+        200 if length != Some(complete) || !validator.fits(headers, false) => Err(RangeError::Changed),
+        200 if asked.start > SKIP_MAX => Err(RangeError::Ignored),
+        200 => Range::new(0, complete).ok_or(RangeError::Wrong),
+        412 | 416 => Err(RangeError::Changed),
+        other => Err(RangeError::Status(other)),
+    }
+}
+
+/// The range that a partial answer says it has, and the length of the whole.
+///
+/// # Errors
+/// Where it does not say so.
+pub fn partial(headers: &HeaderMap) -> Result<(Range, u64), RangeError> {
+    let kind = headers.get(CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
+    if kind.is_some_and(|kind| kind.starts_with(b"multipart/byteranges")) {
+        return Err(RangeError::Multipart);
+    }
+    let mut values = headers.get_all(CONTENT_RANGE).iter();
+    let value = values.next().filter(|_| values.next().is_none()).ok_or(RangeError::Wrong)?;
+    content_range(value.as_bytes()).ok_or(RangeError::Wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = lines.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+        let mut headers = HeaderMap::new();
+        pairs.for_each(|(name, value)| {
+            headers.append(name, value);
+        });
+        headers
+    }
+
+    fn range(start: u64, end: u64) -> Range {
+        Range::new(start, end).unwrap()
+    }
+
+    #[test]
+    fn strong_validators_are_taken_and_weak_ones_are_not() {
+        let modified = ("last-modified", "Mon, 01 Jan 2024 00:00:00 GMT");
+        let later = ("date", "Mon, 01 Jan 2024 00:00:01 GMT");
+        let same = ("date", "Mon, 01 Jan 2024 00:00:00 GMT");
+        let cases: [(&[_], _); 8] = [
+            (&[("etag", "\"a-1\"")], Some("\"a-1\"")),
+            (&[("etag", "W/\"a-1\""), modified, later], None),
+            (&[("etag", "a-1")], None),
+            (&[("etag", "\"a\" \"b\"")], None),
+            (&[("etag", "\"a\""), ("etag", "\"b\"")], None),
+            (&[modified, later], Some(modified.1)),
+            (&[modified, same], None),
+            (&[modified], None),
+        ];
+        for (lines, expected) in cases {
+            let found = Validator::of(&headers(lines));
+            assert_eq!(found.as_ref().map(Validator::as_str), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_content_range_has_three_numbers_that_fit() {
+        assert_eq!(content_range(b"bytes 0-9/10"), Some((range(0, 10), 10)));
+        for bad in [
+            "bytes 0-10/10",
+            "bytes 5-4/10",
+            "bytes */10",
+            "bytes 0-9/*",
+            "bytes=0-9/10",
+            "items 0-9/10",
+            "bytes 0-9",
+            "bytes 0-9/10/11",
+            "bytes 0-9-9/10",
+            "bytes -9/10",
+            "bytes +0-9/10",
+            "bytes 0x0-9/10",
+            "",
+            "bytes",
+            "bytes 0-18446744073709551615/18446744073709551615",
+            "bytes 0 - 9/10",
+        ] {
+            assert_eq!(content_range(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn answers_are_held_against_what_was_asked() {
+        use RangeError::{Changed, Coded, Ignored, Multipart, Status, Wrong};
+        let tag = Validator::Tag("\"a\"".to_owned());
+        let answer = |status, lines: &[_], asked| check(status, &headers(lines), asked, 10_000_000, &tag);
+        let part = ("content-range", "bytes 10-19/10000000");
+        let ten = ("content-length", "10");
+        let a = ("etag", "\"a\"");
+        let asked = range(10, 20);
+        assert_eq!(answer(206, &[part, ten, a], asked), Ok(asked));
+        assert_eq!(answer(206, &[part, ten], asked), Ok(asked));
+        assert_eq!(answer(206, &[part, ten, a], range(10, 30)), Ok(asked), "less than asked for");
+        assert_eq!(answer(206, &[part, ten, a], range(10, 15)), Err(Wrong), "more than asked for");
+        assert_eq!(answer(206, &[part, ten, a], range(9, 20)), Err(Wrong));
+        assert_eq!(answer(206, &[part, ("content-length", "11")], asked), Err(Wrong));
+        assert_eq!(answer(206, &[part], asked), Err(Wrong), "no length");
+        assert_eq!(answer(206, &[ten], asked), Err(Wrong));
+        assert_eq!(answer(206, &[part, part, ten], asked), Err(Wrong));
+        assert_eq!(answer(206, &[part, ten, ("etag", "\"b\"")], asked), Err(Changed));
+        assert_eq!(answer(206, &[part, ten, ("etag", "W/\"a\"")], asked), Err(Changed));
+        assert_eq!(answer(206, &[("content-range", "bytes 10-19/10000001"), ten], asked), Err(Changed));
+        assert_eq!(answer(206, &[part, ten, ("content-encoding", "gzip")], asked), Err(Coded));
+        let parts = ("content-type", "multipart/byteranges; boundary=x");
+        assert_eq!(answer(206, &[parts, ten], asked), Err(Multipart));
+        let whole = ("content-length", "10000000");
+        assert_eq!(answer(200, &[whole, a], asked), Ok(range(0, 10_000_000)));
+        assert_eq!(answer(200, &[whole], asked), Err(Changed), "nothing says that it is the same");
+        assert_eq!(answer(200, &[ten, a], asked), Err(Changed));
+        assert_eq!(answer(200, &[whole, a], range(2_000_000, 2_000_010)), Err(Ignored));
+        assert_eq!(answer(416, &[], asked), Err(Changed));
+        assert_eq!(answer(503, &[], asked), Err(Status(503)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_what_would_be_written(first in 0..u64::MAX / 4, len in 1..u64::MAX / 4, more in 0..u64::MAX / 4) {
+            let (end, complete) = (first + len, first + len + more);
+            let text = format!("bytes {first}-{}/{complete}", end - 1);
+            prop_assert_eq!(content_range(text.as_bytes()), Some((range(first, end), complete)));
+        }
+
+        #[test]
+        fn nothing_panics(text in "(bytes )?[0-9*/ -]{0,24}") {
+            if let Some((range, complete)) = content_range(text.as_bytes()) {
+                prop_assert!(range.end <= complete);
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One request of a program, from its head to its answer.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::header::{CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE};
+use hyper::{Method, Request, Response, StatusCode};
+use serde::Serialize;
+use tokio::time::{Sleep, sleep};
+
+use super::headers::{is_loop, pass_on};
+use crate::body::{Answer, Body};
+use crate::client::{get, plain};
+use crate::connection::{Connector, Outgoing, Settings};
+use crate::error::NetError;
+use crate::reach::Reach;
+use crate::target::Target;
+
+/// The body of an answer to a program.
+pub type Reply = UnsyncBoxBody<Bytes, NetError>;
+
+/// What the proxy served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Served {
+    /// What was asked.
+    pub method: String,
+    /// For which address.
+    pub url: String,
+    /// The answer's status.
+    pub status: u16,
+    /// Octets of its body that the program took.
+    pub octets: u64,
+    /// True where the body came to its end.
+    pub complete: bool,
+    /// True where holes in it were repaired.
+    pub repaired: bool,
+    /// Holes in it.
+    pub holes: u64,
+    /// Requests for them.
+    pub requests: u64,
+}
+
+/// Hears of everything served.
+pub type Hear = Arc<dyn Fn(&Served) + Send + Sync>;
+
+/// What all requests have in common.
+pub struct Forwarder {
+    pub settings: Arc<Settings>,
+    pub reach: Arc<Reach>,
+    pub ports: Vec<u16>,
+    pub hear: Hear,
+}
+
+impl Forwarder {
+    /// Answers a request, in any case.
+    pub async fn answer(&self, request: Request<Incoming>) -> Result<Response<Reply>, Infallible> {
+        let (method, url) = (request.method().to_string(), request.uri().to_string());
+        let mut served = Served {
+            method,
+            url,
+            status: 0,
+            octets: 0,
+            complete: false,
+            repaired: false,
+            holes: 0,
+            requests: 0,
+        };
+        let response = match self.forward(request).await {
+            Ok(answer) => {
+                served.status = answer.status.as_u16();
+                served.repaired = answer.is_repaired;
+                let mut response =
+                    Response::new(Counted::of(answer.body, served, Arc::clone(&self.hear)).boxed_unsync());
+                *response.status_mut() = answer.status;
+                *response.headers_mut() = answer.headers;
+                response
+            }
+            Err(refusal) => {
+                served.status = refusal.0.as_u16();
+                served.complete = true;
+                (self.hear)(&served);
+                refusal.response()
+            }
+        };
+        Ok(response)
+    }
+
+    async fn forward(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+        let target = self.judge(&request)?;
+        let (head, body) = request.into_parts();
+        let mut headers = head.headers;
+        pass_on(&mut headers, head.version);
+        let connector = Arc::new(Connector::new(Arc::clone(&self.settings), Arc::clone(&self.reach), target));
+        let wants_part = headers.contains_key(RANGE) || headers.contains_key(IF_RANGE);
+        let is_plain = head.method != Method::GET || wants_part || !body.is_end_stream();
+        let mut answer = if is_plain {
+            let body = if body.is_end_stream() { crate::connection::no_body() } else { self.timed(body) };
+            let mut connection = connector.connect(false).await?;
+            // hyper frames its body anew, by its length where that is known.
+            let request = connector.request(head.method, &headers, body)?;
+            let answer = connection.send(request, None).await?;
+            plain(&connector, connection, answer)
+        } else {
+            get(&connector, &headers, true).await?
+        };
+        pass_on(&mut answer.headers, hyper::Version::HTTP_11);
+        Ok(answer)
+    }
+
+    fn judge(&self, request: &Request<Incoming>) -> Result<Target, Refusal> {
+        if request.method() == Method::CONNECT {
+            return Err(Refusal(
+                StatusCode::FORBIDDEN,
+                "CONNECT is refused: what TLS protects cannot be repaired, and a tunnel through here would only be slower. \
+                 Leave https_proxy unset"
+                    .to_owned(),
+            ));
+        }
+        if request.method() == Method::TRACE {
+            return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, "TRACE is refused".to_owned()));
+        }
+        if request.uri().authority().is_none() {
+            let why = "this is a proxy: it is asked for http://HOST/PATH".to_owned();
+            return Err(Refusal(StatusCode::BAD_REQUEST, why));
+        }
+        if is_loop(request.headers()) {
+            return Err(Refusal(StatusCode::LOOP_DETECTED, "the request goes round in a circle".to_owned()));
+        }
+        let target = Target::of(request.uri())?;
+        if !self.ports.contains(&target.port) {
+            return Err(NetError::Port(target.port).into());
+        }
+        Ok(target)
+    }
+
+    /// The body of a request, which must not come too slowly.
+    fn timed(&self, body: Incoming) -> Outgoing {
+        Timed { body, patience: self.settings.idle_timeout, stuck: None }.map_err(Into::into).boxed_unsync()
+    }
+}
+
+/// Why there is no answer of a server.
+struct Refusal(StatusCode, String);
+
+impl Refusal {
+    fn response(self) -> Response<Reply> {
+        let text = Full::new(Bytes::from(format!("tacit: {}\n", self.1)));
+        let mut response = Response::new(text.map_err(|never| match never {}).boxed_unsync());
+        *response.status_mut() = self.0;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        response
+    }
+}
+
+impl From<NetError> for Refusal {
+    fn from(error: NetError) -> Self {
+        let status = match &error {
+            NetError::Url { .. } | NetError::Argument(_) => StatusCode::BAD_REQUEST,
+            NetError::Encrypted { .. } => StatusCode::NOT_IMPLEMENTED,
+            NetError::Private { .. } | NetError::Port(_) => StatusCode::FORBIDDEN,
+            NetError::Timeout(_) => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        Self(status, error.to_string())
+    }
+}
+
+/// A body that is counted, and told of when it is over or given up.
+struct Counted {
+    body: Body,
+    served: Served,
+    hear: Hear,
+}
+
+impl Counted {
+    fn of(body: Body, served: Served, hear: Hear) -> Self {
+        Self { body, served, hear }
+    }
+}
+
+impl hyper::body::Body for Counted {
+    type Data = Bytes;
+    type Error = NetError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
+        let next = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
+        match &next {
+            Some(Ok(frame)) => self.served.octets += frame.data_ref().map_or(0, |octets| octets.len() as u64),
+            Some(Err(_)) => (),
+            None => self.served.complete = true,
+        }
+        Poll::Ready(next)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let counters = self.body.repaired().counters;
+        (self.served.holes, self.served.requests) = (counters.holes, counters.requests);
+        self.served.complete |= self.body.is_end_stream();
+        (self.hear)(&self.served);
+    }
+}
+
+/// A body that fails when nothing comes for long.
+struct Timed {
+    body: Incoming,
+    patience: Duration,
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+impl hyper::body::Body for Timed {
+    type Data = Bytes;
+    type Error = NetError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            self.stuck = None;
+            return Poll::Ready(frame.map(|frame| frame.map_err(|error| NetError::of_hyper(&error))));
+        }
+        let patience = self.patience;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
+        stuck.as_mut().poll(cx).map(|()| Some(Err(NetError::Timeout("the program's body"))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

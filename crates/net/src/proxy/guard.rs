@@ -1,0 +1,142 @@
+//! A program's connection to the proxy, below hyper: heads that could be read in two ways go no further, and whoever takes
+//! no octets for long is let go.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+use crate::head::{Framing, HeadError, HeadReader};
+
+/// What comes next from the program.
+#[derive(Debug)]
+enum Phase {
+    Head,
+    Body {
+        left: u64,
+    },
+    /// Chunks: hyper knows where they end. Nothing else is read from this connection then, see [`Guarded::last`].
+    Chunks,
+}
+
+/// The connection, for hyper.
+#[derive(Debug)]
+pub struct Guarded {
+    tcp: TcpStream,
+    phase: Phase,
+    head: HeadReader,
+    heads: u64,
+    /// Set once no request may follow the one that is being read.
+    last: Arc<AtomicBool>,
+    patience: Duration,
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+impl Guarded {
+    /// Guards `tcp`, which has to take octets at least each `patience`. The flag tells when an answer has to be the last.
+    pub fn new(tcp: TcpStream, patience: Duration) -> (Self, Arc<AtomicBool>) {
+        let last = Arc::new(AtomicBool::new(false));
+        let head = HeadReader::default();
+        let flag = Arc::clone(&last);
+        (Self { tcp, phase: Phase::Head, head, heads: 0, last, patience, stuck: None }, flag)
+    }
+
+    fn judge(&mut self, mut octets: &[u8]) -> Result<(), HeadError> {
+        while !octets.is_empty() {
+            match &mut self.phase {
+                Phase::Chunks => return Ok(()),
+                Phase::Body { left } => {
+                    let taken = octets.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                    *left -= taken as u64;
+                    octets = &octets[taken..];
+                    if *left == 0 {
+                        self.phase = Phase::Head;
+                    }
+                }
+                Phase::Head => {
+                    let (taken, whole) = self.head.push(octets)?;
+                    octets = &octets[taken..];
+                    if whole {
+                        self.phase = match self.head.request()? {
+                            Framing::Length(0) => Phase::Head,
+                            Framing::Length(left) => Phase::Body { left },
+                            Framing::Chunked | Framing::Close => {
+                                self.last.store(true, Ordering::Relaxed);
+                                Phase::Chunks
+                            }
+                        };
+                        self.head.clear();
+                        self.heads += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says why, where no answer to another request can be in the way.
+    fn refuse(&self, error: HeadError) {
+        if self.heads == 0 {
+            let why = format!("tacit: {error}\n");
+            let text = format!(
+                "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{why}",
+                why.len()
+            );
+            // A program that does not read gets no reason.
+            let _ = self.tcp.try_write(text.as_bytes());
+        }
+    }
+
+    fn poll_patience<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
+            self.stuck = None;
+            return result;
+        }
+        let patience = self.patience;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
+        match stuck.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let result = Pin::new(&mut self.tcp).poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = &result
+            && let Err(error) = self.judge(&buf.filled()[before..])
+        {
+            self.refuse(error);
+            buf.set_filled(before);
+            return Poll::Ready(Err(io::Error::other(error)));
+        }
+        result
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.tcp).poll_write(cx, buf);
+        self.poll_patience(cx, result)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}

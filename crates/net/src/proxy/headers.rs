@@ -1,0 +1,81 @@
+//! Headers from one connection to the next (RFC 9110 section 7.6).
+
+use hyper::Version;
+use hyper::header::{
+    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+    TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+
+/// What this proxy calls itself in `Via`.
+const PSEUDONYM: &str = "tacit";
+
+/// Those that are about one connection, whether `Connection` names them or not (RFC 9110 section 7.6.1).
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+/// Leaves what is end to end, and says that it came through here.
+pub fn pass_on(headers: &mut HeaderMap, version: Version) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in HOP_BY_HOP.iter().chain(&named) {
+        headers.remove(name);
+    }
+    // This side answers it, by reading the body.
+    headers.remove(EXPECT);
+    // Made anew from the address (RFC 9112 section 3.2.2).
+    headers.remove(HOST);
+    let number = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
+    let own = HeaderValue::try_from(format!("{number} {PSEUDONYM}"));
+    headers.extend(own.map(|own| (VIA, own)).ok());
+}
+
+/// True for what went round in a circle: more proxies of this kind than anybody chains.
+pub fn is_loop(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).filter(|hop| hop.trim().ends_with(PSEUDONYM)).count() > 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_about_one_connection_stays_there() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Secret"),
+            ("x-secret", "1"),
+            ("proxy-connection", "keep-alive"),
+            ("proxy-authorization", "Basic abc"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("upgrade", "websocket"),
+            ("host", "elsewhere"),
+            ("accept", "*/*"),
+            ("via", "1.0 other"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        pass_on(&mut headers, Version::HTTP_11);
+        let left: Vec<_> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        assert_eq!(left, [("accept", "*/*"), ("via", "1.0 other"), ("via", "1.1 tacit")]);
+        assert!(!is_loop(&headers));
+        (0..5).for_each(|_| pass_on(&mut headers, Version::HTTP_11));
+        assert!(is_loop(&headers));
+    }
+}

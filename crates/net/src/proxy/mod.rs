@@ -1,0 +1,210 @@
+//! A forward proxy for programs that know nothing of holes: what they GET is repaired on the way.
+//!
+//! It is no open relay. It listens for programs of this machine, reaches public servers at ports of HTTP, and others only
+//! where they are named; the address that a name has is judged at the moment of connecting. Memory is bounded per
+//! connection (two heads, hyper's buffers, what repair holds back) and so are connections.
+
+mod forward;
+mod guard;
+mod headers;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::connection::Settings;
+use crate::error::NetError;
+use crate::head::MAX_HEAD_LEN;
+use crate::reach::Reach;
+use forward::Forwarder;
+pub use forward::{Hear, Served};
+use guard::Guarded;
+
+/// Ports where HTTP is served in the clear.
+pub const PORTS: [u16; 5] = [80, 8000, 8008, 8080, 8888];
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Listening at an address that other machines reach is meant.
+    pub open: bool,
+    /// Servers that may be reached although their addresses are not public.
+    pub hosts: Vec<String>,
+    /// Ports that may be reached beside [`PORTS`].
+    pub ports: Vec<u16>,
+    /// Connections of programs.
+    pub connections_max: usize,
+    /// A program has to send a head, and to take octets, within so long.
+    pub patience: Duration,
+    /// Requests under way may take so long once the proxy is told to stop.
+    pub grace: Duration,
+    /// How servers are talked to.
+    pub settings: Settings,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 3128)),
+            open: false,
+            hosts: Vec::new(),
+            ports: Vec::new(),
+            connections_max: 64,
+            patience: Duration::from_secs(30),
+            grace: Duration::from_secs(3),
+            settings: Settings::default(),
+        }
+    }
+}
+
+/// Octets that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
+const HELD_MAX: u64 = 4 * 1024 * 1024;
+
+/// A proxy that listens.
+#[derive(Debug)]
+pub struct Proxy {
+    listener: TcpListener,
+    address: SocketAddr,
+    options: Options,
+}
+
+impl Proxy {
+    /// Listens.
+    ///
+    /// # Errors
+    /// Where it cannot, or should not.
+    pub async fn listen(options: Options) -> Result<Self, NetError> {
+        let at = options.listen;
+        if !at.ip().is_loopback() && !options.open {
+            return Err(NetError::Argument(format!(
+                "{at} lets other machines use this proxy: say --open if that is meant, or listen at 127.0.0.1"
+            )));
+        }
+        let bound = TcpListener::bind(at).await.and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (address, listener) =
+            bound.map_err(|error| NetError::Argument(format!("nothing can listen at {at}: {error}")))?;
+        Ok(Self { listener, address, options })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until SIGINT or SIGTERM.
+    ///
+    /// # Errors
+    /// Where signals cannot be waited for.
+    pub async fn serve_until_signal(
+        self,
+        hear: impl Fn(&Served) + Send + Sync + 'static,
+    ) -> Result<(), NetError> {
+        let of = |kind| signal(kind).map_err(|error: io::Error| NetError::Argument(error.to_string()));
+        let (mut interrupt, mut terminate) = (of(SignalKind::interrupt())?, of(SignalKind::terminate())?);
+        let stop = async move {
+            tokio::select! {
+                _ = interrupt.recv() => (),
+                _ = terminate.recv() => (),
+            }
+        };
+        self.serve(stop, hear).await;
+        Ok(())
+    }
+
+    /// Serves until `stop` comes, and what is under way then for a little longer.
+    pub async fn serve(self, stop: impl Future<Output = ()>, hear: impl Fn(&Served) + Send + Sync + 'static) {
+        let mut settings = self.options.settings.clone();
+        settings.repair.held_max = settings.repair.held_max.min(HELD_MAX);
+        let forwarder = Arc::new(Forwarder {
+            settings: Arc::new(settings),
+            reach: Arc::new(Reach::Public {
+                also: self.options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
+                hint: "; --allow-host with its name would allow it",
+                own: Some(self.address),
+            }),
+            ports: PORTS.iter().chain(&self.options.ports).copied().collect(),
+            hear: Arc::new(hear),
+        });
+        let (stopper, stopped) = watch::channel(());
+        let places = Arc::new(Semaphore::new(self.options.connections_max));
+        let mut tasks = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            // Who finds no place waits in the kernel's queue.
+            let accepted = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                (self.listener.accept().await, place)
+            };
+            let (accepted, place) = tokio::select! {
+                () = &mut stop => break,
+                accepted = accepted => accepted,
+            };
+            while tasks.try_join_next().is_some() {}
+            match accepted {
+                Ok((tcp, _)) => {
+                    let (forwarder, stopped) = (Arc::clone(&forwarder), stopped.clone());
+                    let patience = self.options.patience;
+                    tasks.spawn(async move {
+                        serve_one(tcp, forwarder, stopped, patience).await;
+                        drop(place);
+                    });
+                }
+                // No descriptors: some come free.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+        drop(self.listener);
+        drop(stopped);
+        let _ = stopper.send(());
+        let _ = timeout(self.options.grace, async { while tasks.join_next().await.is_some() {} }).await;
+        tasks.shutdown().await;
+    }
+}
+
+async fn serve_one(
+    tcp: TcpStream,
+    forwarder: Arc<Forwarder>,
+    mut stopped: watch::Receiver<()>,
+    patience: Duration,
+) {
+    let _ = tcp.set_nodelay(true);
+    let (guarded, last) = Guarded::new(tcp, patience);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (forwarder, last) = (Arc::clone(&forwarder), Arc::clone(&last));
+        async move {
+            let mut response: Response<_> = forwarder.answer(request).await?;
+            if last.load(Ordering::Relaxed) {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let connection = Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_buf_size(MAX_HEAD_LEN * 2)
+        .serve_connection(TokioIo::new(guarded), service);
+    tokio::pin!(connection);
+    // What breaks a connection is its program's business.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

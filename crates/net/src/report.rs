@@ -1,0 +1,180 @@
+//! What a file cost.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::body::Repaired;
+use crate::connection::{Connector, Hop};
+
+/// Whether the path had a shim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shim {
+    /// None listens: all was plain HTTP.
+    None,
+    /// It looks after flows like this one, and refused these.
+    Refused,
+    /// It looked after them.
+    Registered,
+}
+
+/// What one file cost. Octets are those of this attempt.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// What was asked for.
+    pub url: String,
+    /// Where it was found.
+    pub found_at: String,
+    /// Where it is now; `None` is standard output.
+    pub file: Option<String>,
+    /// Octets of the file.
+    pub octets: u64,
+    /// Of them, there before.
+    pub resumed_octets: u64,
+    /// Of the file.
+    pub sha256: String,
+    /// From the first request to the last octet.
+    pub duration_s: f64,
+    /// Octets of this attempt in that time.
+    pub throughput_bps: f64,
+    /// Whether the path had a shim.
+    pub shim: Shim,
+    /// Why it refused a flow.
+    pub shim_refused: Option<String>,
+    /// What repair did; `None` where nothing could be repaired.
+    pub repair: Option<RepairReport>,
+    /// Connections made.
+    pub connections: u64,
+    /// Octets that the server sent beyond the file's own, in parts of those: what the Internet path carried in vain.
+    pub internet_overhead: Option<f64>,
+    /// Octets that came over the hop or went out beyond the file's own, in parts of those.
+    pub wireless_overhead: Option<f64>,
+}
+
+/// What repair did.
+#[derive(Clone, Debug, Serialize)]
+pub struct RepairReport {
+    /// Frames that the link is expected to lose, in parts of all; `None` without a shim.
+    pub expected_fer: Option<f64>,
+    /// Holes in the body.
+    pub holes: u64,
+    /// Octets of placeholders, those in answers to repairs included.
+    pub placeholder_octets: u64,
+    /// Octets whose original came late.
+    pub late_octets: u64,
+    /// Requests for holes.
+    pub requests: u64,
+    /// Of them, those that left a hole open.
+    pub requests_short: u64,
+    /// Octets of answers that filled holes.
+    pub repaired_octets: u64,
+    /// Octets of answers between holes.
+    pub spare_octets: u64,
+    /// Most octets that waited for a hole.
+    pub held_octets_max: u64,
+    /// Longest time that a hole held back what was there.
+    pub added_delay_max_s: f64,
+    /// All such times.
+    pub added_delay_total_s: f64,
+    /// Times that the shim saw congestion and let TCP see the holes.
+    pub switched_off: u64,
+    /// Times that the connection broke and another one went on.
+    pub resumed: u64,
+    /// Repair failed, and the rest came without placeholders.
+    pub fell_back: bool,
+}
+
+impl RepairReport {
+    /// Of what was counted.
+    pub fn of(repaired: &Repaired, hop: &Hop, placeholder_octets: u64) -> Self {
+        let counters = &repaired.counters;
+        Self {
+            expected_fer: hop.expected_fer_ppm.map(|ppm| f64::from(ppm) / 1e6),
+            holes: counters.holes,
+            placeholder_octets,
+            late_octets: counters.late_octets,
+            requests: counters.requests,
+            requests_short: counters.requests_short,
+            repaired_octets: counters.repaired_octets,
+            spare_octets: counters.spare_octets,
+            held_octets_max: counters.held_octets_max,
+            added_delay_max_s: counters.blocked_max.as_secs_f64(),
+            added_delay_total_s: counters.blocked_total.as_secs_f64(),
+            switched_off: repaired.switched_off,
+            resumed: repaired.resumed,
+            fell_back: repaired.fell_back,
+        }
+    }
+}
+
+/// Octets on the wire of one attempt, in parts of those of the file.
+pub(crate) struct Overheads {
+    pub internet: Option<f64>,
+    pub wireless: Option<f64>,
+    pub placeholder_octets: u64,
+}
+
+impl Overheads {
+    /// Of `connector`, which brought `octets` of a file, `late` of them twice.
+    pub fn of(connector: &Connector, octets: u64, late: u64) -> Self {
+        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let traffic = &connector.traffic;
+        let (received, sent) = (load(&traffic.received), load(&traffic.sent));
+        let placeholder_octets = load(&traffic.placeholders);
+        let parts = |beyond: u64| (octets > 0).then(|| beyond as f64 / octets as f64);
+        let beyond = received.saturating_sub(octets);
+        Self {
+            internet: parts(beyond),
+            wireless: parts((received + late).saturating_sub(placeholder_octets + octets) + sent),
+            placeholder_octets,
+        }
+    }
+}
+
+impl Report {
+    /// A few lines for people.
+    pub fn to_text(&self) -> String {
+        let name = self.file.as_deref().unwrap_or("standard output");
+        let mut text = format!(
+            "{name}: {} octets in {:.2} s, {:.2} Mb/s\nSHA-256 {}\n",
+            self.octets,
+            self.duration_s,
+            self.throughput_bps / 1e6,
+            self.sha256
+        );
+        if self.resumed_octets > 0 {
+            text.push_str(&format!("{} octets were there before\n", self.resumed_octets));
+        }
+        if let Some(reason) = &self.shim_refused {
+            text.push_str(&format!("plain HTTP: {reason}\n"));
+        }
+        if let Some(repair) = self.repair.as_ref().filter(|_| self.shim == Shim::Registered) {
+            text.push_str(&format!(
+                "repaired: {} holes, {} octets, with {} requests; longest delay {:.0} ms\n",
+                repair.holes,
+                repair.repaired_octets,
+                repair.requests,
+                repair.added_delay_max_s * 1e3
+            ));
+            let percent =
+                |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+            text.push_str(&format!(
+                "overhead: {} on the Internet path, {} on the hop\n",
+                percent(self.internet_overhead),
+                percent(self.wireless_overhead)
+            ));
+            if repair.fell_back {
+                text.push_str("repair failed; the rest came without placeholders\n");
+            }
+        }
+        text
+    }
+}
+
+/// Octets in a time, per second and in bits.
+pub(crate) fn bits_per_second(octets: u64, span: Duration) -> f64 {
+    let seconds = span.as_secs_f64();
+    if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 }
+}

@@ -1,0 +1,606 @@
+//! A body that comes over a flow with placeholders, made whole by range requests.
+//!
+//! One task owns it all: the connection that brings the body (the main one), the requests for holes, and what is held
+//! back. The main connection is opened again where it breaks, for what is not there yet. What cannot be repaired comes
+//! over a connection without placeholders; what is not the same entity any more ends everything.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use hyper::{Method, Response, StatusCode};
+use tacit_proto::fwp::repair::{Config, Counters, Range, Repair, Request, RequestId};
+use tacit_proto::units::Instant;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::body::Repaired;
+use crate::connection::{Connection, Connector, Expected, no_body};
+use crate::error::NetError;
+use crate::partial::{RangeError, Validator, check};
+use crate::store::Store;
+use crate::watched::Watch;
+
+/// What is asked for, again and again.
+#[derive(Debug)]
+pub struct Entity {
+    /// Where.
+    pub connector: Arc<Connector>,
+    /// Headers of each request, end to end, without ranges and conditions.
+    pub headers: HeaderMap,
+    /// What it has to be.
+    pub validator: Validator,
+    /// Octets of the whole.
+    pub complete: u64,
+    /// Octets of the head of a partial answer; 0 before one was seen.
+    pub head_len: AtomicU64,
+}
+
+impl Entity {
+    /// Asks for `range`; with `repairs`, placeholders may stand in the body of the answer. Returns the answer and which
+    /// octets it has.
+    pub async fn ask(
+        &self,
+        connection: &mut Connection,
+        range: Range,
+        repairs: bool,
+    ) -> Result<(Response<Incoming>, Range), NetError> {
+        let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
+        let value = HeaderValue::try_from(format!("bytes={}-{}", range.start, range.end - 1));
+        let condition = HeaderValue::try_from(self.validator.as_str());
+        if let (Ok(value), Ok(condition)) = (value, condition) {
+            request.headers_mut().insert(RANGE, value);
+            request.headers_mut().insert(IF_RANGE, condition);
+        }
+        // Without a head to go by, placeholders are allowed once the answer's own is there.
+        let head_len = Some(self.head_len.load(Ordering::Relaxed)).filter(|len| *len > 0);
+        let expected = Expected { head_len, body_len: range.octets() };
+        let answer = connection.send(request, repairs.then_some(expected)).await?;
+        if answer.status() == StatusCode::PARTIAL_CONTENT {
+            self.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
+        }
+        let has = check(answer.status().as_u16(), answer.headers(), range, self.complete, &self.validator)?;
+        Ok((answer, has))
+    }
+}
+
+/// The answer that brings the body.
+#[derive(Debug)]
+pub struct Main {
+    /// Its connection.
+    pub connection: Connection,
+    /// Its octets.
+    pub incoming: Incoming,
+    /// Which octets of the entity it has.
+    pub has: Range,
+}
+
+/// A main answer and how far it was read.
+struct Reading {
+    main: Main,
+    /// Stream position of its first octet, where its flow is registered.
+    stream: u64,
+    /// The next octet of the entity.
+    at: u64,
+    /// Octets that there was no room for.
+    kept: Bytes,
+    late: Vec<(u64, Vec<u8>)>,
+    /// Times that the shim switched off, as far as reported.
+    switched_off: u64,
+    /// Nothing more comes but what is late.
+    is_over: bool,
+}
+
+/// What a request for holes tells.
+enum News {
+    Octets(RequestId, u64, Bytes),
+    Ended(RequestId, Result<Option<Connection>, NetError>),
+}
+
+/// What a session waits for.
+enum Event {
+    News(News),
+    /// There is room for what can be released; or nobody reads any more.
+    Room(bool),
+    Opened(Result<Main, NetError>),
+    Frame(Result<Option<Bytes>, NetError>),
+    /// The shim said something.
+    Said,
+    Time,
+}
+
+/// Makes the octets `body` of `entity`, of which `first` brings the beginning, and sends them on in order.
+pub async fn run(
+    entity: Arc<Entity>,
+    body: Range,
+    first: Option<Main>,
+    octets: mpsc::Sender<Result<Bytes, NetError>>,
+    report: Arc<Mutex<Repaired>>,
+) {
+    let mut session =
+        Session::new(Arc::clone(&entity), body, first, true, octets.clone(), Arc::clone(&report));
+    let mut result = session.run().await;
+    let released = session.repair.released();
+    drop(session);
+    if let (Err(error), Some(rest)) = (&result, Range::new(released, body.end))
+        && is_repairs_fault(error)
+    {
+        report.lock().unwrap_or_else(PoisonError::into_inner).fell_back = true;
+        result = Session::new(entity, rest, None, false, octets.clone(), report).run().await;
+    }
+    if let Err(error) = result {
+        // The reader may be gone too.
+        let _ = octets.send(Err(error)).await;
+    }
+}
+
+/// True for what would not happen without placeholders.
+fn is_repairs_fault(error: &NetError) -> bool {
+    matches!(
+        error,
+        NetError::Unrepaired(_)
+            | NetError::Misplaced
+            | NetError::Hop(_)
+            | NetError::Range(
+                RangeError::Ignored | RangeError::Multipart | RangeError::Coded | RangeError::Wrong
+            )
+    )
+}
+
+/// True for what a server says while it is busy (RFC 9110 section 15.6).
+fn is_passing(error: &NetError) -> bool {
+    matches!(error, NetError::Range(RangeError::Status(429 | 500..=599)))
+}
+
+/// Times that the main connection may break without bringing anything.
+const RESUMES_MAX: u32 = 5;
+/// Wait before it is opened again; twice as long each further time.
+const RESUME_WAIT: Duration = Duration::from_millis(100);
+/// Originals kept that came before their placeholders were read.
+const LATE_MAX: usize = 1024;
+/// Octets handed on at once.
+const PIECE: u64 = 64 * 1024;
+
+type Opening = std::pin::Pin<Box<dyn Future<Output = Result<Main, NetError>> + Send>>;
+
+struct Session {
+    entity: Arc<Entity>,
+    repair: Repair,
+    store: Store,
+    reading: Option<Reading>,
+    opening: Option<Opening>,
+    registered: bool,
+    resumes: u32,
+    started: tokio::time::Instant,
+    last_octets: tokio::time::Instant,
+    octets: mpsc::Sender<Result<Bytes, NetError>>,
+    news: mpsc::Receiver<News>,
+    teller: mpsc::Sender<News>,
+    workers: BTreeMap<RequestId, JoinHandle<()>>,
+    idle: Vec<Connection>,
+    /// What earlier attempts at the same body counted.
+    before: Counters,
+    report: Arc<Mutex<Repaired>>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.workers.values().for_each(JoinHandle::abort);
+        self.tell();
+    }
+}
+
+impl Session {
+    fn new(
+        entity: Arc<Entity>,
+        body: Range,
+        first: Option<Main>,
+        registered: bool,
+        octets: mpsc::Sender<Result<Bytes, NetError>>,
+        report: Arc<Mutex<Repaired>>,
+    ) -> Self {
+        let config = entity.connector.settings.repair;
+        // The room of a body shorter than the ring.
+        let room = config.held_max.min(body.octets());
+        let config = Config { held_max: room, ..config };
+        // As many news as there are requests: each waits when this side is busy.
+        let (teller, news) = mpsc::channel(config.parallel_max.max(1));
+        let now = tokio::time::Instant::now();
+        let before = report.lock().unwrap_or_else(PoisonError::into_inner).counters;
+        let reading = first.map(Reading::of);
+        Self {
+            repair: Repair::new(config, body),
+            store: Store::new(usize::try_from(room).unwrap_or(usize::MAX)),
+            reading,
+            opening: None,
+            registered,
+            resumes: 0,
+            started: now,
+            last_octets: now,
+            octets,
+            news,
+            teller,
+            workers: BTreeMap::new(),
+            idle: Vec::new(),
+            entity,
+            before,
+            report,
+        }
+    }
+
+    fn now(&self) -> Instant {
+        let since = tokio::time::Instant::now().saturating_duration_since(self.started);
+        Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn tell(&self) {
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        report.counters = self.before;
+        report.counters += *self.repair.counters();
+    }
+
+    async fn run(&mut self) -> Result<(), NetError> {
+        loop {
+            self.step()?;
+            if self.repair.is_done() {
+                return Ok(());
+            }
+            if !self.wait().await? {
+                // Nobody reads any more.
+                return Ok(());
+            }
+        }
+    }
+
+    /// What follows from what is known, without waiting.
+    fn step(&mut self) -> Result<(), NetError> {
+        let now = self.now();
+        self.repair.handle_timeout(now);
+        while let Some(id) = self.repair.poll_cancel() {
+            if let Some(worker) = self.workers.remove(&id) {
+                worker.abort();
+            }
+        }
+        while let Some(request) = self.repair.poll_request(now) {
+            self.start(request);
+        }
+        if let Some(failure) = self.repair.failure() {
+            return Err(failure.into());
+        }
+        if self.reading.is_none() && self.opening.is_none() {
+            self.reopen(None);
+        }
+        self.tell();
+        Ok(())
+    }
+
+    /// Waits for the next thing to happen. False once the reader is gone.
+    async fn wait(&mut self) -> Result<bool, NetError> {
+        let idle = self.entity.connector.settings.idle_timeout;
+        let quiet = self.last_octets + idle;
+        let timeout = self.repair.poll_timeout().map_or(quiet, |at| {
+            let since = Duration::from_nanos(at.as_nanos());
+            quiet.min(self.started + since)
+        });
+        let wants_octets = self.repair.room() > 0;
+        let watch = self.reading.as_ref().map(|reading| Arc::clone(&reading.main.connection.watch));
+        let event = tokio::select! {
+            biased;
+            // This side has a sender too: there is always one more.
+            Some(news) = self.news.recv() => Event::News(news),
+            room = self.octets.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
+            opened = next(&mut self.opening) => Event::Opened(opened),
+            octets = frame(&mut self.reading), if wants_octets => Event::Frame(octets),
+            () = said(watch.as_deref()) => Event::Said,
+            () = tokio::time::sleep_until(timeout) => Event::Time,
+        };
+        match event {
+            Event::News(news) => self.hear(news)?,
+            Event::Room(false) => return Ok(false),
+            Event::Room(true) => {
+                if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
+                    // There is room, and nobody else sends.
+                    return Ok(self.octets.try_send(Ok(self.store.read(range))).is_ok());
+                }
+            }
+            Event::Opened(opened) => {
+                self.opening = None;
+                self.last_octets = tokio::time::Instant::now();
+                match opened {
+                    Ok(main) => self.reading = Some(Reading::of(main)),
+                    Err(error) => self.broke(error)?,
+                }
+            }
+            Event::Frame(Ok(Some(octets))) => self.take(octets)?,
+            Event::Frame(Ok(None)) => self.ended()?,
+            Event::Frame(Err(error)) => self.broke(error)?,
+            Event::Said => self.take_late()?,
+            Event::Time => {
+                let now = tokio::time::Instant::now();
+                if !wants_octets || self.reading.is_none() {
+                    // Not its turn; openings have their own limits.
+                    self.last_octets = now;
+                } else if now >= self.last_octets + idle {
+                    self.broke(NetError::Timeout("the rest of the body"))?;
+                }
+            }
+        }
+        Ok(!self.octets.is_closed())
+    }
+
+    /// Takes octets of the main answer, as far as there is room.
+    fn take(&mut self, octets: Bytes) -> Result<(), NetError> {
+        let now = self.now();
+        self.last_octets = tokio::time::Instant::now();
+        self.resumes = 0;
+        let Some(reading) = &mut self.reading else { return Ok(()) };
+        let reached = self.repair.reached();
+        // A whole answer to a request for a part begins with what is there already.
+        let skip = reached.saturating_sub(reading.at).min(octets.len() as u64);
+        let fits = octets.len().min(usize::try_from(skip + self.repair.room()).unwrap_or(usize::MAX));
+        let mut octets = octets;
+        reading.kept = octets.split_off(fits);
+        let end = reading.at + fits as u64;
+        for hole in reading.take_holes(end) {
+            reading.main.connection.watch.count_placeholders(hole.octets());
+            if let Some(hole) = hole.common(Range { start: reached.min(end), end }) {
+                self.repair.hole(now, hole);
+            }
+        }
+        if let Some(fresh) = Range::new(reading.at + skip, end) {
+            self.store.write(fresh.start, &octets[skip as usize..]);
+            self.repair.arrived(now, fresh.end);
+        }
+        reading.at = end;
+        self.take_late()
+    }
+
+    /// Puts originals that came late in their places, once their placeholders were read.
+    fn take_late(&mut self) -> Result<(), NetError> {
+        let now = self.now();
+        let Some(reading) = &mut self.reading else { return Ok(()) };
+        let Some(flow) = &reading.main.connection.watch.flow else { return Ok(()) };
+        flow.drain()?;
+        {
+            let switched_off = flow.switched_off();
+            let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            report.switched_off += switched_off - reading.switched_off;
+            reading.switched_off = switched_off;
+        }
+        reading.late.extend(flow.take_late());
+        let reached = self.repair.reached();
+        // Stream positions below this were read.
+        let stream_reached = reading.stream + reached.saturating_sub(reading.main.has.start);
+        let (come, early) = std::mem::take(&mut reading.late)
+            .into_iter()
+            .partition(|(start, octets)| start + octets.len() as u64 <= stream_reached);
+        reading.late = early;
+        // What is forgotten is asked for instead.
+        reading.late.truncate(LATE_MAX);
+        let come: Vec<(u64, Vec<u8>)> = come;
+        let come: Vec<_> = come
+            .into_iter()
+            .filter_map(|(start, octets)| Some((reading.entity_position(start)?, octets)))
+            .collect();
+        for (start, octets) in come {
+            if let Some(range) = Range::new(start, start + octets.len() as u64) {
+                self.put(range, &octets);
+                self.repair.late(now, range);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what of `octets` is missing.
+    fn put(&mut self, range: Range, octets: &[u8]) {
+        for part in self.repair.missing_in(range) {
+            let from = (part.start - range.start) as usize;
+            self.store.write(part.start, &octets[from..from + part.octets() as usize]);
+        }
+    }
+
+    /// The main answer is over.
+    fn ended(&mut self) -> Result<(), NetError> {
+        let Some(reading) = self.reading.take() else { return Ok(()) };
+        if reading.at < reading.main.has.end {
+            return self.broke(NetError::Broken("the body ended early".to_owned()));
+        }
+        if self.repair.reached() < self.repair.end() {
+            self.reopen(Some(reading.main.connection));
+        } else {
+            // What comes late still fills holes.
+            self.reading = Some(Reading { is_over: true, ..reading });
+        }
+        Ok(())
+    }
+
+    /// The main connection is lost: another one goes on, unless that cannot help.
+    fn broke(&mut self, error: NetError) -> Result<(), NetError> {
+        self.reading = None;
+        self.resumes += 1;
+        let helps = matches!(
+            error,
+            NetError::Broken(_) | NetError::Timeout(_) | NetError::Connect { .. } | NetError::Misplaced
+        ) || is_passing(&error);
+        if !helps || self.resumes > RESUMES_MAX {
+            return Err(error);
+        }
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).resumed += 1;
+        Ok(())
+    }
+
+    /// Asks for what was not read yet.
+    fn reopen(&mut self, connection: Option<Connection>) {
+        let Some(rest) = Range::new(self.repair.reached(), self.repair.end()) else { return };
+        let (entity, registered) = (Arc::clone(&self.entity), self.registered);
+        let wait = match self.resumes {
+            0 => Duration::ZERO,
+            resumes => RESUME_WAIT * (1 << resumes.min(6)),
+        };
+        let connection = connection.or_else(|| self.idle.pop()).filter(Connection::is_reusable);
+        self.opening = Some(Box::pin(async move {
+            tokio::time::sleep(wait).await;
+            let mut connection = match connection {
+                Some(connection) => connection,
+                None => entity.connector.connect(registered).await?,
+            };
+            let (answer, has) = entity.ask(&mut connection, rest, registered).await?;
+            Ok(Main { connection, incoming: answer.into_body(), has })
+        }));
+    }
+
+    fn start(&mut self, Request { id, range }: Request) {
+        let (entity, teller) = (Arc::clone(&self.entity), self.teller.clone());
+        let connection = self.idle.pop().filter(Connection::is_reusable);
+        let registered = self.registered;
+        let worker = tokio::spawn(async move {
+            let result = fill(&entity, connection, id, range, registered, &teller).await;
+            // The session may be over.
+            let _ = teller.send(News::Ended(id, result)).await;
+        });
+        self.workers.insert(id, worker);
+    }
+
+    fn hear(&mut self, news: News) -> Result<(), NetError> {
+        let now = self.now();
+        match news {
+            News::Octets(id, start, octets) => {
+                if let Some(range) = Range::new(start, start + octets.len() as u64) {
+                    self.put(range, &octets);
+                    self.repair.answered(now, id, range);
+                }
+            }
+            News::Ended(id, result) => {
+                self.workers.remove(&id);
+                match result {
+                    Ok(connection) => {
+                        self.repair.ended(now, id);
+                        self.idle.extend(connection.filter(Connection::is_reusable));
+                    }
+                    // Asked again, it would say the same.
+                    Err(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
+                    // Other answers may fare better.
+                    Err(_) => self.repair.failed(now, id),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn of(main: Main) -> Self {
+        let stream = main.connection.watch.body().map_or(0, |body| body.start);
+        Self {
+            stream,
+            at: main.has.start,
+            kept: Bytes::new(),
+            late: Vec::new(),
+            switched_off: 0,
+            is_over: false,
+            main,
+        }
+    }
+
+    fn entity_position(&self, stream: u64) -> Option<u64> {
+        Some(stream.checked_sub(self.stream)? + self.main.has.start)
+    }
+
+    /// Holes before `end`, in positions of the entity.
+    fn take_holes(&self, end: u64) -> Vec<Range> {
+        let Some(flow) = &self.main.connection.watch.flow else { return Vec::new() };
+        let stream_end = self.stream + (end - self.main.has.start);
+        let holes = flow.take_holes(stream_end).into_iter();
+        holes
+            .filter_map(|hole| Range::new(self.entity_position(hole.start)?, self.entity_position(hole.end)?))
+            .collect()
+    }
+}
+
+/// Octets for the holes in `range`. Returns the connection where another request may use it.
+async fn fill(
+    entity: &Entity,
+    connection: Option<Connection>,
+    id: RequestId,
+    range: Range,
+    registered: bool,
+    teller: &mpsc::Sender<News>,
+) -> Result<Option<Connection>, NetError> {
+    let mut connection = match connection {
+        Some(connection) => connection,
+        None => entity.connector.connect(registered).await?,
+    };
+    let (answer, has) = entity.ask(&mut connection, range, registered).await?;
+    let mut reading = Reading::of(Main { connection, incoming: answer.into_body(), has });
+    while let Some(frame) = reading.main.incoming.frame().await {
+        let frame = frame.map_err(|error| NetError::of_hyper(&error))?;
+        let Ok(octets) = frame.into_data() else { continue };
+        let end = reading.at + octets.len() as u64;
+        let mut at = reading.at;
+        let holes = reading.take_holes(end);
+        let count: u64 = holes.iter().map(|hole| hole.octets()).sum();
+        reading.main.connection.watch.count_placeholders(count);
+        for hole in holes.into_iter().chain([Range { start: end, end }]) {
+            let piece = Range::new(at, hole.start).and_then(|true_part| true_part.common(range));
+            if let Some(piece) = piece {
+                let from = (piece.start - reading.at) as usize;
+                let piece_octets = octets.slice(from..from + piece.octets() as usize);
+                if teller.send(News::Octets(id, piece.start, piece_octets)).await.is_err() {
+                    return Ok(None);
+                }
+            }
+            at = hole.end;
+        }
+        reading.at = end;
+        if end >= range.end && has.end > range.end {
+            // A whole answer: what follows is of no use.
+            return Ok(None);
+        }
+    }
+    if reading.at < has.end {
+        return Err(NetError::Broken("the body ended early".to_owned()));
+    }
+    Ok(Some(reading.main.connection))
+}
+
+/// The next octets of the main answer.
+async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError> {
+    let Some(reading) = reading else { return std::future::pending().await };
+    if !reading.kept.is_empty() {
+        return Ok(Some(std::mem::take(&mut reading.kept)));
+    }
+    if reading.is_over {
+        return std::future::pending().await;
+    }
+    loop {
+        match reading.main.incoming.frame().await {
+            None => return Ok(None),
+            Some(Err(error)) => return Err(NetError::of_hyper(&error)),
+            Some(Ok(frame)) => {
+                if let Ok(octets) = frame.into_data() {
+                    return Ok(Some(octets));
+                }
+            }
+        }
+    }
+}
+
+/// Waits for the shim to say something beside what reading TCP brings up.
+async fn said(watch: Option<&Watch>) {
+    match watch.and_then(|watch| watch.flow.as_ref()) {
+        Some(flow) => flow.readable().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(opening: &mut Option<Opening>) -> Result<Main, NetError> {
+    match opening {
+        Some(opening) => opening.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,53 @@
+//! Octets between TCP and whoever reads: a ring over positions of the body.
+
+use bytes::Bytes;
+use tacit_proto::fwp::repair::Range;
+
+/// Octets at positions that lie less than its length apart.
+#[derive(Debug)]
+pub struct Store {
+    ring: Vec<u8>,
+}
+
+impl Store {
+    /// Room for `len` octets. Pages that nothing is written to take no memory.
+    pub fn new(len: usize) -> Self {
+        Self { ring: vec![0; len.max(1)] }
+    }
+
+    /// Puts `octets` at `position`.
+    pub fn write(&mut self, position: u64, octets: &[u8]) {
+        let at = self.index(position);
+        let first = octets.len().min(self.ring.len() - at);
+        self.ring[at..at + first].copy_from_slice(&octets[..first]);
+        self.ring[..octets.len() - first].copy_from_slice(&octets[first..]);
+    }
+
+    /// The octets of `range`.
+    pub fn read(&self, range: Range) -> Bytes {
+        // A range that is held is no longer than the ring.
+        let len = range.octets() as usize;
+        let at = self.index(range.start);
+        let first = len.min(self.ring.len() - at);
+        [&self.ring[at..at + first], &self.ring[..len - first]].concat().into()
+    }
+
+    fn index(&self, position: u64) -> usize {
+        (position % self.ring.len() as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_go_round() {
+        let mut store = Store::new(8);
+        store.write(5, b"abcdef");
+        assert_eq!(store.read(Range::new(5, 11).unwrap()), &b"abcdef"[..]);
+        assert_eq!(store.read(Range::new(8, 10).unwrap()), &b"de"[..]);
+        store.write(16, b"");
+        assert_eq!(store.read(Range::new(7, 8).unwrap()), &b"c"[..]);
+    }
+}

@@ -1,0 +1,201 @@
+//! Addresses of files.
+
+use std::fmt;
+
+use hyper::Uri;
+
+use crate::error::NetError;
+
+/// Where a file is: `http://host:port/path?query`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The server's name or address, without the brackets of one of IPv6.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Path and query, as the server gets them.
+    pub path: String,
+}
+
+impl Target {
+    /// The address in `text`.
+    ///
+    /// # Errors
+    /// What is none, names no server or needs TLS.
+    pub fn parse(text: &str) -> Result<Self, NetError> {
+        let bad = |why| NetError::Url { url: text.to_owned(), why };
+        let uri: Uri = text.parse().map_err(|_| bad("it cannot be read (spaces as %20)"))?;
+        Self::of(&uri)
+    }
+
+    /// The address that `uri` is.
+    ///
+    /// # Errors
+    /// What names no server or needs TLS.
+    pub fn of(uri: &Uri) -> Result<Self, NetError> {
+        let bad = |why| NetError::Url { url: uri.to_string(), why };
+        match uri.scheme_str() {
+            Some("http") => (),
+            Some("https") => return Err(NetError::Encrypted { url: uri.to_string() }),
+            Some(_) => return Err(bad("only http:// can be fetched")),
+            None => return Err(bad("it begins with http://")),
+        }
+        let authority = uri.authority().ok_or_else(|| bad("it has no server"))?;
+        if authority.as_str().contains('@') {
+            return Err(bad("names and passwords would go over the air in the clear"));
+        }
+        let host = authority.host();
+        let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        if host.is_empty() {
+            return Err(bad("it has no server"));
+        }
+        let port = match authority.as_str().rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
+            None | Some((_, "")) => 80,
+            Some((_, port)) => {
+                port.parse().ok().filter(|port| *port != 0).ok_or_else(|| bad("it has no such port"))?
+            }
+        };
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        // A query right behind the server's name has no path before it.
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        Ok(Self { host: host.to_ascii_lowercase(), port, path: in_ascii(&path) })
+    }
+
+    /// Host and port as `Host` has them.
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == 80 { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// Where `location` leads from here (RFC 3986 section 5.2).
+    ///
+    /// # Errors
+    /// As [`Target::parse`].
+    pub fn join(&self, location: &str) -> Result<Self, NetError> {
+        let scheme = location.split_once(':').map(|(scheme, _)| scheme);
+        if scheme.is_some_and(|scheme| {
+            !scheme.is_empty() && scheme.bytes().all(|octet| octet.is_ascii_alphanumeric())
+        }) {
+            return Self::parse(location);
+        }
+        if let Some(rest) = location.strip_prefix("//") {
+            return Self::parse(&format!("http://{rest}"));
+        }
+        let location = location.split('#').next().unwrap_or_default();
+        let own = self.path.split('?').next().unwrap_or_default();
+        let (path, query) = match location.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (location, None),
+        };
+        let path = match path {
+            "" => own.to_owned(),
+            _ if path.starts_with('/') => without_dots(path),
+            _ => without_dots(&format!("{}/{path}", own.rsplit_once('/').map_or("", |(folder, _)| folder))),
+        };
+        let query = query.map_or(String::new(), |query| format!("?{query}"));
+        Self::parse(&format!("http://{}{path}{query}", self.authority()))
+    }
+
+    /// What a file from here is called: the last part of its path.
+    pub fn file_name(&self) -> Option<&str> {
+        let path = self.path.split('?').next()?;
+        path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | "..") && !name.contains('\0'))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}{}", self.authority(), self.path)
+    }
+}
+
+/// Octets beyond ASCII as `%XX`.
+fn in_ascii(path: &str) -> String {
+    let octet =
+        |octet: u8| if octet.is_ascii() { char::from(octet).to_string() } else { format!("%{octet:02X}") };
+    path.bytes().map(octet).collect()
+}
+
+/// RFC 3986 section 5.2.4, for paths that begin with `/`.
+fn without_dots(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let mut segments = path.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        match segment {
+            "." | ".." => {
+                if segment == ".." {
+                    parts.pop();
+                }
+                if segments.peek().is_none() {
+                    parts.push("");
+                }
+            }
+            _ => parts.push(segment),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(text: &str) -> Target {
+        Target::parse(text).unwrap()
+    }
+
+    #[test]
+    fn addresses_are_read() {
+        assert_eq!(target("http://Example.org").to_string(), "http://example.org/");
+        assert_eq!(target("http://a:8080/b?c#d").to_string(), "http://a:8080/b?c");
+        assert_eq!(target("http://a?c").to_string(), "http://a/?c");
+        assert_eq!(target("http://a/\u{fc}").path, "/%C3%BC");
+        let six = target("http://[::1]:81/x/y.iso");
+        assert_eq!((six.host.as_str(), six.port, six.file_name()), ("::1", 81, Some("y.iso")));
+        assert_eq!(six.authority(), "[::1]:81");
+        assert_eq!(target("http://[::1]/").authority(), "[::1]");
+        assert_eq!(target("http://a/b/").file_name(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_fetched_is_refused() {
+        for bad in [
+            "",
+            "a",
+            "a/b",
+            "/b",
+            "ftp://a/b",
+            "http://",
+            "http:///b",
+            "http://u:p@a/",
+            "http://a:0/",
+            "http://a:99999/",
+            "http://a b/",
+            "http://a/b c",
+        ] {
+            assert!(matches!(Target::parse(bad), Err(NetError::Url { .. })), "{bad:?}");
+        }
+        assert!(matches!(Target::parse("https://a/"), Err(NetError::Encrypted { .. })));
+    }
+
+    #[test]
+    fn redirects_lead_where_the_standard_says() {
+        let from = target("http://a:81/b/c/d?q");
+        for (location, to) in [
+            ("http://x/y", "http://x/y"),
+            ("//x/y", "http://x/y"),
+            ("/y", "http://a:81/y"),
+            ("y", "http://a:81/b/c/y"),
+            ("../y", "http://a:81/b/y"),
+            ("../../../y", "http://a:81/y"),
+            ("./y/.", "http://a:81/b/c/y/"),
+            ("..", "http://a:81/b/"),
+            ("?z", "http://a:81/b/c/d?z"),
+            ("y?z:1#f", "http://a:81/b/c/y?z:1"),
+        ] {
+            assert_eq!(from.join(location).unwrap().to_string(), to, "{location}");
+        }
+        assert!(matches!(from.join("https://x/"), Err(NetError::Encrypted { .. })));
+        assert!(from.join("javascript:x").is_err());
+    }
+}

@@ -1,0 +1,249 @@
+//! A TCP connection to a server, watched below hyper: where heads end, how many octets came, and that no placeholder
+//! stands where it cannot be repaired.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tacit_proto::fwp::repair::Range;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::error::NetError;
+use crate::flow::Flow;
+use crate::head::{Framing, HeadReader};
+
+/// Octets on the wire, of all connections of a reader.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Read from TCP, placeholders included.
+    pub received: AtomicU64,
+    /// Written to TCP.
+    pub sent: AtomicU64,
+    /// Of [`Traffic::received`], placeholders.
+    pub placeholders: AtomicU64,
+}
+
+/// What comes next from the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing: no request is open.
+    Idle,
+    Head,
+    Body {
+        start: u64,
+        /// Unknown for bodies that chunks or the connection end.
+        end: Option<u64>,
+        repairable: bool,
+    },
+}
+
+#[derive(Debug)]
+struct State {
+    /// Octets read so far.
+    read: u64,
+    phase: Phase,
+    head: HeadReader,
+    answers_head: bool,
+    /// Whoever asked can repair the answer, if its length is known and its entity the right one.
+    repairs: bool,
+    body: Option<Range>,
+    head_len: u64,
+}
+
+/// What is known of a connection's stream, shared between hyper's side and ours.
+#[derive(Debug)]
+pub struct Watch {
+    state: Mutex<State>,
+    /// The shim's side of it, where there is one.
+    pub flow: Option<Flow>,
+    traffic: Arc<Traffic>,
+}
+
+impl Watch {
+    /// Watches a connection from its first octet on.
+    pub fn new(flow: Option<Flow>, traffic: Arc<Traffic>) -> Self {
+        let state = State {
+            read: 0,
+            phase: Phase::Idle,
+            head: HeadReader::default(),
+            answers_head: false,
+            repairs: false,
+            body: None,
+            head_len: 0,
+        };
+        Self { state: Mutex::new(state), flow, traffic }
+    }
+
+    /// A request goes out now: one for the head alone, or one whose answer will be repaired if it fits. Returns the stream
+    /// position at which its answer begins.
+    pub fn expect(&self, is_head_request: bool, repairs: bool) -> u64 {
+        let mut state = self.state();
+        state.phase = Phase::Head;
+        state.answers_head = is_head_request;
+        state.repairs = repairs;
+        state.head.clear();
+        state.body = None;
+        state.read
+    }
+
+    /// Where the body of the answer lies in the stream: known with its head, for bodies of known length.
+    pub fn body(&self) -> Option<Range> {
+        self.state().body
+    }
+
+    /// Octets of the last final head.
+    pub fn head_len(&self) -> u64 {
+        self.state().head_len
+    }
+
+    /// True when the last answer was read to its end, and nothing behind it.
+    pub fn is_idle(&self) -> bool {
+        self.state().phase == Phase::Idle
+    }
+
+    /// Judges octets that were just read.
+    fn saw(&self, octets: &[u8]) -> Result<(), NetError> {
+        self.traffic.received.fetch_add(octets.len() as u64, Ordering::Relaxed);
+        let mut state = self.state();
+        let fresh = Range::new(state.read, state.read + octets.len() as u64);
+        // The holes among them are known by now: they are told of before their placeholders reach TCP.
+        if let Some(flow) = &self.flow {
+            flow.drain()?;
+        }
+        let parsed = self.parse(&mut state, octets);
+        if let (Some(flow), Some(fresh)) = (&self.flow, fresh) {
+            let allowed = match state.phase {
+                Phase::Body { start, end: Some(end), repairable: true } => Range::new(start, end),
+                // A body that ended with these octets.
+                Phase::Idle if state.repairs => state.body,
+                _ => None,
+            };
+            if !flow.is_clean(fresh, allowed) {
+                return Err(NetError::Misplaced);
+            }
+        }
+        parsed
+    }
+
+    fn parse(&self, state: &mut State, mut octets: &[u8]) -> Result<(), NetError> {
+        while !octets.is_empty() {
+            match state.phase {
+                Phase::Idle => {
+                    return Err(NetError::Broken("the server sends what nobody asked for".to_owned()));
+                }
+                Phase::Head => {
+                    // A head with a hole in it is read no further: hyper must not see it either.
+                    let (taken, whole) = state.head.push(octets)?;
+                    state.read += taken as u64;
+                    octets = &octets[taken..];
+                    if whole {
+                        state.end_head()?;
+                    }
+                }
+                Phase::Body { end, .. } => {
+                    let left = end.map_or(u64::MAX, |end| end - state.read);
+                    let taken = usize::try_from(left).unwrap_or(usize::MAX).min(octets.len());
+                    state.read += taken as u64;
+                    octets = &octets[taken..];
+                    if end == Some(state.read) {
+                        state.phase = Phase::Idle;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts placeholders among octets that were read.
+    pub fn count_placeholders(&self, octets: u64) {
+        self.traffic.placeholders.fetch_add(octets, Ordering::Relaxed);
+    }
+}
+
+impl State {
+    fn end_head(&mut self) -> Result<(), NetError> {
+        let head = self.head.response(self.answers_head)?;
+        let len = self.head.len() as u64;
+        self.head.clear();
+        if head.status == 101 {
+            return Err(NetError::Broken("the server changes the protocol".to_owned()));
+        }
+        // An interim answer: the final one follows.
+        if (100..200).contains(&head.status) {
+            return Ok(());
+        }
+        self.head_len = len;
+        let start = self.read;
+        let end = match head.framing {
+            Framing::Length(length) => {
+                Some(start.checked_add(length).ok_or(NetError::Broken("a body without end".to_owned()))?)
+            }
+            Framing::Chunked | Framing::Close => None,
+        };
+        self.body = end.and_then(|end| Range::new(start, end)).filter(|_| matches!(head.status, 200 | 206));
+        self.phase = match end {
+            Some(end) if end == start => Phase::Idle,
+            end => Phase::Body { start, end, repairable: self.repairs && self.body.is_some() },
+        };
+        Ok(())
+    }
+}
+
+/// The connection, for hyper.
+#[derive(Debug)]
+pub struct Watched {
+    tcp: TcpStream,
+    watch: Arc<Watch>,
+}
+
+impl Watched {
+    /// Watches `tcp`.
+    pub fn new(tcp: TcpStream, watch: Arc<Watch>) -> Self {
+        Self { tcp, watch }
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let result = Pin::new(&mut self.tcp).poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = &result
+            && let Err(error) = self.watch.saw(&buf.filled()[before..])
+        {
+            // Nothing of it may reach a parser.
+            buf.set_filled(before);
+            return Poll::Ready(Err(io::Error::other(error)));
+        }
+        result
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.tcp).poll_write(cx, buf);
+        if let Poll::Ready(Ok(sent)) = &result {
+            self.watch.traffic.sent.fetch_add(*sent as u64, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}

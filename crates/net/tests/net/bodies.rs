@@ -1,0 +1,341 @@
+//! Bodies come out as the server has them, or not at all.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::HeaderMap;
+use tacit_net::NetError;
+use tacit_net::body::Repaired;
+use tacit_net::client::get;
+use tacit_net::connection::{Connector, Settings};
+use tacit_net::flow::ShimName;
+use tacit_net::partial::RangeError;
+use tacit_net::reach::Reach;
+use tacit_net::target::Target;
+
+use crate::hop::{Hop, Losses, MARKER};
+use crate::server::{Reply, Seen, Server, content, good};
+
+/// Runs `work` to its end.
+pub fn wait<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("it hangs") })
+}
+
+pub fn settings(shim: &ShimName) -> Settings {
+    let mut settings = Settings { shim: shim.clone(), ..Settings::default() };
+    settings.repair.deadline = tacit_proto::units::Duration::from_secs(3);
+    settings.idle_timeout = Duration::from_secs(2);
+    settings.head_timeout = Duration::from_secs(4);
+    settings
+}
+
+pub struct Read {
+    pub octets: Vec<u8>,
+    pub status: u16,
+    pub is_repaired: bool,
+    pub repaired: Repaired,
+    pub error: Option<NetError>,
+}
+
+pub fn read_with(address: SocketAddr, settings: Settings) -> Result<Read, NetError> {
+    wait(async {
+        let target = Target::parse(&format!("http://{address}/file")).unwrap();
+        let connector = Arc::new(Connector::new(Arc::new(settings), Arc::new(Reach::All), target));
+        let mut answer = get(&connector, &HeaderMap::new(), true).await?;
+        let mut octets = Vec::new();
+        let error = loop {
+            match answer.body.next().await {
+                Ok(Some(piece)) => octets.extend_from_slice(&piece),
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        let (status, is_repaired, repaired) =
+            (answer.status.as_u16(), answer.is_repaired, answer.body.repaired());
+        Ok(Read { octets, status, is_repaired, repaired, error })
+    })
+}
+
+pub fn read(hop: &Hop) -> Read {
+    read_with(hop.address, settings(&hop.shim)).unwrap()
+}
+
+fn assert_same(found: &Read, content: &[u8]) {
+    assert!(found.error.is_none(), "{:?}", found.error);
+    assert_eq!(found.octets.len(), content.len());
+    assert!(found.octets == content, "the octets differ");
+}
+
+#[test]
+fn bodies_are_identical_at_every_loss() {
+    let content = content(3_000_000);
+    let server = Server::of(content.clone());
+    for percent in [0, 1, 10, 20, 40] {
+        let hop = Hop::before(server.address, Losses { percent, ..Losses::default() });
+        let found = read(&hop);
+        assert_same(&found, &content);
+        assert!(found.is_repaired);
+        assert_eq!(found.status, 200);
+        let counters = found.repaired.counters;
+        assert!(percent == 0 || counters.holes > 0, "{percent} %: no hole");
+        assert_eq!(counters.hole_octets, counters.repaired_octets + counters.late_octets);
+        assert!(!found.repaired.fell_back);
+        let lost = hop.counts.hole_octets.load(Ordering::Relaxed);
+        assert!(lost >= counters.hole_octets && (percent < 10 || lost > 3_000_000 * percent / 200), "{lost}");
+        println!("{percent} %: {counters:?}, {} connections", hop.counts.connections.load(Ordering::Relaxed));
+    }
+}
+
+#[test]
+fn a_file_of_markers_is_a_file_like_any_other() {
+    let content: Vec<u8> = MARKER.iter().copied().cycle().take(500_000).collect();
+    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 20, ..Losses::default() });
+    assert_same(&read(&hop), &content);
+}
+
+#[test]
+fn originals_that_come_late_spare_requests() {
+    let content = content(2_000_000);
+    let losses = Losses { percent: 10, late_one_in: 1, ..Losses::default() };
+    let hop = Hop::before(Server::of(content.clone()).address, losses);
+    let found = read(&hop);
+    assert_same(&found, &content);
+    assert!(found.repaired.counters.late_octets > 0, "{:?}", found.repaired);
+}
+
+#[test]
+fn small_and_empty_files_arrive() {
+    for len in [0, 1, 13_999, 14_000, 14_001, 20_000] {
+        let content = content(len);
+        let hop =
+            Hop::before(Server::of(content.clone()).address, Losses { percent: 30, ..Losses::default() });
+        assert_same(&read(&hop), &content);
+    }
+}
+
+#[test]
+fn without_a_shim_or_with_one_that_refuses_everything_is_plain() {
+    let content = content(1_000_000);
+    let server = Server::of(content.clone());
+    let found = read_with(server.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
+    assert_same(&found, &content);
+    assert!(!found.is_repaired);
+    assert_eq!(server.requests.load(Ordering::Relaxed), 1, "one plain request");
+    let hop = Hop::before(server.address, Losses { percent: 20, refuses: true, ..Losses::default() });
+    let found = read(&hop);
+    assert_same(&found, &content);
+    assert!(!found.is_repaired);
+}
+
+#[test]
+fn a_connection_that_breaks_is_gone_on_with() {
+    let content = content(1_000_000);
+    let server = Server::of(content.clone());
+    let losses = Losses { percent: 10, breaks_after: Some(300_000), ..Losses::default() };
+    let hop = Hop::before(server.address, losses);
+    let found = read(&hop);
+    assert_same(&found, &content);
+    assert_eq!(found.repaired.resumed, 1);
+    // The same without a shim: the validator is all it takes.
+    let hop = Hop::before(server.address, losses);
+    let found = read_with(hop.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
+    assert_same(&found, &content);
+    assert_eq!(found.repaired.resumed, 1);
+}
+
+#[test]
+fn placeholders_where_none_may_stand_are_never_read() {
+    let content = content(300_000);
+    let server = Server::of(content.clone());
+    // In heads, in the first part, at the end of bodies: what was not allowed is refused, asked for again, and comes over
+    // TCP in the end.
+    let hop = Hop::before(server.address, Losses { percent: 15, anywhere: true, ..Losses::default() });
+    match read_with(hop.address, settings(&hop.shim)) {
+        Ok(found) => match found.error {
+            None => assert_same(&found, &content),
+            Some(_) => assert!(content.starts_with(&found.octets)),
+        },
+        Err(error) => assert!(matches!(error, NetError::Misplaced), "{error}"),
+    }
+}
+
+/// How a server answers.
+type Way = Box<dyn Fn(&Seen, &[u8]) -> Reply + Send + Sync>;
+
+/// What comes of a server that answers its first request well, and later ones as `then` says.
+fn after_first(content: &[u8], then: impl Fn(&Seen, &[u8]) -> Reply + Send + Sync + 'static) -> (Hop, Read) {
+    let own = content.to_vec();
+    let server =
+        Server::new(move |seen| if seen.number < 2 { good(seen, &own, "\"v1\"") } else { then(seen, &own) });
+    let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
+    let found = read(&hop);
+    (hop, found)
+}
+
+fn partial(seen: &Seen, content: &[u8], range: impl Fn(usize, usize) -> String, extra: &str) -> Reply {
+    let (first, last) = seen.range(content.len()).unwrap();
+    let head = format!(
+        "HTTP/1.1 206 Partial Content\r\n{extra}Content-Range: {}\r\nContent-Length: {}\r\n\r\n",
+        range(first, last),
+        last - first + 1
+    );
+    Reply::Octets([head.as_bytes(), &content[first..=last]].concat())
+}
+
+#[test]
+fn a_file_that_changes_half_way_is_never_mixed() {
+    let content = content(500_000);
+    // Another tag; a tag kept with If-Range ignored but another length; 416; 412.
+    let ways: [fn(&Seen, &[u8]) -> Reply; 5] = [
+        |seen, content| good(seen, &vec![7; content.len()], "\"v2\""),
+        |seen, content| partial(seen, content, |a, b| format!("bytes {a}-{b}/500000"), "ETag: \"v2\"\r\n"),
+        |seen, content| partial(seen, content, |a, b| format!("bytes {a}-{b}/500001"), "ETag: \"v1\"\r\n"),
+        |_, _| {
+            Reply::Octets(
+                b"HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            )
+        },
+        |_, _| Reply::Octets(b"HTTP/1.1 412 No\r\nContent-Length: 0\r\n\r\n".to_vec()),
+    ];
+    for then in ways {
+        let (_, found) = after_first(&content, then);
+        assert!(matches!(found.error, Some(NetError::Range(RangeError::Changed))), "{:?}", found.error);
+        assert!(content.starts_with(&found.octets));
+        assert!(found.octets.len() < content.len());
+    }
+}
+
+#[test]
+fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
+    let content = content(500_000);
+    // Ranges shifted, longer, in two parts, coded, ignored for the holes; a plain request in the end is answered.
+    let plain = |seen: &Seen, content: &[u8]| {
+        // What has no end near its beginning is the rest of the file.
+        let (first, last) = seen.range(content.len())?;
+        (last + 1 == content.len() && last - first > 300_000).then(|| good(seen, content, "\"v1\""))
+    };
+    let multipart = |_: &Seen, _: &[u8]| {
+        let head = "HTTP/1.1 206 Partial Content\r\nContent-Type: multipart/byteranges; boundary=x\r\nContent-Length: 3\r\n\r\n--x";
+        Reply::Octets(head.as_bytes().to_vec())
+    };
+    let lie = |seen: &Seen, content: &[u8]| {
+        let (first, last) = seen.range(content.len()).unwrap();
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {}-{}/{}\r\nContent-Length: {}\r\n\r\n",
+            first + 1,
+            last,
+            content.len(),
+            last - first
+        );
+        Reply::Octets([head.as_bytes(), &content[first..last]].concat())
+    };
+    let coded = |seen: &Seen, content: &[u8]| {
+        partial(seen, content, |a, b| format!("bytes {a}-{b}/500000"), "Content-Encoding: gzip\r\n")
+    };
+    let ways: [Way; 3] = [Box::new(multipart), Box::new(lie), Box::new(coded)];
+    for then in ways {
+        let (_, found) = after_first(&content, move |seen, content| {
+            plain(seen, content).unwrap_or_else(|| then(seen, content))
+        });
+        if found.error.is_none() {
+            assert_same(&found, &content);
+            assert!(found.repaired.fell_back);
+        } else {
+            assert!(content.starts_with(&found.octets), "{:?}", found.error);
+        }
+    }
+}
+
+#[test]
+fn whole_answers_with_the_same_validator_are_used_for_holes() {
+    let content = content(400_000);
+    let (_, found) = after_first(&content, |seen, content| {
+        let seen = Seen { headers: Vec::new(), ..seen.clone() };
+        match good(&seen, content, "\"v1\"") {
+            Reply::Octets(octets) => Reply::Last(octets),
+            other => other,
+        }
+    });
+    assert_same(&found, &content);
+    assert!(!found.repaired.fell_back);
+    assert!(found.repaired.counters.repaired_octets > 0);
+}
+
+#[test]
+fn repairs_that_stall_or_break_are_made_again() {
+    let content = content(300_000);
+    let (_, found) = after_first(&content, |seen, content| match seen.number % 4 {
+        0 => Reply::Last(b"HTTP/1.1 206 Par".to_vec()),
+        2 if seen.number % 8 == 2 => {
+            Reply::Octets(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec())
+        }
+        2 => match good(seen, content, "\"v1\"") {
+            // The head and a little more.
+            Reply::Octets(octets) => Reply::Last(octets[..octets.len().min(400)].to_vec()),
+            other => other,
+        },
+        _ => good(seen, content, "\"v1\""),
+    });
+    assert_same(&found, &content);
+    assert!(found.repaired.counters.requests_short > 0);
+}
+
+#[test]
+fn a_stall_ends_after_a_while() {
+    let content = content(300_000);
+    let own = content.clone();
+    let server = Server::new(move |seen| match good(seen, &own, "W/\"weak\"") {
+        Reply::Octets(octets) => Reply::Stall(octets[..octets.len().min(100_000)].to_vec()),
+        other => other,
+    });
+    let found = read_with(server.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
+    assert!(matches!(found.error, Some(NetError::Timeout(_))), "{:?}", found.error);
+    assert!(content.starts_with(&found.octets) && !found.octets.is_empty());
+}
+
+#[test]
+fn bodies_that_cannot_be_repaired_have_no_placeholders() {
+    let content = content(400_000);
+    let head = "HTTP/1.1 200 OK\r\n";
+    let (own, chunk) = (content.clone(), format!("{:x}\r\n", content.len()));
+    let chunked =
+        [format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunk}").as_bytes(), &own, b"\r\n0\r\n\r\n"]
+            .concat();
+    let closed = [format!("{head}ETag: \"a\"\r\n\r\n").as_bytes(), &own].concat();
+    let sized =
+        |lines: &str| [format!("{head}{lines}Content-Length: 400000\r\n\r\n").as_bytes(), &content].concat();
+    let weak = sized("ETag: W/\"a\"\r\nAccept-Ranges: bytes\r\n");
+    let no_ranges = sized("ETag: \"a\"\r\n");
+    for octets in [chunked, closed, weak, no_ranges] {
+        let server = Server::new(move |_| Reply::Last(octets.clone()));
+        let hop = Hop::before(server.address, Losses { percent: 30, ..Losses::default() });
+        let found = read(&hop);
+        assert_same(&found, &content);
+        assert_eq!(hop.counts.holes.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[test]
+fn answers_that_could_be_read_in_two_ways_are_refused() {
+    for head in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
+        "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 5\r\n\r\nhello",
+    ] {
+        let server = Server::new(move |_| Reply::Last(head.into()));
+        let result = read_with(server.address, settings(&ShimName::default()));
+        assert!(matches!(result.err(), Some(NetError::Head(_))), "{head:?}");
+    }
+    let server = Server::new(|_| {
+        Reply::Last(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n\r\n".into())
+    });
+    let found = read_with(server.address, settings(&ShimName::default()));
+    assert!(found.is_err() || found.is_ok_and(|found| found.octets == b"hello" || found.error.is_some()));
+    let huge =
+        Server::new(|_| Reply::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"X: aaaaaaaaaaaaaaa\r\n".to_vec()));
+    assert!(read_with(huge.address, settings(&ShimName::default())).is_err());
+}

@@ -1,0 +1,205 @@
+//! Files get their name when they are whole and right, and what came before is never wasted or mixed.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tacit_net::NetError;
+use tacit_net::fetch::{Options, fetch};
+use tacit_net::flow::ShimName;
+use tacit_net::report::{Report, Shim};
+use tempfile::TempDir;
+
+use crate::bodies::{settings, wait};
+use crate::hop::{Hop, Losses};
+use crate::server::{Reply, Server, content, good};
+
+fn options(url: &str, file: &Path) -> Options {
+    Options {
+        url: url.to_owned(),
+        destination: Some(file.to_owned()),
+        restart: false,
+        sha256: None,
+        settings: settings(&ShimName::abstracted(b"tacit-test-nobody")),
+    }
+}
+
+fn run(options: &Options) -> Result<Report, NetError> {
+    wait(fetch(options, &mut |_, _| ()))
+}
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
+    let (content, folder) = (content(2_000_000), TempDir::new().unwrap());
+    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 10, ..Losses::default() });
+    let file = folder.path().join("file");
+    let mut options = options(&format!("http://{}/file", hop.address), &file);
+    options.settings = settings(&hop.shim);
+    let report = run(&options).unwrap();
+    assert!(fs::read(&file).unwrap() == content);
+    assert_eq!(names(&folder), ["file"]);
+    assert_eq!((report.octets, report.shim, report.resumed_octets), (2_000_000, Shim::Registered, 0));
+    let repair = report.repair.unwrap();
+    assert!(repair.holes > 0 && repair.requests > 0);
+    assert_eq!(repair.placeholder_octets, hop.counts.hole_octets.load(Ordering::Relaxed));
+    assert_eq!(repair.expected_fer, Some(0.1));
+    // Every placeholder crosses the Internet path twice, and what lies between holes too.
+    let lost = repair.placeholder_octets as f64 / 2e6;
+    let spare = repair.spare_octets as f64 / 2e6;
+    let internet = report.internet_overhead.unwrap();
+    assert!(internet > lost && internet < lost + spare + 0.1, "{internet} of {lost} and {spare}");
+    assert!(report.wireless_overhead.unwrap() < spare + 0.1);
+}
+
+#[test]
+fn checksums_are_computed_and_held_to() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::of(b"abc".to_vec());
+    let file = folder.path().join("file");
+    let mut options = options(&format!("http://{}/abc", server.address), &file);
+    // FIPS 180-2, appendix B.1.
+    let abc = "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD";
+    options.sha256 = Some("0".repeat(64));
+    assert!(matches!(run(&options), Err(NetError::Checksum { .. })));
+    assert_eq!(names(&folder), [""; 0], "a wrong file is not kept");
+    options.sha256 = Some("abc".to_owned());
+    assert!(matches!(run(&options), Err(NetError::Argument(_))));
+    options.sha256 = Some(abc.to_owned());
+    assert_eq!(run(&options).unwrap().sha256, abc.to_ascii_lowercase());
+    assert_eq!(fs::read(&file).unwrap(), b"abc");
+}
+
+/// A server that breaks its first answer in the middle, and what is there after that.
+fn interrupted(folder: &TempDir, old: &[u8], new: &[u8], tags: [&'static str; 2]) -> (Server, Options) {
+    let (old, new) = (old.to_vec(), new.to_vec());
+    let works = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&works);
+    let server = Server::new(move |seen| {
+        if works.load(Ordering::Relaxed) {
+            return good(seen, &new, tags[1]);
+        }
+        match good(seen, &old, tags[0]) {
+            Reply::Octets(octets) if seen.number == 0 => Reply::Last(octets[..octets.len() / 2].to_vec()),
+            _ => Reply::Last(Vec::new()),
+        }
+    });
+    let options = options(&format!("http://{}/file", server.address), &folder.path().join("file"));
+    assert!(matches!(run(&options), Err(NetError::Broken(_) | NetError::Connect { .. })));
+    switch.store(true, Ordering::Relaxed);
+    (server, options)
+}
+
+#[test]
+fn what_came_is_gone_on_with() {
+    let (content, folder) = (content(400_000), TempDir::new().unwrap());
+    let (_server, options) = interrupted(&folder, &content, &content, ["\"a\"", "\"a\""]);
+    assert_eq!(names(&folder), ["file.part", "file.part.json"]);
+    let report = run(&options).unwrap();
+    assert!(fs::read(folder.path().join("file")).unwrap() == content);
+    assert!(report.resumed_octets > 100_000, "{}", report.resumed_octets);
+    assert_eq!(report.octets, 400_000);
+    assert_eq!(names(&folder), ["file"]);
+}
+
+#[test]
+fn another_file_of_that_name_is_begun_anew() {
+    let (old, folder) = (content(400_000), TempDir::new().unwrap());
+    let new: Vec<u8> = old.iter().map(|octet| !octet).collect();
+    let (_server, options) = interrupted(&folder, &old, &new, ["\"a\"", "\"b\""]);
+    let report = run(&options).unwrap();
+    assert!(fs::read(folder.path().join("file")).unwrap() == new, "not a mix");
+    assert_eq!(report.resumed_octets, 0);
+}
+
+#[test]
+fn on_request_nothing_is_gone_on_with() {
+    let (content, folder) = (content(400_000), TempDir::new().unwrap());
+    let (_server, mut options) = interrupted(&folder, &content, &content, ["\"a\"", "\"a\""]);
+    options.restart = true;
+    assert_eq!(run(&options).unwrap().resumed_octets, 0);
+}
+
+#[test]
+fn without_a_strong_validator_nothing_is_left_to_go_on_with() {
+    let (content, folder) = (content(400_000), TempDir::new().unwrap());
+    let (_server, options) = interrupted(&folder, &content, &content, ["W/\"a\"", "W/\"a\""]);
+    assert_eq!(names(&folder), [""; 0]);
+    assert_eq!(run(&options).unwrap().resumed_octets, 0);
+}
+
+#[test]
+fn a_file_that_changes_while_it_comes_is_begun_anew() {
+    let (old, folder) = (content(600_000), TempDir::new().unwrap());
+    let new: Vec<u8> = old.iter().map(|octet| !octet).collect();
+    let wanted = new.clone();
+    let server = Server::new(move |seen| match seen.number {
+        0 => match good(seen, &old, "\"a\"") {
+            Reply::Octets(octets) => Reply::Last(octets[..300_000].to_vec()),
+            other => other,
+        },
+        _ => good(seen, &new, "\"b\""),
+    });
+    let file = folder.path().join("file");
+    run(&options(&format!("http://{}/file", server.address), &file)).unwrap();
+    assert!(fs::read(&file).unwrap() == wanted);
+}
+
+#[test]
+fn redirects_are_followed_so_far_and_not_to_tls() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::new(|seen| {
+        let to = |location: &str| {
+            Reply::Octets(
+                format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n").into(),
+            )
+        };
+        match seen.path.as_str() {
+            "/loop" => to("/loop"),
+            "/tls" => to("https://localhost/x"),
+            "/relative/x" => to("../file"),
+            "/file" => good(seen, b"found", "\"a\""),
+            _ => Reply::Octets(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()),
+        }
+    });
+    let file = folder.path().join("file");
+    let get = |path: &str| run(&options(&format!("http://{}{path}", server.address), &file));
+    assert!(matches!(get("/loop"), Err(NetError::Redirects(10))));
+    assert!(matches!(get("/tls"), Err(NetError::Encrypted { .. })));
+    assert!(matches!(get("/nothing"), Err(NetError::Status { .. })));
+    assert_eq!(names(&folder), [""; 0], "failures leave nothing");
+    let report = get("/relative/x").unwrap();
+    assert_eq!(fs::read(&file).unwrap(), b"found");
+    assert!(report.found_at.ends_with("/file"));
+}
+
+#[test]
+fn devices_stay_and_two_do_not_write_one_file() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::of(content(1000));
+    let url = format!("http://{}/file", server.address);
+    run(&options(&url, Path::new("/dev/null"))).unwrap();
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    assert!(matches!(run(&options(&url, folder.path())), Err(NetError::File { .. })));
+    let missing = folder.path().join("no/such/folder");
+    assert!(matches!(run(&options(&url, &missing)), Err(NetError::File { .. })));
+    let file = folder.path().join("file");
+    let part = fs::File::create(folder.path().join("file.part")).unwrap();
+    let lock = nix::fcntl::Flock::lock(part, nix::fcntl::FlockArg::LockExclusiveNonblock).unwrap();
+    assert!(matches!(run(&options(&url, &file)), Err(NetError::Busy { .. })));
+    drop(lock);
+    run(&options(&url, &file)).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link.part")).unwrap();
+    let link = folder.path().join("link");
+    assert!(
+        matches!(run(&options(&url, &link)), Err(NetError::File { .. })),
+        "a planted link is not followed"
+    );
+}

@@ -1,0 +1,183 @@
+//! A hop that loses segments, as a reader sees it: a TCP relay that writes markers in place of segments, and tells of them
+//! on the control socket first.
+
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use socket2::{Domain, Socket, Type};
+use tacit_net::flow::ShimName;
+use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, ToReader, ToShim};
+
+/// What stands in place of a lost segment: the marker of the paper, without its nonce.
+pub const MARKER: &[u8] = b"\x89FWP-PLACEHOLDER\r\n\r\n";
+const SEGMENT: usize = 1448;
+
+/// How the hop behaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Losses {
+    /// Segments in a hundred that are lost, where placeholders may stand.
+    pub percent: u64,
+    /// Of those, one in so many comes after all; 0: none.
+    pub late_one_in: u64,
+    /// Placeholders stand anywhere, as the reader did not allow.
+    pub anywhere: bool,
+    /// Flows are refused.
+    pub refuses: bool,
+    /// Octets after which the connection with the most of them breaks, once.
+    pub breaks_after: Option<u64>,
+}
+
+struct Flow {
+    socket: Socket,
+    allowed: Vec<(u64, u64)>,
+}
+
+type Flows = Arc<Mutex<HashMap<SocketAddr, Flow>>>;
+
+/// Counts of a hop.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub holes: AtomicU64,
+    pub hole_octets: AtomicU64,
+    pub connections: AtomicU64,
+    pub registered: AtomicU64,
+}
+
+/// A hop in front of a server.
+pub struct Hop {
+    pub address: SocketAddr,
+    pub shim: ShimName,
+    pub counts: Arc<Counts>,
+}
+
+impl Hop {
+    pub fn before(server: SocketAddr, losses: Losses) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("tacit-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let shim = ShimName::abstracted(name.as_bytes());
+        let control = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        control.bind(&shim.address().unwrap()).unwrap();
+        control.listen(128).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (flows, counts) = (Flows::default(), Arc::new(Counts::default()));
+        let (told, counted) = (Arc::clone(&flows), Arc::clone(&counts));
+        thread::spawn(move || {
+            while let Ok((socket, _)) = control.accept() {
+                let (flows, counts) = (Arc::clone(&told), Arc::clone(&counted));
+                thread::spawn(move || listen(&socket, &flows, &counts, losses));
+            }
+        });
+        let counted = Arc::clone(&counts);
+        thread::spawn(move || {
+            for (seed, client) in listener.incoming().enumerate() {
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else { continue };
+                counted.connections.fetch_add(1, Ordering::Relaxed);
+                let (flows, counts) = (Arc::clone(&flows), Arc::clone(&counted));
+                let breaks = losses.breaks_after.filter(|_| seed == 0);
+                thread::spawn(move || relay(client, server, &flows, &counts, losses, seed as u64, breaks));
+            }
+        });
+        Self { address, shim, counts }
+    }
+}
+
+fn send(socket: &Socket, message: ToReader<'_>) {
+    let mut octets = Vec::new();
+    message.encode(&mut octets);
+    let _ = socket.send(&octets);
+}
+
+fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
+    let mut buffer = [0; MAX_MESSAGE_LEN];
+    let mut registered = None;
+    while let Ok(octets @ 1..) = (&*socket).read(&mut buffer) {
+        match ToShim::decode(&buffer[..octets]).unwrap() {
+            ToShim::Register { .. } if losses.refuses => {
+                send(socket, ToReader::Refused(tacit_proto::fwp::control::Refusal::Room));
+                return;
+            }
+            ToShim::Register { local, .. } => {
+                let flow = Flow { socket: socket.try_clone().unwrap(), allowed: Vec::new() };
+                flows.lock().unwrap().insert(local, flow);
+                counts.registered.fetch_add(1, Ordering::Relaxed);
+                registered = Some(local);
+                send(socket, ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 });
+            }
+            ToShim::Allow { start, end } => {
+                let mut flows = flows.lock().unwrap();
+                flows.get_mut(&registered.unwrap()).unwrap().allowed.push((start, end));
+            }
+            ToShim::Stop | ToShim::Repaired { .. } => (),
+        }
+    }
+    if let Some(local) = registered {
+        flows.lock().unwrap().remove(&local);
+    }
+}
+
+fn relay(
+    client: TcpStream,
+    server: TcpStream,
+    flows: &Flows,
+    counts: &Counts,
+    losses: Losses,
+    seed: u64,
+    breaks: Option<u64>,
+) {
+    let reader = client.peer_addr().unwrap();
+    client.set_nodelay(true).unwrap();
+    let (mut up_from, mut up_to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    thread::spawn(move || {
+        let _ = std::io::copy(&mut up_from, &mut up_to);
+        let _ = up_to.shutdown(Shutdown::Write);
+    });
+    let (mut from, mut to) = (server, client);
+    let mut position = 0;
+    let mut draw = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut buffer = [0; SEGMENT];
+    let mut late = Vec::new();
+    while let Ok(octets @ 1..) = from.read(&mut buffer) {
+        let end = position + octets as u64;
+        let is_lost = {
+            draw ^= draw << 13;
+            draw ^= draw >> 7;
+            draw ^= draw << 17;
+            draw % 100 < losses.percent
+        };
+        {
+            let flows = flows.lock().unwrap();
+            if let Some(flow) = flows.get(&reader).filter(|_| is_lost) {
+                let allowed = flow.allowed.iter().any(|(start, stop)| *start <= position && end <= *stop);
+                if allowed || losses.anywhere {
+                    send(&flow.socket, ToReader::Hole { start: position, end });
+                    counts.holes.fetch_add(1, Ordering::Relaxed);
+                    counts.hole_octets.fetch_add(octets as u64, Ordering::Relaxed);
+                    if losses.late_one_in > 0 && draw.is_multiple_of(losses.late_one_in) {
+                        late.push((position, buffer[..octets].to_vec()));
+                    }
+                    for (octet, marker) in buffer[..octets].iter_mut().zip(MARKER.iter().cycle()) {
+                        *octet = *marker;
+                    }
+                }
+            }
+            if let (Some(flow), true) = (flows.get(&reader), late.len() > 2) {
+                let (start, octets) = late.remove(0);
+                send(&flow.socket, ToReader::Late { start, octets: &octets });
+            }
+        }
+        if to.write_all(&buffer[..octets]).is_err() {
+            break;
+        }
+        position = end;
+        if breaks.is_some_and(|breaks| position > breaks) {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}

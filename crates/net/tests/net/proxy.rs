@@ -1,0 +1,294 @@
+//! Programs through the proxy: what they get, and what they do not.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tacit_net::NetError;
+use tacit_net::connection::Settings;
+use tacit_net::flow::ShimName;
+use tacit_net::proxy::{Options, Proxy, Served};
+use tokio::sync::oneshot;
+
+use crate::bodies::settings;
+use crate::hop::{Hop, Losses};
+use crate::server::{Reply, Server, content, good};
+
+struct Running {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+    served: Arc<Mutex<Vec<Served>>>,
+}
+
+impl Running {
+    fn with(options: Options) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (tell, told) = std::sync::mpsc::channel();
+        let served = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&served);
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let proxy = Proxy::listen(options).await.unwrap();
+                tell.send(proxy.address()).unwrap();
+                let stop = async {
+                    let _ = stopped.await;
+                };
+                proxy.serve(stop, move |served| heard.lock().unwrap().push(served.clone())).await;
+            });
+        });
+        Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread), served }
+    }
+
+    /// In front of `servers`, over the hop that `settings` know.
+    fn before(servers: &[SocketAddr], settings: Settings) -> Self {
+        Self::with(Options { ports: servers.iter().map(SocketAddr::port).collect(), ..options(settings) })
+    }
+
+    fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+
+    /// What the proxy answers to `request`, until it closes.
+    fn ask(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn options(settings: Settings) -> Options {
+    Options {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        hosts: vec!["127.0.0.1".to_owned()],
+        patience: Duration::from_secs(1),
+        grace: Duration::from_millis(500),
+        settings,
+        ..Options::default()
+    }
+}
+
+fn plain() -> Settings {
+    settings(&ShimName::abstracted(b"tacit-test-nobody"))
+}
+
+/// What a program that is told of the proxy writes to its output; `None` where it is not installed.
+fn program(proxy: &Running, words: &[&str]) -> Option<(bool, Vec<u8>)> {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env("http_proxy", format!("http://{}", proxy.address)).env_remove("no_proxy");
+    match command.stderr(Stdio::null()).output() {
+        Ok(output) => Some((output.status.success(), output.stdout)),
+        Err(_) => {
+            eprintln!("SKIPPED: {} is not installed", words[0]);
+            None
+        }
+    }
+}
+
+#[test]
+fn curl_and_wget_get_whole_files_over_a_lossy_hop() {
+    let content = content(1_500_000);
+    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 10, ..Losses::default() });
+    let proxy = Running::before(&[hop.address], settings(&hop.shim));
+    let url = format!("http://{}/file", hop.address);
+    for words in [&["curl", "-sf", &url][..], &["wget", "-q", "-O", "-", &url]] {
+        if let Some((done, output)) = program(&proxy, words) {
+            assert!(done && output == content, "{words:?}");
+            let served = proxy.served.lock().unwrap().pop().unwrap();
+            assert!(served.repaired && served.holes > 0 && served.complete, "{served:?}");
+            assert_eq!((served.status, served.octets), (200, 1_500_000));
+        }
+    }
+    // Parts, heads and conditions pass as they are.
+    if let Some((_, part)) = program(&proxy, &["curl", "-s", "-r", "5-9", &url]) {
+        assert_eq!(part, content[5..10]);
+    }
+    if let Some((_, head)) = program(&proxy, &["curl", "-sI", &url]) {
+        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+        assert!(head.starts_with("http/1.1 200") && head.contains("content-length: 1500000"), "{head}");
+        assert!(head.contains("via: 1.1 tacit"));
+    }
+    if let Some((done, both)) = program(&proxy, &["curl", "-sf", &url, &url]) {
+        assert!(done && both.len() == 3_000_000, "one connection, two files");
+    }
+}
+
+#[test]
+fn other_methods_pass_with_their_bodies() {
+    let server = Server::new(|seen| {
+        let text = format!(
+            "{} {} {:?} {:?}",
+            seen.method,
+            seen.body.len(),
+            seen.header("x-secret"),
+            seen.header("via")
+        );
+        Reply::Octets(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into())
+    });
+    let proxy = Running::before(&[server.address], plain());
+    let request = format!(
+        "POST http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close, X-Secret\r\nX-Secret: 1\r\nContent-Length: 5\r\n\r\nhello",
+        server.address
+    );
+    let answer = proxy.ask(&request);
+    assert!(answer.ends_with("POST 5 None Some(\"1.1 tacit\")"), "{answer}");
+}
+
+#[test]
+fn what_could_be_smuggled_is_refused() {
+    let server = Server::of(b"hello".to_vec());
+    let proxy = Running::before(&[server.address], plain());
+    let line = format!("POST http://{}/ HTTP/1.1\r\nHost: x\r\n", server.address);
+    for lines in [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+        "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: identity\r\n\r\n",
+        "X: a\r\n b\r\n\r\n",
+        "X: a\n\r\n",
+        "X: a\rb\r\n\r\n",
+        "X : a\r\n\r\n",
+        "Host: y\r\n\r\n",
+        "Content-Length: -1\r\n\r\n",
+    ] {
+        let answer = proxy.ask(&format!("{line}{lines}"));
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{lines:?}: {answer}");
+    }
+    assert_eq!(server.requests.load(std::sync::atomic::Ordering::Relaxed), 0);
+    // Behind a chunked body no request is read.
+    let get = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address);
+    let answer = proxy.ask(&format!("{line}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n{get}"));
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    assert!(answer.to_ascii_lowercase().contains("connection: close"));
+    // After a body of known length one is.
+    let close = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", server.address);
+    assert_eq!(proxy.ask(&format!("{get}{close}")).matches("HTTP/1.1 200").count(), 2);
+}
+
+#[test]
+fn it_is_no_open_relay() {
+    let server = Server::of(b"hello".to_vec());
+    let port = server.address.port();
+    let refused = |proxy: &Running, request: &str, status: &str, why: &str| {
+        let answer = proxy.ask(&format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(why),
+            "{request}: {answer}"
+        );
+    };
+    let proxy = Running::with(Options { hosts: Vec::new(), ports: vec![port], ..options(plain()) });
+    refused(&proxy, &format!("GET http://127.0.0.1:{port}/"), "403", "not a public address");
+    refused(&proxy, &format!("GET http://localhost:{port}/"), "403", "not a public address");
+    refused(&proxy, &format!("GET http://[::ffff:127.0.0.1]:{port}/"), "403", "not a public address");
+    refused(&proxy, &format!("GET http://0.0.0.0:{port}/"), "403", "not a public address");
+    refused(&proxy, "GET http://169.254.169.254/", "403", "not a public address");
+    refused(&proxy, "GET http://127.0.0.1:22/", "403", "port 22");
+    refused(&proxy, "CONNECT 127.0.0.1:443", "403", "TLS");
+    refused(&proxy, "GET https://127.0.0.1/", "501", "encrypted");
+    refused(&proxy, "GET /", "400", "proxy");
+    refused(&proxy, &format!("TRACE http://127.0.0.1:{port}/"), "405", "TRACE");
+    assert_eq!(server.requests.load(std::sync::atomic::Ordering::Relaxed), 0);
+    // Named, it is reached; the proxy itself is not.
+    let proxy = Running::with(Options { ports: (1..=u16::MAX).collect(), ..options(plain()) });
+    refused(&proxy, &format!("GET http://127.0.0.1:{port}/"), "200", "hello");
+    refused(&proxy, &format!("GET http://{}/", proxy.address), "403", "own");
+    let open = Options { listen: SocketAddr::from(([0, 0, 0, 0], 0)), ..options(plain()) };
+    let listened = crate::bodies::wait(async { Proxy::listen(open).await.map(|_| ()) });
+    assert!(matches!(listened, Err(NetError::Argument(_))));
+}
+
+#[test]
+fn those_who_are_slow_are_let_go() {
+    let big = content(20_000_000);
+    let server = Server::of(big);
+    let proxy = Running::before(&[server.address], plain());
+    // A head that comes a line each while.
+    let started = Instant::now();
+    let mut slow = TcpStream::connect(proxy.address).unwrap();
+    slow.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut trickle = slow.try_clone().unwrap();
+    thread::spawn(move || {
+        while trickle.write_all(b"X").is_ok() {
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let _ = slow.read_to_end(&mut Vec::new());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    // One that asks and does not read.
+    let mut deaf = TcpStream::connect(proxy.address).unwrap();
+    write!(deaf, "GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address).unwrap();
+    let started = Instant::now();
+    while proxy.served.lock().unwrap().is_empty() {
+        assert!(started.elapsed() < Duration::from_secs(10), "it is served for ever");
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert!(!proxy.served.lock().unwrap()[0].complete);
+    // A server that answers nothing.
+    let silent = Server::new(|_| Reply::Stall(Vec::new()));
+    let proxy = Running::before(&[silent.address], plain());
+    let request = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", silent.address);
+    assert!(proxy.ask(&request).starts_with("HTTP/1.1 504"));
+}
+
+#[test]
+fn more_programs_than_places_wait_for_their_turn() {
+    let server = Server::of(b"hello".to_vec());
+    let ports = vec![server.address.port()];
+    let proxy = Arc::new(Running::with(Options { connections_max: 2, ports, ..options(plain()) }));
+    let request = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", server.address);
+    let askers: Vec<_> = (0..20)
+        .map(|_| {
+            let (proxy, request) = (Arc::clone(&proxy), request.clone());
+            thread::spawn(move || assert!(proxy.ask(&request).ends_with("hello")))
+        })
+        .collect();
+    askers.into_iter().for_each(|asker| asker.join().unwrap());
+}
+
+#[test]
+fn a_body_that_cannot_be_made_whole_ends_early() {
+    let content = content(500_000);
+    let own = content.clone();
+    let server = Server::new(move |seen| {
+        if seen.number < 2 { good(seen, &own, "\"a\"") } else { good(seen, b"another", "\"b\"") }
+    });
+    let hop = Hop::before(server.address, Losses { percent: 20, ..Losses::default() });
+    let proxy = Running::before(&[hop.address], settings(&hop.shim));
+    let url = format!("http://{}/file", hop.address);
+    if let Some((done, output)) = program(&proxy, &["curl", "-s", &url]) {
+        assert!(!done, "curl sees that it is not whole");
+        assert!(content.starts_with(&output) && output.len() < content.len());
+    }
+}
+
+#[test]
+fn it_stops_when_told_and_soon() {
+    let server =
+        Server::new(|_| Reply::Stall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegin".to_vec()));
+    let mut proxy = Running::before(&[server.address], plain());
+    let mut stream = TcpStream::connect(proxy.address).unwrap();
+    write!(stream, "GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address).unwrap();
+    let mut begun = [0; 20];
+    stream.read_exact(&mut begun).unwrap();
+    let started = Instant::now();
+    proxy.stop();
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert!(TcpStream::connect(proxy.address).is_err());
+}

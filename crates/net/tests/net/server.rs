@@ -1,0 +1,160 @@
+//! Servers: one that does as it should, and ways not to.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// A request as a server sees it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub method: String,
+    pub path: String,
+    /// Names in small letters.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// How many requests came before it, on all connections.
+    pub number: u64,
+}
+
+impl Seen {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// First and last octet that are asked for, of `complete`.
+    pub fn range(&self, complete: usize) -> Option<(usize, usize)> {
+        let (first, last) = self.header("range")?.strip_prefix("bytes=")?.split_once('-')?;
+        let first: usize = first.parse().ok()?;
+        let last = last.parse().map_or(complete - 1, |last: usize| last.min(complete - 1));
+        (first < complete).then_some((first, last))
+    }
+}
+
+/// What a server writes, and whether the connection lives on.
+pub enum Reply {
+    Octets(Vec<u8>),
+    Last(Vec<u8>),
+    /// Octets, then nothing more for ever.
+    Stall(Vec<u8>),
+    /// Octets, then the same ones over and over.
+    Endless(Vec<u8>, Vec<u8>),
+}
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub requests: Arc<AtomicU64>,
+}
+
+impl Server {
+    pub fn new(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (answer, requests) = (Arc::new(answer), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (answer, requests) = (Arc::clone(&answer), Arc::clone(&counted));
+                thread::spawn(move || serve(stream, &*answer, &requests));
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// Serves `content` as RFC 9110 says.
+    pub fn of(content: Vec<u8>) -> Self {
+        let content = Arc::new(content);
+        Self::new(move |seen| good(seen, &content, "\"v1\""))
+    }
+}
+
+fn serve(mut stream: TcpStream, answer: &dyn Fn(&Seen) -> Reply, requests: &AtomicU64) {
+    stream.set_nodelay(true).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    loop {
+        let Some(mut seen) = head(&mut reader) else { return };
+        let length = seen.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        seen.body = vec![0; length];
+        if std::io::Read::read_exact(&mut reader, &mut seen.body).is_err() {
+            return;
+        }
+        seen.number = requests.fetch_add(1, Ordering::Relaxed);
+        match answer(&seen) {
+            Reply::Octets(octets) => {
+                if stream.write_all(&octets).is_err() {
+                    return;
+                }
+            }
+            Reply::Last(octets) => {
+                let _ = stream.write_all(&octets);
+                let _ = stream.shutdown(std::net::Shutdown::Both);
+                return;
+            }
+            Reply::Stall(octets) => {
+                let _ = stream.write_all(&octets);
+                thread::sleep(Duration::from_secs(600));
+            }
+            Reply::Endless(octets, more) => {
+                let _ = stream.write_all(&octets);
+                while stream.write_all(&more).is_ok() {}
+                return;
+            }
+        }
+    }
+}
+
+fn head(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|octets| *octets > 0)?;
+        let line = line.trim_end().to_owned();
+        if line.is_empty() {
+            break;
+        }
+        lines.push(line);
+    }
+    let mut words = lines.first()?.split(' ').map(str::to_owned);
+    let (method, path) = (words.next()?, words.next()?);
+    let headers = lines[1..].iter().filter_map(|line| line.split_once(':'));
+    let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned())).collect();
+    Some(Seen { method, path, headers, body: Vec::new(), number: 0 })
+}
+
+/// What RFC 9110 says.
+pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
+    if content.is_empty() && seen.header("range").is_some() {
+        let head =
+            "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */0\r\nContent-Length: 0\r\n\r\n";
+        return Reply::Octets(head.into());
+    }
+    let holds = seen.header("if-range").is_none_or(|condition| condition == tag);
+    let common = format!("ETag: {tag}\r\nAccept-Ranges: bytes\r\nContent-Type: application/octet-stream\r\n");
+    let complete = content.len();
+    let (head, body) = match seen.range(complete).filter(|_| holds && !content.is_empty()) {
+        Some((first, last)) => (
+            format!(
+                "HTTP/1.1 206 Partial Content\r\n{common}Content-Range: bytes {first}-{last}/{complete}\r\nContent-Length: {}\r\n\r\n",
+                last - first + 1
+            ),
+            &content[first..=last],
+        ),
+        None => (format!("HTTP/1.1 200 OK\r\n{common}Content-Length: {complete}\r\n\r\n"), content),
+    };
+    let body = if seen.method == "HEAD" { &[] } else { body };
+    Reply::Octets([head.as_bytes(), body].concat())
+}
+
+/// `len` octets that differ from each other and from markers.
+pub fn content(len: usize) -> Vec<u8> {
+    let mut state = 88_172_645_463_325_252_u64;
+    let octets = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    octets.flatten().take(len).collect()
+}

@@ -1,0 +1,475 @@
+//! Downloads of a file through live hops beside an upload, by the sender's congestion control: how long they take.
+//!
+//! As in [`live`](super::live) this room makes no live runs: it says which it wants ([`DownloadRun`]) and is given what
+//! came of them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::file::{Figure, Source};
+use super::measure::{Curve, Curves, Measure};
+use crate::chart::{Line, LineChart, Panel, stacked};
+use tacit_runs::RunsError;
+use tacit_scenario::input::{Section, integer, text, texts};
+use tacit_scenario::scheme::{self, Scheme};
+use tacit_scenario::{InputError, Scenario, quoted};
+
+/// The upload has so long before the first download.
+const LEAD_MS: u32 = 5_000;
+/// A download that has not ended after so long counts as one that took so long.
+const LIMIT_S: u32 = 60;
+/// Most downloads of a sender, and most hops at the same time for each.
+const MAX_DOWNLOADS: u32 = 10_000;
+const MAX_HOPS: u32 = 16;
+/// Shares of the downloads that curves have points for, in per cent.
+const SHARES: std::ops::RangeInclusive<u32> = 1..=20;
+const SHARE_PERCENT: u32 = 5;
+/// Longest file of results that is read.
+const MAX_KEPT_OCTETS: u64 = 16 << 20;
+
+/// The column of every curve: seconds in which that share of the downloads ended.
+const COLUMN: &str = "download_s";
+
+/// `[downloads]`: the same downloads from several senders, live and simulated.
+#[derive(Clone, Debug)]
+pub(super) struct Downloads {
+    scenario: String,
+    assignments: Vec<String>,
+    senders: Vec<&'static Scheme>,
+    megabytes: u32,
+    /// How many of each sender.
+    count: u32,
+    /// From the start of one to the start of the next.
+    slot_s: u32,
+    /// Hops at the same time for each sender, which share the downloads and start them at different moments.
+    hops: u32,
+    quick_count: u32,
+}
+
+/// A live run that a figure wants: downloads beside an upload, one started after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DownloadRun {
+    /// A scenario that comes with the program.
+    pub scenario: String,
+    /// What is changed in it.
+    pub assignments: Vec<String>,
+    /// Congestion control of the server: one of the kernel's, or `rre`.
+    pub sender: &'static str,
+    /// Length of the file in octets.
+    pub octets: u32,
+    /// How many downloads.
+    pub count: u32,
+    /// When the first starts after the upload did, and how long after one the next starts, in milliseconds.
+    pub first_ms: u32,
+    /// See `first_ms`.
+    pub slot_ms: u32,
+}
+
+/// What came of a live run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DownloadReport {
+    /// How long each download took in seconds, in any order; those that did not end are not there.
+    pub seconds: Vec<f64>,
+    /// Why the run is not valid: what the machine did to it.
+    pub invalid: Option<String>,
+}
+
+/// Makes live runs, all of them at the same time; the error is one line.
+pub type MakeDownloads<'m> = &'m mut dyn FnMut(&[DownloadRun]) -> Result<Vec<DownloadReport>, String>;
+
+/// What the downloads of figures gave, or why there are none.
+#[derive(Clone, Debug, Default)]
+pub struct DownloadRuns(BTreeMap<String, Result<Vec<Sample>, String>>);
+
+/// The downloads of one curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Sample {
+    name: String,
+    /// Ascending.
+    seconds: Vec<f64>,
+    /// Why nothing is claimed of it.
+    disturbed: Option<String>,
+}
+
+/// Samples as they are kept.
+#[derive(Deserialize)]
+struct Kept {
+    samples: Vec<Sample>,
+}
+
+impl Downloads {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let names = section.required("senders", texts)?;
+        let senders = scheme::select("", &names).map_err(|error| {
+            section.error("senders", error.what).allowed(error.allowed.unwrap_or_default())
+        })?;
+        let quick = section.section("quick")?;
+        let count = integer(1..=MAX_DOWNLOADS);
+        let downloads = Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            senders,
+            megabytes: section.required("megabytes", integer(1..=1_000))?,
+            count: section.required("count", &count)?,
+            slot_s: section.required("slot-s", integer(1..=600))?,
+            hops: section.required("hops", integer(1..=MAX_HOPS))?,
+            quick_count: quick.required("count", &count)?,
+        };
+        quick.finish()?;
+        section.finish()?;
+        Ok(downloads)
+    }
+
+    /// The runs as they are made, `quick` or in full.
+    fn shortened(&self, quick: bool) -> Self {
+        let count = if quick { self.quick_count } else { self.count };
+        Self { count, ..self.clone() }
+    }
+
+    /// Names of the curves that claims may speak of.
+    pub fn curve_names(&self) -> Vec<String> {
+        self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect()
+    }
+
+    pub fn has_column(name: &str) -> bool {
+        name == COLUMN
+    }
+
+    /// The runs of `sender`, one for each hop. Each hop starts its downloads at other moments of the traces.
+    fn runs(&self, sender: &Scheme) -> Vec<DownloadRun> {
+        let slot_ms = self.slot_s * 1_000;
+        let run = |hop: u32| DownloadRun {
+            scenario: self.scenario.clone(),
+            assignments: self.assignments.clone(),
+            sender: sender.name,
+            octets: self.megabytes * 1_000_000,
+            count: (self.count + hop) / self.hops,
+            first_ms: LEAD_MS + slot_ms * hop / self.hops,
+            slot_ms,
+        };
+        (0..self.hops).map(run).filter(|run| run.count > 0).collect()
+    }
+
+    /// Makes the live runs and simulates the same.
+    fn measure(&self, make: MakeDownloads<'_>) -> Result<Vec<Sample>, RunsError> {
+        let runs: Vec<Vec<DownloadRun>> = self.senders.iter().map(|sender| self.runs(sender)).collect();
+        let all = runs.concat();
+        let command = || all.first().map(DownloadRun::command).unwrap_or_default();
+        let failed = |said: String| RunsError::Program { command: command(), said };
+        let mut reports = make(&all).map_err(failed)?.into_iter();
+        let mut samples = Vec::new();
+        for (sender, runs) in self.senders.iter().zip(&runs) {
+            let reports: Vec<DownloadReport> = reports.by_ref().take(runs.len()).collect();
+            if reports.len() < runs.len() {
+                return Err(failed("gave fewer reports than runs".to_owned()));
+            }
+            let disturbed = reports.iter().find_map(|report| report.invalid.clone());
+            let seconds = reports.into_iter().flat_map(|report| report.seconds).collect();
+            samples.push(self.sample(live_name(sender), seconds, disturbed));
+            let mut seconds = Vec::new();
+            for run in runs {
+                seconds.extend(run.simulated(sender)?);
+            }
+            samples.push(self.sample(simulated_name(sender), seconds, None));
+        }
+        Ok(samples)
+    }
+
+    fn sample(&self, name: String, mut seconds: Vec<f64>, disturbed: Option<String>) -> Sample {
+        seconds.iter_mut().for_each(|took| *took = took.min(LIMIT_S.into()));
+        seconds.resize(self.count as usize, LIMIT_S.into());
+        seconds.sort_by(f64::total_cmp);
+        Sample { name, seconds, disturbed }
+    }
+}
+
+impl DownloadRun {
+    /// When each download starts, in milliseconds after the upload.
+    fn starts_ms(&self) -> impl Iterator<Item = u32> {
+        let Self { first_ms, slot_ms, .. } = *self;
+        (0..self.count).map(move |number| first_ms + number * slot_ms)
+    }
+
+    /// What the client's side runs: a shell script. Each download writes a line: `took SECONDS`.
+    pub fn client_script(&self) -> String {
+        let last_s = (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S;
+        let mut script = format!("iperf3 -c 198.18.0.1 -C cubic -t {last_s} >/dev/null 2>&1 & upload=$!; ");
+        let mut before_ms = 0;
+        for start_ms in self.starts_ms() {
+            let pause_ms = start_ms - before_ms;
+            before_ms = start_ms;
+            script += &format!("sleep {}.{:03}; get & ", pause_ms / 1_000, pause_ms % 1_000);
+        }
+        // Only the downloads are waited for.
+        let get = format!(
+            "get() {{ curl -s -f -m {LIMIT_S} -o /dev/null -w 'took %{{time_total}}\\n' http://198.18.0.1:8001/file; }}; "
+        );
+        format!("{get}sleep 1; {script}sleep {LIMIT_S}; kill $upload; true")
+    }
+
+    /// What the server's side runs, in the directory `directory` that is its own: nginx, and a server for the upload.
+    /// `tacit` is this program.
+    pub fn server_script(&self, tacit: &str, directory: &str) -> String {
+        let config = format!(
+            "daemon off; user root; pid {directory}/pid; error_log {directory}/errors; events {{}} \
+             http {{ access_log off; client_body_temp_path {directory}/t; proxy_temp_path {directory}/t; \
+             fastcgi_temp_path {directory}/t; uwsgi_temp_path {directory}/t; scgi_temp_path {directory}/t; \
+             server {{ listen 198.18.0.1:8001; root {directory}; }} }}"
+        );
+        let with =
+            if self.sender == "rre" { format!("{} rre run -- ", quoted(tacit)) } else { String::new() };
+        format!(
+            "head -c {} /dev/urandom >{directory}/file; echo '{config}' >{directory}/nginx.conf; \
+             iperf3 -s >/dev/null & exec {with}nginx -c {directory}/nginx.conf",
+            self.octets
+        )
+    }
+
+    /// Congestion control of both sides' routes; `rre` comes by [`Self::server_script`].
+    pub fn congestion(&self) -> &'static str {
+        if self.sender == "rre" { "cubic" } else { self.sender }
+    }
+
+    /// The command that makes it, without the scripts.
+    pub fn command(&self) -> String {
+        let mut words = vec!["tacit shell".to_owned(), self.scenario.clone()];
+        words.extend(self.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
+        words.push(format!("--congestion {} -- … --server -- …", self.congestion()));
+        words.join(" ")
+    }
+
+    /// How long the downloads take in the simulator, in seconds; those that do not end are not there.
+    fn simulated(&self, sender: &Scheme) -> Result<Vec<f64>, RunsError> {
+        let name = |number| format!("download {number}");
+        let mut flows: Vec<String> = self
+            .starts_ms()
+            .zip(1_u32..)
+            .map(|(start_ms, number)| {
+                format!("{{name=\"{}\",size=\"{} B\",start=\"{start_ms} ms\"}}", name(number), self.octets)
+            })
+            .collect();
+        flows.push("{name=\"upload\",kind=\"upload\",congestion=\"cubic\"}".to_owned());
+        let end_s = (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S;
+        let assignments: Vec<String> = (self.assignments.iter().cloned())
+            .chain([
+                format!("run.duration={end_s} s"),
+                "run.measure-from=0 s".to_owned(),
+                format!("flow=[{}]", flows.join(",")),
+            ])
+            .collect();
+        let scenario = sender.applied_to(&Scenario::load(&self.scenario, &assignments)?);
+        let outcome = tacit_sim::run(&scenario.setup(1, 1)?).map_err(|source| RunsError::Run {
+            run: scenario.name.clone(),
+            command: scenario.run_command(Some(sender.name), scenario.clients, 1),
+            source,
+        })?;
+        let downloads = outcome.flows.iter().take(self.count as usize);
+        let ended = downloads.filter(|flow| flow.completed_at.is_some());
+        Ok(ended.map(|flow| flow.lasted.as_secs_f64()).collect())
+    }
+}
+
+impl DownloadRuns {
+    /// Makes the downloads of `figures`; there are none where `obstacle` says why.
+    ///
+    /// # Errors
+    /// Where a run cannot be made.
+    pub fn make(
+        figures: &[Figure],
+        quick: bool,
+        obstacle: Option<&str>,
+        make: MakeDownloads<'_>,
+    ) -> Result<Self, RunsError> {
+        let mut all = BTreeMap::new();
+        for figure in figures {
+            let Source::Downloads(downloads) = &figure.source else { continue };
+            let samples = match obstacle {
+                Some(obstacle) => Err(obstacle.to_owned()),
+                None => Ok(downloads.shortened(quick).measure(make)?),
+            };
+            all.insert(figure.id.clone(), samples);
+        }
+        Ok(Self(all))
+    }
+
+    /// Why figure `id` has none.
+    pub(super) fn obstacle(&self, id: &str) -> Option<String> {
+        match self.0.get(id) {
+            Some(Ok(_)) => None,
+            Some(Err(obstacle)) => Some(obstacle.clone()),
+            None => Some("no downloads were made".to_owned()),
+        }
+    }
+
+    pub(super) fn samples(&self, id: &str) -> Samples {
+        Samples(self.0.get(id).and_then(|made| made.as_ref().ok()).cloned().unwrap_or_default())
+    }
+}
+
+/// Whether any of `figures` needs downloads.
+pub fn needs_downloads(figures: &[Figure]) -> bool {
+    figures.iter().any(|figure| matches!(figure.source, Source::Downloads(_)))
+}
+
+/// The samples of a figure.
+#[derive(Debug, PartialEq)]
+pub(super) struct Samples(Vec<Sample>);
+
+impl Samples {
+    /// As figure `id` keeps them.
+    pub fn to_json(&self, id: &str) -> Value {
+        serde_json::json!({ "figure": id, "version": tacit_runs::VERSION, "samples": self.0 })
+    }
+
+    /// Those that were kept in the file at `path`.
+    ///
+    /// # Errors
+    /// Where there are none, or they are damaged.
+    pub fn read(path: &Path) -> Result<Self, RunsError> {
+        let file = File::open(path).map_err(RunsError::io(path))?;
+        let kept: Kept = serde_json::from_reader(BufReader::new(file.take(MAX_KEPT_OCTETS)))
+            .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })?;
+        Ok(Self(kept.samples))
+    }
+
+    /// For claims: the time in which each share of the downloads ended, the share in per cent being x.
+    pub fn curves(&self) -> Curves {
+        let curve = |sample: &Sample| {
+            let at = |share: u32| {
+                let share = share * SHARE_PERCENT;
+                // The nearest rank.
+                let rank = (sample.seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
+                (f64::from(share), vec![sample.seconds.get(rank).copied()])
+            };
+            Curve { name: sample.name.clone(), points: SHARES.map(at).collect() }
+        };
+        Curves { columns: vec![COLUMN.to_owned()], curves: self.0.iter().map(curve).collect() }
+    }
+
+    /// Why nothing can be claimed of what `measure` takes.
+    pub fn disturbance(&self, measure: &Measure) -> Option<&str> {
+        let concerned = |sample: &&Sample| measure.curves().any(|curve| curve == sample.name);
+        self.0.iter().filter(concerned).find_map(|sample| sample.disturbed.as_deref())
+    }
+
+    /// The distributions.
+    pub fn picture(&self, figure: &Figure) -> String {
+        let line = |sample: &Sample| {
+            let count = sample.seconds.len() as f64;
+            let points = sample.seconds.iter().zip(1_u32..);
+            let points = points.map(|(took, rank)| (*took, f64::from(rank) / count * 100.0)).collect();
+            Line { name: sample.name.clone(), points }
+        };
+        let chart = LineChart {
+            x: "seconds".to_owned(),
+            y: "downloads that took no longer (%)".to_owned(),
+            log_x: figure.plot.log_x,
+            lines: self.0.iter().map(line).collect(),
+            dense: true,
+            ..LineChart::default()
+        };
+        stacked(&format!("{}: {}", figure.id, figure.title), &[Panel::Lines(&chart)])
+    }
+}
+
+fn live_name(sender: &Scheme) -> String {
+    format!("live {}", sender.name)
+}
+
+fn simulated_name(sender: &Scheme) -> String {
+    format!("simulated {}", sender.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, Outcome, run};
+    use super::*;
+    use tacit_runs::sweep::Control;
+
+    const FIGURE: &str = "\
+title = \"t\"
+paper = \"p\"
+[downloads]
+scenario = \"lte-synthetic\"
+senders = [\"rre\", \"cubic\"]
+megabytes = 1
+count = 5
+slot-s = 6
+hops = 2
+quick = { count = 2 }
+[[claim]]
+text = \"the median\"
+paper = 2
+measure = { ratio = \"live cubic\", over = \"live rre\", x = 50 }
+tolerance = 0
+[[claim]]
+text = \"the simulator's is finite\"
+paper = 59
+measure = { value = \"simulated rre\", x = 50 }
+bound = \"at-most\"
+tolerance = 0
+";
+
+    fn judged(directory: Option<&Path>, give: impl Fn(&DownloadRun) -> DownloadReport) -> Outcome {
+        let figures = [Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap()];
+        let mut make = |runs: &[DownloadRun]| Ok(runs.iter().map(&give).collect());
+        let downloads = DownloadRuns::make(&figures, false, None, &mut make).unwrap();
+        let directory = directory.map(Path::to_owned);
+        let options = Options { downloads, directory: directory.clone(), ..Options::default() };
+        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
+        if directory.is_some() {
+            let options = Options { from: directory, ..Options::default() };
+            assert_eq!(run(&figures, &options, Control::unattended()).unwrap()[0].claims, outcome.claims);
+        }
+        outcome
+    }
+
+    /// Downloads of 1, 2, … seconds, or of twice that.
+    fn report(run: &DownloadRun) -> DownloadReport {
+        let times = if run.sender == "rre" { 1.0 } else { 2.0 };
+        let seconds = run.starts_ms().zip(1_u32..).map(|(_, number)| f64::from(number) * times).collect();
+        DownloadReport { seconds, invalid: None }
+    }
+
+    fn verdicts(outcome: &Outcome) -> Vec<&str> {
+        outcome.claims.iter().map(|claim| claim.verdict().word()).collect()
+    }
+
+    #[test]
+    fn medians_are_compared_and_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let outcome = judged(Some(directory.path()), report);
+        assert_eq!(verdicts(&outcome), ["pass", "pass"], "{outcome:?}");
+    }
+
+    #[test]
+    fn what_a_machine_disturbed_is_skipped_and_nothing_else() {
+        let outcome = judged(None, |run| DownloadReport { invalid: Some("busy".into()), ..report(run) });
+        assert_eq!(verdicts(&outcome), ["skipped", "pass"], "{outcome:?}");
+    }
+
+    #[test]
+    fn what_did_not_end_counts_as_long() {
+        let outcome = judged(None, |run| match run.sender {
+            "rre" => DownloadReport::default(),
+            _ => report(run),
+        });
+        // Two of 60 s, where 1.5 were allowed.
+        assert!(outcome.claims[0].measured.is_some_and(|ratio| ratio < 0.2), "{outcome:?}");
+    }
+
+    #[test]
+    fn hops_share_the_downloads_and_start_at_other_moments() {
+        let figure = Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap();
+        let Source::Downloads(downloads) = &figure.source else { panic!("{figure:?}") };
+        let runs = downloads.runs(downloads.senders[0]);
+        let starts: Vec<Vec<u32>> = runs.iter().map(|run| run.starts_ms().collect()).collect();
+        assert_eq!(starts, [vec![5_000, 11_000], vec![8_000, 14_000, 20_000]]);
+        assert!(runs[0].client_script().contains("sleep 5.000; get & sleep 6.000; get & sleep 60"));
+    }
+}

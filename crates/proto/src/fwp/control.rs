@@ -1,0 +1,422 @@
+//! What the reader of a flow and the shim below its TCP tell each other: one message per packet of a connection that
+//! keeps packets apart (`SOCK_SEQPACKET`), one connection per flow.
+//!
+//! A flow has placeholders only from [`ToReader::Registered`] on, and only while its connection lives. Every hole is
+//! announced before its placeholder reaches TCP: whoever reads octets from TCP and then all messages knows which octets
+//! are true.
+//!
+//! A message is an octet that names it, then its fields with the most significant octet first. Positions count octets of
+//! the stream that the reader receives; the first one is 0. Ranges have octets, and end before the last position.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// The name of the shim's socket among the abstract ones of a network namespace: its users, and nobody outside, reach it.
+pub const SOCKET_NAME: &[u8] = b"tacit-fwp";
+
+/// What this module speaks. A shim refuses a reader of another version.
+pub const VERSION: u8 = 1;
+
+/// Most octets that one [`ToReader::Late`] carries: an Ethernet jumbo frame has room for no more. What is longer goes in
+/// several.
+pub const MAX_LATE_LEN: usize = 9000;
+
+/// Octets of the longest message.
+pub const MAX_MESSAGE_LEN: usize = 9 + MAX_LATE_LEN;
+
+/// Octets of a flow's nonce.
+pub const NONCE_LEN: usize = 16;
+
+/// The octet that names a message.
+mod kind {
+    pub const REGISTER: u8 = 1;
+    pub const ALLOW: u8 = 2;
+    pub const STOP: u8 = 3;
+    pub const REPAIRED: u8 = 4;
+    pub const REGISTERED: u8 = 0x81;
+    pub const REFUSED: u8 = 0x82;
+    pub const HOLE: u8 = 0x83;
+    pub const LATE: u8 = 0x84;
+    pub const SWITCHED: u8 = 0x85;
+}
+
+/// What a reader tells the shim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToShim {
+    /// The first message: which flow this connection is about, by the addresses that the reader's TCP socket has.
+    Register {
+        /// The reader's [`VERSION`].
+        version: u8,
+        /// Its own end.
+        local: SocketAddr,
+        /// The server.
+        remote: SocketAddr,
+    },
+    /// Placeholders may stand in `start..end`. Later ones add to earlier ones; nothing outside all of them is filled.
+    Allow {
+        /// The first octet.
+        start: u64,
+        /// The octet after the last.
+        end: u64,
+    },
+    /// The reader has the true octets of `start..end`, or wants them no more: a hole there no longer counts among those
+    /// outstanding, of which the shim allows a number. Who never says it has holes forgotten after a while.
+    Repaired {
+        /// The first octet.
+        start: u64,
+        /// The octet after the last.
+        end: u64,
+    },
+    /// No more placeholders; holes that are announced already stay announced. As good as closing the connection, but
+    /// what arrives late is still told.
+    Stop,
+}
+
+/// What the shim tells a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToReader<'a> {
+    /// The flow is looked after from here on.
+    Registered {
+        /// What its placeholders are made from (the paper's marker).
+        nonce: [u8; NONCE_LEN],
+        /// Frames in a million that the link is expected to lose at its present rate.
+        expected_fer_ppm: u32,
+    },
+    /// It is not, and the connection ends.
+    Refused(Refusal),
+    /// A placeholder is about to stand in `start..end`.
+    Hole {
+        /// The first octet.
+        start: u64,
+        /// The octet after the last.
+        end: u64,
+    },
+    /// The true octets from `start` on came after their placeholder, which TCP has delivered or will.
+    Late {
+        /// The first octet.
+        start: u64,
+        /// The octets, at most [`MAX_LATE_LEN`].
+        octets: &'a [u8],
+    },
+    /// Losses came to more than the link's errors explain, and TCP sees holes again (`on: false`); or they no longer do.
+    Switched {
+        /// Whether holes are filled.
+        on: bool,
+    },
+}
+
+/// Why a flow is not looked after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u8)]
+pub enum Refusal {
+    /// The first message was no [`ToShim::Register`], or not one that can be read.
+    #[error("the reader did not register a flow")]
+    Unreadable = 1,
+    /// The reader speaks another [`VERSION`].
+    #[error("the reader speaks another version")]
+    Version = 2,
+    /// The shim looks after as many flows as it may.
+    #[error("the shim has no room for another flow")]
+    Room = 3,
+    /// Another connection has registered the flow.
+    #[error("the flow is registered already")]
+    Taken = 4,
+    /// The flow does not pass the shim.
+    #[error("the flow does not pass the shim")]
+    Elsewhere = 5,
+}
+
+/// Why octets are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misread {
+    /// Nothing begins like this.
+    #[error("no message begins with {0:?}")]
+    Kind(Option<u8>),
+    /// Fewer or more octets than the message has.
+    #[error("a message of {0} octets")]
+    Length(usize),
+    /// A field with what it cannot have.
+    #[error("{0} with a value that it cannot have")]
+    Field(&'static str),
+}
+
+impl ToShim {
+    /// Writes it to `out`, in place of what is there.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        match *self {
+            Self::Register { version, local, remote } => {
+                out.extend([kind::REGISTER, version]);
+                [local, remote].iter().for_each(|end| put_end(out, *end));
+            }
+            Self::Allow { start, end } => put_range(out, kind::ALLOW, start, end),
+            Self::Repaired { start, end } => put_range(out, kind::REPAIRED, start, end),
+            Self::Stop => out.push(kind::STOP),
+        }
+    }
+
+    /// The message in `octets`.
+    ///
+    /// # Errors
+    /// Whatever [`ToShim::encode`] does not write.
+    pub fn decode(octets: &[u8]) -> Result<Self, Misread> {
+        let mut fields = Fields::of(octets)?;
+        let message = match fields.kind {
+            kind::REGISTER => {
+                Self::Register { version: fields.octet()?, local: fields.end()?, remote: fields.end()? }
+            }
+            kind::ALLOW => {
+                let (start, end) = fields.range()?;
+                Self::Allow { start, end }
+            }
+            kind::REPAIRED => {
+                let (start, end) = fields.range()?;
+                Self::Repaired { start, end }
+            }
+            kind::STOP => Self::Stop,
+            other => return Err(Misread::Kind(Some(other))),
+        };
+        fields.finish().map(|()| message)
+    }
+}
+
+impl<'a> ToReader<'a> {
+    /// Writes it to `out`, in place of what is there. Of [late](ToReader::Late) octets no more than [`MAX_LATE_LEN`] are
+    /// written.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        match *self {
+            Self::Registered { nonce, expected_fer_ppm } => {
+                out.push(kind::REGISTERED);
+                out.extend(nonce);
+                out.extend(expected_fer_ppm.to_be_bytes());
+            }
+            Self::Refused(refusal) => out.extend([kind::REFUSED, refusal as u8]),
+            Self::Hole { start, end } => put_range(out, kind::HOLE, start, end),
+            Self::Late { start, octets } => {
+                out.push(kind::LATE);
+                out.extend(start.to_be_bytes());
+                out.extend_from_slice(&octets[..octets.len().min(MAX_LATE_LEN)]);
+            }
+            Self::Switched { on } => out.extend([kind::SWITCHED, u8::from(on)]),
+        }
+    }
+
+    /// The message in `octets`.
+    ///
+    /// # Errors
+    /// Whatever [`ToReader::encode`] does not write of messages that keep the module's rules.
+    pub fn decode(octets: &'a [u8]) -> Result<Self, Misread> {
+        let mut fields = Fields::of(octets)?;
+        let message = match fields.kind {
+            kind::REGISTERED => Self::Registered {
+                nonce: fields.array()?,
+                expected_fer_ppm: match u32::from_be_bytes(fields.array()?) {
+                    ppm @ 0..=1_000_000 => ppm,
+                    _ => return Err(Misread::Field("expected_fer_ppm")),
+                },
+            },
+            kind::REFUSED => Self::Refused(refusal(fields.octet()?)?),
+            kind::HOLE => {
+                let (start, end) = fields.range()?;
+                Self::Hole { start, end }
+            }
+            kind::LATE => {
+                let start = u64::from_be_bytes(fields.array()?);
+                let octets = std::mem::take(&mut fields.rest);
+                match octets.len() {
+                    1..=MAX_LATE_LEN if start.checked_add(octets.len() as u64).is_some() => {
+                        Self::Late { start, octets }
+                    }
+                    _ => return Err(Misread::Field("late octets")),
+                }
+            }
+            kind::SWITCHED => match fields.octet()? {
+                on @ 0..=1 => Self::Switched { on: on == 1 },
+                _ => return Err(Misread::Field("on")),
+            },
+            other => return Err(Misread::Kind(Some(other))),
+        };
+        fields.finish().map(|()| message)
+    }
+}
+
+fn refusal(octet: u8) -> Result<Refusal, Misread> {
+    use Refusal::{Elsewhere, Room, Taken, Unreadable, Version};
+    [Unreadable, Version, Room, Taken, Elsewhere]
+        .into_iter()
+        .find(|refusal| *refusal as u8 == octet)
+        .ok_or(Misread::Field("reason"))
+}
+
+fn put_range(out: &mut Vec<u8>, kind: u8, start: u64, end: u64) {
+    out.push(kind);
+    out.extend(start.to_be_bytes());
+    out.extend(end.to_be_bytes());
+}
+
+fn put_end(out: &mut Vec<u8>, end: SocketAddr) {
+    match end.ip() {
+        IpAddr::V4(address) => {
+            out.push(4);
+            out.extend(address.octets());
+        }
+        IpAddr::V6(address) => {
+            out.push(6);
+            out.extend(address.octets());
+        }
+    }
+    out.extend(end.port().to_be_bytes());
+}
+
+/// The fields of a message that are still to be read.
+struct Fields<'a> {
+    kind: u8,
+    rest: &'a [u8],
+    len: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn of(octets: &'a [u8]) -> Result<Self, Misread> {
+        let (kind, rest) = octets.split_first().ok_or(Misread::Kind(None))?;
+        Ok(Self { kind: *kind, rest, len: octets.len() })
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Misread> {
+        let (field, rest) = self.rest.split_first_chunk().ok_or(Misread::Length(self.len))?;
+        self.rest = rest;
+        Ok(*field)
+    }
+
+    fn octet(&mut self) -> Result<u8, Misread> {
+        self.array::<1>().map(|[octet]| octet)
+    }
+
+    fn range(&mut self) -> Result<(u64, u64), Misread> {
+        let (start, end) = (u64::from_be_bytes(self.array()?), u64::from_be_bytes(self.array()?));
+        if start < end { Ok((start, end)) } else { Err(Misread::Field("range")) }
+    }
+
+    fn end(&mut self) -> Result<SocketAddr, Misread> {
+        let address = match self.octet()? {
+            4 => IpAddr::from(self.array::<4>()?),
+            6 => IpAddr::from(self.array::<16>()?),
+            _ => return Err(Misread::Field("address")),
+        };
+        Ok(SocketAddr::new(address, u16::from_be_bytes(self.array()?)))
+    }
+
+    fn finish(&self) -> Result<(), Misread> {
+        if self.rest.is_empty() { Ok(()) } else { Err(Misread::Length(self.len)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn to_shim() -> impl Strategy<Value = ToShim> {
+        let end =
+            || (any::<IpAddr>(), any::<u16>()).prop_map(|(address, port)| SocketAddr::new(address, port));
+        prop_oneof![
+            (any::<u8>(), end(), end()).prop_map(|(version, local, remote)| ToShim::Register {
+                version,
+                local,
+                remote
+            }),
+            (0..u64::MAX, 1..u64::MAX)
+                .prop_map(|(start, len)| ToShim::Allow { start, end: start.saturating_add(len) }),
+            (0..u64::MAX, 1..u64::MAX)
+                .prop_map(|(start, len)| ToShim::Repaired { start, end: start.saturating_add(len) }),
+            Just(ToShim::Stop),
+        ]
+    }
+
+    fn known() -> Vec<(ToReader<'static>, Vec<u8>)> {
+        let hole = [0x83, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 1, 0];
+        let registered = [&[0x81][..], &[7; 16], &[0, 1, 0x86, 0xa0]].concat();
+        vec![
+            (ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 }, registered),
+            (ToReader::Refused(Refusal::Taken), vec![0x82, 4]),
+            (ToReader::Hole { start: 5, end: 256 }, hole.to_vec()),
+            (ToReader::Late { start: 1, octets: b"ab" }, vec![0x84, 0, 0, 0, 0, 0, 0, 0, 1, b'a', b'b']),
+            (ToReader::Switched { on: false }, vec![0x85, 0]),
+            (ToReader::Switched { on: true }, vec![0x85, 1]),
+        ]
+    }
+
+    #[test]
+    fn messages_have_these_octets() {
+        let mut out = Vec::new();
+        for (message, octets) in known() {
+            message.encode(&mut out);
+            assert_eq!(out, octets, "{message:?}");
+            assert_eq!(ToReader::decode(&octets), Ok(message));
+        }
+        let (local, remote) = ("10.0.0.1:80".parse().unwrap(), "[::1]:443".parse().unwrap());
+        ToShim::Register { version: 1, local, remote }.encode(&mut out);
+        let mut expected = vec![1, 1, 4, 10, 0, 0, 1, 0, 80, 6];
+        expected.extend([[0; 15].as_slice(), &[1], &[1, 0xbb]].concat());
+        assert_eq!(out, expected);
+        ToShim::Stop.encode(&mut out);
+        assert_eq!(out, [3]);
+    }
+
+    #[test]
+    fn every_refusal_is_read_as_it_was_written() {
+        let reasons =
+            (0..=u8::MAX).filter_map(|octet| ToReader::decode(&[kind::REFUSED, octet]).ok().map(|_| octet));
+        assert_eq!(reasons.collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn late_octets_are_bounded() {
+        let mut out = Vec::new();
+        ToReader::Late { start: 0, octets: &[1; MAX_LATE_LEN + 1] }.encode(&mut out);
+        assert_eq!(out.len(), MAX_MESSAGE_LEN);
+        out.push(1);
+        assert_eq!(ToReader::decode(&out), Err(Misread::Field("late octets")));
+    }
+
+    #[test]
+    fn ranges_without_octets_and_rates_above_one_are_refused() {
+        let mut out = Vec::new();
+        ToReader::Hole { start: 5, end: 5 }.encode(&mut out);
+        assert_eq!(ToReader::decode(&out), Err(Misread::Field("range")));
+        ToReader::Registered { nonce: [0; 16], expected_fer_ppm: 1_000_001 }.encode(&mut out);
+        assert_eq!(ToReader::decode(&out), Err(Misread::Field("expected_fer_ppm")));
+        assert_eq!(ToShim::decode(&[]), Err(Misread::Kind(None)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(message in to_shim()) {
+            let mut out = Vec::new();
+            message.encode(&mut out);
+            prop_assert_eq!(ToShim::decode(&out), Ok(message));
+            for len in 0..out.len() {
+                prop_assert!(ToShim::decode(&out[..len]).is_err());
+            }
+            out.push(0);
+            prop_assert!(ToShim::decode(&out).is_err());
+        }
+
+        #[test]
+        fn whatever_is_read_is_what_would_be_written(
+            kind in prop_oneof![any::<u8>(), 1_u8..5, 0x81_u8..0x86],
+            rest in proptest::collection::vec(any::<u8>(), 0..60),
+        ) {
+            let octets = [&[kind][..], &rest].concat();
+            let mut out = Vec::new();
+            if let Ok(message) = ToShim::decode(&octets) {
+                message.encode(&mut out);
+                prop_assert_eq!(&out, &octets);
+            }
+            if let Ok(message) = ToReader::decode(&octets) {
+                message.encode(&mut out);
+                prop_assert_eq!(&out, &octets);
+            }
+        }
+    }
+}

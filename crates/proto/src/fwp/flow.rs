@@ -1,0 +1,502 @@
+//! One registered flow: what its host's TCP has, what is missing, and what stands in its place.
+
+use std::collections::VecDeque;
+
+use super::shim::{Handshake, Outbox, Readers, SegmentPacket};
+use super::switch::{Limit, RoundTrip, Switch};
+use super::{Config, Counters, Marker};
+use crate::FlowKey;
+use crate::congestion::position::Position;
+use crate::ranges::{Range, RangeSet};
+use crate::tcp::{Flags, Segment};
+use crate::units::{Duration, Instant, SeqNumber};
+
+/// Beyond whatever waits.
+const END: Position = Position::first(SeqNumber(0)).saturating_add(u64::MAX);
+/// Ranges that a reader may have allowed and TCP not passed yet.
+const MOST_ALLOWED: usize = 256;
+/// Ranges beyond a hole that TCP repairs; with more the shim waits for the host's ACKs.
+const MOST_BEYOND: usize = 1024;
+/// Octets that may wait for holes to settle: 4 ms at 1 Gb/s.
+const MOST_HELD: u64 = 512 << 10;
+/// The segment size of a sender that has shown none (RFC 9293 section 3.7.1).
+const USUAL_SEGMENT: u32 = 536;
+/// Resets of one connection: a host that takes none has another idea of where it stands, which its ACKs tell.
+const MOST_RESETS: u32 = 10;
+
+/// What becomes of a packet.
+pub(super) enum Fate<P> {
+    /// It goes to the host behind what is in the outbox.
+    Passes(P),
+    /// It is in the outbox, waits, or goes nowhere.
+    Taken,
+}
+
+/// A hole that was filled.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    range: Range,
+    at: Instant,
+    /// The sender's clock when it sent what came after: what it sent before bears nothing later.
+    stamp: Option<u32>,
+}
+
+/// A packet behind a hole that may yet be reordering.
+#[derive(Clone, Debug)]
+struct Held<P> {
+    text: Range,
+    since: Instant,
+    segment: Segment,
+    packet: P,
+}
+
+/// A registered flow.
+#[derive(Clone, Debug)]
+pub(super) struct Flow<P> {
+    pub key: FlowKey,
+    marker: Marker,
+    /// Where the stream begins.
+    first: Position,
+    /// Shift of the host's windows.
+    scale: u8,
+    /// The end of the window that the host offered; `None` until it said something.
+    edge: Option<Position>,
+    /// The host has everything before, placeholders included.
+    next: Position,
+    /// The end of what has been passed on; above `next` while TCP repairs a hole.
+    top: Position,
+    /// What the host has beyond `next`.
+    beyond: RangeSet,
+    /// Where placeholders may stand.
+    allowed: RangeSet,
+    /// In order; nobody has repaired them.
+    holes: VecDeque<Hole>,
+    hole_octets: u64,
+    /// By start.
+    held: VecDeque<Held<P>>,
+    held_octets: u64,
+    /// The largest text of a segment.
+    largest: u32,
+    switch: Switch,
+    trip: RoundTrip,
+    stopped: bool,
+    /// The connection is being reset, so often so far.
+    resets: Option<u32>,
+    /// A packet of the sender, to forge others like it.
+    like: P,
+}
+
+impl<P: SegmentPacket> Flow<P> {
+    /// The connection whose SYNs said this; `None` where the sender's is missing.
+    pub fn new(handshake: Handshake<P>, marker: Marker) -> Option<Self> {
+        let scale = handshake.scale();
+        let (first, like) = handshake.down?;
+        let first = Position::first(first);
+        Some(Self {
+            key: handshake.key,
+            marker,
+            first,
+            scale,
+            edge: None,
+            next: first,
+            top: first,
+            beyond: RangeSet::default(),
+            allowed: RangeSet::default(),
+            holes: VecDeque::new(),
+            hole_octets: 0,
+            held: VecDeque::new(),
+            held_octets: 0,
+            largest: 0,
+            switch: Switch::ON,
+            trip: RoundTrip::UNKNOWN,
+            stopped: false,
+            resets: None,
+            like,
+        })
+    }
+
+    /// The first octet of its stream has this number.
+    pub fn begins_at(&self, first: SeqNumber) -> bool {
+        self.first.wire() == first
+    }
+
+    pub fn allow(&mut self, start: u64, end: u64) {
+        let range = Range { start: self.first.saturating_add(start), end: self.first.saturating_add(end) };
+        if range.start < range.end {
+            self.allowed.remove_below(self.next);
+            self.allowed.insert(range, MOST_ALLOWED);
+        }
+    }
+
+    /// Octets `start..end` of the stream are no longer missing.
+    pub fn repaired(&mut self, start: u64, end: u64) {
+        let done = Range { start: self.first.saturating_add(start), end: self.first.saturating_add(end) };
+        for hole in &mut self.holes {
+            if done.start <= hole.range.start {
+                hole.range.start = hole.range.start.max(done.end.min(hole.range.end));
+            } else if done.end >= hole.range.end {
+                hole.range.end = hole.range.end.min(done.start);
+            }
+        }
+        self.holes.retain(|hole| hole.range.start < hole.range.end);
+        self.hole_octets = self.holes.iter().map(|hole| hole.range.len()).sum();
+    }
+
+    /// No more placeholders; what waits goes on.
+    pub fn stop(&mut self, out: &mut Outbox<P>) {
+        self.stopped = true;
+        self.release_all(out);
+    }
+
+    /// Resets the connection at the host, as often as it takes.
+    pub fn fail(&mut self, out: &mut Outbox<P>) {
+        self.stop(out);
+        if self.resets.is_none() {
+            self.resets = Some(0);
+            out.counters.failed_flows += 1;
+            self.reset(self.next.wire(), out);
+        }
+    }
+
+    /// A host resets a connection for the very number that it expects (RFC 5961 section 3.2).
+    fn reset(&mut self, expected: SeqNumber, out: &mut Outbox<P>) {
+        if let Some(resets) = self.resets.as_mut().filter(|resets| **resets < MOST_RESETS) {
+            *resets += 1;
+            let segment = Segment { seq: expected, flags: Flags::RST, ..Segment::default() };
+            out.down.push_back(self.like.forged(&segment, None));
+        }
+    }
+
+    /// The host sent `segment`.
+    pub fn up(&mut self, now: Instant, segment: &Segment, out: &mut Outbox<P>) {
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        if self.resets.is_some() {
+            return self.reset(segment.ack, out);
+        }
+        self.trip.sent(now, segment.timestamps);
+        let acked = self.next.nearest(segment.ack);
+        let edge = acked + (u64::from(segment.window) << self.scale);
+        let known = *self.edge.get_or_insert(edge);
+        self.edge = Some(known.max(edge));
+        if acked > self.next {
+            self.advance(acked);
+            self.release_reached(out);
+        }
+    }
+
+    /// The host has everything before `next`.
+    fn advance(&mut self, next: Position) {
+        self.next = self.next.max(next);
+        self.beyond.remove_below(self.next);
+        while let Some(first) = self.beyond.first().filter(|first| first.start <= self.next) {
+            self.next = self.next.max(first.end);
+            self.beyond.pop_first();
+        }
+        self.top = self.top.max(self.next);
+    }
+
+    /// `packet` came with `segment`, which is no SYN and no RST.
+    pub fn down(
+        &mut self,
+        now: Instant,
+        packet: P,
+        segment: &Segment,
+        (config, limit): (&Config, Limit),
+        out: &mut Outbox<P>,
+        readers: &mut impl Readers,
+    ) -> Fate<P> {
+        self.trip.arrived(now, segment.timestamps);
+        let fin = segment.flags.contains(Flags::FIN);
+        // A probe asks for an ACK, and an ACK fills nothing: neither shows a hole.
+        if segment.payload_len == 0 && !fin {
+            return Fate::Passes(packet);
+        }
+        let start = self.next.nearest(segment.seq);
+        let mut text = Range { start, end: start + u64::from(segment.payload_len) };
+        let Some(edge) = self.edge.filter(|_| self.resets.is_none()) else {
+            // Where the host stands is not known yet: its next ACK says, and until then nothing is missing.
+            self.pass(text);
+            return Fate::Passes(packet);
+        };
+        if text.start > edge {
+            return Fate::Passes(packet);
+        }
+        // The host takes nothing beyond its window.
+        text.end = text.end.min(edge);
+        self.largest = self.largest.max(segment.payload_len);
+        if text.start < self.top && self.is_late(text, segment, &packet, &mut out.counters, readers) {
+            return Fate::Taken;
+        }
+        if text.start > self.next {
+            let held = Held { text, since: now, segment: *segment, packet };
+            self.behind_a_hole(now, held, (config, limit), out, readers);
+            return Fate::Taken;
+        }
+        let is_new = text.end > self.top || fin && text.end == self.top;
+        if is_new {
+            self.count(now, 0, config, limit, &mut out.counters, readers);
+        }
+        self.pass(text);
+        if self.held.is_empty() {
+            return Fate::Passes(packet);
+        }
+        out.down.push_back(packet);
+        self.release_reached(out);
+        Fate::Taken
+    }
+
+    /// `text` goes to the host.
+    fn pass(&mut self, text: Range) {
+        if text.start <= self.next {
+            self.advance(text.end);
+        } else if text.start < text.end {
+            self.beyond.insert(text, MOST_BEYOND);
+        }
+        self.top = self.top.max(text.end);
+    }
+
+    /// A new segment arrived, and `lost` before it did not.
+    fn count(
+        &mut self,
+        now: Instant,
+        lost: u64,
+        config: &Config,
+        limit: Limit,
+        counters: &mut Counters,
+        readers: &mut impl Readers,
+    ) {
+        counters.segments += 1;
+        counters.lost_segments += lost;
+        if self.switch.note(now, lost, self.trip.or(config.round_trip), limit) {
+            let on = self.switch.on;
+            *(if on { &mut counters.switched_on } else { &mut counters.switched_off }) += 1;
+            readers.switched(self.key, on);
+        }
+    }
+
+    /// Something is missing before `new`.
+    fn behind_a_hole(
+        &mut self,
+        now: Instant,
+        new: Held<P>,
+        (config, limit): (&Config, Limit),
+        out: &mut Outbox<P>,
+        readers: &mut impl Readers,
+    ) {
+        let waits = config.settle > Duration::ZERO
+            && self.beyond.is_empty()
+            && self.may_stand(Range { start: self.next, end: new.text.start })
+            && self.held_octets + new.text.len() <= MOST_HELD;
+        let place = self.held.partition_point(|held| held.text.start <= new.text.start);
+        self.held_octets += new.text.len();
+        self.held.insert(place, new);
+        if waits {
+            out.counters.held_octets_max = out.counters.held_octets_max.max(self.held_octets);
+            return;
+        }
+        // Whatever waits is decided too: it must not come behind this.
+        while let Some(first) = self.take_held(END) {
+            self.decide(now, first, (config, limit), out, readers);
+        }
+    }
+
+    /// The first that waits and begins before `limit` or there.
+    fn take_held(&mut self, limit: Position) -> Option<Held<P>> {
+        self.held.front().filter(|first| first.text.start <= limit)?;
+        let first = self.held.pop_front()?;
+        self.held_octets -= first.text.len();
+        Some(first)
+    }
+
+    /// What is missing before `new` is filled, or left to TCP; then `new` goes on.
+    fn decide(
+        &mut self,
+        now: Instant,
+        new: Held<P>,
+        (config, limit): (&Config, Limit),
+        out: &mut Outbox<P>,
+        readers: &mut impl Readers,
+    ) {
+        let hole = Range { start: self.top, end: new.text.start };
+        // Below what arrived already TCP repairs, and knows best.
+        if hole.start < hole.end {
+            let size = u64::from(self.segment_size());
+            self.count(now, hole.len().div_ceil(size), config, limit, &mut out.counters, readers);
+            if self.may_fill(now, hole, config, &mut out.counters, readers) {
+                self.fill(now, hole, &new, out);
+            }
+        } else if new.text.end > self.top {
+            self.count(now, 0, config, limit, &mut out.counters, readers);
+        }
+        self.pass(new.text);
+        out.down.push_back(new.packet);
+    }
+
+    /// The size of the sender's segments.
+    fn segment_size(&self) -> u32 {
+        if self.largest == 0 { USUAL_SEGMENT } else { self.largest }
+    }
+
+    /// Placeholders could stand in `hole`, whatever the losses: the reader allows it and the host has room. What is missing
+    /// before it was left to TCP, which knows by its own signs what to send again.
+    fn may_stand(&self, hole: Range) -> bool {
+        !self.stopped
+            && self.switch.on
+            && self.edge.is_some_and(|edge| hole.end <= edge)
+            && self.allowed.covers(hole)
+    }
+
+    /// Whether `hole` is filled; if so its reader has been told.
+    fn may_fill(
+        &mut self,
+        now: Instant,
+        hole: Range,
+        config: &Config,
+        counters: &mut Counters,
+        readers: &mut impl Readers,
+    ) -> bool {
+        while let Some(old) = self.holes.front().filter(|hole| hole.at + config.patience <= now) {
+            self.hole_octets -= old.range.len();
+            self.holes.pop_front();
+        }
+        let has_room = self.holes.len() < config.most_holes as usize
+            && self.hole_octets + hole.len() <= config.most_hole_octets.0;
+        let [start, end] = [hole.start, hole.end].map(|at| at - self.first);
+        let because = if !self.switch.on && !self.stopped {
+            &mut counters.congested_holes
+        } else if !self.may_stand(hole) {
+            &mut counters.other_holes
+        } else if !has_room {
+            &mut counters.capped_holes
+        } else if !readers.hole(self.key, start, end) {
+            &mut counters.untold_holes
+        } else {
+            return true;
+        };
+        *because += 1;
+        false
+    }
+
+    /// Placeholders for `hole` go to the host, as if the sender of `after` had sent them just before.
+    fn fill(&mut self, now: Instant, hole: Range, after: &Held<P>, out: &mut Outbox<P>) {
+        let size = u64::from(self.segment_size());
+        let mut at = hole.start;
+        while at < hole.end {
+            let len = size.min(hole.end - at);
+            let segment = Segment {
+                seq: at.wire(),
+                ack: after.segment.ack,
+                payload_len: len as u32,
+                window: after.segment.window,
+                flags: Flags::ACK,
+                timestamps: after.segment.timestamps,
+                ..Segment::default()
+            };
+            out.down.push_back(after.packet.forged(&segment, Some((self.marker, at - self.first))));
+            out.counters.placeholders += 1;
+            at += len;
+        }
+        let stamp = after.segment.timestamps.map(|stamps| stamps.value);
+        self.holes.push_back(Hole { range: hole, at: now, stamp });
+        self.hole_octets += hole.len();
+        out.counters.holes += 1;
+        out.counters.placeholder_octets += hole.len();
+        out.counters.hole_octets_max = out.counters.hole_octets_max.max(self.hole_octets);
+        self.pass(hole);
+    }
+
+    /// Octets that the host has came again: what placeholders stand for is told. True where the host need not see them:
+    /// all of them stand in holes, and the sender sent them before what made it known that they were missing. TCP would
+    /// answer with a duplicate ACK. What was sent again later asks for an ACK, and passes.
+    fn is_late(
+        &mut self,
+        text: Range,
+        segment: &Segment,
+        packet: &P,
+        counters: &mut Counters,
+        readers: &mut impl Readers,
+    ) -> bool {
+        let known = text.start..text.end.min(self.top);
+        let from = self.holes.partition_point(|hole| hole.range.end <= known.start);
+        let (mut covered, mut overtaken) = (0, true);
+        // A keep-alive may have one octet of garbage (RFC 9293 section 3.8.4).
+        let tells = segment.payload_len > 1;
+        for hole in self.holes.range(from..).take_while(|hole| tells && hole.range.start < known.end) {
+            let (start, end) = (hole.range.start.max(known.start), hole.range.end.min(known.end));
+            let place = |at: Position| (at - text.start) as usize;
+            let octets = packet.payload().get(place(start)..place(end)).unwrap_or(&[]);
+            readers.late(self.key, start - self.first, end - self.first, octets);
+            covered += end - start;
+            overtaken &= match (segment.timestamps, hole.stamp) {
+                (Some(own), Some(stamp)) => stamp.wrapping_sub(own.value) as i32 >= 0,
+                _ => false,
+            };
+        }
+        if covered == 0 {
+            return false;
+        }
+        counters.late_segments += 1;
+        let swallowed = overtaken && covered == text.len() && !segment.flags.contains(Flags::FIN);
+        counters.swallowed_segments += u64::from(swallowed);
+        swallowed
+    }
+
+    /// What waits for something that the host has by now.
+    fn release_reached(&mut self, out: &mut Outbox<P>) {
+        while let Some(held) = self.take_held(self.next) {
+            out.counters.reordered_segments += 1;
+            out.counters.segments += 1;
+            self.switch.arrived();
+            self.pass(held.text);
+            out.down.push_back(held.packet);
+        }
+    }
+
+    /// All that waits.
+    fn release_all(&mut self, out: &mut Outbox<P>) {
+        while let Some(held) = self.held.pop_front() {
+            self.pass(held.text);
+            out.down.push_back(held.packet);
+        }
+        self.held_octets = 0;
+    }
+
+    pub fn poll_timeout(&self, config: &Config) -> Option<Instant> {
+        // The first hole is before the first that waits; what came first behind it may stand later in the list.
+        self.held.iter().map(|held| held.since).min().map(|since| since + config.settle)
+    }
+
+    /// Holes that have had time to settle are decided.
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        (config, limit): (&Config, Limit),
+        out: &mut Outbox<P>,
+        readers: &mut impl Readers,
+    ) {
+        while self.poll_timeout(config).is_some_and(|due| due <= now) {
+            let Some(first) = self.take_held(END) else { return };
+            self.decide(now, first, (config, limit), out, readers);
+            self.release_reached(out);
+        }
+    }
+
+    pub fn is_sound(&self, config: &Config) -> bool {
+        let octets: u64 = self.holes.iter().map(|hole| hole.range.len()).sum();
+        let held: u64 = self.held.iter().map(|held| held.text.len()).sum();
+        let mut ends = self.holes.iter().zip(self.holes.iter().skip(1));
+        let in_order = ends.all(|(one, other)| one.range.end <= other.range.start);
+        octets == self.hole_octets
+            && held == self.held_octets
+            && held <= MOST_HELD
+            && in_order
+            && self.holes.len() <= config.most_holes as usize
+            && octets <= config.most_hole_octets.0
+            && self.holes.back().is_none_or(|last| last.range.end <= self.top)
+            && self.next <= self.top
+            && self.beyond.first().is_none_or(|first| first.start > self.next)
+            && self.held.front().is_none_or(|first| first.text.start > self.next)
+    }
+}

@@ -1,0 +1,86 @@
+//! What placeholders contain.
+
+use super::control::NONCE_LEN;
+
+/// The content of a flow's placeholders: its nonce, then octets that follow from nonce and place. Content that somebody
+/// else makes up has them with a chance of 2^-128.
+///
+/// The truth about holes is what the reader was told; this is for who looks at the octets (the paper's way), and so that
+/// octets that nobody sent are never something else by accident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker {
+    nonce: [u8; NONCE_LEN],
+}
+
+impl Marker {
+    /// For placeholders of the flow with this nonce.
+    pub const fn new(nonce: [u8; NONCE_LEN]) -> Self {
+        Self { nonce }
+    }
+
+    /// What the reader was told.
+    pub const fn nonce(&self) -> [u8; NONCE_LEN] {
+        self.nonce
+    }
+
+    /// The octet number `index` of a placeholder whose first octet stands at `start` of the stream.
+    fn octet(&self, start: u64, index: usize) -> u8 {
+        match self.nonce.get(index) {
+            Some(octet) => *octet,
+            None => self.word(start + (index as u64 & !7)).to_le_bytes()[index % 8],
+        }
+    }
+
+    fn word(&self, place: u64) -> u64 {
+        let half = |at: usize| {
+            let mut octets = [0; 8];
+            octets.copy_from_slice(&self.nonce[at..at + 8]);
+            u64::from_le_bytes(octets)
+        };
+        mix(mix(place ^ half(0)) ^ half(8))
+    }
+
+    /// Fills `content` of a placeholder whose first octet stands at `start` of the stream.
+    pub fn fill(&self, start: u64, content: &mut [u8]) {
+        for (index, octet) in content.iter_mut().enumerate() {
+            *octet = self.octet(start, index);
+        }
+    }
+
+    /// Whether `content`, whose first octet stands at `start` of the stream, is a placeholder.
+    pub fn made(&self, start: u64, content: &[u8]) -> bool {
+        content.iter().enumerate().all(|(index, octet)| *octet == self.octet(start, index))
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result depends on all of `value`.
+fn mix(value: u64) -> u64 {
+    let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_begin_with_the_nonce_and_differ_by_place() {
+        let marker = Marker::new([9; NONCE_LEN]);
+        let made = |start, len| {
+            let mut content = vec![0; len];
+            marker.fill(start, &mut content);
+            content
+        };
+        let one = made(1000, 100);
+        assert_eq!(one[..16], [9; 16]);
+        assert!(marker.made(1000, &one) && !marker.made(1001, &one));
+        assert!(!Marker::new([8; NONCE_LEN]).made(1000, &one));
+        assert_ne!(one[16..], made(2000, 100)[16..]);
+        assert_eq!(made(0, 3), [9; 3], "shorter than the nonce");
+        let mut forged = one;
+        forged[99] ^= 1;
+        assert!(!marker.made(1000, &forged));
+    }
+}

@@ -1,0 +1,60 @@
+//! FWP: a receiver that acknowledges TCP segments a Wi-Fi link without retransmissions lost, and fetches them again over
+//! HTTP (Havey and Almeroth, "Fast Wireless Protocol: A Network Stack Design for Wireless Transmission").
+//!
+//! A [`Shim`] stands in the receiver, below its TCP (the paper's compatible TCP, section V-C). Where a segment of a
+//! registered flow is missing it puts a *placeholder* in its place, so that no duplicate ACK leaves; the flow's reader is
+//! told first ([`control`]). More losses than the link's errors explain are congestion's: then TCP sees the holes.
+//! What it must never do: touch a flow that nobody registered, let a placeholder reach TCP that its reader was not told
+//! of, or acknowledge what the reader did not [allow](control::ToShim::Allow).
+//!
+//! The rules, and where they are ours, stand in `docs/design/fwp.md`.
+
+pub mod control;
+mod counters;
+mod flow;
+mod marker;
+mod packet;
+pub mod repair;
+mod shim;
+mod switch;
+
+pub use counters::Counters;
+pub use marker::Marker;
+pub use shim::{Readers, SegmentPacket, Shim};
+
+use crate::units::{Bytes, Duration};
+
+/// What a [`Shim`] may spend, and how patient it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How long a hole may be due to reordering: what comes behind it waits so long before the hole is filled.
+    pub settle: Duration,
+    /// By how many tenths of a standard deviation, and a little more where those are small, losses may exceed what the
+    /// link is expected to lose before they count as congestion; 0 compares the two, as the paper does.
+    pub margin_tenths: u32,
+    /// Most holes of a flow that nobody has repaired.
+    pub most_holes: u32,
+    /// Most octets in those.
+    pub most_hole_octets: Bytes,
+    /// After so long a hole counts as repaired, or given up.
+    pub patience: Duration,
+    /// Flows looked after at once.
+    pub flows: u32,
+    /// The round trip of a flow that has not shown one.
+    pub round_trip: Duration,
+}
+
+impl Config {
+    /// No wait: the link does not reorder. A margin of three standard deviations, without which a link that loses just
+    /// what it is expected to lose would be off half of the time. Holes of 64 MiB: 10 s of a tenth of 50 Mb/s, or of half
+    /// a second's repair at 1 Gb/s. 40 ms are the paper's round trip (Table I).
+    pub const USUAL: Self = Self {
+        settle: Duration::ZERO,
+        margin_tenths: 30,
+        most_holes: 1 << 16,
+        most_hole_octets: Bytes(64 << 20),
+        patience: Duration::from_secs(10),
+        flows: 256,
+        round_trip: Duration::from_millis(40),
+    };
+}

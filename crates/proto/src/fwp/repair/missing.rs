@@ -1,0 +1,142 @@
+//! The octets that are missing, in order, and who was asked for them.
+
+use std::collections::BTreeMap;
+
+use super::{Range, RequestId};
+use crate::units::Instant;
+
+/// A stretch of missing octets; its start is its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub end: u64,
+    /// The request that is to bring it.
+    pub asked: Option<RequestId>,
+    /// Requests that did not.
+    pub attempts: u32,
+    /// It must be there by then; unknown before the first request.
+    pub deadline: Option<Instant>,
+    pub not_before: Instant,
+}
+
+/// Disjoint parts by their start. They may touch: what was asked for and what was not stay apart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Missing {
+    parts: BTreeMap<u64, Part>,
+}
+
+impl Missing {
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Part)> {
+        self.parts.iter().map(|(start, part)| (*start, part))
+    }
+
+    /// Parts that start at `octet` or behind it.
+    pub fn from(&self, octet: u64) -> impl Iterator<Item = (u64, &Part)> {
+        self.parts.range(octet..).map(|(start, part)| (*start, part))
+    }
+
+    /// The part that has `octet`, or else the next one.
+    pub fn next(&self, octet: u64) -> Option<(u64, &Part)> {
+        let before = self.parts.range(..=octet).next_back().filter(|(_, part)| part.end > octet);
+        before.or_else(|| self.parts.range(octet..).next()).map(|(start, part)| (*start, part))
+    }
+
+    /// What of `range` is missing.
+    pub fn within(&self, range: Range) -> impl Iterator<Item = Range> + '_ {
+        let first = self.next(range.start).map_or(range.end, |(start, _)| start);
+        self.parts
+            .range(first..)
+            .map_while(move |(start, part)| Range { start: *start, end: part.end }.common(range))
+    }
+
+    /// Adds what of `range` is not there yet, and says how many octets those are.
+    pub fn add(&mut self, range: Range) -> u64 {
+        let known: Vec<_> = self.within(range).collect();
+        let mut added = 0;
+        let mut at = range.start;
+        let ends = known.into_iter().chain([Range { start: range.end, end: range.end }]);
+        for next in ends {
+            if let Some(gap) = Range::new(at, next.start) {
+                added += gap.octets();
+                self.insert_fresh(gap);
+            }
+            at = next.end;
+        }
+        added
+    }
+
+    /// A part nobody asked for yet joins one like it that ends where it starts: a row of lost segments is one hole.
+    fn insert_fresh(&mut self, gap: Range) {
+        if let Some((_, before)) = self.parts.range_mut(..gap.start).next_back()
+            && before.end == gap.start
+            && before.asked.is_none()
+            && before.deadline.is_none()
+        {
+            before.end = gap.end;
+            return;
+        }
+        let part = Part { end: gap.end, asked: None, attempts: 0, deadline: None, not_before: Instant::ZERO };
+        self.parts.insert(gap.start, part);
+    }
+
+    /// Marks what is missing in `range` as asked for, cutting the last part at its end; says how many parts those are.
+    pub fn ask(&mut self, range: Range, id: RequestId, deadline: Instant) -> usize {
+        self.cut(range.start);
+        self.cut(range.end);
+        let mut asked = 0;
+        for part in self.parts.range_mut(range.start..range.end).map(|(_, part)| part) {
+            part.asked = Some(id);
+            part.deadline.get_or_insert(deadline);
+            asked += 1;
+        }
+        asked
+    }
+
+    /// Makes two of the part that has `octet` inside.
+    fn cut(&mut self, octet: u64) -> Option<RequestId> {
+        let (_, part) = self.parts.range_mut(..octet).next_back()?;
+        if part.end <= octet {
+            return None;
+        }
+        let behind = *part;
+        part.end = octet;
+        self.parts.insert(octet, behind);
+        behind.asked
+    }
+
+    /// Removes `range` and says how many octets of it were missing. `changed` hears of every request whose parts became
+    /// more or fewer.
+    pub fn remove(&mut self, range: Range, mut changed: impl FnMut(RequestId, isize)) -> u64 {
+        for end in [range.start, range.end] {
+            if let Some(id) = self.cut(end) {
+                changed(id, 1);
+            }
+        }
+        let mut removed = 0;
+        while let Some((start, part)) =
+            self.parts.range(range.start..range.end).next().map(|(start, part)| (*start, *part))
+        {
+            self.parts.remove(&start);
+            removed += part.end - start;
+            if let Some(id) = part.asked {
+                changed(id, -1);
+            }
+        }
+        removed
+    }
+
+    /// Frees the parts in `range` that `id` was asked for, and says how many they are.
+    pub fn give_back(&mut self, id: RequestId, range: Range, mut freed: impl FnMut(u64, &mut Part)) -> usize {
+        let mut left = 0;
+        let parts = self.parts.range_mut(range.start..range.end);
+        for (start, part) in parts.filter(|(_, part)| part.asked == Some(id)) {
+            part.asked = None;
+            freed(*start, part);
+            left += 1;
+        }
+        left
+    }
+}

@@ -1,0 +1,302 @@
+//! The table of flows, and what comes in and goes out.
+
+use std::collections::VecDeque;
+
+use super::control::{NONCE_LEN, Refusal};
+use super::flow::{Fate, Flow};
+use super::switch::Limit;
+use super::{Config, Counters, Marker};
+use crate::FlowKey;
+use crate::tcp::{Flags, Segment};
+use crate::units::{Duration, Instant, SeqNumber};
+
+/// Handshakes remembered per flow that may be looked after: which of them become such is known later.
+const HANDSHAKES_PER_FLOW: usize = 4;
+
+/// What carries segments past a [`Shim`]: a packet of a simulated world, or the octets of a real one.
+pub trait SegmentPacket: Sized {
+    /// What tells its flow and direction from others.
+    fn flow_key(&self) -> FlowKey;
+
+    /// The key of the other direction.
+    fn reverse_key(&self) -> FlowKey;
+
+    /// The segment it is; `None` for what is no whole TCP segment.
+    fn segment(&self) -> Option<Segment>;
+
+    /// Whether its checksum is right: what the host would drop is passed for it to do so.
+    fn is_intact(&self) -> bool;
+
+    /// The octets of its text; none where it carries lengths alone.
+    fn payload(&self) -> &[u8];
+
+    /// A packet from the same sender to the same receiver with `segment`, which has no option but timestamps. Its text is
+    /// a placeholder's that stands at this place of the stream, if one is named. It is not marked as having met
+    /// congestion.
+    #[must_use]
+    fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self;
+}
+
+/// Those who read registered flows.
+pub trait Readers {
+    /// Placeholders are about to stand in `start..end` of the stream of `flow`; false where its reader cannot be told.
+    fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool;
+
+    /// The true octets of `start..end` came after their placeholder. `octets` are none where packets carry lengths
+    /// alone.
+    fn late(&mut self, flow: FlowKey, start: u64, end: u64, octets: &[u8]);
+
+    /// From here on holes are filled, or not.
+    fn switched(&mut self, flow: FlowKey, on: bool);
+}
+
+/// The shim of a receiver.
+///
+/// The contract is that of [`Endpoint`](crate::Endpoint), for what stands between a link and a host: after any call drain
+/// [`Shim::poll_down`] to `None`, then read [`Shim::poll_timeout`]. A flow is called by the key of the direction that
+/// brings data, and positions in its stream count from 0.
+#[derive(Clone, Debug)]
+pub struct Shim<P> {
+    config: Config,
+    /// Registered ones, by key.
+    flows: Vec<Flow<P>>,
+    /// Oldest first.
+    handshakes: VecDeque<Handshake<P>>,
+    expected_ppm: u32,
+    out: Outbox<P>,
+    /// No flow is due before this.
+    due: Option<Instant>,
+}
+
+/// What goes to the host, and what is counted.
+#[derive(Clone, Debug)]
+pub(super) struct Outbox<P> {
+    pub down: VecDeque<P>,
+    pub counters: Counters,
+}
+
+/// What the SYNs of a connection said.
+#[derive(Clone, Debug)]
+pub(super) struct Handshake<P> {
+    pub key: FlowKey,
+    /// The number of the first octet that comes down, and the SYN before it.
+    pub down: Option<(SeqNumber, P)>,
+    /// Both ends scale windows, and the host by this.
+    host_scale: Option<u8>,
+    sender_scales: bool,
+}
+
+impl<P> Handshake<P> {
+    /// By how much windows of the host are shifted; "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
+    pub fn scale(&self) -> u8 {
+        self.host_scale.filter(|_| self.sender_scales).unwrap_or(0).min(14)
+    }
+}
+
+impl<P: SegmentPacket> Shim<P> {
+    /// One that has seen nothing yet.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            flows: Vec::new(),
+            handshakes: VecDeque::new(),
+            expected_ppm: 0,
+            out: Outbox { down: VecDeque::new(), counters: Counters::default() },
+            due: None,
+        }
+    }
+
+    /// The link is expected to lose so many of a million frames, at the rate that it has now.
+    pub fn expect(&mut self, expected_ppm: u32) {
+        self.expected_ppm = expected_ppm;
+    }
+
+    /// What [`Shim::expect`] said last.
+    pub fn expected_ppm(&self) -> u32 {
+        self.expected_ppm
+    }
+
+    /// Looks after the flow `key` from here on, whose placeholders are made from `nonce`. Its SYN must have passed.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn register(&mut self, key: FlowKey, nonce: [u8; NONCE_LEN]) -> Result<(), Refusal> {
+        let Err(place) = self.place_of(key) else { return Err(Refusal::Taken) };
+        if self.flows.len() >= self.config.flows as usize {
+            return Err(Refusal::Room);
+        }
+        let known = self.handshakes.iter().position(|known| known.key == key && known.down.is_some());
+        let handshake = known.and_then(|known| self.handshakes.remove(known)).ok_or(Refusal::Elsewhere)?;
+        let flow = Flow::new(handshake, Marker::new(nonce)).ok_or(Refusal::Elsewhere)?;
+        self.flows.insert(place, flow);
+        self.out.counters.registered_flows += 1;
+        Ok(())
+    }
+
+    /// Placeholders may stand in `start..end` of the stream.
+    pub fn allow(&mut self, key: FlowKey, start: u64, end: u64) {
+        if let Some(flow) = self.flow(key) {
+            flow.allow(start, end);
+        }
+    }
+
+    /// The reader has the true octets of `start..end`, or wants them no more.
+    pub fn repaired(&mut self, key: FlowKey, start: u64, end: u64) {
+        if let Some(flow) = self.flow(key) {
+            flow.repaired(start, end);
+        }
+    }
+
+    /// No more placeholders in the flow `key`.
+    pub fn stop(&mut self, key: FlowKey) {
+        let Ok(place) = self.place_of(key) else { return };
+        self.flows[place].stop(&mut self.out);
+    }
+
+    /// Forgets the flow `key`, which is like any other from here on.
+    pub fn unregister(&mut self, key: FlowKey) {
+        let Ok(place) = self.place_of(key) else { return };
+        self.flows[place].stop(&mut self.out);
+        self.flows.remove(place);
+    }
+
+    /// A hole of the flow `key` cannot be repaired: its connection is reset at the host, so that nobody takes a
+    /// placeholder for data. The host tells the sender when that sends something more.
+    pub fn fail(&mut self, key: FlowKey) {
+        let Ok(place) = self.place_of(key) else { return };
+        self.flows[place].fail(&mut self.out);
+    }
+
+    /// `packet` came for the host; gives it back where it goes on as it is, with nothing before it. What goes to the host
+    /// otherwise is in [`Shim::poll_down`].
+    pub fn handle_down(&mut self, now: Instant, packet: P, readers: &mut impl Readers) -> Option<P> {
+        let Some(segment) = packet.segment() else { return Some(packet) };
+        let key = packet.flow_key();
+        if segment.flags.contains(Flags::SYN) {
+            return Some(self.syn_down(key, &segment, packet));
+        }
+        let Ok(place) = self.place_of(key) else { return Some(packet) };
+        if segment.flags.contains(Flags::RST) {
+            self.flows[place].stop(&mut self.out);
+            self.flows.remove(place);
+            self.out.down.push_back(packet);
+            return None;
+        }
+        let limit = Limit { expected_ppm: self.expected_ppm, margin_tenths: self.config.margin_tenths };
+        let flow = &mut self.flows[place];
+        let fate = flow.down(now, packet, &segment, (&self.config, limit), &mut self.out, readers);
+        // Nobody waits where nothing has to settle.
+        if self.config.settle > Duration::ZERO {
+            self.reckon_due();
+        }
+        match fate {
+            Fate::Passes(packet) if self.out.down.is_empty() => Some(packet),
+            Fate::Passes(packet) => {
+                self.out.down.push_back(packet);
+                None
+            }
+            Fate::Taken => None,
+        }
+    }
+
+    /// `packet` comes from the host and goes on as it is.
+    pub fn handle_up(&mut self, now: Instant, packet: &P) {
+        let Some(segment) = packet.segment() else { return };
+        let key = packet.reverse_key();
+        if segment.flags.contains(Flags::SYN) {
+            self.handshake(key).host_scale = segment.window_scale;
+            return;
+        }
+        let Ok(place) = self.place_of(key) else { return };
+        if segment.flags.contains(Flags::RST) {
+            self.flows.remove(place);
+            return;
+        }
+        self.flows[place].up(now, &segment, &mut self.out);
+    }
+
+    /// The next packet for the host. Drain it to `None`.
+    pub fn poll_down(&mut self) -> Option<P> {
+        self.out.down.pop_front()
+    }
+
+    /// When it wants [`Shim::handle_timeout`] next; may change after any call.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Holes that have had time to settle are decided. Early calls do no harm.
+    pub fn handle_timeout(&mut self, now: Instant, readers: &mut impl Readers) {
+        if self.due.is_none_or(|due| due > now) {
+            return;
+        }
+        let limit = Limit { expected_ppm: self.expected_ppm, margin_tenths: self.config.margin_tenths };
+        for flow in &mut self.flows {
+            flow.settle(now, (&self.config, limit), &mut self.out, readers);
+        }
+        self.reckon_due();
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> Counters {
+        self.out.counters
+    }
+
+    /// Verifies its books.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), String> {
+        if self.flows.len() > self.config.flows as usize {
+            return Err("too many flows".to_owned());
+        }
+        let unsound = self.flows.iter().find(|flow| !flow.is_sound(&self.config));
+        unsound.map_or(Ok(()), |flow| Err(format!("the books of {:?} are wrong", flow.key)))
+    }
+
+    /// The SYN of a sender goes by.
+    fn syn_down(&mut self, key: FlowKey, segment: &Segment, packet: P) -> P {
+        let first = segment.seq + 1;
+        if let Ok(place) = self.place_of(key) {
+            // Sent again, or another connection between the same ends, which nobody registered.
+            if self.flows[place].begins_at(first) {
+                return packet;
+            }
+            self.flows.remove(place);
+        }
+        let like = packet.forged(&Segment::default(), None);
+        let handshake = self.handshake(key);
+        (handshake.down, handshake.sender_scales) = (Some((first, like)), segment.window_scale.is_some());
+        packet
+    }
+
+    /// What is known of the handshake of `key`, newest last; the oldest makes room.
+    fn handshake(&mut self, key: FlowKey) -> &mut Handshake<P> {
+        let known = self.handshakes.iter().position(|known| known.key == key);
+        let handshake = known.and_then(|known| self.handshakes.remove(known)).unwrap_or(Handshake {
+            key,
+            down: None,
+            host_scale: None,
+            sender_scales: false,
+        });
+        if self.handshakes.len() >= HANDSHAKES_PER_FLOW * self.config.flows as usize {
+            self.handshakes.pop_front();
+        }
+        self.handshakes.push_back(handshake);
+        let newest = self.handshakes.len() - 1;
+        &mut self.handshakes[newest]
+    }
+
+    fn reckon_due(&mut self) {
+        self.due = self.flows.iter().filter_map(|flow| flow.poll_timeout(&self.config)).min();
+    }
+
+    fn place_of(&self, key: FlowKey) -> Result<usize, usize> {
+        self.flows.binary_search_by_key(&key, |flow| flow.key)
+    }
+
+    fn flow(&mut self, key: FlowKey) -> Option<&mut Flow<P>> {
+        let place = self.place_of(key).ok()?;
+        self.flows.get_mut(place)
+    }
+}

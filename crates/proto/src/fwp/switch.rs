@@ -1,0 +1,174 @@
+//! The bi-stable switch: whether a flow's holes are the link's doing or congestion's (section V-C of the paper).
+
+use crate::tcp::Timestamps;
+use crate::units::{Duration, Instant};
+
+/// A million: losses are counted in parts of it.
+const MILLION: u64 = 1_000_000;
+
+/// Bounds of a round trip worth measuring losses over.
+const ROUND_TRIPS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
+
+/// A flow's round trip as its receiver sees it: from a segment of its own to the first that echoes its timestamp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrip {
+    smoothed: Option<Duration>,
+    /// A timestamp that went out and has not been echoed, and when.
+    sent: Option<(u32, Instant)>,
+}
+
+impl RoundTrip {
+    pub const UNKNOWN: Self = Self { smoothed: None, sent: None };
+
+    /// A segment went out.
+    pub fn sent(&mut self, now: Instant, stamps: Option<Timestamps>) {
+        if let (None, Some(stamps)) = (self.sent, stamps) {
+            self.sent = Some((stamps.value, now));
+        }
+    }
+
+    /// A segment arrived.
+    pub fn arrived(&mut self, now: Instant, stamps: Option<Timestamps>) {
+        let (Some((value, at)), Some(stamps)) = (self.sent, stamps) else { return };
+        if (stamps.echo_reply.wrapping_sub(value) as i32) < 0 {
+            return;
+        }
+        self.sent = None;
+        let sample = now.saturating_since(at);
+        // RFC 6298's gain: one eighth.
+        self.smoothed = Some(match self.smoothed {
+            None => sample,
+            Some(before) => Duration::from_nanos(before.as_nanos() / 8 * 7 + sample.as_nanos() / 8),
+        });
+    }
+
+    /// The last known, or `usual`.
+    pub fn or(&self, usual: Duration) -> Duration {
+        let [least, most] = ROUND_TRIPS;
+        self.smoothed.unwrap_or(usual).clamp(least, most)
+    }
+}
+
+/// Whether holes are filled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Switch {
+    pub on: bool,
+    /// When the round trip began over which losses are counted.
+    since: Option<Instant>,
+    arrived: u64,
+    lost: u64,
+}
+
+impl Switch {
+    pub const ON: Self = Self { on: true, since: None, arrived: 0, lost: 0 };
+
+    /// A segment arrived and `lost` before it did not. At the end of a round trip the sums are compared, without this
+    /// one: true when that moved the switch.
+    pub fn note(&mut self, now: Instant, lost: u64, round_trip: Duration, limit: Limit) -> bool {
+        let since = *self.since.get_or_insert(now);
+        let was_on = self.on;
+        if now.saturating_since(since) >= round_trip {
+            self.on = !limit.is_exceeded(self.lost, self.lost + self.arrived);
+            *self = Self { on: self.on, since: Some(now), arrived: 0, lost: 0 };
+        }
+        self.arrived += 1;
+        self.lost += lost;
+        self.on != was_on
+    }
+
+    /// A segment arrived that was late, not lost.
+    pub fn arrived(&mut self) {
+        self.arrived += 1;
+    }
+}
+
+/// What a link may lose.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    /// What it is expected to lose, in a million.
+    pub expected_ppm: u32,
+    /// Tenths of a standard deviation more.
+    pub margin_tenths: u32,
+}
+
+impl Limit {
+    /// `lost` segments of `sent` are more than the link explains. Without a margin: more than the expected share of them,
+    /// as in the paper. With a margin of z deviations: by more than t with t^2 = z^2 (n p (1 - p) + t / 3), which
+    /// independent losses exceed with a chance of at most exp(-z^2 / 2) (Bernstein's inequality; the normal distribution's
+    /// t^2 = z^2 n p (1 - p) is too little where few losses are expected). A link that loses nothing explains nothing.
+    pub fn is_exceeded(self, lost: u64, sent: u64) -> bool {
+        let expected_ppm = u64::from(self.expected_ppm).min(MILLION);
+        let Some(excess) = (lost * MILLION).checked_sub(sent * expected_ppm).filter(|excess| *excess > 0)
+        else {
+            return false;
+        };
+        if expected_ppm == 0 {
+            return true;
+        }
+        let [excess, sent, margin] = [excess, sent, self.margin_tenths.into()].map(u128::from);
+        let variance = sent * u128::from(expected_ppm * (MILLION - expected_ppm));
+        300 * excess * excess > margin * margin * (3 * variance + excess * u128::from(MILLION))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn without_a_margin_losses_are_compared_as_in_the_paper() {
+        let limit = Limit { expected_ppm: 100_000, margin_tenths: 0 };
+        assert!(!limit.is_exceeded(0, 0));
+        assert!(!limit.is_exceeded(10, 100), "at the expected share");
+        assert!(limit.is_exceeded(11, 100));
+        assert!(limit.is_exceeded(1, 9), "figure 5 of the paper");
+    }
+
+    #[test]
+    fn a_margin_is_so_many_standard_deviations_and_more_where_few_losses_are_expected() {
+        // n p = 100, n p (1 - p) = 90: t^2 = 9 (90 + t / 3) at 30.0.
+        let limit = Limit { expected_ppm: 100_000, margin_tenths: 30 };
+        assert!(!limit.is_exceeded(129, 1000));
+        assert!(limit.is_exceeded(131, 1000));
+        // n p = 0.03: t^2 = 9 (0.03 + t / 3) at 3.09.
+        let rare = Limit { expected_ppm: 10_000, margin_tenths: 30 };
+        assert!(!rare.is_exceeded(3, 3));
+        assert!(rare.is_exceeded(4, 4));
+        let clean = Limit { expected_ppm: 0, margin_tenths: 30 };
+        assert!(clean.is_exceeded(1, 1_000_000) && !clean.is_exceeded(0, 10), "no errors explain none");
+        let broken = Limit { expected_ppm: 1_000_000, margin_tenths: 0 };
+        assert!(!broken.is_exceeded(100, 100));
+    }
+
+    #[test]
+    fn the_switch_moves_at_the_end_of_a_round_trip_and_back() {
+        let (mut switch, limit) = (Switch::ON, Limit { expected_ppm: 100_000, margin_tenths: 0 });
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        assert!(!switch.note(at(0), 0, MS * 10, limit));
+        assert!(!switch.note(at(1), 5, MS * 10, limit), "the round trip is not over");
+        assert!(switch.note(at(10), 0, MS * 10, limit) && !switch.on);
+        assert!(!switch.note(at(15), 0, MS * 10, limit));
+        assert!(switch.note(at(20), 0, MS * 10, limit) && switch.on);
+        assert!(!switch.note(at(900), 0, MS * 10, limit), "silence is no loss");
+    }
+
+    #[test]
+    fn a_round_trip_is_from_a_stamp_to_its_echo() {
+        let mut trip = RoundTrip::UNKNOWN;
+        let stamps = |value, echo_reply| Some(Timestamps { value, echo_reply });
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        assert_eq!(trip.or(MS * 40), MS * 40);
+        trip.sent(at(0), stamps(u32::MAX, 0));
+        trip.sent(at(5), stamps(4, 0));
+        trip.arrived(at(6), stamps(0, u32::MAX - 1));
+        assert_eq!(trip.or(MS * 40), MS * 40, "an echo of what went before");
+        trip.arrived(at(30), stamps(0, 2));
+        assert_eq!(trip.or(MS * 40), MS * 30);
+        trip.arrived(at(90), stamps(0, 2));
+        assert_eq!(trip.or(MS * 40), MS * 30, "measured once");
+        trip.arrived(at(95), None);
+        trip.sent(at(100), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! `[fwp]`: placeholders for what a link without retransmissions loses, and their repair.
+
+use tacit_proto::fwp::{self, repair};
+use tacit_proto::units::{Bytes, Duration};
+use tacit_sim::setup::Download;
+
+/// Who has the octets that stand behind placeholders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairFrom {
+    /// The server, over HTTP (the paper's way).
+    Server,
+}
+
+/// `[fwp]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FwpPlan {
+    /// Who repairs; `None` leaves clients without shims.
+    pub repair: Option<RepairFrom>,
+    /// How long a hole may be due to reordering.
+    pub settle: Duration,
+    /// Standard deviations by which losses may exceed what is expected.
+    pub margin: u32,
+    /// Most holes of a flow that nobody has repaired.
+    pub holes_max: u32,
+    /// Most octets in those.
+    pub hole_octets_max: Bytes,
+    /// After so long a hole no longer counts.
+    pub patience: Duration,
+    /// The round trip of a flow that has shown none.
+    pub round_trip: Duration,
+    /// Connections that repair.
+    pub connections: u32,
+    /// Octets of a request.
+    pub request_size: Bytes,
+    /// Octets of the head of an answer.
+    pub head_size: Bytes,
+    /// Most octets of a range.
+    pub range_max: Bytes,
+    /// How long a hole may stay open.
+    pub deadline: Duration,
+    /// Octets that may wait behind holes.
+    pub reorder_buffer: Bytes,
+}
+
+impl FwpPlan {
+    /// The shims' configuration; `None` for stock clients.
+    pub fn shim(&self) -> Option<fwp::Config> {
+        self.repair.map(|RepairFrom::Server| fwp::Config {
+            settle: self.settle,
+            margin_tenths: 10 * self.margin,
+            most_holes: self.holes_max,
+            most_hole_octets: self.hole_octets_max,
+            patience: self.patience,
+            round_trip: self.round_trip,
+            ..fwp::Config::USUAL
+        })
+    }
+
+    /// The program of a download of `size` octets, and its connections; `None` where nothing is repaired.
+    pub fn download(&self, size: Option<Bytes>) -> Option<(Download, u32)> {
+        self.repair?;
+        let repair = repair::Config {
+            deadline: self.deadline,
+            request_max: self.range_max.0,
+            held_max: self.reorder_buffer.0,
+            holes_max: self.holes_max as usize,
+            ..repair::Config::default()
+        };
+        let download = Download { size, request: self.request_size, head: self.head_size, repair };
+        Some((download, 1 + self.connections))
+    }
+}

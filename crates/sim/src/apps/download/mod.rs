@@ -1,0 +1,420 @@
+//! A download over HTTP whose holes are asked for again (section V-D of FWP's paper): one flow brings the body, others
+//! bring ranges of it.
+
+mod oracle;
+
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+use tacit_proto::fwp::repair::{Range, Repair, RequestId};
+use tacit_proto::packet::Packet;
+use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
+
+use self::oracle::Oracle;
+use super::Sockets;
+use crate::drivers::fwp::{Ask, Told};
+use crate::flow::End;
+use crate::record::{Downloaded, Percentiles};
+use crate::setup::Download;
+
+/// Octets that a server keeps written ahead of what TCP has sent.
+const AHEAD: u64 = 1 << 20;
+/// A body without an end: no run gets there.
+const ENDLESS: u64 = 1 << 50;
+/// When there is something to ask for and no connection to ask over, it is looked at again after so long.
+const BUSY: Duration = Duration::from_millis(1);
+
+/// A connection that repairs.
+#[derive(Debug)]
+struct Line {
+    flow: FlowId,
+    open: bool,
+    exchange: Option<Exchange>,
+    /// Octets that the server has when it has been asked everything.
+    asked: u64,
+    /// Octets that the client has when everything was answered.
+    answered: u64,
+    /// Octets that the client has looked at.
+    consumed: u64,
+    /// Placeholders in its stream, beyond those.
+    holes: VecDeque<(u64, u64)>,
+}
+
+/// A request and its answer.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    id: RequestId,
+    body: Range,
+    /// Where its part of the body begins in the stream.
+    body_at: u64,
+    end: u64,
+    /// The server has it.
+    answering: bool,
+    /// The head is not true: nobody knows what follows.
+    spoiled: bool,
+}
+
+/// Downloads one body.
+#[derive(Debug)]
+pub(super) struct RepairedDownload {
+    plan: Download,
+    main: FlowId,
+    lines: Vec<Line>,
+    start: Instant,
+    opened: bool,
+    /// The connection of the body is open.
+    asked: bool,
+    /// The server has begun to answer.
+    answering: bool,
+    stopped: bool,
+    repair: Repair,
+    /// Ends of holes of the body, and when they were known.
+    holes: VecDeque<(u64, Instant)>,
+    oracle: Option<Oracle>,
+    broken: Option<String>,
+    released: u64,
+    released_before: u64,
+    completed_at: Option<Instant>,
+    /// Since measuring started.
+    counts: Downloaded,
+    delays_us: Histogram<u64>,
+    now: Instant,
+}
+
+impl RepairedDownload {
+    pub fn new(plan: Download, flows: &[FlowId], start: Instant) -> Self {
+        let line = |flow: &FlowId| Line {
+            flow: *flow,
+            open: false,
+            exchange: None,
+            asked: 0,
+            answered: 0,
+            consumed: 0,
+            holes: VecDeque::new(),
+        };
+        // The setup was checked: there are flows. A line is asked for one range at a time.
+        let (main, others) = (flows[0], &flows[1..]);
+        let config = tacit_proto::fwp::repair::Config { parallel_max: others.len(), ..plan.repair };
+        let body = Range { start: 0, end: plan.size.map_or(ENDLESS, |size| size.0) };
+        Self {
+            main,
+            lines: others.iter().map(line).collect(),
+            start,
+            opened: false,
+            asked: false,
+            answering: false,
+            stopped: false,
+            repair: Repair::new(config, body),
+            holes: VecDeque::new(),
+            oracle: Some(Oracle::new(flows, plan.head.0)),
+            broken: None,
+            released: 0,
+            released_before: 0,
+            completed_at: None,
+            counts: Downloaded::default(),
+            delays_us: Histogram::new(3).expect("three digits are allowed"),
+            now: start,
+            plan,
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if !self.opened {
+            return Some(self.start);
+        }
+        let due = self.repair.poll_timeout()?;
+        // Something waits for nothing but a connection.
+        Some(if due <= self.now { self.now + BUSY } else { due })
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        if now < self.start {
+            return;
+        }
+        if !std::mem::replace(&mut self.opened, true) {
+            for flow in std::iter::once(self.main).chain(self.lines.iter().map(|line| line.flow)) {
+                sockets.open(flow, End::Sink);
+            }
+            sockets.read_by_hand(self.main);
+        }
+        self.repair.handle_timeout(now);
+        self.go_on(now, sockets);
+    }
+
+    /// The source offers nothing more.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    pub fn arrived(&mut self, now: Instant, flow: FlowId, end: End, sockets: &mut Sockets<'_>) {
+        match end {
+            End::Source => self.serve(flow, sockets),
+            End::Sink if flow == self.main => self.body_arrived(sockets),
+            End::Sink => self.answer_arrived(now, flow, sockets),
+        }
+        if end == End::Sink {
+            self.go_on(now, sockets);
+        }
+    }
+
+    /// The server: it answers what has been asked whole.
+    fn serve(&mut self, flow: FlowId, sockets: &mut Sockets<'_>) {
+        let got = sockets.delivered(flow, End::Source);
+        if flow != self.main {
+            let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
+            let Some(exchange) = &mut line.exchange else { return };
+            if !exchange.answering && got == line.asked {
+                exchange.answering = true;
+                let octets = self.plan.head.0 + exchange.body.octets();
+                self.counts.head_octets += self.plan.head;
+                self.counts.answer_octets += Bytes(exchange.body.octets());
+                sockets.write(flow, End::Source, octets);
+            }
+            return;
+        }
+        if self.stopped || got < self.plan.request.0 {
+            return;
+        }
+        let begins = !std::mem::replace(&mut self.answering, true);
+        match self.plan.size {
+            Some(size) if begins => sockets.write(flow, End::Source, self.plan.head.0 + size.0),
+            Some(_) => {}
+            None => {
+                if begins {
+                    sockets.write(flow, End::Source, self.plan.head.0);
+                }
+                let unsent = sockets.unsent(flow);
+                if unsent < AHEAD {
+                    sockets.write(flow, End::Source, AHEAD - unsent);
+                }
+            }
+        }
+    }
+
+    /// Something of the body's connection arrived; the first is that it is open.
+    fn body_arrived(&mut self, sockets: &mut Sockets<'_>) {
+        if !std::mem::replace(&mut self.asked, true) {
+            sockets.ask(self.main, Ask::Register);
+            // The head has no hole: who does not know what follows cannot ask for it again.
+            sockets.ask(self.main, Ask::Allow(self.plan.head.0, u64::MAX));
+            sockets.write(self.main, End::Sink, self.plan.request.0);
+        }
+    }
+
+    fn answer_arrived(&mut self, now: Instant, flow: FlowId, sockets: &mut Sockets<'_>) {
+        let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
+        if !std::mem::replace(&mut line.open, true) {
+            sockets.ask(flow, Ask::Register);
+            sockets.ask(flow, Ask::Allow(0, u64::MAX));
+        }
+        let to = sockets.delivered(flow, End::Sink);
+        let from = std::mem::replace(&mut line.consumed, to);
+        let Some(exchange) = line.exchange else { return };
+        let mut at = from.max(exchange.body_at);
+        // What lies between holes is true.
+        let place = |at: u64| at - exchange.body_at + exchange.body.start;
+        if let Some(oracle) = self.oracle.as_mut().filter(|_| at < to && !exchange.spoiled) {
+            oracle.answered(flow, (at, to), place(at));
+        }
+        while at < to {
+            let hole = line.holes.front().copied().filter(|(start, _)| *start < to);
+            let until = hole.map_or(to, |(start, _)| start.max(at));
+            if let Some(range) = Range::new(place(at), place(until)).filter(|_| !exchange.spoiled) {
+                self.repair.answered(now, exchange.id, range);
+            }
+            at = hole.map_or(to, |(_, end)| end.min(to)).max(until);
+            match hole {
+                Some((_, end)) if end <= to => drop(line.holes.pop_front()),
+                Some(_) => at = to,
+                None => {}
+            }
+        }
+        if to >= exchange.end {
+            line.exchange = None;
+            line.holes.clear();
+            sockets.ask(flow, Ask::Repaired(0, to));
+            match exchange.spoiled {
+                true => self.repair.failed(now, exchange.id),
+                false => self.repair.ended(now, exchange.id),
+            }
+        }
+    }
+
+    /// The shim below the sink of `flow` says something.
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+        let head = self.plan.head.0;
+        let in_body = |start: u64, end: u64| Range::new(start.saturating_sub(head), end.saturating_sub(head));
+        match told {
+            Told::Hole(start, end) if flow == self.main => {
+                self.count_hole(start, end);
+                if let Some(range) = in_body(start, end) {
+                    self.repair.hole(now, range);
+                    self.holes.push_back((range.end, now));
+                }
+            }
+            Told::Hole(start, end) => {
+                self.count_hole(start, end);
+                let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
+                line.holes.push_back((start, end));
+                if let Some(exchange) = &mut line.exchange {
+                    exchange.spoiled |= start < exchange.body_at;
+                }
+            }
+            Told::Late(start, end) if flow == self.main => {
+                if let Some(range) = in_body(start, end) {
+                    self.counts.late_octets += Bytes(range.octets());
+                    self.repair.late(now, range);
+                    if let Some(oracle) = &mut self.oracle {
+                        oracle.late((range.start, range.end));
+                    }
+                }
+            }
+            // Answers are asked for again.
+            Told::Late(..) | Told::Switched => {}
+        }
+        self.go_on(now, sockets);
+    }
+
+    fn count_hole(&mut self, start: u64, end: u64) {
+        self.counts.holes += 1;
+        self.counts.hole_octets += Bytes(end - start);
+    }
+
+    /// Reads, hands on and asks for as much as there is.
+    fn go_on(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        self.now = now;
+        let head = self.plan.head.0;
+        loop {
+            let before = sockets.delivered(self.main, End::Sink);
+            let wanted = self.repair.room() + head.saturating_sub(before);
+            let read = if self.repair.failure().is_some() { 0 } else { sockets.read(self.main, wanted) };
+            if read > 0 {
+                self.repair.arrived(now, (before + read).saturating_sub(head));
+            }
+            let mut released = false;
+            while let Some(range) = self.repair.poll_release(now, u64::MAX) {
+                released = true;
+                self.release(now, range, sockets);
+            }
+            if read == 0 && !released {
+                break;
+            }
+        }
+        if let Some(failure) = self.repair.failure().filter(|_| self.counts.failure.is_none()) {
+            self.counts.failure = Some(failure.to_string());
+            sockets.ask(self.main, Ask::Stop);
+        }
+        while self.repair.poll_cancel().is_some() {
+            // The answer is under way on a connection that is kept: it is let pass.
+        }
+        self.make_requests(now, sockets);
+    }
+
+    fn release(&mut self, now: Instant, range: Range, sockets: &mut Sockets<'_>) {
+        if let Some(oracle) = &mut self.oracle
+            && let Err(what) = oracle.released((range.start, range.end))
+        {
+            self.broken = Some(what);
+        }
+        self.released = range.end;
+        let mut done = None;
+        while let Some((end, since)) = self.holes.front().copied().filter(|(end, _)| *end <= range.end) {
+            self.holes.pop_front();
+            // It grows as needed.
+            let _ = self.delays_us.record((now - since).as_micros());
+            done = Some(end);
+        }
+        if let Some(end) = done {
+            sockets.ask(self.main, Ask::Repaired(0, self.plan.head.0 + end));
+        }
+        if self.repair.is_done() {
+            self.completed_at.get_or_insert(now);
+        }
+    }
+
+    fn make_requests(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        if self.stopped {
+            return;
+        }
+        for line in &mut self.lines {
+            if !line.open || line.exchange.is_some() {
+                continue;
+            }
+            let Some(request) = self.repair.poll_request(now) else { return };
+            let body_at = line.answered + self.plan.head.0;
+            let end = body_at + request.range.octets();
+            line.exchange = Some(Exchange {
+                id: request.id,
+                body: request.range,
+                body_at,
+                end,
+                answering: false,
+                spoiled: false,
+            });
+            line.asked += self.plan.request.0;
+            line.answered = end;
+            self.counts.request_octets += self.plan.request;
+            sockets.write(line.flow, End::Sink, self.plan.request.0);
+        }
+    }
+
+    /// A packet of `flow` is about to be taken in at `end`.
+    pub fn watch(&mut self, flow: FlowId, end: End, packet: &Packet) {
+        if let (End::Sink, Some(oracle)) = (end, &mut self.oracle) {
+            oracle.watch(flow, packet);
+        }
+    }
+
+    /// What it did that must not be.
+    pub fn broken(&mut self) -> Option<String> {
+        self.broken.take()
+    }
+
+    /// Nobody looks on from now on.
+    pub fn dismiss_oracle(&mut self) {
+        self.oracle = None;
+    }
+
+    pub fn start_measuring(&mut self) {
+        let failure = self.counts.failure.take();
+        let before = *self.repair.counters();
+        self.counts = Downloaded {
+            failure,
+            // What was counted before is taken off in the end.
+            repair_requests: before.requests,
+            repeated_repairs: before.requests_short,
+            ..Downloaded::default()
+        };
+        self.released_before = self.released;
+        self.delays_us.reset();
+    }
+
+    /// What the user got: all of it over the first flow.
+    pub fn user_got(&self, flow: FlowId) -> (u64, u64, Option<Instant>) {
+        if flow == self.main {
+            (self.released - self.released_before, self.released, self.completed_at)
+        } else {
+            (0, 0, None)
+        }
+    }
+
+    pub fn result(&self) -> Downloaded {
+        let (counters, delays) = (self.repair.counters(), &self.delays_us);
+        Downloaded {
+            released: Bytes(self.released - self.released_before),
+            released_total: Bytes(self.released),
+            repair_requests: counters.requests - self.counts.repair_requests,
+            repeated_repairs: counters.requests_short - self.counts.repeated_repairs,
+            repair_delay_us: Percentiles {
+                count: delays.len(),
+                p50: delays.value_at_quantile(0.50),
+                p95: delays.value_at_quantile(0.95),
+                p99: delays.value_at_quantile(0.99),
+                max: delays.max(),
+            },
+            held_peak: Bytes(counters.held_octets_max),
+            completed_at: self.completed_at,
+            ..self.counts.clone()
+        }
+    }
+}

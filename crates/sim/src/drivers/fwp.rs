@@ -1,0 +1,158 @@
+//! FWP's shim in a client: its TCP sees no holes in registered flows, and their readers are told.
+
+use std::collections::VecDeque;
+
+use tacit_link::Loss;
+use tacit_link::wifi::error_rate::mpdu_success;
+use tacit_link::wifi::phy::{MPDU_DELIMITER_LEN, mpdu_len};
+use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_proto::FlowKey;
+use tacit_proto::fwp::{Config, Counters, Readers, Shim};
+use tacit_proto::packet::Packet;
+use tacit_proto::units::{FlowId, HostId, Instant, Ratio};
+
+use super::Wish;
+use crate::Carried;
+
+/// Octets of the IP packets that losses are expected of.
+const FULL_PACKET: u32 = 1500;
+
+/// What a reader wants of the shim (`proto::fwp::control` without octets).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Register,
+    Allow(u64, u64),
+    Repaired(u64, u64),
+    Stop,
+}
+
+/// What a shim tells a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Hole(u64, u64),
+    Late(u64, u64),
+    Switched,
+}
+
+/// A client's shim.
+#[derive(Debug)]
+pub(crate) struct ClientShim {
+    /// Whose it is.
+    pub host: HostId,
+    shim: Shim<Packet>,
+    notes: Notes,
+    before: Counters,
+}
+
+/// What readers will be told, in order.
+#[derive(Debug, Default)]
+struct Notes {
+    /// Registered flows.
+    flows: Vec<(FlowKey, FlowId)>,
+    told: VecDeque<(FlowId, Told)>,
+}
+
+impl Notes {
+    fn note(&mut self, key: FlowKey, told: Told) {
+        if let Some((_, flow)) = self.flows.iter().find(|(known, _)| *known == key) {
+            self.told.push_back((*flow, told));
+        }
+    }
+}
+
+impl Readers for Notes {
+    fn hole(&mut self, key: FlowKey, start: u64, end: u64) -> bool {
+        self.note(key, Told::Hole(start, end));
+        true
+    }
+
+    fn late(&mut self, key: FlowKey, start: u64, end: u64, _: &[u8]) {
+        self.note(key, Told::Late(start, end));
+    }
+
+    fn switched(&mut self, key: FlowKey, _: bool) {
+        self.note(key, Told::Switched);
+    }
+}
+
+impl ClientShim {
+    /// For `host`, behind a link that is expected to lose so many of a million frames.
+    pub fn new(config: Config, host: HostId, expected_ppm: u32) -> Self {
+        let mut shim = Shim::new(config);
+        shim.expect(expected_ppm);
+        Self { host, shim, notes: Notes::default(), before: Counters::default() }
+    }
+
+    /// The reader of `flow`, whose data comes from `source`, wants something.
+    pub fn ask(&mut self, flow: FlowId, source: HostId, ask: Ask) {
+        let key = FlowKey::simulated(flow, source);
+        match ask {
+            Ask::Register => {
+                // Simulated octets have no content that a nonce could tell.
+                if self.shim.register(key, [0; 16]).is_ok() {
+                    self.notes.flows.push((key, flow));
+                }
+            }
+            Ask::Allow(start, end) => self.shim.allow(key, start, end),
+            Ask::Repaired(start, end) => self.shim.repaired(key, start, end),
+            Ask::Stop => self.shim.stop(key),
+        }
+    }
+
+    /// The host sends `packet`.
+    pub fn outgoing<P: Carried>(&mut self, now: Instant, packet: &P) {
+        if let Some(packet) = packet.simulated() {
+            self.shim.handle_up(now, packet);
+        }
+    }
+
+    /// `packet` came for the host; gives it back where it goes on as it is, with nothing before it.
+    pub fn incoming<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
+        let Some(simulated) = packet.simulated() else { return Some(packet) };
+        self.shim.handle_down(now, simulated.clone(), &mut self.notes).map(|_| packet)
+    }
+
+    /// What it wants done next: readers are told before anything is passed up.
+    pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
+        match self.notes.told.pop_front() {
+            Some((flow, told)) => Some(Wish::Tell { flow, told }),
+            None => self.shim.poll_down().map(|packet| Wish::Deliver { packet: packet.into() }),
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.shim.poll_timeout()
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.shim.handle_timeout(now, &mut self.notes);
+    }
+
+    pub fn start_measuring(&mut self) {
+        self.before = self.shim.counters();
+    }
+
+    /// Since measuring started.
+    pub fn counters(&self) -> Counters {
+        self.shim.counters().since(&self.before)
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        self.shim.check()
+    }
+}
+
+/// How many of a million full packets that the access point sends to `station` the model of errors takes: what a driver
+/// knows of its rate from experience. A script of losses has no rate.
+pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
+    let scripted = match &station.downlink_loss {
+        Loss::None | Loss::Scripted(_) => 0.0,
+        Loss::Bernoulli(ratio) => ratio.as_fraction(),
+        Loss::GilbertElliott(channel) => channel.mean_loss(),
+    };
+    let octets = mpdu_len(config.standard.phy().mac_header_len(), FULL_PACKET) + MPDU_DELIMITER_LEN;
+    let arrives = station.snr.map_or(1.0, |snr| mpdu_success(&station.mode, snr, octets));
+    let lost = 1.0 - (1.0 - scripted) * arrives;
+    // Decisions are made in integers.
+    Ratio::from_fraction(lost).unwrap_or(Ratio::ONE).parts_per_billion() / 1000
+}
