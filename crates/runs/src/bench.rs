@@ -54,6 +54,21 @@ pub const ROWS: &[Row] = &[
         // much, and the row would count packets that are dropped.
         assignments: &[TEN_SECONDS[0], TEN_SECONDS[1], "traffic.transport=udp", "traffic.udp-rate=120Mbps"],
     },
+    Row {
+        name: "11n-600-no-ack-10",
+        scenario: "wlan-11n-600",
+        clients: 10,
+        assignments: &[
+            TEN_SECONDS[0],
+            TEN_SECONDS[1],
+            "traffic.transport=udp",
+            // Of 420 Mb/s.
+            "traffic.udp-rate=40Mbps",
+            "wifi.link-acks=uplink-only",
+            "wifi.ampdu-mpdus=32",
+            "wifi.mpdu-error=10 %",
+        ],
+    },
 ];
 
 /// The run of the row called `name`, and its simulated seconds.

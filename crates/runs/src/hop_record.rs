@@ -80,7 +80,9 @@ fn station_record(station: &StationOutcome, from: String, to: Option<String>) ->
         delivered_bytes: counters.delivered_bytes,
         dropped: counters.dropped_by_queue + counters.discarded_by_queue,
         filtered_acks: counters.filtered_acks + station.driver.held_and_dropped_acks(),
-        lost: counters.dropped_mpdus + counters.unacknowledged - counters.unacknowledged_arrived,
+        // What was sent before measuring began may have been repaired since.
+        lost: counters.dropped_mpdus
+            + counters.unacknowledged.saturating_sub(counters.unacknowledged_arrived),
         ..HopRecord::new("wifi", from, to, &station.queueing_delay_us)
     }
 }

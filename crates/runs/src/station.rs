@@ -29,6 +29,14 @@ pub struct StationRecord {
     pub unacknowledged: u64,
     /// Of them, those that arrived.
     pub unacknowledged_arrived: u64,
+    /// Requests sent for what did not (`link-acks = "deferred"`).
+    pub repair_requests: u64,
+    /// Octets of them.
+    pub repair_request_octets: u64,
+    /// MPDUs that arrived because it asked.
+    pub repaired: u64,
+    /// MPDUs that it gave up asking for.
+    pub repair_given_up: u64,
     /// MPDUs delivered on their first transmission.
     pub delivered_first_try: u64,
     /// MPDUs delivered after one retransmission or more.
@@ -172,6 +180,10 @@ impl StationRecord {
             ppdu_sizes: station.ppdu_sizes[..largest].to_vec(),
             unacknowledged: counters.unacknowledged,
             unacknowledged_arrived: counters.unacknowledged_arrived,
+            repair_requests: counters.repair_requests,
+            repair_request_octets: counters.repair_request_octets,
+            repaired: counters.repaired,
+            repair_given_up: counters.repair_given_up,
             delivered_first_try: counters.delivered_first_try,
             delivered_after_retry: counters.delivered_after_retry,
             retries: counters.retries,

@@ -197,7 +197,7 @@ impl Scenario {
     pub(super) fn fwp_of(&self, index: u32) -> FwpPlan {
         let own = self.client_override(index).link_acks;
         let sent_once =
-            self.wifi.as_ref().is_some_and(|wifi| own.unwrap_or(wifi.link_acks).down == LinkAcks::None);
+            self.wifi.as_ref().is_some_and(|wifi| own.unwrap_or(wifi.link_acks).down != LinkAcks::Normal);
         FwpPlan { repair: self.fwp.repair.filter(|_| sent_once), ..self.fwp }
     }
 

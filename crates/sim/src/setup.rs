@@ -178,9 +178,16 @@ impl BssSetup {
             ));
         }
         let is_one_queue = config.stream_queues == StreamQueues::Joint;
-        if !is_one_queue && (self.has_hack() || all_need_them) {
+        let is_deferred = |station: &StationConfig| {
+            [station.link_acks.down, station.link_acks.up].contains(&LinkAcks::Deferred)
+        };
+        let has_deferred = config.stations.iter().any(is_deferred);
+        if has_deferred && config.repair.period == Duration::ZERO {
+            return refuse(format!("basic service set {index} asks for repair without end"));
+        }
+        if !is_one_queue && (self.has_hack() || all_need_them || has_deferred) {
             return refuse(format!(
-                "basic service set {index} has a queue for each spatial stream, which TCP/HACK, FastACK, Minstrel and \
+                "basic service set {index} has a queue for each spatial stream, which TCP/HACK, FastACK, Minstrel, repair and \
                  standards without aggregation do not know"
             ));
         }

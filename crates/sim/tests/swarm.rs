@@ -17,7 +17,7 @@ use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
     AccessCategory, AmsduLimit, BothWays, Bursts, Decibels, LinkAcks, Protection, RateControl,
-    ReverseDirection, StationCounters, StationId, StreamQueues,
+    ReverseDirection, StationConfig, StationCounters, StationId, StreamQueues,
 };
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
@@ -342,12 +342,18 @@ fn add_fwp_macs(setup: &mut Setup, seed: u64) {
         return;
     }
     for (station, client) in set.config.stations.iter_mut().zip(&set.clients) {
-        let policy = |draw: &mut Stream| pick(draw, &[LinkAcks::Normal, LinkAcks::None]);
+        let policy = |draw: &mut Stream| {
+            pick(draw, &[LinkAcks::Normal, LinkAcks::None, LinkAcks::None, LinkAcks::Deferred])
+        };
         if client.driver == ClientDriver::Stock {
             station.link_acks = BothWays { down: policy(draw), up: policy(draw) };
         }
     }
-    if set.is_stock() && draw.up_to(1) == 0 {
+    set.config.repair.buffer = pick(draw, &[Bytes(3_000_000), Bytes(20_000), Bytes(0)]);
+    let repairs = |station: &StationConfig| {
+        [station.link_acks.down, station.link_acks.up].contains(&LinkAcks::Deferred)
+    };
+    if set.is_stock() && !set.config.stations.iter().any(repairs) && draw.up_to(1) == 0 {
         set.config.stream_queues = StreamQueues::Independent;
     }
 }

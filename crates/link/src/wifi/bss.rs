@@ -142,6 +142,9 @@ impl<P: Payload> Bss<P> {
             } else {
                 self.medium.step(&mut self.cell, at);
             }
+            while let Some(function) = self.cell.contending.pop() {
+                self.medium.start_contending(&mut self.cell, at, function);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a basic service set may be told before it starts.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
 use super::category::{AccessCategory, TxopLimits};
@@ -133,6 +133,27 @@ pub enum LinkAcks {
     /// Not at all (policy No Ack): each PPDU is sent once and forgotten, so no window stalls, nothing is sent again, and
     /// what arrives is passed up at once. With FWP TCP and HTTP make up for it (Havey and Almeroth, section V-A).
     None,
+    /// Not when it is sent; but who sent it keeps it as [`BssConfig::repair`] says, and who lacks it asks for it now and
+    /// then, by a Block Ack at an access of its own. It is sent again once for each request, and passed up late.
+    Deferred,
+}
+
+/// How data under [`LinkAcks::Deferred`] is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairConfig {
+    /// Octets of packets that a transmitter keeps for each recipient.
+    pub buffer: Bytes,
+    /// How long it keeps them, and the recipient asks for them.
+    pub age: Duration,
+    /// From one request to the next, at least.
+    pub period: Duration,
+}
+
+impl RepairConfig {
+    /// Room for the 1984 numbers that can be told apart, in full packets, for as long as TCP takes to notice; asked for
+    /// often enough that a request covers what 600 Mb/s lose.
+    pub const USUAL: Self =
+        Self { buffer: Bytes(3_000_000), age: Duration::from_millis(200), period: Duration::from_millis(20) };
 }
 
 /// A setting of the data that goes from the access point to a client, and of the data that comes back.
@@ -232,6 +253,8 @@ pub struct BssConfig {
     /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
+    /// How data whose acknowledgment is deferred is repaired.
+    pub repair: RepairConfig,
     /// What TXOPs hold for those who answer; where the standard aggregates.
     pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
@@ -295,6 +318,7 @@ impl BssConfig {
             stream_queues: StreamQueues::Joint,
             mpdu_start_spacing: Duration::ZERO,
             amsdu: None,
+            repair: RepairConfig::USUAL,
             reverse_direction: ReverseDirection::Off,
             // 100 time units of 1024 us.
             beacon_interval: Some(Duration::from_micros(102_400)),

@@ -19,6 +19,14 @@ tacit_proto::counters! {
         unacknowledged: u64,
         /// Of them, those that arrived, which nobody told their sender.
         unacknowledged_arrived: u64,
+        /// Requests for data that did not arrive, sent at an access of their own.
+        repair_requests: u64,
+        /// Octets of them.
+        repair_request_octets: u64,
+        /// MPDUs that arrived because they were asked for.
+        repaired: u64,
+        /// MPDUs that were too old to ask for any longer.
+        repair_given_up: u64,
         /// Packets delivered on the first transmission of their MPDU.
         delivered_first_try: u64,
         /// Packets delivered after one retransmission or more.

@@ -21,7 +21,7 @@ pub use bss::{Bss, Offered};
 pub use category::{AccessCategory, EdcaParameters, TxopLimits};
 pub use cell::Delivery;
 pub use config::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, RateControl,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, RateControl, RepairConfig,
     ReverseDirection, StationConfig, StreamQueues,
 };
 pub use counters::StationCounters;

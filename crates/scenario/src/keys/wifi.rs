@@ -187,6 +187,7 @@ pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
     ("uplink-only", BothWays { down: LinkAcks::None, up: LinkAcks::Normal }),
     ("downlink-only", BothWays { down: LinkAcks::Normal, up: LinkAcks::None }),
     ("none", BothWays::of(LinkAcks::None)),
+    ("deferred", BothWays { down: LinkAcks::Deferred, up: LinkAcks::Normal }),
 ]);
 
 /// The value is true for granted ones.
@@ -369,10 +370,32 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         kind: LINK_ACK_CHOICE,
         usual: Usual::Field,
         meaning: "which data is acknowledged at the link layer: all, what clients send, what they receive, or `none`. The \
-                  rest (Ack Policy No Ack) is sent once, waits for no window and no gap, and TCP sees every loss; 802.11n \
-                  and ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
+                  rest (Ack Policy No Ack) is sent once, waits for no window and no gap, and TCP sees every loss; with \
+                  `deferred` the same for what clients receive, but they ask now and then for what they lack, and get it \
+                  late; 802.11n and ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
                   link-layer ACKs change it; see [fwp-mac.md](../design/fwp-mac.md)",
         of: |wifi| &mut wifi.link_acks,
+    },
+    &W {
+        name: "repair-buffer",
+        kind: Size(0, 1 << 30),
+        usual: Usual::Field,
+        meaning: "how much of what it sent a transmitter keeps for each recipient with `deferred`; no more than 1984 MPDUs",
+        of: |wifi| &mut wifi.bss.repair.buffer,
+    },
+    &W {
+        name: "repair-age",
+        kind: SOME_TIME,
+        usual: Usual::Field,
+        meaning: "how long it keeps that, and how long it is asked for",
+        of: |wifi| &mut wifi.bss.repair.age,
+    },
+    &W {
+        name: "repair-period",
+        kind: Span::between(Duration::from_micros(100), Duration::from_secs(1)),
+        usual: Usual::Field,
+        meaning: "from one request of a client to its next, at least",
+        of: |wifi| &mut wifi.bss.repair.period,
     },
     &REVERSE_DIRECTION,
     &REVERSE_TURNAROUND,

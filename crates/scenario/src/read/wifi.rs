@@ -110,6 +110,10 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let allowed = "\"joint\"; or \"independent\" with 802.11n or ac, a fixed rate and no FastACK";
         return refused(keys::STREAM_QUEUES, format!("{what} goes with one queue for all streams"), allowed);
     }
+    if wifi.bss.stream_queues == StreamQueues::Independent && wifi.link_acks.down == LinkAcks::Deferred {
+        let what = "repair goes with one queue for all streams".to_owned();
+        return refused(keys::STREAM_QUEUES, what, "\"joint\"");
+    }
     if !wifi.link_acks.are(LinkAcks::Normal) {
         let has_grants = wifi.bss.reverse_direction != ReverseDirection::Off;
         let granting = has_grants.then_some(keys::REVERSE_DIRECTION.name);
@@ -144,6 +148,12 @@ pub(super) fn check_client_acks(
 ) -> Result<(), InputError> {
     if client.link_acks.is_none_or(|acks| acks.are(LinkAcks::Normal)) {
         return Ok(());
+    }
+    if wifi.bss.stream_queues == StreamQueues::Independent
+        && client.link_acks.is_some_and(|acks| acks.down == LinkAcks::Deferred)
+    {
+        let what = "repair goes with one queue for all streams";
+        return Err(section.error(keys::LINK_ACKS, what).allowed("\"normal\", \"uplink-only\", \"none\""));
     }
     let speaking = (client.hack == Some(true)).then_some("TCP/HACK");
     check_link_acks(section, speaking.or(needs_link_acks(wifi)))

@@ -134,6 +134,11 @@ impl<P: Payload> AirLog<P> {
                 let frame = Frame::BlockAckReq { start: originator.window_start() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }
+            // Nobody learns what it said.
+            Outgoing::Ask { .. } => {
+                let frame = Frame::BlockAck { start: 0, bitmap: 0, appended: Vec::new() };
+                self.record(exchange, originator.control_mode, Outcome::Collided, frame);
+            }
             Outgoing::Data { .. } => {
                 self.begin_ppdu();
                 for (mpdu, position) in originator.streams().flat_map(Originator::in_flight).zip(1..) {

@@ -14,12 +14,14 @@ use crate::wifi::config::{
     BothWays, BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
 };
 use crate::wifi::functions::{FunctionId, Functions, Peers};
+use crate::wifi::mac::SEQUENCE_MODULUS;
 use crate::wifi::mac::access::Contention;
 use crate::wifi::mac::aggregation::AggregationLimits;
 use crate::wifi::mac::block_ack::{BlockAckRecipient, Recipient};
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::originator::Originator;
 use crate::wifi::mac::rate_control::{Minstrel, Rate};
+use crate::wifi::mac::repair::RepairRecipient;
 use crate::wifi::mac::station::{Peer, Station};
 use crate::wifi::phy::{BLOCK_ACK_LEN, HT_CONTROL_LEN, Mode, Phy};
 
@@ -114,11 +116,16 @@ fn peer<P: Payload>(
         StreamQueues::Joint | StreamQueues::Independent => 1,
     };
     let limits = limits(phy, config, [&client.mode, &control], (txop_limit, streams));
-    let limits =
-        if acks == LinkAcks::Normal { limits.windowed(config.block_ack_window as u16) } else { limits };
+    let is_block = limits.window > 1;
+    let limits = match acks {
+        LinkAcks::Normal => limits.with_window(limits.window.min(config.block_ack_window as u16)),
+        // Numbers of what is sent once more lie far behind.
+        LinkAcks::None | LinkAcks::Deferred => limits.with_window(SEQUENCE_MODULUS / 2),
+    };
     let recipient = || match acks_of_peer {
         LinkAcks::None => Recipient::Unanswered { next: 0 },
-        LinkAcks::Normal if limits.window > 1 => Recipient::Block(BlockAckRecipient::new()),
+        LinkAcks::Deferred => Recipient::Deferred(RepairRecipient::new(config.repair)),
+        LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new()),
         LinkAcks::Normal => Recipient::Immediate { last: None },
     };
     let rates = match config.rate_control {
@@ -144,6 +151,9 @@ fn peer<P: Payload>(
     }
     let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
         .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
+    if acks == LinkAcks::Deferred {
+        originator.keep_sent(config.repair);
+    }
     let further = 2..=streams;
     further.clone().for_each(|_| {
         originator.add_stream(Originator::new(client.mode, control, limits, acks, QueueConfig::default()));

@@ -63,6 +63,7 @@ impl Exchange {
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {
             Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
+            Outgoing::Ask { .. } => (control.ppdu_duration(peer.ask_len()), ACK_LEN),
             Outgoing::Data { .. } => {
                 let plan = peer.originator.plan();
                 let response = match plan.mpdus {
@@ -121,6 +122,12 @@ impl Exchange {
     #[inline]
     pub fn is_unanswered(&self) -> bool {
         self.response_len == UNANSWERED
+    }
+
+    /// Whether it asks for what did not arrive.
+    #[inline]
+    pub fn asks_for_repair(&self) -> bool {
+        matches!(self.outgoing, Outgoing::Ask { .. })
     }
 
     /// The addressee, among the peers of who began it.

@@ -8,6 +8,7 @@ mod exchange;
 mod outbox;
 mod protection;
 mod receive;
+mod repair;
 mod rules;
 mod stations;
 mod txop;
@@ -31,7 +32,7 @@ use super::functions::FunctionId;
 use super::interrupt::Interrupt;
 use super::mac::block_ack::Recipient;
 use super::mac::noise::Noise;
-use super::mac::originator::{Originator, Settled};
+use super::mac::originator::Settled;
 use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::{BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::payload::{Payload, PayloadClass};
@@ -51,8 +52,10 @@ pub(crate) struct Cell<P> {
     appended: Vec<u8>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
-    /// No gap in a reorder buffer times out before this.
+    /// No gap in a reorder buffer times out before this, and nobody asks for what is missing.
     pub reorder_check: Option<Instant>,
+    /// Functions that begin to contend for what no host gave them.
+    pub contending: Vec<FunctionId>,
 }
 
 impl<P: Payload> Cell<P> {
@@ -74,6 +77,7 @@ impl<P: Payload> Cell<P> {
             appended: Vec::new(),
             next_beacon: rules.config.beacon_interval.map(|interval| Instant::ZERO + interval),
             reorder_check: None,
+            contending: Vec::new(),
             stations,
             rules,
         }
@@ -113,6 +117,7 @@ impl<P: Payload> Cell<P> {
     pub fn receive(&mut self, exchange: &Exchange) -> bool {
         match exchange.outgoing {
             Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
+            Outgoing::Ask { peer } => self.receive_ask(exchange, peer),
             Outgoing::Data { peer, .. } => self.receive_data(exchange, peer),
         }
     }
@@ -210,6 +215,7 @@ impl<P: Payload> Cell<P> {
                 }
             }
         }
+        self.ask_for_repair(at);
     }
 
     // --- What is answered -------------------------------------------------------------------
@@ -274,6 +280,7 @@ impl<P: Payload> Cell<P> {
             return;
         }
         let settled = match block_ack {
+            None if exchange.asks_for_repair() => originator.asked(),
             _ if originator.has_stream_queues() => {
                 let recipients = to.peers[back].recipient.each_stream();
                 originator.acknowledged_by_stream(recipients, retry_limit, oldest)
@@ -303,8 +310,8 @@ impl<P: Payload> Cell<P> {
     pub fn settle_unanswered(&mut self, exchange: &Exchange) {
         let peer = exchange.peer();
         let station = &mut self.stations[exchange.from];
-        let settled = station.peers[peer].originator.settle_streams(Originator::acknowledged);
-        station.counters.unacknowledged += u64::from(settled.first_try);
+        let sent = station.peers[peer].originator.sent_unanswered(exchange.end);
+        station.counters.unacknowledged += u64::from(sent);
         station.contention.succeeded();
         station.finish(peer, exchange.handshake);
     }
@@ -328,6 +335,7 @@ impl<P: Payload> Cell<P> {
             Outgoing::Request { .. } => {
                 peer.originator.settle_streams(|stream| stream.request_missed(retry_limit))
             }
+            Outgoing::Ask { .. } => peer.originator.asked(),
             Outgoing::Data { .. } if exchange.asks_for_block_ack() => {
                 peer.originator.block_ack_missed();
                 Settled::default()
@@ -450,7 +458,7 @@ impl<P: Payload> Cell<P> {
 /// What the recipient of `outgoing` sees of it: kind, More Data, SYNC.
 fn seen_by_recipient<P: Payload>(outgoing: &Outgoing, peer: &Peer<P>) -> (Heard, bool, bool) {
     match outgoing {
-        Outgoing::Request { .. } => (Heard::BlockAckRequest, false, false),
+        Outgoing::Request { .. } | Outgoing::Ask { .. } => (Heard::BlockAckRequest, false, false),
         Outgoing::Data { .. } => {
             let plan = peer.originator.plan();
             let mut numbers = peer.originator.in_flight().map(|mpdu| mpdu.sequence);

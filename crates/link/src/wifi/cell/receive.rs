@@ -6,6 +6,7 @@ use super::outbox::Delivery;
 use super::{Cell, earliest};
 use crate::payload::Payload;
 use crate::wifi::air::Outcome;
+use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::station::Peer;
 
@@ -46,20 +47,27 @@ impl<P: Payload> Cell<P> {
                     continue;
                 }
                 heard = true;
-                if exchange.is_unanswered() {
-                    from.counters.unacknowledged_arrived += u64::from(mpdu.msdus.count());
-                    from.counters.delivered_bytes += u64::from(mpdu.octets);
-                }
                 let mut missing = recipient.missing_before(mpdu.sequence);
+                let mut passed_up = 0;
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut |payload| {
+                    passed_up += 1;
                     let missing = std::mem::take(&mut missing);
                     let (to, from) = (exchange.to, exchange.from);
                     self.outbox.delivered.push_back(Delivery { to, from, missing, payload });
                 });
+                if exchange.is_unanswered() && passed_up > 0 {
+                    from.counters.unacknowledged_arrived += passed_up;
+                    from.counters.delivered_bytes += u64::from(mpdu.octets);
+                    to.counters.repaired += u64::from(mpdu.retries > 0);
+                }
             }
         }
         let gap_ends = recipient.gap_since().map(|since| since + self.rules.config.reorder_timeout);
         self.reorder_check = earliest(self.reorder_check, gap_ends);
+        if let Recipient::Deferred(recipient) = recipient {
+            to.counters.repair_given_up += recipient.take_given_up();
+            self.reorder_check = earliest(self.reorder_check, recipient.due());
+        }
         heard
     }
 }

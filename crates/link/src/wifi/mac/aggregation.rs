@@ -71,9 +71,9 @@ impl AggregationLimits {
         }
     }
 
-    /// With at most `window` numbers outstanding where several may be.
-    pub fn windowed(self, window: u16) -> Self {
-        Self { window: self.window.min(window), ..self }
+    /// With at most `window` numbers outstanding.
+    pub fn with_window(self, window: u16) -> Self {
+        Self { window, ..self }
     }
 
     /// For one of `streams` aggregates that are sent side by side, each at its share of the rate.

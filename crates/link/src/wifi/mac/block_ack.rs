@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use tacit_proto::units::Instant;
 
 use super::amsdu::Msdus;
+use super::repair::RepairRecipient;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 
 /// Frames a Block Ack covers.
@@ -27,6 +28,8 @@ pub(crate) enum Recipient<P> {
         /// Number).
         next: u16,
     },
+    /// Of what it asks for when it did not come.
+    Deferred(RepairRecipient),
     /// One for each spatial stream, where each has an aggregate of its own.
     Streams(Vec<Self>),
 }
@@ -46,6 +49,11 @@ impl<P: Clone> Recipient<P> {
                 *next = sequence_add(sequence, 1);
                 msdus.copy_each(pass_up);
             }
+            Self::Deferred(recipient) => {
+                if recipient.takes(now, sequence) {
+                    msdus.copy_each(pass_up);
+                }
+            }
             Self::Streams(_) => unreachable!("streams receive each for itself"),
         }
     }
@@ -56,6 +64,7 @@ impl<P: Clone> Recipient<P> {
     pub fn missing_before(&self, sequence: u16) -> u16 {
         match self {
             Self::Unanswered { next } => sequence_distance(*next, sequence),
+            Self::Deferred(recipient) => recipient.gap_before(sequence).unwrap_or(0),
             Self::Immediate { .. } | Self::Block(_) | Self::Streams(_) => 0,
         }
     }
@@ -74,7 +83,7 @@ impl<P: Clone> Recipient<P> {
         match self {
             Self::Immediate { last } => last.map_or((0, 0), |last| (last, 1)),
             Self::Block(recipient) => recipient.block_ack(),
-            Self::Unanswered { .. } => (0, 0),
+            Self::Unanswered { .. } | Self::Deferred(_) => (0, 0),
             Self::Streams(streams) => streams.first().map_or((0, 0), Self::scoreboard),
         }
     }
@@ -92,7 +101,7 @@ impl<P: Clone> Recipient<P> {
     {
         match self {
             Self::Block(recipient) => recipient.receive_in_order(mpdus, pass_up),
-            Self::Immediate { .. } | Self::Unanswered { .. } | Self::Streams(_) => 0,
+            Self::Immediate { .. } | Self::Unanswered { .. } | Self::Deferred(_) | Self::Streams(_) => 0,
         }
     }
 
@@ -101,7 +110,7 @@ impl<P: Clone> Recipient<P> {
     pub fn gap_since(&self) -> Option<Instant> {
         match self {
             Self::Block(recipient) => recipient.gap_since,
-            Self::Immediate { .. } | Self::Unanswered { .. } => None,
+            Self::Immediate { .. } | Self::Unanswered { .. } | Self::Deferred(_) => None,
             Self::Streams(streams) => streams.iter().filter_map(Self::gap_since).min(),
         }
     }

@@ -10,6 +10,7 @@ pub(crate) mod noise;
 pub(crate) mod originator;
 pub(crate) mod plan;
 pub(crate) mod rate_control;
+pub(crate) mod repair;
 pub(crate) mod station;
 mod streams;
 

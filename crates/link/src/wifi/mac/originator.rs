@@ -11,12 +11,13 @@ use super::block_ack::WINDOW;
 use super::fates::Fates;
 use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
+use super::repair::SentBuffer;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
 use crate::wifi::air::{AmpduPosition, Frame};
-use crate::wifi::config::LinkAcks;
+use crate::wifi::config::{LinkAcks, RepairConfig};
 use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// Fate of an MPDU in the window.
@@ -75,6 +76,8 @@ pub(crate) struct Room {
 pub(crate) enum Need {
     Nothing,
     BlockAckRequest,
+    /// To ask for what did not arrive.
+    Ask,
     Data,
 }
 
@@ -89,8 +92,8 @@ pub(crate) struct Originator<P> {
     /// Changes mode and limits from PPDU to PPDU; `None` for a fixed rate.
     rate_control: Option<Box<Minstrel>>,
     pub(super) queue: Queue<P>,
-    window: VecDeque<Mpdu<P>>,
-    next_sequence: u16,
+    pub(super) window: VecDeque<Mpdu<P>>,
+    pub(super) next_sequence: u16,
     /// Waiting MPDUs in the window.
     pub(super) waiting: u32,
     /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
@@ -114,6 +117,10 @@ pub(crate) struct Originator<P> {
     pub fates: Fates<P>,
     /// Buffers of A-MSDUs that left the window.
     spare: Vec<Vec<P>>,
+    /// What was sent and may be asked for.
+    pub(super) sent: Option<Box<SentBuffer<P>>>,
+    /// To ask the peer for what did not arrive is due.
+    pub(super) asks_due: bool,
     /// What is sent on the other spatial streams, where each has an aggregate of its own; they share the queue of the
     /// first.
     pub(super) others: Vec<Self>,
@@ -159,6 +166,8 @@ impl<P: Payload> Originator<P> {
             settled_acks: VecDeque::new(),
             fates: Fates::default(),
             spare: Vec::new(),
+            sent: None,
+            asks_due: false,
             others: Vec::new(),
         }
     }
@@ -166,6 +175,11 @@ impl<P: Payload> Originator<P> {
     /// Gives a further spatial stream an aggregate of its own.
     pub fn add_stream(&mut self, stream: Self) {
         self.others.push(stream);
+    }
+
+    /// Keeps what is sent for who asks for it.
+    pub fn keep_sent(&mut self, limits: RepairConfig) {
+        self.sent = Some(Box::new(SentBuffer::new(limits)));
     }
 
     /// Lets the rate follow what gets through.
@@ -241,6 +255,8 @@ impl<P: Payload> Originator<P> {
             self.need_of_streams()
         } else if self.request_due {
             Need::BlockAckRequest
+        } else if self.asks_due {
+            Need::Ask
         } else if self.waiting > 0 || !self.queue.is_empty() {
             Need::Data
         } else {
@@ -299,7 +315,7 @@ impl<P: Payload> Originator<P> {
     /// queue, within the window and the limits. `delays` learns each new packet's time in queue.
     pub fn build(&mut self, now: Instant, lifetime: Duration, delays: &mut Delays<'_>) {
         if self.has_stream_queues() {
-            self.assemble_streams(now, (now, lifetime), u32::MAX, delays);
+            self.assemble_streams(now, (now, lifetime), None, delays);
             return;
         }
         let rate = self.choose_rate(now);
@@ -313,16 +329,15 @@ impl<P: Payload> Originator<P> {
         let rate = self.choose_rate(now);
         let usual = self.limits;
         let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
-        self.limits = usual.within(self.mode.octets_within(time));
+        let octets = self.mode.octets_within(time);
         let class = self.last_class;
         if self.has_stream_queues() {
-            self.limits = usual;
-            let octets = self.mode.octets_within(time);
-            self.assemble_streams(now, (room.queued_by, lifetime), octets, delays);
+            self.assemble_streams(now, (room.queued_by, lifetime), Some(octets), delays);
         } else {
+            self.limits = usual.within(octets);
             self.assemble(now, (room.queued_by, lifetime), rate, delays);
+            self.limits = usual;
         }
-        self.limits = usual;
         if self.plan.mpdus == 0 {
             self.last_class = class;
         }
@@ -637,7 +652,8 @@ impl<P: Payload> Originator<P> {
                 self.fates.note(&mpdu.msdus, true);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
-                settled.dropped += msdus;
+                // A copy was booked before.
+                settled.dropped += if self.sent.is_some() && mpdu.retries > 0 { 0 } else { msdus };
                 self.fates.note(&mpdu.msdus, false);
                 MpduState::GivenUp
             } else {
@@ -683,7 +699,7 @@ impl<P: Payload> Originator<P> {
     /// Packets accepted and not settled, queued ones included.
     pub fn backlog(&self) -> usize {
         let windows = self.streams().flat_map(|stream| &stream.window);
-        let unsettled = windows.filter(|mpdu| !mpdu.is_settled());
+        let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
         self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
 }

@@ -65,6 +65,11 @@ impl<P> Peer<P> {
         }
     }
 
+    /// Octets of what asks it for what did not arrive.
+    pub fn ask_len(&self) -> u32 {
+        if let Recipient::Deferred(recipient) = &self.recipient { recipient.request_len() } else { 0 }
+    }
+
     /// Whether a TXOP may be shared with it: both ends acknowledge what they get from the other.
     pub fn may_be_granted(&self) -> bool
     where
@@ -121,6 +126,8 @@ pub(crate) struct Station<P> {
 pub(crate) enum Outgoing {
     /// A Block Ack Request to this peer, after a PPDU of this class.
     Request { peer: usize, class: PayloadClass },
+    /// To this peer, what arrived of what it sent, so that it sends the rest again.
+    Ask { peer: usize },
     /// Data to this peer, of this class: what its originator built last.
     Data { peer: usize, class: PayloadClass },
 }
@@ -130,7 +137,7 @@ impl Outgoing {
     #[inline]
     pub fn peer(&self) -> usize {
         match self {
-            Self::Request { peer, .. } | Self::Data { peer, .. } => *peer,
+            Self::Request { peer, .. } | Self::Ask { peer } | Self::Data { peer, .. } => *peer,
         }
     }
 
@@ -139,6 +146,7 @@ impl Outgoing {
     pub fn class(&self) -> PayloadClass {
         match self {
             Self::Request { class, .. } | Self::Data { class, .. } => *class,
+            Self::Ask { .. } => PayloadClass::Data,
         }
     }
 }
@@ -234,9 +242,16 @@ impl<P: Payload> Station<P> {
         match entry.originator.need() {
             Need::Nothing => return,
             Need::Data => self.turns.push_back(peer),
-            Need::BlockAckRequest => self.turns.push_front(peer),
+            Need::BlockAckRequest | Need::Ask => self.turns.push_front(peer),
         }
         entry.ready = true;
+    }
+
+    /// Something is to be sent to `peer`. True when it has to contend for the channel from now on.
+    pub fn wants_turn(&mut self, peer: usize) -> bool {
+        let contends = !self.has_traffic() && !self.transmitting;
+        self.take_turn(peer);
+        contends && self.has_traffic()
     }
 
     /// Puts a peer that was served out of its turn before the others, if it still needs anything.
@@ -260,6 +275,7 @@ impl<P: Payload> Station<P> {
                 Need::BlockAckRequest => {
                     return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
                 }
+                Need::Ask => return Some(Outgoing::Ask { peer }),
                 Need::Data => {
                     let data = self.data(peer, |originator, delays| originator.build(now, lifetime, delays));
                     if data.is_some() {
@@ -324,7 +340,8 @@ impl<P: Payload> Station<P> {
     ) -> Option<Outgoing> {
         let originator = &self.peers[peer].originator;
         let outgoing = match originator.need() {
-            Need::Nothing => None,
+            // A request for repair waits for an access of its own.
+            Need::Nothing | Need::Ask => None,
             Need::BlockAckRequest => (originator.request_duration() <= room.time)
                 .then(|| Outgoing::Request { peer, class: originator.last_class() }),
             Need::Data => self.data(peer, |originator, delays| {
@@ -494,6 +511,10 @@ impl<P: Payload> Station<P> {
     fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
+            Outgoing::Ask { peer } => {
+                self.counters.repair_requests += 1;
+                self.counters.repair_request_octets += u64::from(self.peers[*peer].ask_len());
+            }
             Outgoing::Data { peer, class } => {
                 let originator = &self.peers[*peer].originator;
                 let plan = originator.plan();

@@ -51,6 +51,8 @@ impl<P: Payload> Originator<P> {
     pub(super) fn need_of_streams(&self) -> Need {
         if self.streams().any(|stream| stream.request_due) {
             Need::BlockAckRequest
+        } else if self.asks_due {
+            Need::Ask
         } else if !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0) {
             Need::Data
         } else {
@@ -58,18 +60,18 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Puts a PPDU together of an aggregate for each stream, `octets` at most in what the PPDU has time for. It lasts as
-    /// long as the longest of them.
+    /// Puts a PPDU together of an aggregate for each stream, within `octets` of one PPDU if there is such a limit. It lasts
+    /// as long as the longest of them.
     pub(super) fn assemble_streams(
         &mut self,
         now: Instant,
         ages: (Instant, Duration),
-        octets: u32,
+        octets: Option<u32>,
         delays: &mut Delays<'_>,
     ) {
         let mut others = std::mem::take(&mut self.others);
         let count = others.len() as u32 + 1;
-        let most = octets / count;
+        let most = octets.map(|octets| octets / count);
         self.assemble_part(now, ages, (count, most), delays);
         let mut plan = self.plan;
         for (stream, left) in others.iter_mut().zip((1..count).rev()) {
@@ -93,7 +95,7 @@ impl<P: Payload> Originator<P> {
         &mut self,
         now: Instant,
         ages: (Instant, Duration),
-        (left, most): (u32, u32),
+        (left, most): (u32, Option<u32>),
         delays: &mut Delays<'_>,
     ) {
         let part = (self.queue.len() as u32).div_ceil(left);
@@ -103,7 +105,7 @@ impl<P: Payload> Originator<P> {
         }
         let usual = self.limits;
         self.limits = usual.at_most(self.waiting + part);
-        if most < u32::MAX / left {
+        if let Some(most) = most {
             self.limits = self.limits.within(most);
         }
         self.assemble(now, ages, 0, delays);
@@ -180,7 +182,7 @@ mod tests {
             let modes = [&mode, &control];
             let limits = AggregationLimits::new(phy, phy.mac_header_len(), modes, Some(4), None, None)
                 .of_stream(3)
-                .windowed(4);
+                .with_window(4);
             let one = || Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig::default());
             let mut originator = one();
             (0..2).for_each(|_| originator.add_stream(one()));

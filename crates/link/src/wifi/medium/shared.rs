@@ -381,6 +381,9 @@ impl Shared {
             Outgoing::Request { class, .. } => {
                 cell.charge(exchange.from, class, AirtimeUse::LinkAck, exchange.end);
             }
+            Outgoing::Ask { .. } => {
+                cell.charge(exchange.from, PayloadClass::Data, AirtimeUse::LinkAck, exchange.end);
+            }
             Outgoing::Data { class, .. } => book_data(cell, &exchange, class),
         }
         self.phase = Phase::Transmission(exchange);

@@ -1,0 +1,52 @@
+//! Requests for data that nobody acknowledged and that did not arrive.
+
+use tacit_proto::units::Instant;
+
+use super::exchange::Exchange;
+use super::{Cell, earliest};
+use crate::payload::Payload;
+use crate::wifi::air::{Frame, Outcome};
+use crate::wifi::mac::block_ack::Recipient;
+
+impl<P: Payload> Cell<P> {
+    /// Lets the recipients ask whose time has come at `at`; who begins to contend for it is in [`Cell::contending`].
+    pub(super) fn ask_for_repair(&mut self, at: Instant) {
+        for station in self.stations.iter_mut() {
+            for peer in 0..station.peers.len() {
+                let Recipient::Deferred(recipient) = &mut station.peers[peer].recipient else { continue };
+                if recipient.due().is_some_and(|due| due <= at) {
+                    let asks = recipient.asks(at);
+                    station.counters.repair_given_up += recipient.take_given_up();
+                    if asks {
+                        station.peers[peer].originator.ask();
+                        self.contending.extend(station.wants_turn(peer).then_some(station.id));
+                    }
+                }
+                let Recipient::Deferred(recipient) = &station.peers[peer].recipient else { continue };
+                self.reorder_check = earliest(self.reorder_check, recipient.due());
+            }
+        }
+    }
+
+    /// A request is over: if it arrived, what it lacks goes next. True when it did.
+    pub(super) fn receive_ask(&mut self, exchange: &Exchange, peer: usize) -> bool {
+        let [from, to] = self.stations.ends(exchange);
+        let asker = &mut from.peers[peer];
+        let (mode, away) = (asker.originator.control_mode, asker.is_away(exchange.start));
+        let Recipient::Deferred(recipient) = &asker.recipient else {
+            unreachable!("only who does without acknowledgments asks");
+        };
+        let (start, bitmap) = recipient.scoreboard();
+        let noisy = asker.noise.as_mut().is_some_and(|noise| noise.takes_control(recipient.request_len()));
+        let arrived = !noisy && !away;
+        if arrived {
+            let back = to.peer_index(exchange.from);
+            if to.peers[back].originator.repair(exchange.end, recipient.wanted()) {
+                self.contending.extend(to.wants_turn(back).then_some(to.id));
+            }
+        }
+        let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
+        self.air.record(exchange, mode, outcome, Frame::BlockAck { start, bitmap, appended: Vec::new() });
+        arrived
+    }
+}

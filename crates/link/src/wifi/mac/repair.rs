@@ -1,0 +1,219 @@
+//! Repair of data that nobody acknowledged (FWP's future work: the access point buffers, and a Block Ack releases or
+//! retransmits). The transmitter keeps what it sent for a while; the recipient, which sees gaps in the numbers, now and then
+//! sends a Block Ack of its own accord, at an access of its own, and what that lacks is sent once more.
+
+use std::collections::VecDeque;
+
+use tacit_proto::units::Instant;
+
+use super::originator::{Mpdu, MpduState, Originator, Settled};
+use super::{SEQUENCE_MODULUS, sequence_distance};
+use crate::payload::Payload;
+use crate::wifi::config::RepairConfig;
+use crate::wifi::phy::BLOCK_ACK_LEN;
+
+/// Numbers back from the newest that are told from those to come: half the circle, less the largest aggregate.
+const MOST_BACK: u16 = SEQUENCE_MODULUS / 2 - 64;
+/// Octets of the bitmaps that Block Acks have (802.11be; the first is that of 802.11n), one bit for each number.
+const BITMAPS: [u32; 4] = [8, 32, 64, 128];
+/// Numbers that one request covers.
+const MOST_ASKED: u16 = 1024;
+
+/// What a transmitter keeps of what it sent.
+#[derive(Clone, Debug)]
+pub(crate) struct SentBuffer<P> {
+    /// When each was sent first, in the order of their numbers.
+    kept: VecDeque<(Instant, Mpdu<P>)>,
+    octets: u64,
+    limits: RepairConfig,
+}
+
+impl<P: Payload> SentBuffer<P> {
+    pub fn new(limits: RepairConfig) -> Self {
+        Self { kept: VecDeque::new(), octets: 0, limits }
+    }
+
+    fn keep(&mut self, now: Instant, mpdu: Mpdu<P>) {
+        let newest = mpdu.sequence;
+        self.octets += u64::from(mpdu.octets);
+        self.kept.push_back((now, mpdu));
+        self.expire(now, newest);
+    }
+
+    /// Drops what is too old, too much, or too far back from number `newest`.
+    fn expire(&mut self, now: Instant, newest: u16) {
+        while let Some((at, mpdu)) = self.kept.front() {
+            let is_old = now.saturating_since(*at) > self.limits.age
+                || sequence_distance(mpdu.sequence, newest) > MOST_BACK;
+            if !is_old && self.octets <= self.limits.buffer.0 {
+                break;
+            }
+            self.octets -= u64::from(mpdu.octets);
+            self.kept.pop_front();
+        }
+    }
+
+    fn find(&self, sequence: u16) -> Option<&Mpdu<P>> {
+        let (_, first) = self.kept.front()?;
+        let offset = sequence_distance(first.sequence, sequence);
+        let at = |(_, mpdu): &(Instant, Mpdu<P>)| sequence_distance(first.sequence, mpdu.sequence);
+        let place = self.kept.binary_search_by_key(&offset, at).ok()?;
+        Some(&self.kept[place].1)
+    }
+}
+
+impl<P: Payload> Originator<P> {
+    /// What was in flight was sent at `now` and is not acknowledged: done with, or kept for who asks. Returns the packets
+    /// that were sent for the first time.
+    pub fn sent_unanswered(&mut self, now: Instant) -> u32 {
+        let Some(mut sent) = self.sent.take() else {
+            return self.settle_streams(Self::acknowledged).first_try;
+        };
+        let mut first_try = 0;
+        for _ in 0..self.window.len() {
+            let Some(mpdu) = self.window.pop_front() else { break };
+            match mpdu.state {
+                MpduState::Waiting => self.window.push_back(mpdu),
+                // It is kept already.
+                _ if mpdu.retries > 0 => {}
+                _ => {
+                    first_try += mpdu.msdus.count();
+                    sent.keep(now, mpdu);
+                }
+            }
+        }
+        self.sent = Some(sent);
+        first_try
+    }
+
+    /// The recipient lacks the numbers `wanted`, in order: what is left of them goes next, once. True when there is any.
+    pub fn repair(&mut self, now: Instant, wanted: impl Iterator<Item = u16>) -> bool {
+        let Some(mut sent) = self.sent.take() else { return false };
+        sent.expire(now, self.next_sequence);
+        let before = self.waiting;
+        for sequence in wanted {
+            let is_after = |mpdu: &Mpdu<P>| sequence_distance(sequence, mpdu.sequence) < SEQUENCE_MODULUS / 2;
+            let place = self.window.iter().position(is_after).unwrap_or(self.window.len());
+            let is_there = self.window.get(place).is_some_and(|mpdu| mpdu.sequence == sequence);
+            if let Some(mpdu) = sent.find(sequence).filter(|_| !is_there) {
+                let retries = mpdu.retries + 1;
+                self.window.insert(place, Mpdu { state: MpduState::Waiting, retries, ..mpdu.clone() });
+                self.waiting += 1;
+            }
+        }
+        self.sent = Some(sent);
+        self.waiting > before
+    }
+
+    /// Whether `mpdu` was booked when it was sent first, and is only a copy.
+    pub(super) fn is_copy(&self, mpdu: &Mpdu<P>) -> bool {
+        self.sent.is_some() && mpdu.retries > 0
+    }
+
+    /// To ask the peer for what is missing is due.
+    pub fn ask(&mut self) {
+        self.asks_due = true;
+    }
+
+    /// It was asked, or that was in vain; the next time is a period later either way.
+    pub fn asked(&mut self) -> Settled {
+        self.asks_due = false;
+        Settled::default()
+    }
+}
+
+/// What a recipient knows of what it did not get.
+#[derive(Clone, Debug)]
+pub(crate) struct RepairRecipient {
+    /// The number that follows the highest that came.
+    next: u16,
+    /// Numbers before it that did not come, and since when that is known.
+    missing: VecDeque<(u16, Instant)>,
+    asked_at: Option<Instant>,
+    /// Numbers given up that nobody has been told of.
+    given_up: u64,
+    limits: RepairConfig,
+}
+
+impl RepairRecipient {
+    pub fn new(limits: RepairConfig) -> Self {
+        Self { next: 0, missing: VecDeque::new(), asked_at: None, given_up: 0, limits }
+    }
+
+    /// How many numbers before `sequence` are missing that nobody knew of; `None` for one that comes late.
+    pub fn gap_before(&self, sequence: u16) -> Option<u16> {
+        let gap = sequence_distance(self.next, sequence);
+        (gap < SEQUENCE_MODULUS / 2).then_some(gap)
+    }
+
+    /// Takes in the MPDU `sequence`, which came at `now`; false for one that is no use any more.
+    pub fn takes(&mut self, now: Instant, sequence: u16) -> bool {
+        let Some(gap) = self.gap_before(sequence) else {
+            let place = self.missing.iter().position(|(number, _)| *number == sequence);
+            return place.and_then(|place| self.missing.remove(place)).is_some();
+        };
+        for step in 0..gap {
+            self.missing.push_back((super::sequence_add(self.next, step), now));
+        }
+        self.next = super::sequence_add(sequence, 1);
+        self.give_up(now);
+        true
+    }
+
+    /// Gives up what its transmitter has not kept until now.
+    pub fn give_up(&mut self, now: Instant) {
+        while let Some((number, since)) = self.missing.front() {
+            let is_old = now.saturating_since(*since) > self.limits.age;
+            if !is_old && sequence_distance(*number, self.next) <= MOST_BACK {
+                break;
+            }
+            self.missing.pop_front();
+            self.given_up += 1;
+        }
+    }
+
+    /// How many were given up since this was asked last.
+    pub fn take_given_up(&mut self) -> u64 {
+        std::mem::take(&mut self.given_up)
+    }
+
+    /// When to ask next.
+    pub fn due(&self) -> Option<Instant> {
+        let (_, since) = self.missing.front()?;
+        Some(self.asked_at.map_or(*since, |asked| (asked + self.limits.period).max(*since)))
+    }
+
+    /// It asks now; false when it lacks nothing any more.
+    pub fn asks(&mut self, now: Instant) -> bool {
+        self.give_up(now);
+        self.asked_at = Some(now);
+        !self.missing.is_empty()
+    }
+
+    /// The numbers that it asks for, as many as one request covers.
+    pub fn wanted(&self) -> impl Iterator<Item = u16> {
+        let first = self.missing.front().map_or(self.next, |(number, _)| *number);
+        let numbers = self.missing.iter().map(|(number, _)| *number);
+        numbers.take_while(move |number| sequence_distance(first, *number) < MOST_ASKED)
+    }
+
+    /// The number that the bitmap of its request begins with, and the first 64 bits of it: what has come.
+    pub fn scoreboard(&self) -> (u16, u64) {
+        let start = self.wanted().next().unwrap_or(self.next);
+        let behind = sequence_distance(start, self.next);
+        let all = if behind >= 64 { u64::MAX } else { (1 << behind) - 1 };
+        let lacking = |bitmap: u64, number| match sequence_distance(start, number) {
+            offset @ 0..64 => bitmap & !(1 << offset),
+            _ => bitmap,
+        };
+        (start, self.wanted().fold(all, lacking))
+    }
+
+    /// Octets of its request: a Block Ack with the shortest bitmap that covers what it asks for.
+    pub fn request_len(&self) -> u32 {
+        let first = self.wanted().next().unwrap_or(self.next);
+        let span = self.wanted().last().map_or(1, |last| u32::from(sequence_distance(first, last)) + 1);
+        let bitmap = BITMAPS.into_iter().find(|octets| octets * 8 >= span).unwrap_or(BITMAPS[3]);
+        BLOCK_ACK_LEN - BITMAPS[0] + bitmap
+    }
+}
