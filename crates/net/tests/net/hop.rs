@@ -43,6 +43,8 @@ type Flows = Arc<Mutex<HashMap<SocketAddr, Flow>>>;
 pub struct Counts {
     pub holes: AtomicU64,
     pub hole_octets: AtomicU64,
+    /// Octets of holes that readers said they need no more.
+    pub repaired_octets: AtomicU64,
     pub connections: AtomicU64,
     pub registered: AtomicU64,
 }
@@ -111,6 +113,9 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
             ToShim::Allow { start, end } => {
                 let mut flows = flows.lock().unwrap();
                 flows.get_mut(&registered.unwrap()).unwrap().allowed.push((start, end));
+            }
+            ToShim::Repaired { start, end } => {
+                counts.repaired_octets.fetch_add(end - start, Ordering::Relaxed);
             }
             ToShim::Stop => (),
         }
