@@ -24,7 +24,7 @@ impl Target {
     /// What is none, names no server or needs TLS.
     pub fn parse(text: &str) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: text.to_owned(), why };
-        let uri: Uri = text.parse().map_err(|_| bad("it cannot be read (spaces as %20)"))?;
+        let uri: Uri = text.parse().map_err(|_| bad("it does not look like http://HOST/PATH (spaces as %20)"))?;
         Self::of(&uri)
     }
 
