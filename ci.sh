@@ -112,7 +112,7 @@ test_all() {
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit is left to `fuzz`: building it with coverage takes longer than fuzzing the codecs.
-    fuzz 12 "${CODECS[@]}" trace
+    fuzz 12 "${CODECS[@]}" trace http
     cargo run --release --quiet -- figure --all --quick
 }
 
@@ -137,7 +137,7 @@ fuzz() {
     local host dir found target features=()
     host=$(rustc -vV | sed -n 's/^host: //p')
     dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
-    for target in audit trace; do
+    for target in audit http trace; do
         [[ " $* " != *" $target "* ]] || features+=(--features "$target")
     done
     # With --target the flags do not reach build scripts.
@@ -181,7 +181,7 @@ case "${1:-}" in
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
-    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace audit ;;
+    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http audit ;;
     *)
         usage
         [ "${1:-}" = help ] || exit 2

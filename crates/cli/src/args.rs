@@ -11,7 +11,8 @@ const AFTER_HELP: &str = "\
 Without a command, tacit runs `compare` with its defaults.
 
 Exit codes: 0 done; 1 a claim failed, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
-`tacit shell` and `tacit rre run` end with the status of their command, or 125 where there is none.";
+`tacit shell` and `tacit rre run` end with the status of their command, or 125 where there is none;
+`tacit fetch` with 3, 4 or 5 where there is no file.";
 
 const SHELL_AFTER_HELP: &str = "\
 The command finds the other side's address in $TACIT_PEER and $TACIT_PEER6. With --server the other side

@@ -63,7 +63,11 @@ pub async fn get(
         let range = HeaderValue::try_from(format!("bytes=0-{}", FIRST_PART - 1));
         range.map(|range| request.headers_mut().insert(RANGE, range)).ok();
     }
-    let answer = connection.send(request, None).await?;
+    let answer = match connection.send(request, None).await {
+        // Nothing was handed on yet.
+        Err(NetError::Misplaced | NetError::Hop(_)) if probes => return plainly(connector, &headers).await,
+        answer => answer?,
+    };
     match answer.status() {
         StatusCode::OK => {
             let known = whole(&answer).filter(|_| is_ranged(answer.headers()));

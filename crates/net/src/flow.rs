@@ -130,6 +130,12 @@ impl Flow {
         self.send(ToShim::Allow { start: range.start, end: range.end })
     }
 
+    /// The true octets of `range` are there, or not wanted any more.
+    pub fn repaired(&self, range: Range) {
+        // A shim that does not listen forgets holes by itself.
+        let _ = self.send(ToShim::Repaired { start: range.start, end: range.end });
+    }
+
     fn send(&self, message: ToShim) -> Result<(), NetError> {
         let mut octets = Vec::new();
         message.encode(&mut octets);

@@ -401,6 +401,9 @@ impl Session {
         for part in self.repair.missing_in(range) {
             let from = (part.start - range.start) as usize;
             self.store.write(part.start, &octets[from..from + part.octets() as usize]);
+            if let Some(reading) = &self.reading {
+                reading.repaired(part);
+            }
         }
     }
 
@@ -511,6 +514,14 @@ impl Reading {
         Some(stream.checked_sub(self.stream)? + self.main.has.start)
     }
 
+    /// Tells the shim that a hole of this answer, in positions of the entity, is filled.
+    fn repaired(&self, hole: Range) {
+        if let (Some(flow), Some(hole)) = (&self.main.connection.watch.flow, hole.common(self.main.has)) {
+            let stream = |position| self.stream + (position - self.main.has.start);
+            flow.repaired(Range { start: stream(hole.start), end: stream(hole.end) });
+        }
+    }
+
     /// Holes before `end`, in positions of the entity.
     fn take_holes(&self, end: u64) -> Vec<Range> {
         let Some(flow) = &self.main.connection.watch.flow else { return Vec::new() };
@@ -545,6 +556,8 @@ async fn fill(
         let holes = reading.take_holes(end);
         let count: u64 = holes.iter().map(|hole| hole.octets()).sum();
         reading.main.connection.watch.count_placeholders(count);
+        // They are asked for elsewhere.
+        holes.iter().for_each(|hole| reading.repaired(*hole));
         for hole in holes.into_iter().chain([Range { start: end, end }]) {
             let piece = Range::new(at, hole.start).and_then(|true_part| true_part.common(range));
             if let Some(piece) = piece {

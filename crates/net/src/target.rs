@@ -1,6 +1,7 @@
 //! Addresses of files.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use hyper::Uri;
 
@@ -24,7 +25,8 @@ impl Target {
     /// What is none, names no server or needs TLS.
     pub fn parse(text: &str) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: text.to_owned(), why };
-        let uri: Uri = text.parse().map_err(|_| bad("it cannot be read (spaces as %20)"))?;
+        let uri: Uri =
+            text.parse().map_err(|_| bad("it does not look like http://HOST/PATH (spaces as %20)"))?;
         Self::of(&uri)
     }
 
@@ -45,10 +47,18 @@ impl Target {
             return Err(bad("names and passwords would go over the air in the clear"));
         }
         let host = authority.host();
-        let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-        if host.is_empty() {
+        let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let is_host = match bracketed {
+            Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+            None => {
+                !host.is_empty()
+                    && host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._".contains(&octet))
+            }
+        };
+        if !is_host {
             return Err(bad("it has no server"));
         }
+        let host = bracketed.unwrap_or(host);
         let port = match authority.as_str().rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
             None | Some((_, "")) => 80,
             Some((_, port)) => {
@@ -171,6 +181,9 @@ mod tests {
             "http://a:0/",
             "http://a:99999/",
             "http://a b/",
+            "http://,[::1]/",
+            "http://[x]/",
+            "http://a,b/",
             "http://a/b c",
         ] {
             assert!(matches!(Target::parse(bad), Err(NetError::Url { .. })), "{bad:?}");

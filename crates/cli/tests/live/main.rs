@@ -7,6 +7,7 @@
 
 mod behaviour;
 mod conformance;
+mod fetch;
 mod fwp;
 mod helper;
 mod killed;

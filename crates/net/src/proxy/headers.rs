@@ -71,8 +71,10 @@ mod tests {
             headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         pass_on(&mut headers, Version::HTTP_11);
-        let left: Vec<_> =
+        let mut left: Vec<_> =
             headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        // Names come in no order.
+        left.sort_unstable();
         assert_eq!(left, [("accept", "*/*"), ("via", "1.0 other"), ("via", "1.1 tacit")]);
         assert!(!is_loop(&headers));
         (0..5).for_each(|_| pass_on(&mut headers, Version::HTTP_11));

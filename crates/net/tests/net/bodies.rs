@@ -85,6 +85,11 @@ fn bodies_are_identical_at_every_loss() {
         assert!(!found.repaired.fell_back);
         let lost = hop.counts.hole_octets.load(Ordering::Relaxed);
         assert!(lost >= counters.hole_octets && (percent < 10 || lost > 3_000_000 * percent / 200), "{lost}");
+        let told = hop.counts.repaired_octets.load(Ordering::Relaxed);
+        assert!(
+            told <= lost && told >= lost * 9 / 10,
+            "{told} of {lost}: the shim hears of what is repaired"
+        );
         println!("{percent} %: {counters:?}, {} connections", hop.counts.connections.load(Ordering::Relaxed));
     }
 }

@@ -43,6 +43,8 @@ type Flows = Arc<Mutex<HashMap<SocketAddr, Flow>>>;
 pub struct Counts {
     pub holes: AtomicU64,
     pub hole_octets: AtomicU64,
+    /// Octets of holes that readers said they need no more.
+    pub repaired_octets: AtomicU64,
     pub connections: AtomicU64,
     pub registered: AtomicU64,
 }
@@ -112,7 +114,10 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
                 let mut flows = flows.lock().unwrap();
                 flows.get_mut(&registered.unwrap()).unwrap().allowed.push((start, end));
             }
-            ToShim::Stop | ToShim::Repaired { .. } => (),
+            ToShim::Repaired { start, end } => {
+                counts.repaired_octets.fetch_add(end - start, Ordering::Relaxed);
+            }
+            ToShim::Stop => (),
         }
     }
     if let Some(local) = registered {

@@ -6,3 +6,4 @@ mod fetch;
 mod hop;
 mod proxy;
 mod server;
+mod servers;

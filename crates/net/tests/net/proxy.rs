@@ -231,6 +231,15 @@ fn those_who_are_slow_are_let_go() {
     });
     let _ = slow.read_to_end(&mut Vec::new());
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    // One that says nothing, at first or after an answer.
+    let small = Server::of(b"hello".to_vec());
+    let quick = Running::before(&[small.address], plain());
+    for first in [String::new(), format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", small.address)] {
+        let started = Instant::now();
+        let answer = quick.ask(&first);
+        assert_eq!(answer.is_empty(), first.is_empty());
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?} after {first:?}", started.elapsed());
+    }
     // One that asks and does not read.
     let mut deaf = TcpStream::connect(proxy.address).unwrap();
     write!(deaf, "GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address).unwrap();

@@ -1,0 +1,146 @@
+//! `tacit fetch` and `tacit http-proxy` as their users meet them, without a hop.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+
+use serde_json::Value;
+
+/// A server that has one file.
+fn server(content: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut line = String::new();
+            let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
+            let (status, body) =
+                if line.contains("/file ") { ("200 OK", content) } else { ("404 Not Found", &b""[..]) };
+            let head =
+                format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(&[head.as_bytes(), body].concat());
+        }
+    });
+    address
+}
+
+fn tacit(folder: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tacit")).args(words).current_dir(folder).output().unwrap()
+}
+
+fn refused(folder: &Path, words: &[&str], code: i32, why: &str) {
+    let output = tacit(folder, words);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+    assert!(
+        said.lines().count() == 1 && said.starts_with("tacit: ") && said.contains(why),
+        "{words:?}: {said}"
+    );
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_file_is_fetched_and_its_checksum_told() {
+    let (folder, address) = (tempfile::tempdir().unwrap(), server(b"abc"));
+    let url = format!("http://{address}/file");
+    let output = tacit(folder.path(), &["fetch", &url, "--json"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "no progress but on a terminal");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // FIPS 180-2, appendix B.1.
+    assert_eq!(report["sha256"], "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_eq!(
+        (&report["octets"], &report["shim"], &report["file"]),
+        (&3.into(), &"none".into(), &"file".into())
+    );
+    assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"abc");
+    let output = tacit(folder.path(), &["fetch", &url, "-o", "-", "-q"]);
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"abc"[..], &b""[..]));
+}
+
+#[test]
+fn what_cannot_be_fetched_is_said_in_one_line() {
+    let (folder, address) = (tempfile::tempdir().unwrap(), server(b"abc"));
+    let (file, none) = (format!("http://{address}/file"), format!("http://{address}/none"));
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let zeros = "0".repeat(64);
+    for (words, code, why) in [
+        (&["https://example.org/x"][..], 2, "encrypted"),
+        (&["ftp://example.org/x"], 2, "http://"),
+        (&["example.org/x"], 2, "http://"),
+        (&["http://example.org/"], 2, "-o FILE"),
+        (&["http://a b/"], 2, "spaces"),
+        (&["http://user:pass@example.org/x"], 2, "in the clear"),
+        (&[&file, "-o", "no/such/folder"], 2, "no/such/folder"),
+        (&[&file, "-o", "."], 2, "directory"),
+        (&[&file, "--sha256", "abc"], 2, "64"),
+        (&[&file, "--timeout", "0"], 2, "--timeout"),
+        (&[&file, "--sha256", &zeros], 1, "SHA-256"),
+        (&[&none], 3, "404"),
+        (&[&format!("http://{closed}/x")], 4, "no connection"),
+        (&["http://no.such.host.invalid/x"], 4, "no.such.host.invalid"),
+    ] {
+        refused(folder.path(), &[&["fetch"], words].concat(), code, why);
+    }
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// A proxy that is killed where the test fails.
+struct Proxy(Child);
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
+#[test]
+fn a_proxy_says_where_it_is_and_stops_when_told() {
+    let address = server(b"abc");
+    let port = address.port().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
+    command.args([
+        "http-proxy",
+        "--listen",
+        "127.0.0.1:0",
+        "--json",
+        "--allow-host",
+        "127.0.0.1",
+        "--allow-port",
+        &port,
+    ]);
+    let mut proxy = Proxy(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(proxy.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let own = line.trim().strip_prefix("tacit: http_proxy=http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(own).unwrap();
+    write!(stream, "GET http://{address}/file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("abc"), "{answer}");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(proxy.0.id() as i32), nix::sys::signal::SIGTERM)
+        .unwrap();
+    assert!(proxy.0.wait().unwrap().success());
+    let mut told = String::new();
+    proxy.0.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
+    let served: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (&served["status"], &served["octets"], &served["complete"]),
+        (&200.into(), &3.into(), &true.into())
+    );
+}
+
+#[test]
+fn a_proxy_for_everybody_is_not_made_by_accident() {
+    let folder = tempfile::tempdir().unwrap();
+    refused(folder.path(), &["http-proxy", "--listen", "0.0.0.0:0"], 2, "--open");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let holder = TcpListener::bind(taken).unwrap();
+    refused(folder.path(), &["http-proxy", "--listen", &taken.to_string()], 2, "nothing can listen");
+    drop(holder);
+}

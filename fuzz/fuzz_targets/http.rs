@@ -1,0 +1,44 @@
+//! Any octets as the head of a message: read the same in one piece or octet by octet, and nothing of it in two ways.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tacit_net::head::HeadReader;
+use tacit_net::partial::content_range;
+use tacit_net::target::Target;
+
+fuzz_target!(|octets: &[u8]| {
+    let (mut whole, mut pieces) = (HeadReader::default(), HeadReader::default());
+    let at_once = whole.push(octets);
+    let mut apart = Ok((0, false));
+    for octet in octets {
+        match (pieces.push(std::slice::from_ref(octet)), &mut apart) {
+            (Ok((taken, done)), Ok((all, whole))) => {
+                *all += taken;
+                *whole = done;
+                if done {
+                    break;
+                }
+            }
+            (Err(error), _) => {
+                apart = Err(error);
+                break;
+            }
+            (Ok(_), Err(_)) => unreachable!("it ends with the first error"),
+        }
+    }
+    assert_eq!(at_once, apart);
+    if matches!(at_once, Ok((_, true))) {
+        let heads = (whole.response(false), whole.request());
+        assert_eq!(heads, (pieces.response(false), pieces.request()));
+        assert!(heads.0.is_err() || heads.1.is_err(), "a request is no response");
+    }
+    if let Some((range, complete)) = content_range(octets) {
+        assert!(range.start < range.end && range.end <= complete);
+    }
+    if let Ok(text) = std::str::from_utf8(octets)
+        && let Ok(target) = Target::parse(text)
+    {
+        assert_eq!(Target::parse(&target.to_string()).ok().as_ref(), Some(&target), "{text:?}");
+    }
+});
