@@ -124,7 +124,7 @@ COVERAGE=(
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks
 )
 
-CODECS=(rohc_decompress rohc_roundtrip hack_decompress hack_roundtrip tack_decode)
+CODECS=(rohc_decompress rohc_roundtrip hack_decompress hack_roundtrip tack_decode fwp_shim)
 
 # fuzz SECONDS_EACH TARGET...: coverage-guided, from the committed corpora, no target beyond 512 MB.
 fuzz() {

@@ -460,6 +460,14 @@ fn losses_that_the_link_does_not_explain_are_left_to_tcp() {
 }
 
 #[test]
+fn a_link_without_errors_explains_no_hole() {
+    let mut script = Script::usual();
+    script.shim.expect(0);
+    assert_eq!(script.segments([0, 2]), [sent(0), sent(2)]);
+    assert_eq!((script.told(), script.counters().congested_holes), (vec![], 1));
+}
+
+#[test]
 fn a_hole_that_cannot_be_told_is_not_filled() {
     let mut script = Script::usual();
     script.reader.deaf = true;

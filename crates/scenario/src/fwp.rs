@@ -36,6 +36,8 @@ pub struct FwpPlan {
     pub head_size: Bytes,
     /// Most octets of a range.
     pub range_max: Bytes,
+    /// Octets between holes that are asked for at once while requests are short.
+    pub gap_max: Bytes,
     /// How long a hole may stay open.
     pub deadline: Duration,
     /// Octets that may wait behind holes.
@@ -59,12 +61,15 @@ impl FwpPlan {
     /// The program of a download of `size` octets, and its connections; `None` where nothing is repaired.
     pub fn download(&self, size: Option<Bytes>) -> Option<(Download, u32)> {
         self.repair?;
+        let usual = repair::Config::default();
         let repair = repair::Config {
             deadline: self.deadline,
             request_max: self.range_max.0,
+            gap_max: usual.gap_max.min(self.gap_max.0),
+            gap_busy_max: self.gap_max.0,
             held_max: self.reorder_buffer.0,
             holes_max: self.holes_max as usize,
-            ..repair::Config::default()
+            ..usual
         };
         let download = Download { size, request: self.request_size, head: self.head_size, repair };
         Some((download, 1 + self.connections))

@@ -324,7 +324,7 @@ impl<P: SegmentPacket> Flow<P> {
         if hole.start < hole.end {
             let size = u64::from(self.segment_size());
             self.count(now, hole.len().div_ceil(size), config, limit, &mut out.counters, readers);
-            if self.may_fill(now, hole, config, &mut out.counters, readers) {
+            if self.may_fill(now, hole, (config, limit), &mut out.counters, readers) {
                 self.fill(now, hole, &new, out);
             }
         } else if new.text.end > self.top {
@@ -353,7 +353,7 @@ impl<P: SegmentPacket> Flow<P> {
         &mut self,
         now: Instant,
         hole: Range,
-        config: &Config,
+        (config, limit): (&Config, Limit),
         counters: &mut Counters,
         readers: &mut impl Readers,
     ) -> bool {
@@ -364,7 +364,8 @@ impl<P: SegmentPacket> Flow<P> {
         let has_room = self.holes.len() < config.most_holes as usize
             && self.hole_octets + hole.len() <= config.most_hole_octets.0;
         let [start, end] = [hole.start, hole.end].map(|at| at - self.first);
-        let because = if !self.switch.on && !self.stopped {
+        let is_congestion = !self.switch.on || limit.expected_ppm == 0;
+        let because = if is_congestion && !self.stopped {
             &mut counters.congested_holes
         } else if !self.may_stand(hole) {
             &mut counters.other_holes
