@@ -67,7 +67,7 @@ bpf() {
         echo "ci.sh: clang $(cat "$built/built-with"), not $(cat bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
     else
         local program
-        for program in rre flows; do
+        for program in rre flows step; do
             cmp "$built/$program.bpf.o" "bpf/$program.bpf.o" ||
                 { echo "ci.sh: bpf/$program.bpf.o is not what its source gives: run bpf/build.sh" >&2 && return 1; }
         done

@@ -8,9 +8,9 @@ mod event;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, WORDS};
 
@@ -190,6 +190,32 @@ fn sequence(seed: u64) -> Vec<Event> {
     events
 }
 
+/// A sequence of numbers that no path says.
+fn wild(seed: u64) -> Vec<Event> {
+    let mut draws = Draws(!seed);
+    let mut path = Link::new(&mut draws);
+    let parameters = Parameters { mss: 1_448, sender_tick_us: 1, ..Parameters::default() };
+    let mut events = vec![Event::Start(path.now_us, parameters)];
+    events.extend((1..EVENTS).map(|_| {
+        path.now_us += draws.next() >> draws.within(40, 63);
+        Event::Ack(path.wild(&mut draws))
+    }));
+    events
+}
+
+/// The events of `vectors/rre`.
+fn golden() -> Vec<Vec<Event>> {
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/rre");
+    let files = std::fs::read_dir(vectors).unwrap().map(|file| file.unwrap().path());
+    let texts = files.filter(|file| file.extension().is_some_and(|extension| extension == "txt"));
+    let texts: Vec<_> = texts.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert!(texts.len() > 20, "{} vectors", texts.len());
+    let events = |text: &String| {
+        text.lines().filter(|line| !line.starts_with('#')).map(|line| Event::parse(line).unwrap()).collect()
+    };
+    texts.iter().map(events).collect()
+}
+
 /// The C, compiled for this machine; nothing where there is no compiler, which is said.
 fn compiled(directory: &Path) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -212,43 +238,42 @@ fn compiled(directory: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-fn started(program: &Path, events: &Path) -> Child {
-    let input = File::open(events).unwrap();
-    Command::new(program).stdin(input).stdout(Stdio::piped()).spawn().unwrap()
+/// All that the C remembers after an event, and when silence is due.
+type Words = [u64; WORDS + 1];
+
+fn words_of(octets: &[u8]) -> Words {
+    let words: Vec<u64> =
+        octets.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
+    words.try_into().unwrap()
+}
+
+/// What the C on this host says after each of `events`.
+fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words> {
+    let file = directory.join("events");
+    std::fs::write(&file, events.iter().flat_map(|event| octets(*event)).collect::<Vec<u8>>()).unwrap();
+    let output = Command::new(program).stdin(File::open(&file).unwrap()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout.chunks_exact(8 * (WORDS + 1)).map(words_of).collect()
 }
 
 /// What both remember after each event, and when silence is due.
 fn compare(
     sequences: impl Iterator<Item = Vec<Event>>,
-    program: &Path,
-    directory: &Path,
+    mut answers: impl FnMut(&[Event]) -> Vec<Words>,
 ) -> BTreeSet<(u64, u64)> {
-    let file = directory.join("events");
     let mut seen = BTreeSet::new();
     for (number, events) in sequences.enumerate() {
-        let mut out = BufWriter::new(File::create(&file).unwrap());
-        for event in &events {
-            out.write_all(&octets(*event)).unwrap();
-        }
-        out.into_inner().unwrap();
-        let mut child = started(program, &file);
-        let mut answers = BufReader::new(child.stdout.take().unwrap());
+        let answers = answers(&events);
+        assert_eq!(answers.len(), events.len(), "sequence {number}");
         let mut core = Core::new(Parameters::default(), 0);
-        for (step, event) in events.into_iter().enumerate() {
+        for (step, (event, in_c)) in events.into_iter().zip(answers).enumerate() {
             let before = core.words();
             event.happen(&mut core);
-            let mut octets = [0; 8 * (WORDS + 1)];
-            answers
-                .read_exact(&mut octets)
-                .unwrap_or_else(|error| panic!("{error}: {number}, {step}: {event:?}"));
-            let in_c: Vec<u64> =
-                octets.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
             let in_rust = [&core.words()[..], &[core.silent_at_us()]].concat();
-            assert_eq!(in_c, in_rust, "sequence {number}, event {step}: {event:?} after {before:?}");
+            assert_eq!(in_c[..], in_rust, "sequence {number}, event {step}: {event:?} after {before:?}");
             // The state, and what is known of the clock.
             seen.insert((in_rust[5], in_rust[7]));
         }
-        assert!(child.wait().unwrap().success());
     }
     seen
 }
@@ -257,7 +282,8 @@ fn compare(
 fn a_million_random_events_leave_the_same_in_both() {
     let directory = tempfile::tempdir().unwrap();
     let Some(program) = compiled(directory.path()) else { return };
-    let seen = compare((0..SEQUENCES).map(sequence), &program, directory.path());
+    let seen =
+        compare((0..SEQUENCES).map(sequence), |events| on_the_host(&program, directory.path(), events));
     let all: BTreeSet<_> = (0..5).flat_map(|state| (1..3).map(move |trust| (state, trust))).collect();
     assert!(seen.is_superset(&all), "not every state was reached with and without a clock: {seen:?}");
 }
@@ -266,33 +292,61 @@ fn a_million_random_events_leave_the_same_in_both() {
 fn numbers_of_no_path_leave_the_same_in_both() {
     let directory = tempfile::tempdir().unwrap();
     let Some(program) = compiled(directory.path()) else { return };
-    let wild = |seed: u64| {
-        let mut draws = Draws(!seed);
-        let mut path = Link::new(&mut draws);
-        let mut events = vec![Event::Start(
-            path.now_us,
-            Parameters { mss: 1_448, sender_tick_us: 1, ..Parameters::default() },
-        )];
-        events.extend((1..EVENTS).map(|_| {
-            path.now_us += draws.next() >> draws.within(40, 63);
-            Event::Ack(path.wild(&mut draws))
-        }));
-        events
-    };
-    compare((0..20).map(wild), &program, directory.path());
+    compare((0..20).map(wild), |events| on_the_host(&program, directory.path(), events));
 }
 
 #[test]
 fn the_golden_vectors_leave_the_same_in_both() {
     let directory = tempfile::tempdir().unwrap();
     let Some(program) = compiled(directory.path()) else { return };
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/rre");
-    let files = std::fs::read_dir(vectors).unwrap().map(|file| file.unwrap().path());
-    let texts = files.filter(|file| file.extension().is_some_and(|extension| extension == "txt"));
-    let texts: Vec<_> = texts.map(|file| std::fs::read_to_string(file).unwrap()).collect();
-    assert!(texts.len() > 20, "{} vectors", texts.len());
-    let events = texts.iter().map(|text| {
-        text.lines().filter(|line| !line.starts_with('#')).map(|line| Event::parse(line).unwrap()).collect()
-    });
-    compare(events, &program, directory.path());
+    compare(golden().into_iter(), |events| on_the_host(&program, directory.path(), events));
+}
+
+/// The C as this machine's kernel has compiled it.
+#[cfg(feature = "load")]
+mod loaded {
+    use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, ProgramInput};
+
+    use super::*;
+
+    /// Sequences that the kernel runs: each event is two system calls.
+    const LOADED_SEQUENCES: u64 = 200;
+
+    /// The program, loaded; nothing where the kernel does not let us, which is said.
+    fn program() -> Option<Object> {
+        let object =
+            std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf/step.bpf.o")).unwrap();
+        let loaded = ObjectBuilder::default().open_memory(&object).unwrap().load();
+        match loaded {
+            Ok(loaded) => Some(loaded),
+            Err(error) if nix::unistd::Uid::effective().is_root() => panic!("{error}"),
+            Err(error) => {
+                let said = format!("SKIPPED: {error}: THE LOADED PROGRAM WAS NOT COMPARED WITH THE RUST");
+                let _ = writeln!(std::io::stderr(), "{said}");
+                None
+            }
+        }
+    }
+
+    fn in_the_kernel(object: &Object, events: &[Event]) -> Vec<Words> {
+        let program = object.progs_mut().find(|program| program.name() == "rre_step").unwrap();
+        let state = object.maps().find(|map| map.name() == "step_state").unwrap();
+        let step = |event: &Event| {
+            let mut context = octets(*event);
+            let input = ProgramInput { context_in: Some(&mut context), ..ProgramInput::default() };
+            assert_eq!(program.test_run(input).unwrap().return_value, 0);
+            let value = state.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
+            words_of(&value[value.len() - 8 * (WORDS + 1)..])
+        };
+        events.iter().map(step).collect()
+    }
+
+    #[test]
+    fn the_kernel_remembers_the_same() {
+        let Some(object) = program() else { return };
+        compare(golden().into_iter(), |events| in_the_kernel(&object, events));
+        compare((0..20).map(wild), |events| in_the_kernel(&object, events));
+        let seen = compare((0..LOADED_SEQUENCES).map(sequence), |events| in_the_kernel(&object, events));
+        assert!(seen.len() >= 10, "not every state was reached with and without a clock: {seen:?}");
+    }
 }

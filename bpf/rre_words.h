@@ -1,0 +1,161 @@
+/* For tests: events as they are told, and all that the algorithm remembers as numbers, in the order of
+ * crates/proto/src/congestion/rre/words.rs; then when silence is due.
+ */
+#ifndef TACIT_RRE_WORDS_H
+#define TACIT_RRE_WORDS_H
+
+#include "rre.h"
+
+#define RRE_WORDS 67
+
+/* As crates/kernel/tests/same_in_c.rs writes it. */
+struct rre_told {
+	u64 now_us;
+	u32 kind;
+	u32 numbers[13];
+};
+
+enum rre_told_kind {
+	RRE_TOLD_START,
+	RRE_TOLD_HANDSHAKE,
+	RRE_TOLD_ACK,
+	RRE_TOLD_TIMEOUT,
+	RRE_TOLD_UNDO,
+	RRE_TOLD_TRANSMIT_START,
+	RRE_TOLD_SILENCE,
+};
+
+RRE void rre_happen_start(struct rre *rre, const struct rre_told *event)
+{
+	const u32 *n = event->numbers;
+	struct rre_parameters parameters = {
+		.mss = n[0],
+		.initial_window = n[1],
+		.handshake_rtt_us = n[2],
+		.sender_tick_us = n[3],
+		.target_us = n[4],
+	};
+
+	__builtin_memset(rre, 0, sizeof(*rre));
+	rre_start(rre, &parameters, event->now_us);
+}
+
+RRE void rre_happen_ack(struct rre *rre, const struct rre_told *event)
+{
+	const u32 *n = event->numbers;
+	struct rre_ack ack = {
+		.now_us = event->now_us,
+		.stamped = n[0],
+		.value = n[1],
+		.echo = n[2],
+		.advanced = n[3],
+		.delivered = n[4],
+		.lost = n[5],
+		.in_flight = n[6],
+		.rtt_us = n[7],
+		.smoothed_rtt_us = n[8],
+		.limited = n[9],
+		.repairing = n[10],
+	};
+
+	rre_on_ack(rre, &ack);
+}
+
+RRE void rre_happen(struct rre *rre, const struct rre_told *event)
+{
+	switch (event->kind) {
+	case RRE_TOLD_START:
+		rre_happen_start(rre, event);
+		break;
+	case RRE_TOLD_HANDSHAKE:
+		rre_on_handshake(rre, event->now_us, event->numbers[0], event->numbers[1]);
+		break;
+	case RRE_TOLD_ACK:
+		rre_happen_ack(rre, event);
+		break;
+	case RRE_TOLD_TIMEOUT:
+		rre_on_timeout(rre, event->now_us);
+		break;
+	case RRE_TOLD_UNDO:
+		rre_on_undo(rre);
+		break;
+	case RRE_TOLD_TRANSMIT_START:
+		rre_on_transmit_start(rre, event->now_us);
+		break;
+	default:
+		rre_on_silence(rre, event->now_us);
+	}
+}
+
+RRE void rre_words(const struct rre *rre, u64 words[RRE_WORDS])
+{
+	words[0] = rre->parameters.mss;
+	words[1] = rre->parameters.initial_window;
+	words[2] = rre->parameters.handshake_rtt_us;
+	words[3] = rre->parameters.sender_tick_us;
+	words[4] = rre->parameters.target_us;
+	words[5] = rre->state;
+	words[6] = rre->entered_us;
+	words[7] = rre->clock.trust;
+	words[8] = rre->clock.tick_us;
+	words[9] = rre->clock.seen;
+	words[10] = rre->clock.last_value;
+	words[11] = rre->clock.last_echo;
+	words[12] = rre->clock.least_tick_us;
+	words[13] = rre->clock.first_at_us;
+	words[14] = rre->clock.refused_at_us;
+	words[15] = rre->clock.ticks;
+	words[16] = rre->clock.edge_ticks;
+	words[17] = rre->clock.sent_us;
+	words[18] = rre->clock.lead_known;
+	words[19] = rre->clock.lead_us;
+	words[20] = rre->estimate.rate;
+	words[21] = rre->estimate.marked;
+	words[22] = rre->estimate.mark_us;
+	words[23] = rre->estimate.mark_delivered;
+	words[24] = rre->estimate.used;
+	words[25] = rre->delivered;
+	words[26] = rre->delay_known;
+	words[27] = rre->delay_min_us;
+	words[28] = rre->delay_mins_us[0];
+	words[29] = rre->delay_mins_us[1];
+	words[30] = rre->delay_mins_us[2];
+	words[31] = rre->delay_seen_us;
+	words[32] = rre->fresh_known;
+	words[33] = rre->fresh_min_us;
+	words[34] = rre->fresh_at_us;
+	words[35] = rre->adopt_us;
+	words[36] = rre->lower;
+	words[37] = rre->buffer_us;
+	words[38] = rre->repair_buffer_us;
+	words[39] = rre->repair_until_us;
+	words[40] = rre->round_end;
+	words[41] = rre->round_read;
+	words[42] = rre->round_reading.received_us;
+	words[43] = rre->round_reading.sent_us;
+	words[44] = rre->round_delivered;
+	words[45] = rre->start_window;
+	words[46] = rre->start_rate;
+	words[47] = rre->restarted;
+	words[48] = rre->boost;
+	words[49] = rre->boosted_us;
+	words[50] = rre->hold_us;
+	words[51] = rre->loss_us;
+	words[52] = rre->lost_before;
+	words[53] = rre->loss_threshold_us;
+	words[54] = rre->emptied_us;
+	words[55] = rre->smoothed_rtt_us;
+	words[56] = rre->latest_rtt_us;
+	words[57] = rre->longest_rtt_us;
+	words[58] = rre->heard_us;
+	words[59] = rre->silences;
+	words[60] = rre->collapsed;
+	words[61] = rre->top_rate;
+	words[62] = rre->last_top_rate;
+	words[63] = rre->top_until_us;
+	words[64] = rre->rate;
+	words[65] = rre->window;
+	words[66] = rre_silent_at_us(rre);
+}
+
+#endif
