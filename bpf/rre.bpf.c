@@ -22,6 +22,9 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
 
+/* Octets per second. On links this fast the timers of pacing cost more than bursts do; the window bounds those. */
+#define UNPACED_RATE 1000000000ULL
+
 /* What the loader sets. crates/kernel/src/loaded.rs writes these octets by their offsets. */
 struct settings {
 	/* Sockets of this network namespace only; 0: of any. */
@@ -71,6 +74,8 @@ static __always_inline void apply(struct tcp_sock *tp, const struct rre *rre)
 		packets = 1;
 	if (packets > tp->snd_cwnd_clamp)
 		packets = tp->snd_cwnd_clamp;
+	if (rate >= UNPACED_RATE)
+		rate = ~0ULL;
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	tp->snd_cwnd = packets;

@@ -72,6 +72,7 @@ pub const ALL: &[Bundled] = bundled![
     "rre/oscillation",
     "rre/friendliness",
     "rre/traces",
+    "rre/target",
     "rre/wifi",
     "rre/live",
     "baselines/11n",
