@@ -23,6 +23,8 @@ pub struct Config {
     pub ack_policy: AckPolicy,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
+    /// What becomes of segments that lack them though both ends agreed on them.
+    pub unstamped: Unstamped,
     /// How often the clock of this end's timestamps ticks; `None` is once per millisecond, all such clocks in step. A
     /// clock that is given ticks in a phase of its own, and measures nothing: what is read off it is too coarse to
     /// hold against times of milliseconds, so its owner measures as one without timestamps does.
@@ -53,6 +55,16 @@ pub struct Config {
     pub time_wait: Duration,
 }
 
+/// What becomes of segments without timestamps where both ends agreed on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unstamped {
+    /// They are dropped: "a TCP SHOULD silently drop the segment" (RFC 7323 section 3.2).
+    #[default]
+    Dropped,
+    /// They are taken, as Linux does (`tcp_validate_incoming` looks at PAWS only where it saw a timestamp).
+    Taken,
+}
+
 impl Config {
     /// The MSS option this end sends: what fits beside the fixed headers (RFC 9293 section 3.7.1).
     pub fn mss(&self) -> u16 {
@@ -69,6 +81,7 @@ impl Default for Config {
             congestion: congestion::Config::default(),
             ack_policy: AckPolicy::default(),
             timestamps: true,
+            unstamped: Unstamped::Dropped,
             timestamp_tick: None,
             sack: true,
             ecn: false,

@@ -28,7 +28,7 @@ mod undo;
 pub use ack_info::AckInfo;
 pub use ack_policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
 pub use autotune::ReceiveAutotuning;
-pub use config::Config;
+pub use config::{Config, Unstamped};
 pub use connection::{Connection, State};
 pub use counters::Counters;
 pub use profile::Profile;

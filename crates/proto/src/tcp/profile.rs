@@ -2,7 +2,7 @@
 
 use super::ack_policy::AckPolicy;
 use super::autotune::ReceiveAutotuning;
-use super::config::Config;
+use super::config::{Config, Unstamped};
 use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
@@ -38,6 +38,7 @@ impl Profile {
                 recovery: Recovery::Prr,
                 // tcp_dsack = 1, tcp_frto = 2, tcp_timestamps = 1.
                 dsack: true,
+                unstamped: Unstamped::Taken,
                 undo: Undo::All,
                 // tcp_ecn = 2 accepts and never offers, which between two such hosts is none.
                 ecn: false,

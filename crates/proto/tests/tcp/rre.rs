@@ -64,7 +64,7 @@ fn bad_ms(now: Instant) -> u32 {
 
 /// For 6 s the receiver's clock is wrong: what of the link is used in the last 4 of them at least, and how many seconds after
 /// them 0.8 of it is used again. Two segments in 100 ms, which are sent always, are 0.029 of the link.
-/// No clock steps back far or loses its timestamps: PAWS (RFC 7323 section 5) lets no such ACK through to any sender.
+/// No clock steps back far: PAWS (RFC 7323 section 5) lets no such ACK through to any sender.
 const CLOCKS: [(&str, Restamp, f64, u64); 7] = [
     // deviation: the second that is missing makes ticks of 1 ms look like 2 ms until a twentieth of the time hides it.
     (
@@ -108,6 +108,20 @@ fn a_wrong_clock_is_survived() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Linux takes segments that have lost their timestamps: the arrival of ACKs stands for them, and then the clock again.
+#[test]
+fn timestamps_that_vanish_on_the_way_are_survived() {
+    let mut flow = Flow::new();
+    flow.pipe.down.restamp = Some(|now, value| (!is_bad(now)).then_some(value));
+    let before = flow.used(RATE, BAD_MS);
+    flow.used(RATE, BAD_MS + 2_000);
+    let during = flow.used(RATE, GOOD_MS);
+    flow.used(RATE, GOOD_MS + 15_000);
+    let after = flow.used(RATE, GOOD_MS + 20_000);
+    println!("vanished: {before:.2} before, {during:.2} during, {after:.2} after");
+    assert!(before > 0.9 && during > 0.7 && after > 0.8, "{before:.2}, {during:.2}, {after:.2}");
 }
 
 /// Timestamps that were never agreed on: the arrival of ACKs stands for them.

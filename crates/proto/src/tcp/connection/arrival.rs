@@ -6,6 +6,7 @@ use crate::congestion::position::Position;
 use crate::endpoint::Event;
 use crate::packet::{Ecn, IpVersion};
 use crate::tcp::ack_policy::AckDecision;
+use crate::tcp::config::Unstamped;
 use crate::tcp::ecn;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
@@ -248,10 +249,9 @@ impl Connection {
             return true;
         }
         let Some(stamps) = placed.segment.timestamps else {
-            // "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the
-            // segment" (RFC 7323 section 3.2).
-            self.counters.unacceptable_segments += 1;
-            return false;
+            let taken = self.config.unstamped == Unstamped::Taken;
+            self.counters.unacceptable_segments += u64::from(!taken);
+            return taken;
         };
         let valid = now.saturating_since(self.stamps.recent_at) < RECENT_LIFETIME;
         if valid && before(stamps.value, self.stamps.recent) {
