@@ -3,7 +3,6 @@
 //! As in [`live`](super::live) this room makes no live runs: it says which it wants ([`DownloadRun`]) and is given what
 //! came of them.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::file::{Figure, Source};
+use super::made::Made;
 use super::measure::{Curve, Curves, Measure};
 use crate::chart::{Line, LineChart, Panel, stacked};
 use tacit_runs::RunsError;
@@ -94,7 +94,7 @@ pub type MakeDownloads<'m> = &'m mut dyn FnMut(&[DownloadRun]) -> Result<Vec<Dow
 
 /// What the downloads of figures gave, or why there are none.
 #[derive(Clone, Debug, Default)]
-pub struct DownloadRuns(BTreeMap<String, Result<Vec<Sample>, String>>);
+pub struct DownloadRuns(Made<Vec<Sample>>);
 
 /// The downloads of one curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -303,29 +303,25 @@ impl DownloadRuns {
         obstacle: Option<&str>,
         make: MakeDownloads<'_>,
     ) -> Result<Self, RunsError> {
-        let mut all = BTreeMap::new();
+        let mut all = Made::default();
         for figure in figures {
             let Source::Downloads(downloads) = &figure.source else { continue };
             let samples = match obstacle {
                 Some(obstacle) => Err(obstacle.to_owned()),
                 None => Ok(downloads.shortened(quick).measure(make)?),
             };
-            all.insert(figure.id.clone(), samples);
+            all.insert(&figure.id, samples);
         }
         Ok(Self(all))
     }
 
     /// Why figure `id` has none.
     pub(super) fn obstacle(&self, id: &str) -> Option<String> {
-        match self.0.get(id) {
-            Some(Ok(_)) => None,
-            Some(Err(obstacle)) => Some(obstacle.clone()),
-            None => Some("no downloads were made".to_owned()),
-        }
+        self.0.obstacle(id)
     }
 
     pub(super) fn samples(&self, id: &str) -> Samples {
-        Samples(self.0.get(id).and_then(|made| made.as_ref().ok()).cloned().unwrap_or_default())
+        Samples(self.0.get(id).cloned().unwrap_or_default())
     }
 }
 

@@ -3,10 +3,9 @@
 //! This room makes no live runs: it says which it wants ([`LiveRun`]) and is given what came of them
 //! ([`LiveReport`]). Whoever asks for figures brings the hand that makes them ([`MakeLive`]).
 
-use std::collections::BTreeMap;
-
 use super::arms::Points;
 use super::file::{Axis, Figure, Source, read_axis};
+use super::made::Made;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, text, texts};
 use tacit_scenario::scheme::{self, Scheme};
@@ -81,7 +80,7 @@ pub type MakeLive<'m> = &'m mut dyn FnMut(&LiveRun) -> Result<LiveReport, String
 
 /// What the live runs of figures gave, or why there are none.
 #[derive(Clone, Debug, Default)]
-pub struct LiveRuns(BTreeMap<String, Result<Vec<Pair>, String>>);
+pub struct LiveRuns(Made<Vec<Pair>>);
 
 /// Stock and HACK at one place of a figure.
 #[derive(Clone, Debug)]
@@ -212,30 +211,26 @@ impl LiveRuns {
         obstacle: Option<&str>,
         make: MakeLive<'_>,
     ) -> Result<Self, RunsError> {
-        let mut all = BTreeMap::new();
+        let mut all = Made::default();
         for figure in figures {
             let Source::Live(live) = &figure.source else { continue };
             let pairs = match obstacle {
                 Some(obstacle) => Err(obstacle.to_owned()),
                 None => Ok(live.shortened(quick).measure(make)?),
             };
-            all.insert(figure.id.clone(), pairs);
+            all.insert(&figure.id, pairs);
         }
         Ok(Self(all))
     }
 
     /// Why figure `id` has none.
     pub(super) fn obstacle(&self, id: &str) -> Option<String> {
-        match self.0.get(id) {
-            Some(Ok(_)) => None,
-            Some(Err(obstacle)) => Some(obstacle.clone()),
-            None => Some("no live runs were made".to_owned()),
-        }
+        self.0.obstacle(id)
     }
 
     /// What those of figure `id` come to; nothing of what was not made.
     pub(super) fn points(&self, id: &str, live: &Live) -> Result<Points, RunsError> {
-        live.points(self.0.get(id).and_then(|made| made.as_deref().ok()).unwrap_or_default())
+        live.points(self.0.get(id).map(Vec::as_slice).unwrap_or_default())
     }
 }
 

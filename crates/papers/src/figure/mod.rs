@@ -9,6 +9,7 @@ mod draw;
 mod file;
 mod library;
 mod live;
+mod made;
 mod measure;
 mod page;
 mod results;
