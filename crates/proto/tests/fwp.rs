@@ -4,7 +4,7 @@
 
 use tacit_proto::FlowKey;
 use tacit_proto::fwp::control::Refusal;
-use tacit_proto::fwp::{Config, Counters, Readers, Shim};
+use tacit_proto::fwp::{Config, Counters, Placeholders, Readers, Shim};
 use tacit_proto::packet::{Ecn, IpHeader, Packet, Transport};
 use tacit_proto::tcp::{Flags, Segment, Timestamps};
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
@@ -566,4 +566,40 @@ fn failing_resets_the_connection_at_the_host() {
     assert_eq!(script.drained(), [(1000, 0, false)]);
     assert_eq!(script.counters().failed_flows, 1);
     assert_eq!(script.segments([4]), [sent(4)], "no more placeholders");
+}
+
+#[test]
+fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
+    let mut script = Script::registered(Config { placeholders: Placeholders::Driver, ..Config::USUAL });
+    script.shim.expect(0);
+    let after = |script: &mut Script, lost, number| {
+        script.shim.link_lost(lost);
+        script.segments([number])
+    };
+    after(&mut script, 0, 0);
+    assert_eq!(after(&mut script, 1, 2), [placed(1), sent(2)], "the link lost what is missing");
+    assert_eq!(after(&mut script, 0, 4), [sent(4)], "it did not");
+    after(&mut script, 0, 3);
+    assert_eq!(after(&mut script, 1, 7), [sent(7)], "nor all of it");
+    after(&mut script, 0, 5);
+    after(&mut script, 0, 6);
+    assert_eq!(script.counters().congested_holes, 2);
+    // What is lost of a flow may be missing before another's packet.
+    script.shim.link_lost(2);
+    assert_eq!(after(&mut script, 0, 10), [placed(8), placed(9), sent(10)]);
+    assert_eq!(script.counters().switched_off, 0, "whatever the loss rate");
+}
+
+#[test]
+fn what_the_driver_says_goes_for_holes_that_settle() {
+    let config = Config { placeholders: Placeholders::Driver, settle: MS * 5, ..Config::USUAL };
+    let mut script = Script::registered(config);
+    script.segments([0]);
+    script.shim.link_lost(1);
+    assert_eq!(script.segments([2]), [], "it waits");
+    script.shim.link_lost(0);
+    assert_eq!(script.segments([3, 5]), []);
+    // Repaired by the access point: no frame is missing before that.
+    assert_eq!(script.segments([1]), [sent(1), sent(2), sent(3)]);
+    assert_eq!(script.later(MS * 5), [sent(5)], "4 is congestion's: no frame was missing before 5");
 }

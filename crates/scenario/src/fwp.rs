@@ -1,6 +1,6 @@
 //! `[fwp]`: placeholders for what a link without retransmissions loses, and their repair.
 
-use tacit_proto::fwp::{self, repair};
+use tacit_proto::fwp::{self, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
 use tacit_sim::setup::Download;
 
@@ -16,6 +16,8 @@ pub enum RepairFrom {
 pub struct FwpPlan {
     /// Who repairs; `None` leaves clients without shims.
     pub repair: Option<RepairFrom>,
+    /// Who says which holes are the link's.
+    pub placeholders: Placeholders,
     /// How long a hole may be due to reordering.
     pub settle: Duration,
     /// Standard deviations by which losses may exceed what is expected.
@@ -54,6 +56,7 @@ impl FwpPlan {
             most_hole_octets: self.hole_octets_max,
             patience: self.patience,
             round_trip: self.round_trip,
+            placeholders: self.placeholders,
             ..fwp::Config::USUAL
         })
     }

@@ -37,6 +37,7 @@ pub const ALL: &[Bundled] = bundled![
     "sora-11a-54",
     "lossy-11n-150",
     "ns3-11n-150",
+    "fwp-11n-600",
     "wlan-wan",
     "wlan-web",
     "wlan-video",

@@ -10,6 +10,7 @@ use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
 use tacit_proto::tcp::AckPolicy;
+use tacit_proto::units::Duration;
 
 use crate::error::InputError;
 use crate::input::nearest;
@@ -239,7 +240,27 @@ pub const ALL: &[Scheme] = &[
         summary: "a link without retransmissions, placeholders in TCP, and repair over HTTP",
         role: Role::Candidate,
         listing: Listing::ByName,
-        apply: fwp,
+        apply: |scenario| fwp(scenario, LinkAcks::None),
+    },
+    Scheme {
+        name: "fwp-ap-repair",
+        summary: "the same, where the access point sends again what a client asks it for, before the server is asked",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            fwp(scenario, LinkAcks::Deferred);
+            let Some(hop) = scenario.wifi.as_mut().filter(|hop| hop.link_acks.down == LinkAcks::Deferred)
+            else {
+                return;
+            };
+            // A client has a queue and a gap in its numbers for all streams together.
+            hop.bss.stream_queues = StreamQueues::Joint;
+            // A hole may be seen just after a request: it waits for the next one, and as long for its answer.
+            let usual = hop.bss.repair.period + hop.bss.repair.period;
+            if scenario.fwp.settle == Duration::ZERO {
+                scenario.fwp.settle = usual;
+            }
+        },
     },
     Scheme {
         name: "cubic",
@@ -357,14 +378,15 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
     scenario.fwp.repair = None;
 }
 
-/// Data to the clients is sent once; clients' shims stand placeholders in for what is lost, and programs repair it.
-fn fwp(scenario: &mut Scenario) {
+/// Data to the clients is sent without being acknowledged, `down` says what becomes of it; clients' shims stand
+/// placeholders in for what is lost, and programs repair it.
+fn fwp(scenario: &mut Scenario, down: LinkAcks) {
     stock_acks(scenario);
     let has_edca = |hop: &&mut Wifi| hop.bss.standard.phy().aggregation.is_some();
     // Without aggregation there is no policy No Ack.
     let Some(hop) = scenario.wifi.as_mut().filter(has_edca) else { return };
     // ACKs and requests go up as they do elsewhere; clients that say otherwise have it so.
-    hop.link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
+    hop.link_acks = BothWays { down, up: LinkAcks::Normal };
     hop.ap_acks = ApAcks::None;
     hop.bss.rate_control = RateControl::Fixed;
     hop.bss.reverse_direction = ReverseDirection::Off;
@@ -646,7 +668,7 @@ mod tests {
                 .config
                 .reverse_direction
         };
-        let turnaround = tacit_proto::units::Duration::from_micros(50);
+        let turnaround = Duration::from_micros(50);
         let limit = ReverseDirection::USUAL_LIMIT;
         assert_eq!(granted("wlan-11ac-866"), ReverseDirection::Granted { turnaround, limit });
         assert_eq!(granted("wlan-11a-54"), ReverseDirection::Off);
@@ -689,7 +711,7 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, cubic, newreno, bbr, rre, tack, tack-poor, \
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, tack, tack-poor, \
              tack-l1, tack-cubic, tack-hack, udp"
         );
     }

@@ -7,8 +7,8 @@ mod common;
 use common::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
-use tacit_link::wifi::{BothWays, LinkAcks};
-use tacit_proto::fwp::{Config, Counters, repair};
+use tacit_link::wifi::{BothWays, LinkAcks, Protection};
+use tacit_proto::fwp::{Config, Counters, Placeholders, repair};
 use tacit_proto::tcp::Profile;
 use tacit_proto::units::{Bytes, Duration, FlowId, Ratio};
 use tacit_sim::record::{ApplicationResult, Downloaded};
@@ -135,4 +135,54 @@ fn clients_beside_are_untouched_and_runs_repeat() {
     // Who watches changes nothing.
     let alone = World::<tacit_proto::Packet>::new(&setup, None).unwrap().without_oracle().run().unwrap();
     assert_eq!(one.digest, alone.digest);
+}
+
+/// Of ten clients that collide with the access point, one without acknowledgments: the driver knows of each frame what
+/// became of it, statistics take a lost aggregate for congestion.
+#[test]
+fn the_driver_tells_a_collision_from_congestion() {
+    let left = |placeholders| {
+        let traffic = bulk(Profile::Linux.config());
+        let mut setup = wlan(Standard::N, 150, 6, &traffic);
+        let one = plain(5.0, None);
+        let first = setup.flows[0].clone();
+        let others = setup.flows.split_off(1);
+        setup.flows = std::iter::repeat_n(first, 1 + REPAIR_FLOWS as usize).chain(others).collect();
+        setup.bss[0].config.stations[0] = one.bss[0].config.stations[0].clone();
+        setup.applications = one.applications;
+        setup.duration = Duration::from_secs(6);
+        let config = Config { placeholders, ..Config::USUAL };
+        let counters = shim(&run(&with_shim(setup, config)).unwrap());
+        println!("{placeholders:?}: {counters:?}");
+        assert!(counters.holes > 50, "{counters:?}");
+        counters.congested_holes as f64 / (counters.holes + counters.congested_holes) as f64
+    };
+    let [statistics, driver] = [Placeholders::Tcp, Placeholders::Driver].map(left);
+    assert!(statistics > 0.1 && driver < statistics / 10.0, "{statistics} {driver}");
+}
+
+#[test]
+fn what_the_wire_loses_is_congestion_for_the_driver_too() {
+    let config = Config { placeholders: Placeholders::Driver, ..Config::USUAL };
+    let mut setup = with_shim(plain(0.0, None), config);
+    setup.wired[0].forward.loss = percent(2.0);
+    // A collision is the link's loss.
+    setup.bss[0].config.protection = Protection::RtsCts { above: 0 };
+    let counters = shim(&run(&setup).unwrap());
+    assert!(counters.holes == 0 && counters.congested_holes > 100, "{counters:?}");
+}
+
+#[test]
+fn the_server_is_asked_for_what_the_access_point_could_not_repair() {
+    let mut setup =
+        with_shim(plain(10.0, None), Config { settle: Duration::from_millis(40), ..Config::USUAL });
+    let from_server = shim(&run(&with_shim(plain(10.0, None), Config::USUAL)).unwrap());
+    setup.bss[0].config.stations[0].link_acks.down = LinkAcks::Deferred;
+    let outcome = run(&setup).unwrap();
+    let (counters, station) = (shim(&outcome), &outcome.bss[0].stations[1]);
+    println!("{:.1} Mb/s, {counters:?}", mbps(&outcome));
+    assert_eq!(downloaded(&outcome).failure, None);
+    assert!(station.counters.repaired > 100 && counters.reordered_segments > 100, "{counters:?}");
+    let share = |counters: &Counters| counters.placeholders as f64 / counters.segments as f64;
+    assert!(share(&counters) < share(&from_server) / 4.0, "{counters:?} {from_server:?}");
 }

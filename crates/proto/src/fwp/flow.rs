@@ -47,6 +47,8 @@ struct Held<P> {
     text: Range,
     since: Instant,
     segment: Segment,
+    /// Frames that the link lost since this flow had something new, where it says so.
+    lost_frames: Option<u64>,
     packet: P,
 }
 
@@ -78,6 +80,8 @@ pub(super) struct Flow<P> {
     /// The largest text of a segment.
     largest: u32,
     switch: Switch,
+    /// What the link had lost when the newest of the flow came.
+    lost_frames: u64,
     trip: RoundTrip,
     stopped: bool,
     /// The connection is being reset, so often so far.
@@ -108,6 +112,7 @@ impl<P: SegmentPacket> Flow<P> {
             held_octets: 0,
             largest: 0,
             switch: Switch::ON,
+            lost_frames: 0,
             trip: RoundTrip::UNKNOWN,
             stopped: false,
             resets: None,
@@ -218,6 +223,7 @@ impl<P: SegmentPacket> Flow<P> {
         let Some(edge) = self.edge.filter(|_| self.resets.is_none()) else {
             // Where the host stands is not known yet: its next ACK says, and until then nothing is missing.
             self.pass(text);
+            self.lost_frames = limit.lost_frames.unwrap_or(0);
             return Fate::Passes(packet);
         };
         if text.start > edge {
@@ -229,8 +235,9 @@ impl<P: SegmentPacket> Flow<P> {
         if text.start < self.top && self.is_late(text, segment, &packet, &mut out.counters, readers) {
             return Fate::Taken;
         }
+        let lost_frames = self.lost_before(text, limit);
         if text.start > self.next {
-            let held = Held { text, since: now, segment: *segment, packet };
+            let held = Held { text, since: now, segment: *segment, lost_frames, packet };
             self.behind_a_hole(now, held, (config, limit), out, readers);
             return Fate::Taken;
         }
@@ -245,6 +252,18 @@ impl<P: SegmentPacket> Flow<P> {
         out.down.push_back(packet);
         self.release_reached(out);
         Fate::Taken
+    }
+
+    /// Frames that the link lost since the newest of the flow came, which `text` may be now. What comes late, or is sent
+    /// again, moves nothing: frames that are missing before it are not missing before what is new.
+    fn lost_before(&mut self, text: Range, limit: Limit) -> Option<u64> {
+        let newest = self.held.back().map_or(self.top, |held| held.text.end.max(self.top));
+        let lost = limit.lost_frames?;
+        let since = lost.saturating_sub(self.lost_frames);
+        if text.end > newest {
+            self.lost_frames = lost;
+        }
+        Some(since)
     }
 
     /// `text` goes to the host.
@@ -269,7 +288,9 @@ impl<P: SegmentPacket> Flow<P> {
     ) {
         counters.segments += 1;
         counters.lost_segments += lost;
-        if self.switch.note(now, lost, self.trip.or(config.round_trip), limit) {
+        // A link that says what it lost needs no statistics.
+        if limit.lost_frames.is_none() && self.switch.note(now, lost, self.trip.or(config.round_trip), limit)
+        {
             let on = self.switch.on;
             *(if on { &mut counters.switched_on } else { &mut counters.switched_off }) += 1;
             readers.switched(self.key, on);
@@ -323,8 +344,13 @@ impl<P: SegmentPacket> Flow<P> {
         // Below what arrived already TCP repairs, and knows best.
         if hole.start < hole.end {
             let size = u64::from(self.segment_size());
-            self.count(now, hole.len().div_ceil(size), config, limit, &mut out.counters, readers);
-            if self.may_fill(now, hole, (config, limit), &mut out.counters, readers) {
+            let segments = hole.len().div_ceil(size);
+            self.count(now, segments, config, limit, &mut out.counters, readers);
+            let is_links = match new.lost_frames {
+                Some(frames) => segments <= frames,
+                None => self.switch.on && limit.expected_ppm > 0,
+            };
+            if self.may_fill(now, hole, (config, is_links), &mut out.counters, readers) {
                 self.fill(now, hole, &new, out);
             }
         } else if new.text.end > self.top {
@@ -348,12 +374,12 @@ impl<P: SegmentPacket> Flow<P> {
             && self.allowed.covers(hole)
     }
 
-    /// Whether `hole` is filled; if so its reader has been told.
+    /// Whether `hole`, the link's doing or not, is filled; if so its reader has been told.
     fn may_fill(
         &mut self,
         now: Instant,
         hole: Range,
-        (config, limit): (&Config, Limit),
+        (config, is_links): (&Config, bool),
         counters: &mut Counters,
         readers: &mut impl Readers,
     ) -> bool {
@@ -364,8 +390,7 @@ impl<P: SegmentPacket> Flow<P> {
         let has_room = self.holes.len() < config.most_holes as usize
             && self.hole_octets + hole.len() <= config.most_hole_octets.0;
         let [start, end] = [hole.start, hole.end].map(|at| at - self.first);
-        let is_congestion = !self.switch.on || limit.expected_ppm == 0;
-        let because = if is_congestion && !self.stopped {
+        let because = if !is_links && !self.stopped {
             &mut counters.congested_holes
         } else if !self.may_stand(hole) {
             &mut counters.other_holes

@@ -24,6 +24,16 @@ pub use shim::{Readers, SegmentPacket, Shim};
 
 use crate::units::{Bytes, Duration};
 
+/// Who says which holes are the link's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placeholders {
+    /// TCP's numbers alone: the switch compares losses with what the link is expected to lose (the paper's way).
+    #[default]
+    Tcp,
+    /// The link's driver, which counts the frames that did not come ([`Shim::link_lost`]): section VII of the paper.
+    Driver,
+}
+
 /// What a [`Shim`] may spend, and how patient it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -42,6 +52,8 @@ pub struct Config {
     pub flows: u32,
     /// The round trip of a flow that has not shown one.
     pub round_trip: Duration,
+    /// Who says which holes are the link's.
+    pub placeholders: Placeholders,
 }
 
 impl Config {
@@ -56,5 +68,6 @@ impl Config {
         patience: Duration::from_secs(10),
         flows: 256,
         round_trip: Duration::from_millis(40),
+        placeholders: Placeholders::Tcp,
     };
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::control::{NONCE_LEN, Refusal};
 use super::flow::{Fate, Flow};
 use super::switch::Limit;
-use super::{Config, Counters, Marker};
+use super::{Config, Counters, Marker, Placeholders};
 use crate::FlowKey;
 use crate::tcp::{Flags, Segment};
 use crate::units::{Duration, Instant, SeqNumber};
@@ -63,6 +63,7 @@ pub struct Shim<P> {
     /// Oldest first.
     handshakes: VecDeque<Handshake<P>>,
     expected_ppm: u32,
+    lost_frames: Option<u64>,
     out: Outbox<P>,
     /// No flow is due before this.
     due: Option<Instant>,
@@ -101,6 +102,7 @@ impl<P: SegmentPacket> Shim<P> {
             flows: Vec::new(),
             handshakes: VecDeque::new(),
             expected_ppm: 0,
+            lost_frames: None,
             out: Outbox { down: VecDeque::new(), counters: Counters::default() },
             due: None,
         }
@@ -114,6 +116,19 @@ impl<P: SegmentPacket> Shim<P> {
     /// What [`Shim::expect`] said last.
     pub fn expected_ppm(&self) -> u32 {
         self.expected_ppm
+    }
+
+    /// The link lost so many frames directly before what comes next. A driver that says so says it of every packet; where
+    /// it makes the placeholders, holes that such frames explain are the link's and others are congestion's.
+    pub fn link_lost(&mut self, frames: u16) {
+        if self.config.placeholders == Placeholders::Driver {
+            *self.lost_frames.get_or_insert(0) += u64::from(frames);
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        let Self { expected_ppm, lost_frames, .. } = *self;
+        Limit { expected_ppm, margin_tenths: self.config.margin_tenths, lost_frames }
     }
 
     /// Looks after the flow `key` from here on, whose placeholders are made from `nonce`. Its SYN must have passed.
@@ -182,7 +197,7 @@ impl<P: SegmentPacket> Shim<P> {
             self.out.down.push_back(packet);
             return None;
         }
-        let limit = Limit { expected_ppm: self.expected_ppm, margin_tenths: self.config.margin_tenths };
+        let limit = self.limit();
         let flow = &mut self.flows[place];
         let fate = flow.down(now, packet, &segment, (&self.config, limit), &mut self.out, readers);
         // Nobody waits where nothing has to settle.
@@ -230,7 +245,7 @@ impl<P: SegmentPacket> Shim<P> {
         if self.due.is_none_or(|due| due > now) {
             return;
         }
-        let limit = Limit { expected_ppm: self.expected_ppm, margin_tenths: self.config.margin_tenths };
+        let limit = self.limit();
         for flow in &mut self.flows {
             flow.settle(now, (&self.config, limit), &mut self.out, readers);
         }

@@ -89,6 +89,8 @@ pub(super) struct Limit {
     pub expected_ppm: u32,
     /// Tenths of a standard deviation more.
     pub margin_tenths: u32,
+    /// Frames that it lost so far, where it says which.
+    pub lost_frames: Option<u64>,
 }
 
 impl Limit {
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn without_a_margin_losses_are_compared_as_in_the_paper() {
-        let limit = Limit { expected_ppm: 100_000, margin_tenths: 0 };
+        let limit = Limit { expected_ppm: 100_000, margin_tenths: 0, lost_frames: None };
         assert!(!limit.is_exceeded(0, 0));
         assert!(!limit.is_exceeded(10, 100), "at the expected share");
         assert!(limit.is_exceeded(11, 100));
@@ -129,22 +131,23 @@ mod tests {
     #[test]
     fn a_margin_is_so_many_standard_deviations_and_more_where_few_losses_are_expected() {
         // n p = 100, n p (1 - p) = 90: t^2 = 9 (90 + t / 3) at 30.0.
-        let limit = Limit { expected_ppm: 100_000, margin_tenths: 30 };
+        let limit = Limit { expected_ppm: 100_000, margin_tenths: 30, lost_frames: None };
         assert!(!limit.is_exceeded(129, 1000));
         assert!(limit.is_exceeded(131, 1000));
         // n p = 0.03: t^2 = 9 (0.03 + t / 3) at 3.09.
-        let rare = Limit { expected_ppm: 10_000, margin_tenths: 30 };
+        let rare = Limit { expected_ppm: 10_000, margin_tenths: 30, lost_frames: None };
         assert!(!rare.is_exceeded(3, 3));
         assert!(rare.is_exceeded(4, 4));
-        let clean = Limit { expected_ppm: 0, margin_tenths: 30 };
+        let clean = Limit { expected_ppm: 0, margin_tenths: 30, lost_frames: None };
         assert!(clean.is_exceeded(1, 1_000_000) && !clean.is_exceeded(0, 10), "no errors explain none");
-        let broken = Limit { expected_ppm: 1_000_000, margin_tenths: 0 };
+        let broken = Limit { expected_ppm: 1_000_000, margin_tenths: 0, lost_frames: None };
         assert!(!broken.is_exceeded(100, 100));
     }
 
     #[test]
     fn the_switch_moves_at_the_end_of_a_round_trip_and_back() {
-        let (mut switch, limit) = (Switch::ON, Limit { expected_ppm: 100_000, margin_tenths: 0 });
+        let (mut switch, limit) =
+            (Switch::ON, Limit { expected_ppm: 100_000, margin_tenths: 0, lost_frames: None });
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         assert!(!switch.note(at(0), 0, MS * 10, limit));
         assert!(!switch.note(at(1), 5, MS * 10, limit), "the round trip is not over");

@@ -1,6 +1,6 @@
 //! `[fwp]`.
 
-use tacit_proto::fwp::{Config, repair};
+use tacit_proto::fwp::{Config, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
 
 use super::kind::{Choice, SOME_TIME, Size, Span, Whole};
@@ -12,6 +12,7 @@ pub(crate) fn usual() -> FwpPlan {
     let (shim, repair) = (Config::USUAL, repair::Config::default());
     FwpPlan {
         repair: None,
+        placeholders: shim.placeholders,
         settle: shim.settle,
         margin: shim.margin_tenths / 10,
         holes_max: shim.most_holes,
@@ -46,6 +47,16 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
                   HTTP for ranges of the body, while placeholders keep TCP going ([fwp.md](../design/fwp.md)). Goodput is \
                   what the user gets in order. Schemes change it",
         of: |fwp| &mut fwp.repair,
+    },
+    &Fwp {
+        name: "placeholders",
+        kind: Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]),
+        usual: Usual::Field,
+        meaning: "who says which holes are the link's: `\"tcp\"`, statistics over TCP's numbers (`margin`); `\"driver\"`, the \
+                  802.11 driver, which sees gaps in the numbers of frames: a hole of so many segments is the link's if as \
+                  many frames are missing before what came next, and congestion's otherwise. In simulations only; in live \
+                  hops it is `\"tcp\"`",
+        of: |fwp| &mut fwp.placeholders,
     },
     &Fwp {
         name: "settle",

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tacit_link::Loss;
 use tacit_link::wifi::error_rate::mpdu_success;
 use tacit_link::wifi::phy::{MPDU_DELIMITER_LEN, mpdu_len};
-use tacit_link::wifi::{BssConfig, StationConfig};
+use tacit_link::wifi::{BssConfig, LinkAcks, StationConfig};
 use tacit_proto::FlowKey;
 use tacit_proto::fwp::{Config, Counters, Readers, Shim};
 use tacit_proto::packet::Packet;
@@ -106,8 +106,10 @@ impl ClientShim {
         }
     }
 
-    /// `packet` came for the host; gives it back where it goes on as it is, with nothing before it.
-    pub fn incoming<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
+    /// `packet` came for the host, and `missing` frames before it did not; gives it back where it goes on as it is, with
+    /// nothing before it.
+    pub fn incoming<P: Carried>(&mut self, now: Instant, packet: P, missing: u16) -> Option<P> {
+        self.shim.link_lost(missing);
         let Some(simulated) = packet.simulated() else { return Some(packet) };
         self.shim.handle_down(now, simulated.clone(), &mut self.notes).map(|_| packet)
     }
@@ -143,7 +145,8 @@ impl ClientShim {
 }
 
 /// How many of a million full packets that the access point sends to `station` the model of errors takes: what a driver
-/// knows of its rate from experience. A script of losses has no rate.
+/// knows of its rate from experience. A script of losses has no rate. What clients ask the access point for again is
+/// expected to be lost where its repair is lost too.
 pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
     let scripted = match &station.downlink_loss {
         Loss::None | Loss::Scripted(_) => 0.0,
@@ -152,7 +155,8 @@ pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
     };
     let octets = mpdu_len(config.standard.phy().mac_header_len(), FULL_PACKET) + MPDU_DELIMITER_LEN;
     let arrives = station.snr.map_or(1.0, |snr| mpdu_success(&station.mode, snr, octets));
-    let lost = 1.0 - (1.0 - scripted) * arrives;
+    let once = 1.0 - (1.0 - scripted) * arrives;
+    let lost = if station.link_acks.down == LinkAcks::Deferred { once * once } else { once };
     // Decisions are made in integers.
     Ratio::from_fraction(lost).unwrap_or(Ratio::ONE).parts_per_billion() / 1000
 }

@@ -71,8 +71,8 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// `packet` arrived from `from`; gives back what goes on to the host.
-    fn incoming(&mut self, now: Instant, from: FunctionId, packet: P) -> Option<P> {
+    /// `packet` arrived from `from`, and `missing` before it did not; gives back what goes on to the host.
+    fn incoming(&mut self, now: Instant, from: FunctionId, packet: P, missing: u16) -> Option<P> {
         match self {
             Self::Stock | Self::AckHold(_) => Some(packet),
             Self::Hack(hack) => {
@@ -80,7 +80,7 @@ impl<P: Carried> StationDriver<P> {
                 Some(packet)
             }
             Self::FastAck(agent) => agent.uplink(now, packet),
-            Self::Fwp(shim) => shim.incoming(now, packet),
+            Self::Fwp(shim) => shim.incoming(now, packet, missing),
         }
     }
 
@@ -331,10 +331,17 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// `packet` arrived at `function` from `from`; gives back what goes on.
-    pub fn incoming(&mut self, now: Instant, function: FunctionId, from: FunctionId, packet: P) -> Option<P> {
+    /// `packet` arrived at `function` from `from`, and `missing` before it did not; gives back what goes on.
+    pub fn incoming(
+        &mut self,
+        now: Instant,
+        function: FunctionId,
+        from: FunctionId,
+        packet: P,
+        missing: u16,
+    ) -> Option<P> {
         match self.of_mut(function) {
-            Some(driver) => driver.incoming(now, from, packet),
+            Some(driver) => driver.incoming(now, from, packet, missing),
             None => Some(packet),
         }
     }

@@ -1,6 +1,6 @@
 //! Where drivers stand between hosts and channels.
 
-use tacit_link::wifi::FunctionId;
+use tacit_link::wifi::{Delivery, FunctionId};
 use tacit_proto::units::FlowId;
 
 use super::World;
@@ -83,16 +83,14 @@ impl<P: Carried> World<'_, P> {
         self.queue_on_air(bss, from, to, &packet);
     }
 
-    /// A packet arrived at `function` where drivers look at it.
+    /// A packet arrived where drivers look at it.
     #[inline(never)]
     pub(super) fn deliver_through_driver(
         &mut self,
         index: usize,
-        function: FunctionId,
-        from: FunctionId,
-        packet: P,
+        Delivery { to: function, from, missing, payload }: Delivery<P>,
     ) {
-        if let Some(packet) = self.drivers[index].incoming(self.now, function, from, packet) {
+        if let Some(packet) = self.drivers[index].incoming(self.now, function, from, payload, missing) {
             self.deliver(self.bss_hosts[index][function.index()], &packet);
         }
         if self.drivers[index].acts_on_arrivals(function) {

@@ -5,7 +5,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::{AccessCategory, Bss, Delivery, FunctionId, Offered, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, FunctionId, Offered, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
@@ -440,11 +440,11 @@ impl<'o, P: Carried> World<'o, P> {
             let function = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
             self.act(index, function);
         }
-        while let Some(Delivery { to, from, payload, .. }) = self.bss[index].poll_deliver() {
+        while let Some(delivery) = self.bss[index].poll_deliver() {
             if self.drivers[index].all_stock() {
-                self.deliver(self.bss_hosts[index][to.index()], &payload);
+                self.deliver(self.bss_hosts[index][delivery.to.index()], &delivery.payload);
             } else {
-                self.deliver_through_driver(index, to, from, payload);
+                self.deliver_through_driver(index, delivery);
             }
         }
         while let Some((from, to)) = self.bss[index].poll_drained() {
