@@ -237,7 +237,7 @@ pub struct FetchArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub timeout: u32,
     /// Requests for lost octets at once
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = PARALLEL, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: u32,
     /// Print what it cost as JSON
     #[arg(long)]
@@ -246,6 +246,9 @@ pub struct FetchArgs {
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
 }
+
+/// Requests for lost octets at once.
+const PARALLEL: u32 = tacit_net::connection::PARALLEL_MAX as u32;
 
 /// Arguments of `http-proxy`.
 #[derive(Debug, Args)]
@@ -266,7 +269,7 @@ pub struct HttpProxyArgs {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub connections: u32,
     /// Requests for lost octets at once, for each body
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = PARALLEL, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: u32,
     /// Print a JSON line about each answer
     #[arg(long)]

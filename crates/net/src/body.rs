@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use hyper::StatusCode;
 use hyper::body::{Frame, Incoming, SizeHint};
-use tacit_proto::fwp::repair::Counters;
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderValue};
+use tacit_proto::fwp::repair::{Counters, Range};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -151,7 +153,7 @@ impl hyper::body::Body for Body {
 #[derive(Debug)]
 pub struct Answer {
     /// Its status: a partial answer to a request for all is made a whole one.
-    pub status: hyper::StatusCode,
+    pub status: StatusCode,
     /// Its headers.
     pub headers: hyper::HeaderMap,
     /// Its body.
@@ -162,4 +164,21 @@ pub struct Answer {
     pub is_repaired: bool,
     /// What it takes to go on with it another time, if that is possible.
     pub resumable: Option<Begun>,
+}
+
+impl Answer {
+    /// Makes it the answer to a request for all `complete` octets.
+    pub fn be_whole(&mut self, complete: u64) {
+        self.status = StatusCode::OK;
+        self.headers.remove(CONTENT_RANGE);
+        self.headers.insert(CONTENT_LENGTH, HeaderValue::from(complete));
+    }
+
+    /// Makes it the answer to a request for `part` of `complete` octets.
+    pub fn be_part(&mut self, part: Range, complete: u64) {
+        self.status = StatusCode::PARTIAL_CONTENT;
+        self.headers.insert(CONTENT_LENGTH, HeaderValue::from(part.octets()));
+        let range = HeaderValue::try_from(format!("bytes {}-{}/{complete}", part.start, part.end - 1));
+        range.map(|range| self.headers.insert(CONTENT_RANGE, range)).ok();
+    }
 }

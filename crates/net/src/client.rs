@@ -7,12 +7,12 @@
 //! at risk. Without a shim one plain request is made.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderValue,
-    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
+    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
 };
 use hyper::{Method, Response, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,49 @@ use crate::session::{Entity, Main, run};
 
 /// Octets of the first request: what TCP sends before its first ACK (RFC 6928: ten segments, 14,600 octets), less a head.
 pub const FIRST_PART: u64 = 14_000;
+
+/// The one range of octets that a program asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    start: u64,
+    /// The octet after the last; `None`: to the end.
+    end: Option<u64>,
+}
+
+impl Wanted {
+    /// The range of a request, if that is one whose beginning is known, of octets that no coding made. Others have to be
+    /// answered by the server alone.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut values = headers.get_all(RANGE).iter();
+        let value = values.next().filter(|_| values.next().is_none())?.as_bytes().trim_ascii();
+        let (unit, range) = value.split_at_checked(6)?;
+        if !unit.eq_ignore_ascii_case(b"bytes=") || !takes_uncoded_alone(headers) {
+            return None;
+        }
+        let dash = range.iter().position(|octet| *octet == b'-')?;
+        let (start, last) = (number(&range[..dash])?, &range[dash + 1..]);
+        let end = match last {
+            b"" => None,
+            last => Some(number(last)?.checked_add(1).filter(|end| *end > start)?),
+        };
+        Some(Self { start, end })
+    }
+}
+
+/// False where a program takes codings too: positions in those are others, and it may have parts of them.
+fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
+    let codings = headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|octet| *octet == b','));
+    codings.map(<[u8]>::trim_ascii).all(|coding| {
+        let mut parts = coding.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);
+        let name = parts.next().unwrap_or_default();
+        // A weight of zero (RFC 9110 section 12.4.2) refuses it.
+        let is_refused = parts.any(|weight| matches!(weight, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"));
+        name.is_empty() || name.eq_ignore_ascii_case(b"identity") || is_refused
+    })
+}
 
 /// A file that is there in part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +94,28 @@ pub async fn get(
     headers: &HeaderMap,
     registered: bool,
 ) -> Result<Answer, NetError> {
+    ask(connector, headers, None, registered).await
+}
+
+/// Gets the part of a file that `headers`, which are end to end, ask for in a `Range` that is `wanted`; holes in it are
+/// repaired. The answer is what the server says to that range, be it all of the file.
+///
+/// # Errors
+/// Where there is no answer.
+pub async fn get_part(
+    connector: &Arc<Connector>,
+    headers: &HeaderMap,
+    wanted: Wanted,
+) -> Result<Answer, NetError> {
+    ask(connector, headers, Some(wanted), true).await
+}
+
+async fn ask(
+    connector: &Arc<Connector>,
+    headers: &HeaderMap,
+    wanted: Option<Wanted>,
+    registered: bool,
+) -> Result<Answer, NetError> {
     let mut headers = headers.clone();
     let mut connection = connector.connect(registered).await?;
     let probes = connection.watch.flow.is_some();
@@ -59,8 +124,11 @@ pub async fn get(
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     let mut request = connector.request(Method::GET, &headers, no_body())?;
+    let from = wanted.map_or(0, |wanted| wanted.start);
+    let to = wanted.and_then(|wanted| wanted.end).unwrap_or(u64::MAX);
     if probes {
-        let range = HeaderValue::try_from(format!("bytes=0-{}", FIRST_PART - 1));
+        let last = from.saturating_add(FIRST_PART).min(to) - 1;
+        let range = HeaderValue::try_from(format!("bytes={from}-{last}"));
         range.map(|range| request.headers_mut().insert(RANGE, range)).ok();
     }
     let answer = match connection.send(request, None).await {
@@ -75,7 +143,8 @@ pub async fn get(
                 Some((complete, validator)) => {
                     let has = Range { start: 0, end: complete };
                     let begun = Begun { have: 0, complete, validator };
-                    repaired(connector, headers, &begun, connection, answer, has, false)
+                    let entity = entity(connector, headers, &begun);
+                    start(entity, has, connection, answer, has)
                 }
                 None => plain(connector, connection, answer),
             })
@@ -83,15 +152,23 @@ pub async fn get(
         StatusCode::PARTIAL_CONTENT if probes => {
             let validator = Validator::of(answer.headers()).filter(|_| is_uncoded(answer.headers()));
             match (partial(answer.headers()), validator) {
-                (Ok((has, complete)), Some(validator)) if has.start == 0 => {
+                (Ok((has, complete)), Some(validator)) if has.start == from && has.end <= to => {
                     let begun = Begun { have: 0, complete, validator };
-                    Ok(repaired(connector, headers, &begun, connection, answer, has, true))
+                    let entity = entity(connector, headers, &begun);
+                    entity.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
+                    let body = Range { start: from, end: complete.min(to) };
+                    let mut answer = start(entity, body, connection, answer, has);
+                    match wanted {
+                        Some(_) => answer.be_part(body, complete),
+                        None => answer.be_whole(complete),
+                    }
+                    Ok(answer)
                 }
                 _ => plainly(connector, &headers).await,
             }
         }
         // An empty file has no first part.
-        StatusCode::RANGE_NOT_SATISFIABLE if probes => plainly(connector, &headers).await,
+        StatusCode::RANGE_NOT_SATISFIABLE if probes && wanted.is_none() => plainly(connector, &headers).await,
         _ => Ok(plain(connector, connection, answer)),
     }
 }
@@ -109,7 +186,7 @@ pub async fn go_on(connector: &Arc<Connector>, begun: Begun) -> Result<Answer, N
         // A whole answer; whoever wants that asks for it.
         return Err(RangeError::Ignored.into());
     }
-    Ok(start(entity, begun.have, connection, answer, has))
+    Ok(start(entity, rest, connection, answer, has))
 }
 
 /// One request without ranges, over a connection without placeholders.
@@ -144,39 +221,18 @@ fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &Begun) -> 
     Entity { connector: Arc::clone(connector), headers, validator, complete, head_len: AtomicU64::new(0) }
 }
 
-fn repaired(
-    connector: &Arc<Connector>,
-    headers: HeaderMap,
-    begun: &Begun,
-    connection: Connection,
-    answer: Response<Incoming>,
-    has: Range,
-    is_part: bool,
-) -> Answer {
-    let mut entity = entity(connector, headers, begun);
-    if is_part {
-        entity.head_len = AtomicU64::new(connection.watch.head_len());
-    }
-    start(entity, begun.have, connection, answer, has)
-}
-
 fn start(
     entity: Entity,
-    from: u64,
+    body: Range,
     connection: Connection,
     answer: Response<Incoming>,
     has: Range,
 ) -> Answer {
     let is_repaired = connection.watch.flow.is_some();
     let connector = Arc::clone(&entity.connector);
-    let body = Range { start: from, end: entity.complete };
-    let (mut head, incoming) = answer.into_parts();
-    if from == 0 {
-        head.status = StatusCode::OK;
-        head.headers.remove(CONTENT_RANGE);
-        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(entity.complete));
-    }
-    let resumable = Begun { have: from, complete: entity.complete, validator: entity.validator.clone() };
+    let (head, incoming) = answer.into_parts();
+    let resumable =
+        Begun { have: body.start, complete: entity.complete, validator: entity.validator.clone() };
     let report = Arc::default();
     let teller = Arc::clone(&report);
     let main = Main { connection, incoming, has };
@@ -208,4 +264,46 @@ fn is_ranged(headers: &HeaderMap) -> bool {
 
 fn is_uncoded(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_range_whose_beginning_is_known_is_wanted() {
+        let of = |range: &str, coding: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RANGE, HeaderValue::from_str(range).unwrap());
+            if let Some(coding) = coding {
+                headers.insert(ACCEPT_ENCODING, HeaderValue::from_str(coding).unwrap());
+            }
+            Wanted::of(&headers).map(|wanted| (wanted.start, wanted.end))
+        };
+        assert_eq!(of("bytes=0-", None), Some((0, None)));
+        assert_eq!(of("Bytes=5-9", Some("identity")), Some((5, Some(10))));
+        assert_eq!(
+            of("bytes=5-5", Some("identity;q=1, *;q=0")),
+            Some((5, Some(6))),
+            "as Chromium's players ask"
+        );
+        for others in [
+            "bytes=-5",
+            "bytes=9-5",
+            "bytes=0-1,5-6",
+            "items=0-1",
+            "bytes=",
+            "bytes=5",
+            "bytes=a-b",
+            "bytes=0-18446744073709551615",
+        ] {
+            assert_eq!(of(others, None), None, "{others}");
+        }
+        assert_eq!(of("bytes=0-9", Some("gzip, identity")), None, "octets of another coding");
+        assert_eq!(of("bytes=0-9", Some("gzip;q=0.5")), None);
+        let mut twice = HeaderMap::new();
+        twice.append(RANGE, HeaderValue::from_static("bytes=0-9"));
+        twice.append(RANGE, HeaderValue::from_static("bytes=20-29"));
+        assert_eq!(Wanted::of(&twice), None);
+    }
 }

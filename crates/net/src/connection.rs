@@ -46,11 +46,20 @@ pub struct Settings {
     pub idle_timeout: Duration,
 }
 
+/// Requests for holes at once, unless told otherwise.
+pub const PARALLEL_MAX: usize = 16;
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             shim: ShimName::default(),
-            repair: Config::default(),
+            repair: Config {
+                // A station alone that loses a tenth of its frames, 20 MB: 53 Mb/s with 16, 47 with 6 (medians of 5).
+                parallel_max: PARALLEL_MAX,
+                // 14,600 made the Internet carry 36 % more than the file, 512 makes it carry 15 %, and is as fast.
+                gap_busy_max: Config::default().gap_max,
+                ..Config::default()
+            },
             connect_timeout: Duration::from_secs(15),
             // nginx's own patience for a server behind it is 60 s.
             head_timeout: Duration::from_secs(60),
@@ -130,7 +139,8 @@ impl Connector {
         let task = tokio::spawn(async move {
             let _ = connection.await;
         });
-        Ok(Connection { sender, watch, task, head_timeout: self.settings.head_timeout })
+        let head_timeout = self.settings.head_timeout;
+        Ok(Connection { sender, watch, task, head_timeout, answered_in: Duration::ZERO })
     }
 
     async fn tcp(&self) -> Result<TcpStream, NetError> {
@@ -227,6 +237,8 @@ pub struct Connection {
     pub watch: Arc<Watch>,
     task: JoinHandle<()>,
     head_timeout: Duration,
+    /// From the last request to the head of its answer.
+    pub answered_in: Duration,
 }
 
 impl Connection {
@@ -239,6 +251,7 @@ impl Connection {
         request: Request<Outgoing>,
         expected: Option<Expected>,
     ) -> Result<Response<Incoming>, NetError> {
+        let asked_at = tokio::time::Instant::now();
         let answer = async {
             self.sender.ready().await?;
             let start = self.watch.expect(request.method() == Method::HEAD, expected.is_some());
@@ -256,6 +269,7 @@ impl Connection {
         let answer =
             timeout(self.head_timeout, answer).await.map_err(|_| NetError::Timeout("the server's answer"))?;
         let answer = answer.map_err(|error| NetError::of_hyper(&error))?;
+        self.answered_in = asked_at.elapsed();
         if let (Some(flow), Some(_), Some(body)) = (&self.watch.flow, expected, self.watch.body()) {
             flow.allow(body)?;
         }

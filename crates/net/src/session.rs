@@ -166,6 +166,18 @@ const LATE_MAX: usize = 1024;
 /// Octets handed on at once.
 const PIECE: u64 = 64 * 1024;
 
+/// A request for holes is given up after so many times what the first answer took: queues fill up behind it.
+const ANSWER_TIMES: u32 = 8;
+/// But not before this: Linux's TCP repeats what was lost after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
+const PATIENCE_MIN: Duration = Duration::from_millis(250);
+
+/// How long a request for holes may be silent where the first answer came after `answered_in`. One that TCP's timers hold
+/// up holds up everything behind its hole; asked for again on another connection, that comes in a round trip.
+fn patience(answered_in: Duration, most: tacit_proto::units::Duration) -> tacit_proto::units::Duration {
+    let span = (answered_in * ANSWER_TIMES).max(PATIENCE_MIN);
+    tacit_proto::units::Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)).min(most)
+}
+
 type Opening = std::pin::Pin<Box<dyn Future<Output = Result<Main, NetError>> + Send>>;
 
 struct Session {
@@ -207,7 +219,10 @@ impl Session {
         let config = entity.connector.settings.repair;
         // The room of a body shorter than the ring.
         let room = config.held_max.min(body.octets());
-        let config = Config { held_max: room, ..config };
+        let answered_in = first.as_ref().map(|main| main.connection.answered_in);
+        let answer_timeout =
+            answered_in.map_or(config.answer_timeout, |span| patience(span, config.answer_timeout));
+        let config = Config { held_max: room, answer_timeout, ..config };
         // As many news as there are requests: each waits when this side is busy.
         let (teller, news) = mpsc::channel(config.parallel_max.max(1));
         let now = tokio::time::Instant::now();
@@ -615,5 +630,20 @@ async fn next(opening: &mut Option<Opening>) -> Result<Main, NetError> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::units::Duration as Span;
+
+    use super::*;
+
+    #[test]
+    fn patience_follows_the_path_between_tcps_timer_and_the_setting() {
+        let most = Span::from_secs(3);
+        let of = |ms| patience(Duration::from_millis(ms), most);
+        assert_eq!([of(0), of(20), of(100)], [250, 250, 800].map(Span::from_millis));
+        assert_eq!([of(600), of(60_000)], [most, most]);
     }
 }

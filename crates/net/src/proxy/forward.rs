@@ -17,7 +17,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::headers::{is_loop, pass_on};
 use crate::body::{Answer, Body};
-use crate::client::{get, plain};
+use crate::client::{Wanted, get, get_part, plain};
 use crate::connection::{Connector, Outgoing, Settings};
 use crate::error::NetError;
 use crate::reach::Reach;
@@ -98,15 +98,19 @@ impl Forwarder {
         let mut headers = head.headers;
         pass_on(&mut headers, head.version);
         let connector = Arc::new(Connector::new(Arc::clone(&self.settings), Arc::clone(&self.reach), target));
-        let wants_part = headers.contains_key(RANGE) || headers.contains_key(IF_RANGE);
-        let is_plain = head.method != Method::GET || wants_part || !body.is_end_stream();
-        let mut answer = if is_plain {
+        let wanted = Wanted::of(&headers);
+        let wants_all = !headers.contains_key(RANGE) && !headers.contains_key(IF_RANGE);
+        let is_repaired =
+            head.method == Method::GET && body.is_end_stream() && (wants_all || wanted.is_some());
+        let mut answer = if !is_repaired {
             let body = if body.is_end_stream() { crate::connection::no_body() } else { self.timed(body) };
             let mut connection = connector.connect(false).await?;
             // hyper frames its body anew, by its length where that is known.
             let request = connector.request(head.method, &headers, body)?;
             let answer = connection.send(request, None).await?;
             plain(&connector, connection, answer)
+        } else if let Some(wanted) = wanted {
+            get_part(&connector, &headers, wanted).await?
         } else {
             get(&connector, &headers, true).await?
         };

@@ -247,7 +247,7 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
         });
         if found.error.is_none() {
             assert_same(&found, &content);
-            assert!(found.repaired.fell_back);
+            assert!(found.repaired.fell_back, "{:?}", found.repaired);
         } else {
             assert!(content.starts_with(&found.octets), "{:?}", found.error);
         }

@@ -115,7 +115,7 @@ fn curl_and_wget_get_whole_files_over_a_lossy_hop() {
             assert_eq!((served.status, served.octets), (200, 1_500_000));
         }
     }
-    // Parts, heads and conditions pass as they are.
+    // Short parts, heads and conditions.
     if let Some((_, part)) = program(&proxy, &["curl", "-s", "-r", "5-9", &url]) {
         assert_eq!(part, content[5..10]);
     }
@@ -127,6 +127,54 @@ fn curl_and_wget_get_whole_files_over_a_lossy_hop() {
     if let Some((done, both)) = program(&proxy, &["curl", "-sf", &url, &url]) {
         assert!(done && both.len() == 3_000_000, "one connection, two files");
     }
+}
+
+#[test]
+fn a_part_that_a_program_asks_for_is_repaired_and_stays_a_part() {
+    let content = content(1_500_000);
+    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 10, ..Losses::default() });
+    let proxy = Running::before(&[hop.address], settings(&hop.shim));
+    let url = format!("http://{}/file", hop.address);
+    let ask = |range: &str, more: &str| {
+        let request = format!(
+            "GET {url} HTTP/1.1\r\nHost: {}\r\nRange: {range}\r\n{more}Connection: close\r\n\r\n",
+            hop.address
+        );
+        let mut stream = TcpStream::connect(proxy.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_ascii_lowercase();
+        (head, answer.split_off(end), proxy.served.lock().unwrap().pop().unwrap())
+    };
+    // To the end, up to an octet, beyond the end, from the beginning, with the right condition.
+    for (range, start, end, more) in [
+        ("bytes=200000-", 200_000, 1_500_000, ""),
+        ("bytes=200001-1000000", 200_001, 1_000_001, ""),
+        ("bytes=700000-9999999", 700_000, 1_500_000, "Accept-Encoding: identity;q=1, *;q=0\r\n"),
+        ("bytes=0-", 0, 1_500_000, "If-Range: \"v1\"\r\n"),
+    ] {
+        let (head, octets, served) = ask(range, more);
+        assert!(head.starts_with("http/1.1 206"), "{range}: {head}");
+        assert!(
+            head.contains(&format!("content-range: bytes {start}-{}/1500000\r\n", end - 1)),
+            "{range}: {head}"
+        );
+        assert!(octets == content[start..end], "{range}: the octets differ");
+        assert!(served.repaired && served.holes > 0 && served.complete, "{range}: {served:?}");
+    }
+    // Another version by now: all of it, as RFC 9110 section 13.1.5 has it.
+    let (head, octets, served) = ask("bytes=200000-", "If-Range: \"0\"\r\n");
+    assert!(head.starts_with("http/1.1 200") && octets == content, "{head}");
+    assert!(served.complete, "{served:?}");
+    // What only the server can answer passes as it is.
+    let (_, octets, served) = ask("bytes=-100000", "");
+    assert!(octets.len() == 100_000 || octets == content, "{served:?}");
+    assert!(!served.repaired && served.holes == 0, "{served:?}");
+    let (_, octets, served) = ask("bytes=0-99999", "Accept-Encoding: gzip\r\n");
+    assert!(octets == content[..100_000] && !served.repaired, "{served:?}");
 }
 
 #[test]
