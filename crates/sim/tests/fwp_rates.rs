@@ -48,7 +48,7 @@ fn paper(mbps: u64, stock: u32, lost: f64, repair_flows: u32) -> Setup {
         application: Application::Download(download),
     }];
     setup.duration = Duration::from_secs(12);
-    setup.measure_from = tacit_proto::units::Instant::ZERO + Duration::from_secs(2);
+    setup.measure_from = tacit_proto::units::Instant::ZERO + Duration::from_secs(std::env::var("FROM").map_or(2, |text| text.parse().unwrap()));
     setup
 }
 
@@ -69,7 +69,7 @@ fn probe() {
         let mut setup = paper(var("MBPS", 600.0) as u64, stock, lost, var("FLOWS", 16.0) as u32);
         setup.duration = Duration::from_secs(seconds);
         let outcome = run(&setup).unwrap();
-        let span = (seconds - 2) as f64;
+        let span = seconds as f64 - var("FROM", 2.0);
         let rate = |octets: Bytes| octets.0 as f64 * 8.0 / 1e6 / span;
         let got = downloaded(&outcome);
         let shim = outcome.bss[0].stations[1].driver.fwp().unwrap();
@@ -77,6 +77,8 @@ fn probe() {
         println!("== {lost} %: user {:.1}, others {others:.1}, ratio {:.2}; answers {:.1} heads {:.1} holes {:.1}/s reqs {} short {} delay {:?} held {} fail {:?}",
             rate(got.released), rate(got.released) / others, rate(got.answer_octets), rate(got.head_octets), got.holes, got.repair_requests, got.repeated_repairs,
             (got.repair_delay_us.p50, got.repair_delay_us.p95, got.repair_delay_us.max), got.held_peak.0, got.failure);
+        let air = outcome.bss[0].stations[0].counters;
+        println!("  air {} {} of which arrived {:.1} Mb/s in the run", air.unacknowledged, air.unacknowledged_arrived, air.unacknowledged_arrived as f64 * 1448.0 * 8.0 / 1e6 / span);
         println!("  shim {shim:?}");
         let main = &outcome.flows[0];
         println!("  main {:?}", main.sender);

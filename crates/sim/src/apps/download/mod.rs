@@ -56,8 +56,9 @@ struct Line {
     holes: VecDeque<(u64, u64)>,
 }
 
-/// A request for several ranges and its answer. A reader knows where each part stands once it has the head, which is never
-/// filled, and one part's head: the others are as long but for digits, and Content-Length says whether that is right.
+/// A request for ranges and its answer. Heads of answers on a connection are as long but for digits, so a reader knows where
+/// each part will stand. Any head that stands there and is true, the answer's or a part's with the Content-Range that was
+/// asked for, says that the answer is what it should be: `If-Range` lets a server send parts of that one entity alone.
 #[derive(Clone, Debug)]
 struct Exchange {
     parts: VecDeque<Part>,
@@ -67,6 +68,13 @@ struct Exchange {
     end: u64,
     /// The server has it.
     answering: bool,
+    /// Its head is in the stream there.
+    head: (u64, u64),
+    head_is_hit: bool,
+    /// Parts have heads of their own.
+    several: bool,
+    /// A true head was seen.
+    is_known: bool,
 }
 
 /// A range of an answer.
@@ -76,9 +84,15 @@ struct Part {
     body: Range,
     /// Where it begins in the stream.
     body_at: u64,
+    /// A placeholder stands in the head before it.
+    head_is_hit: bool,
 }
 
 impl Part {
+    fn head(&self) -> (u64, u64) {
+        (self.body_at - PART_HEAD, self.body_at)
+    }
+
     fn end(&self) -> u64 {
         self.body_at + self.body.octets()
     }
@@ -238,19 +252,24 @@ impl RepairedDownload {
         let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
         if !std::mem::replace(&mut line.open, true) {
             sockets.ask(flow, Ask::Register);
+            sockets.ask(flow, Ask::Allow(0, u64::MAX));
         }
         let to = sockets.delivered(flow, End::Sink);
         let from = std::mem::replace(&mut line.consumed, to);
         let mut from = from;
         while let Some(exchange) = line.exchanges.front_mut() {
+            exchange.is_known |= to >= exchange.head.1 && !exchange.head_is_hit;
             while let Some(part) = exchange.parts.front().copied() {
+                exchange.is_known |= exchange.several && to >= part.body_at && !part.head_is_hit;
                 let until = part.end().min(to);
                 let at = from.max(part.body_at);
-                if let Some(oracle) = self.oracle.as_mut().filter(|_| at < until) {
+                if let Some(oracle) = self.oracle.as_mut().filter(|_| at < until && exchange.is_known) {
                     oracle.answered(flow, (at, until), part.body.start + (at - part.body_at));
                 }
                 from = from.max(until);
-                part_arrived(&mut self.repair, now, &part, (at, until), &mut line.holes);
+                if exchange.is_known {
+                    part_arrived(&mut self.repair, now, &part, (at, until), &mut line.holes);
+                }
                 if part.end() > to {
                     break;
                 }
@@ -281,6 +300,13 @@ impl RepairedDownload {
                 self.count_hole(start, end);
                 let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
                 line.holes.push_back((start, end));
+                let hits = |(from, to): (u64, u64)| start < to && end > from;
+                for exchange in line.exchanges.iter_mut().filter(|exchange| hits((exchange.head.0, exchange.end))) {
+                    exchange.head_is_hit |= hits(exchange.head);
+                    for part in exchange.parts.iter_mut().filter(|part| exchange.several && hits(part.head())) {
+                        part.head_is_hit = true;
+                    }
+                }
             }
             Told::Late(start, end) if flow == self.main => {
                 if let Some(range) = in_body(start, end) {
@@ -364,7 +390,7 @@ impl RepairedDownload {
             while line.exchanges.len() < PIPELINE {
                 let requests = std::iter::from_fn(|| self.repair.poll_request(now)).take(PARTS_MAX);
                 let mut parts: VecDeque<_> =
-                    requests.map(|request| Part { id: request.id, body: request.range, body_at: 0 }).collect();
+                    requests.map(|request| Part { id: request.id, body: request.range, body_at: 0, head_is_hit: false }).collect();
                 if parts.is_empty() {
                     return;
                 }
@@ -380,11 +406,19 @@ impl RepairedDownload {
                 let request = self.plan.request.0 + RANGE_LEN * (parts.len() as u64 - 1);
                 line.asked += request;
                 let octets = end - line.answered;
-                line.exchanges.push_back(Exchange { parts, asked: line.asked, octets, end, answering: false });
+                line.exchanges.push_back(Exchange {
+                    parts,
+                    asked: line.asked,
+                    octets,
+                    end,
+                    answering: false,
+                    head: (line.answered, start),
+                    head_is_hit: false,
+                    several,
+                    is_known: false,
+                });
                 line.answered = end;
                 self.counts.request_octets += Bytes(request);
-                // The head is TCP's to repair: without it nobody knows what follows.
-                sockets.ask(line.flow, Ask::Allow(start, end));
                 sockets.write(line.flow, End::Sink, request);
             }
         }
