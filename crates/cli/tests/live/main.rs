@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod behaviour;
+mod browser;
 mod conformance;
 mod fetch;
 mod fwp;
@@ -13,6 +14,7 @@ mod helper;
 mod killed;
 mod links;
 mod own_tcp;
+mod player;
 mod rre;
 mod support;
 mod transfers;

@@ -1,0 +1,134 @@
+//! Players of videos behind a hop under FWP: how long they stand still.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::fetch::{lines, run, served, through_proxy};
+use super::support::machine;
+
+/// The octet at `place` of every file here.
+pub fn octet(place: u64) -> u8 {
+    (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+}
+
+/// A player begins with so much of the video, as hls.js and dash.js about do.
+const BEGINS_WITH_S: f64 = 2.0;
+
+/// Octets per second of the video: 16 Mb/s.
+const RATE: f64 = 2_000_000.0;
+
+/// Plays what comes from a connection.
+struct Player {
+    rate: f64,
+    /// Seconds of video that it keeps at most.
+    buffer_s: f64,
+    got: u64,
+    began: Option<Instant>,
+    stood_still: Duration,
+    stalls: u32,
+}
+
+impl Player {
+    fn got_s(&self) -> f64 {
+        self.got as f64 / self.rate
+    }
+
+    /// Seconds of video that were played, if nothing was missing.
+    fn played_s(&self) -> f64 {
+        self.began.map_or(0.0, |began| began.elapsed().saturating_sub(self.stood_still).as_secs_f64())
+    }
+
+    /// Octets came, after which `self.got` are there.
+    fn take(&mut self, octets: usize) {
+        let dry_s = self.played_s() - self.got_s();
+        if dry_s > 0.0 {
+            self.stood_still += Duration::from_secs_f64(dry_s);
+            self.stalls += 1;
+        }
+        self.got += octets as u64;
+        if self.got_s() >= BEGINS_WITH_S {
+            #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+            self.began.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Waits until there is room in the buffer.
+    fn wait(&self) {
+        let ahead_s = self.got_s() - self.played_s() - self.buffer_s;
+        if ahead_s > 0.0 {
+            #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+            std::thread::sleep(Duration::from_secs_f64(ahead_s));
+        }
+    }
+}
+
+/// Plays the file, through the proxy if there is one, and writes how that went.
+#[test]
+#[ignore = "runs inside a hop"]
+fn play() {
+    let number = |name: &str| std::env::var(name).unwrap().parse::<f64>().unwrap();
+    let proxy = std::env::var("http_proxy").ok();
+    let address = proxy.as_deref().map_or("198.18.0.1:80", |proxy| proxy.trim_start_matches("http://"));
+    let mut stream = TcpStream::connect(address).unwrap();
+    // As players ask: a range from the beginning on.
+    let request = "GET http://198.18.0.1/file HTTP/1.1\r\nHost: 198.18.0.1\r\nRange: bytes=0-\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut player = Player {
+        rate: number("RATE"),
+        buffer_s: number("BUFFER"),
+        got: 0,
+        began: None,
+        stood_still: Duration::ZERO,
+        stalls: 0,
+    };
+    let mut buffer = vec![0; 65_536];
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        assert_eq!(stream.read(&mut buffer[..1]).unwrap(), 1);
+        head.push(buffer[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    assert!(head.starts_with("HTTP/1.1 206"), "{head}");
+    loop {
+        player.wait();
+        let len = stream.read(&mut buffer).unwrap();
+        if len == 0 {
+            break;
+        }
+        let same = (player.got..).zip(&buffer[..len]).all(|(place, got)| octet(place) == *got);
+        assert!(same, "behind octet {}", player.got);
+        player.take(len);
+    }
+    let played = json!({ "octets": player.got, "stood_still_s": player.stood_still.as_secs_f64(), "stalls": player.stalls });
+    std::fs::write("played.json", played.to_string()).unwrap();
+}
+
+/// What a player of `seconds` of video says that keeps `buffer_s` of it, with what the proxy says.
+fn played(seconds: f64, buffer_s: u32, rate: f64, by_proxy: bool) -> (Value, Vec<Value>) {
+    let (folder, content) = served((seconds * rate) as usize);
+    let player = format!("RATE={rate} BUFFER={buffer_s} $PLAYER > player.log 2>&1");
+    let script = if by_proxy { through_proxy(&player) } else { player };
+    run(folder.path(), "10 %", &script);
+    let played = std::fs::read(folder.path().join("played.json")).unwrap();
+    let played: Value = serde_json::from_slice(&played).unwrap();
+    println!("{buffer_s} s of buffer, {:.0} Mb/s, proxy {by_proxy}: {played}", rate * 8.0 / 1e6);
+    assert_eq!(played["octets"], content.len(), "{played}");
+    (played, if by_proxy { lines(folder.path()) } else { Vec::new() })
+}
+
+/// The paper's players keep 8 s (live) and 30 s (on demand). The video is longer than either, so that the reader stops
+/// at a full buffer and goes on.
+#[test]
+fn players_through_the_proxy_never_stand_still() {
+    let Some(_machine) = machine(&["nginx"]) else { return };
+    // Another rate is for finding out where it ends.
+    let rate = std::env::var("TACIT_PLAYER_RATE").map_or(RATE, |rate| rate.parse().unwrap());
+    for (buffer_s, seconds) in [(8, 16.0), (30, 34.0)] {
+        let (played, served) = played(seconds, buffer_s, rate, true);
+        assert_eq!(played["stalls"], 0, "{played}");
+        assert!(served[0]["repaired"] == true && served[0]["holes"].as_u64().unwrap() > 100, "{served:?}");
+    }
+}
