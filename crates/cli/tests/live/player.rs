@@ -107,16 +107,15 @@ fn play() {
 }
 
 /// What a player of `seconds` of video says that keeps `buffer_s` of it, with what the proxy says.
-fn played(seconds: f64, buffer_s: u32, rate: f64, by_proxy: bool) -> (Value, Vec<Value>) {
+fn played(seconds: f64, buffer_s: u32, rate: f64) -> (Value, Vec<Value>) {
     let (folder, content) = served((seconds * rate) as usize);
     let player = format!("RATE={rate} BUFFER={buffer_s} $PLAYER > player.log 2>&1");
-    let script = if by_proxy { through_proxy(&player) } else { player };
-    run(folder.path(), "10 %", &script);
+    run(folder.path(), "10 %", &through_proxy(&player));
     let played = std::fs::read(folder.path().join("played.json")).unwrap();
     let played: Value = serde_json::from_slice(&played).unwrap();
-    println!("{buffer_s} s of buffer, {:.0} Mb/s, proxy {by_proxy}: {played}", rate * 8.0 / 1e6);
+    println!("{buffer_s} s of buffer, {:.0} Mb/s: {played}", rate * 8.0 / 1e6);
     assert_eq!(played["octets"], content.len(), "{played}");
-    (played, if by_proxy { lines(folder.path()) } else { Vec::new() })
+    (played, lines(folder.path()))
 }
 
 /// The paper's players keep 8 s (live) and 30 s (on demand). The video is longer than either, so that the reader stops
@@ -127,7 +126,7 @@ fn players_through_the_proxy_never_stand_still() {
     // Another rate is for finding out where it ends.
     let rate = std::env::var("TACIT_PLAYER_RATE").map_or(RATE, |rate| rate.parse().unwrap());
     for (buffer_s, seconds) in [(8, 16.0), (30, 34.0)] {
-        let (played, served) = played(seconds, buffer_s, rate, true);
+        let (played, served) = played(seconds, buffer_s, rate);
         assert_eq!(played["stalls"], 0, "{played}");
         assert!(served[0]["repaired"] == true && served[0]["holes"].as_u64().unwrap() > 100, "{served:?}");
     }

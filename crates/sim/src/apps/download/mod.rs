@@ -24,9 +24,9 @@ const ENDLESS: u64 = 1 << 50;
 /// When there is something to ask for and no connection to ask over, it is looked at again after so long.
 const BUSY: Duration = Duration::from_millis(1);
 
-/// Holes gather for so long before they are asked for: half of the paper's round trip (Table I). A request for a few
-/// more costs little, and every further answer has a head that TCP must repair if it is hit.
-const GATHER: Duration = Duration::from_millis(20);
+/// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
+/// more costs little, and every further answer has a head that may be hit.
+const GATHER: Duration = Duration::from_millis(40);
 /// Ranges of one request: 64 of them need 1.4 kB of the 8 kB that nginx reads, and Apache answers 200 (`MaxRanges`).
 const PARTS_MAX: usize = 64;
 /// Requests under way on a connection: while one is answered the next is at the server, so an answer's tail has a
@@ -140,7 +140,10 @@ impl RepairedDownload {
         };
         // The setup was checked: there are flows.
         let (main, others) = (flows[0], &flows[1..]);
-        let config = tacit_proto::fwp::repair::Config { parallel_max: others.len() * PIPELINE * PARTS_MAX, ..plan.repair };
+        let config = tacit_proto::fwp::repair::Config {
+            parallel_max: others.len() * PIPELINE * PARTS_MAX,
+            ..plan.repair
+        };
         let body = Range { start: 0, end: plan.size.map_or(ENDLESS, |size| size.0) };
         Self {
             main,
@@ -301,9 +304,12 @@ impl RepairedDownload {
                 let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
                 line.holes.push_back((start, end));
                 let hits = |(from, to): (u64, u64)| start < to && end > from;
-                for exchange in line.exchanges.iter_mut().filter(|exchange| hits((exchange.head.0, exchange.end))) {
+                for exchange in
+                    line.exchanges.iter_mut().filter(|exchange| hits((exchange.head.0, exchange.end)))
+                {
                     exchange.head_is_hit |= hits(exchange.head);
-                    for part in exchange.parts.iter_mut().filter(|part| exchange.several && hits(part.head())) {
+                    for part in exchange.parts.iter_mut().filter(|part| exchange.several && hits(part.head()))
+                    {
                         part.head_is_hit = true;
                     }
                 }
@@ -389,8 +395,14 @@ impl RepairedDownload {
         for line in self.lines.iter_mut().filter(|line| line.open) {
             while line.exchanges.len() < PIPELINE {
                 let requests = std::iter::from_fn(|| self.repair.poll_request(now)).take(PARTS_MAX);
-                let mut parts: VecDeque<_> =
-                    requests.map(|request| Part { id: request.id, body: request.range, body_at: 0, head_is_hit: false }).collect();
+                let mut parts: VecDeque<_> = requests
+                    .map(|request| Part {
+                        id: request.id,
+                        body: request.range,
+                        body_at: 0,
+                        head_is_hit: false,
+                    })
+                    .collect();
                 if parts.is_empty() {
                     return;
                 }
