@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_proto::transport::Stats;
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Duration, Instant};
 use tacit_proto::{fwp, hack};
 use tacit_sim::Outcome;
 use tacit_sim::record::{
@@ -197,6 +197,53 @@ impl<'a> View<'a> {
         Some(flows.first()?.delivered.0 as f64 * flows.len() as f64 / sum as f64)
     }
 
+    /// Goodput of the host that reads the first flow, and the mean of the others that read any; `None` without others.
+    fn first_host_and_others(&self) -> Option<(f64, f64)> {
+        let first = self.outcome.flows.first()?.sink;
+        let mut others: Vec<_> = self.outcome.flows.iter().map(|flow| flow.sink).collect();
+        others.sort_unstable();
+        others.dedup();
+        let others = others.len().checked_sub(1).filter(|others| *others > 0)? as f64;
+        let own = self.outcome.flows.iter().filter(|flow| flow.sink == first);
+        let own: f64 = own.map(|flow| flow.goodput_bps(self.outcome.measured)).sum();
+        Some((own, (self.outcome.goodput_bps() - own) / others))
+    }
+
+    /// Of the octets that transports delivered from one sample to the next, in percent those at the host that reads the
+    /// first flow, in order: connections that repair and octets of placeholders included, for they crossed the path.
+    fn first_host_shares(&self) -> Option<Vec<f64>> {
+        let (flows, series) = (&self.outcome.flows, &self.outcome.series);
+        let first = flows.first()?.sink;
+        let end = series.last()?.at;
+        let measured = series.iter().filter(|point| end.saturating_since(point.at) <= self.outcome.measured);
+        // At each time so much of the first host's, and of all.
+        let mut totals: Vec<(Instant, [u64; 2])> = Vec::new();
+        for point in measured {
+            if totals.last().is_none_or(|(at, _)| *at != point.at) {
+                totals.push((point.at, [0; 2]));
+            }
+            let Some((_, [own, all])) = totals.last_mut() else { continue };
+            *all += point.delivered_total.0;
+            if flows.iter().any(|flow| flow.flow == point.flow && flow.sink == first) {
+                *own += point.delivered_total.0;
+            }
+        }
+        let share = |two: &[(Instant, [u64; 2])]| {
+            let [(_, before), (_, after)] = two else { return None };
+            let [own, all] = [0, 1].map(|which| after[which] - before[which]);
+            (all > 0).then(|| own as f64 * 100.0 / all as f64)
+        };
+        let mut shares: Vec<f64> = totals.windows(2).filter_map(share).collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        (!shares.is_empty()).then_some(shares)
+    }
+
+    /// The share at this percentile of the samples.
+    fn first_host_share(&self, percent: usize) -> Option<f64> {
+        let shares = self.first_host_shares()?;
+        shares.get((shares.len() - 1) * percent / 100).copied()
+    }
+
     /// The wired and cellular links on the way that data of the first flow goes.
     fn first_way(&self) -> impl Iterator<Item = &'a PipeOutcome> {
         let pipes = &self.outcome.pipes;
@@ -255,6 +302,25 @@ pub const ALL: &[Metric] = &[
         "payload of the first flow over the time from its start to its last octet, start-up included",
         |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
     ),
+    metric("first_flow_octets", "payload delivered in order, first flow", |view| {
+        Some(view.outcome.flows.first()?.delivered.0 as f64)
+    }),
+    metric(
+        "first_host_speedup",
+        "goodput of the host that reads the first flow over the mean of the other hosts'",
+        |view| view.first_host_and_others().map(|(own, others)| own / others),
+    ),
+    metric("other_hosts_goodput_bps", "that mean", |view| Some(view.first_host_and_others()?.1)),
+    metric(
+        "first_host_share_least",
+        "percent of what transports delivered that was the first host's, from sample to sample \
+         (`run.sample-interval`): the least",
+        |view| view.first_host_share(0),
+    ),
+    metric("first_host_share_p10", "the same, 10th percentile", |view| view.first_host_share(10)),
+    metric("first_host_share_p50", "the same, median", |view| view.first_host_share(50)),
+    metric("first_host_share_p75", "the same, 75th percentile", |view| view.first_host_share(75)),
+    metric("first_host_share_most", "the same, the most", |view| view.first_host_share(100)),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
     }),
@@ -508,6 +574,14 @@ pub const ALL: &[Metric] = &[
         let heads = |got: &Downloaded| got.request_octets + got.head_octets;
         Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
     }),
+    metric(
+        "link_repair_overhead",
+        "octets of requests for what access points are to send again, over those that users got",
+        |view| {
+            let octets = view.on_air(|air| air.repair_request_octets)?;
+            Some(octets / view.repaired(|got| got.released.0 as f64)?)
+        },
+    ),
     metric("failed_downloads", "downloads given up because a hole stayed open", |view| {
         view.repaired(|got| f64::from(u8::from(got.failure.is_some())))
     }),
@@ -647,6 +721,24 @@ mod tests {
         is_close(value_of("first_flow_share", &flows(&["6Mbps", "2Mbps"])), 1.5, 0.01);
         is_close(value_of("first_flow_share", &flows(&["2Mbps", "6Mbps", "4Mbps"])), 0.5, 0.01);
         is_close(value_of("first_flow_share", &flows(&["6Mbps"])), 1.0, 0.0);
+    }
+
+    #[test]
+    fn hosts_are_compared_whatever_flows_they_read() {
+        let clients = "[[flow]]\nclient = 1\ntransport = \"udp\"\nudp-rate = \"6Mbps\"\n\
+                       [[flow]]\nclient = 2\ntransport = \"udp\"\nudp-rate = \"2Mbps\"\nstop = \"2 s\"\n\
+                       [[flow]]\nclient = 2\ntransport = \"udp\"\nudp-rate = \"2Mbps\"\n";
+        let wifi = "[wifi]\nstandard = \"802.11n\"\nrate = \"150Mbps\"\n";
+        let run = "[run]\nduration = \"5 s\"\nmeasure-from = \"1 s\"\nsample-interval = \"1 s\"\n";
+        let text = format!("{run}{wifi}{clients}");
+        let scenario = tacit_scenario::Scenario::parse("metric.toml", &text, &[]).unwrap();
+        let outcome = tacit_sim::run(&scenario.setup(2, 1).unwrap()).unwrap();
+        is_close(value_of("first_host_speedup", &outcome), 2.4, 0.02);
+        is_close(value_of("other_hosts_goodput_bps", &outcome), 2.5e6, 3e4);
+        is_close(value_of("first_host_share_least", &outcome), 60.0, 0.5);
+        is_close(value_of("first_host_share_p10", &outcome), 60.0, 0.5);
+        is_close(value_of("first_host_share_p75", &outcome), 75.0, 0.5);
+        is_close(value_of("first_host_share_most", &outcome), 75.0, 0.5);
     }
 
     /// 20 ms one way and 30 ms back, behind them 5 ms; packets of 1500 octets, 1.2 ms each at 10 Mb/s.

@@ -2,6 +2,7 @@
 //!
 //! The list is what the reader asked for, the words are those of [`keys`](crate::keys).
 
+mod choice;
 mod text;
 
 use serde::Serialize;
@@ -43,6 +44,8 @@ pub struct Explanation {
     pub scheme: Option<String>,
     /// In the order of the page.
     pub settings: Vec<Setting>,
+    /// Whether FWP, plain Block Ack or TCP/HACK suits the scenario, and why; empty where only some settings were asked for.
+    pub choice: Vec<String>,
 }
 
 /// Explains a scenario, under a scheme if one is named; only `keys` and what is below them, if there are any.
@@ -59,6 +62,7 @@ pub fn explain(
     let log = Log::default();
     let scenario = read::logged_scenario(loaded.name, &loaded.source, &loaded.tree, log.clone())?;
     let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
+    let choice = if keys.is_empty() { choice::of(&scenario) } else { Vec::new() };
     let mut settings: Vec<Setting> = settings_of(&log.borrow(), &scenario);
     if let Some(scheme) = scheme {
         apply_scheme(scheme, &scenario, &mut settings);
@@ -68,6 +72,7 @@ pub fn explain(
         description: scenario.description,
         scheme: scheme.map(|scheme| scheme.name.to_owned()),
         settings: only(keys, settings)?,
+        choice,
     })
 }
 

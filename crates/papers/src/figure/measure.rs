@@ -29,6 +29,8 @@ enum Operation {
     Gain,
     Ratio,
     Difference,
+    /// How much of a curve a straight line explains: R^2 of the line with the least squares.
+    Linear,
 }
 
 /// How the numbers of several points become one.
@@ -66,6 +68,7 @@ impl Measure {
             ("gain", Operation::Gain),
             ("ratio", Operation::Ratio),
             ("difference", Operation::Difference),
+            ("linear", Operation::Linear),
         ];
         let mut named = Vec::new();
         for (key, operation) in operations {
@@ -73,9 +76,11 @@ impl Measure {
         }
         let over = section.optional("over", text)?;
         let Some((key, operation, of)) = named.pop().filter(|_| named.is_empty()) else {
-            return Err(section.error("value", "exactly one of value, gain, ratio, difference is needed"));
+            return Err(
+                section.error("value", "exactly one of value, gain, ratio, difference, linear is needed")
+            );
         };
-        if over.is_some() != (operation != Operation::Value) {
+        if over.is_some() == matches!(operation, Operation::Value | Operation::Linear) {
             let what = if over.is_some() { "stands alone, without over" } else { "needs a curve to be over" };
             return Err(section.error(key, what));
         }
@@ -115,7 +120,10 @@ impl Measure {
 
     /// Curve and places of what it measures of the plotted curves, where those are one value each.
     pub(super) fn plotted(&self) -> Option<(&str, (f64, f64))> {
-        let plain = self.column.is_none() && self.variant.is_none() && self.reduction == Reduction::Mean;
+        let plain = self.column.is_none()
+            && self.variant.is_none()
+            && self.reduction == Reduction::Mean
+            && self.operation != Operation::Linear;
         plain.then_some((self.of.as_str(), (self.from, self.to)))
     }
 
@@ -132,7 +140,7 @@ impl Measure {
         let at = self.over_x.unwrap_or(x);
         let base = over.points.iter().find(|(other, _)| same(at, *other))?.1.first().copied().flatten()?;
         Some(match self.operation {
-            Operation::Value => value,
+            Operation::Value | Operation::Linear => value,
             Operation::Gain => base * (1.0 + value / 100.0),
             Operation::Ratio => base * value,
             Operation::Difference => base + value,
@@ -152,7 +160,9 @@ impl Measure {
             None => None,
         };
         let mut values = Vec::new();
+        let mut places = Vec::new();
         for (x, columns) in points {
+            places.push(*x);
             let a = columns.get(column).copied().flatten()?;
             let at = self.over_x.unwrap_or(*x);
             let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(at, *other)));
@@ -161,11 +171,14 @@ impl Measure {
                 None => 0.0,
             };
             values.push(match self.operation {
-                Operation::Value => a,
+                Operation::Value | Operation::Linear => a,
                 Operation::Gain => gain(a, b) * 100.0,
                 Operation::Ratio => a / b,
                 Operation::Difference => a - b,
             });
+        }
+        if self.operation == Operation::Linear {
+            return linearity(&places, &values);
         }
         let one = match self.reduction {
             Reduction::Mean => Mean::of(values)?.mean,
@@ -174,6 +187,18 @@ impl Measure {
         };
         one.is_finite().then_some(one)
     }
+}
+
+/// R^2 of the straight line with the least squares through the points: the square of their correlation. `None` of fewer
+/// than three points, which a line always meets, and where all are alike.
+fn linearity(x: &[f64], y: &[f64]) -> Option<f64> {
+    let n = (x.len() >= 3).then_some(x.len() as f64)?;
+    let [x_mean, y_mean] = [x, y].map(|all| all.iter().sum::<f64>() / n);
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        x.iter().zip(y).map(|(x, y)| of(x - x_mean, y - y_mean)).sum()
+    };
+    let (xy, xx, yy) = (sum(&|x, y| x * y), sum(&|x, _| x * x), sum(&|_, y| y * y));
+    Some(xy * xy / (xx * yy)).filter(|square| square.is_finite())
 }
 
 /// The ends of the range of x: about `x`, or from `x-from` to `x-to`.
@@ -240,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn a_straight_line_explains_its_points_and_a_bent_one_less() {
+        let line = measured("linear = \"decibels\"\nx-to = -2.5");
+        assert_eq!(line, None, "two points are always in line");
+        // By hand: x 1, 2, 6.5 and y 11, 24, 3; sums of products about the means -41.83, 17.17 and 224.67.
+        let bent = measured("linear = \"a\"").unwrap();
+        assert!((bent - 41.833_333_f64.powi(2) / (17.166_667 * 224.666_667)).abs() < 1e-4, "{bent}");
+        assert!((linearity(&[0.0, 1.0, 5.0], &[9.0, 7.0, -1.0]).unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(linearity(&[0.0, 1.0, 5.0], &[2.0; 3]), None);
+    }
+
+    #[test]
     fn a_claimed_value_has_a_place_beside_the_curve() {
         let implied = |text: &str, value: f64| {
             let tree = Tree::parse("test", text).unwrap();
@@ -275,6 +311,7 @@ mod tests {
             "gain = \"a\"",
             "value = \"a\"\nover = \"b\"",
             "value = \"a\"\nx = 1\nx-to = 2",
+            "linear = \"a\"\nover = \"b\"",
             "value = \"a\"\nx-from = 2\nx-to = 1",
         ] {
             let tree = Tree::parse("test", text).unwrap();

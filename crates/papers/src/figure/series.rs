@@ -78,6 +78,8 @@ struct Run {
     name: String,
     assignments: Vec<String>,
     scheme: &'static Scheme,
+    /// Place of another flow than the others show.
+    flow: Option<usize>,
 }
 
 impl Series {
@@ -133,7 +135,8 @@ impl Series {
             let subject = Arc::new(Subject::new(scenario.clone(), run.scheme));
             subject.check(self.clients)?;
             let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
-            let make = || made(&spec, &figure.id, results.command(), self.flow);
+            let flow = run.flow.unwrap_or(self.flow);
+            let make = || made(&spec, &figure.id, results.command(), flow);
             let provenance = |runs: &[RunSummary]| Provenance {
                 scenario: scenario.name.clone(),
                 description: format!("{}: {}", figure.title, run.name),
@@ -147,7 +150,7 @@ impl Series {
             };
             let record = results.observed(&Plan { runs: vec![spec.clone()] }, make, provenance)?;
             if record.track.is_empty() {
-                let what = format!("run {:?} has no flow {}", run.name, self.flow + 1);
+                let what = format!("run {:?} has no flow {}", run.name, flow + 1);
                 return Err(InputError::new(&figure.id, what).into());
             }
             Ok(record.track)
@@ -236,6 +239,7 @@ impl Run {
             name: section.required("name", text)?,
             assignments: section.or("set", Vec::new(), texts)?,
             scheme: read_scheme(&section)?,
+            flow: section.optional("flow", integer(1..=u32::MAX))?.map(|number| number as usize - 1),
         };
         section.finish()?;
         Ok(run)

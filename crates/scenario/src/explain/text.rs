@@ -28,6 +28,12 @@ impl Explanation {
             }
             Some(_) => paragraphs(&self.settings, width, &mut text),
         }
+        if !self.choice.is_empty() {
+            text.push_str("\nlink layer to choose\n");
+        }
+        for reason in &self.choice {
+            text.push_str(&lines(reason, INDENT, width));
+        }
         text
     }
 }
