@@ -157,6 +157,8 @@ pub struct Pipe<C> {
     pub server_events: Vec<Event>,
     /// Send every packet through the codec, which must give it back as it was.
     pub wire: bool,
+    /// Lengths and times of all packets sent: the order of what happens, in one number.
+    pub digest: u64,
     flying: BinaryHeap<Reverse<Flying>>,
     order: u64,
 }
@@ -178,6 +180,7 @@ impl<C: Endpoint<Packet = Packet, Event = Event>> Pipe<C> {
             client_events: Vec::new(),
             server_events: Vec::new(),
             wire: false,
+            digest: 0,
             flying: BinaryHeap::new(),
             order: 0,
         }
@@ -201,6 +204,8 @@ impl<C: Endpoint<Packet = Packet, Event = Event>> Pipe<C> {
             let bytes = wire::encode(packet).expect("a connection sends what has a form on the wire");
             assert_eq!(wire::decode(&bytes).as_ref(), Ok(packet));
         }
+        let what = self.now.as_nanos() ^ packet.len().0 << 48 ^ u64::from(to == Side::Client) << 63;
+        self.digest = Random(self.digest ^ what).next();
         for at in arrivals.into_iter().flatten() {
             self.flying.push(Reverse(Flying { at, order: self.order, to, packet: packet.clone() }));
             self.order += 1;

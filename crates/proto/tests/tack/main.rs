@@ -4,6 +4,7 @@
 mod joined;
 
 mod hostile;
+mod known;
 mod life;
 mod paths;
 mod rules;
