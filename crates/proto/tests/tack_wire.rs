@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::{env, fs, path::Path};
 
 use proptest::prelude::*;
-use tacit_proto::endpoint::Ends;
+use tacit_proto::endpoint::{Ends, Event};
 use tacit_proto::packet::{Ecn, IpHeader, IpVersion};
 use tacit_proto::tack::packet::{
-    Block, Body, Cause, CloseCode, ConnectionId, Data, Hello, InstantAck, MAX_LIST, Packet, Stamp, StreamId,
-    Sync, TAG_LEN, Tack,
+    Block, Body, Cause, CloseCode, ConnectionId, Control, Data, Datagram, Hello, InstantAck, MAX_LIST,
+    Packet, Reason, Stamp, StreamId, Sync, TAG_LEN, Tack, Token,
 };
 use tacit_proto::tack::wire::{DecodeError, EncodeError, Prefix, Unsound, decode, encode};
 use tacit_proto::tack::wire::{decode_sealed, encode_sealed};
@@ -35,6 +35,7 @@ fn hello() -> Hello {
         echo: Stamp(0),
         window: 1 << 20,
         stream_window: 1 << 16,
+        streams: 8,
         max_payload: 1472,
         beta: 4,
         every: 2,
@@ -82,16 +83,31 @@ fn instant() -> InstantAck {
     }
 }
 
+fn reason() -> Reason {
+    Reason::new(0x107, "full")
+}
+
+fn datagram() -> Datagram {
+    Datagram { payload_len: 3, departed: Stamp(0x1000_0004), sync: None }
+}
+
+fn token(padding: u16) -> Token {
+    Token { token: [0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7], padding }
+}
+
 /// One of each kind, with the widths of its fields behind the prefix.
 fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
     let hello_fields = vec![2, 4, 4, 4, 4, 4, 2, 1, 1];
     let answer = Hello { own: ConnectionId(0xb0b1_b2b3), echo: Stamp(0x1000_0001), ..hello() };
+    let reset = Control::Reset { stream: StreamId(7), code: 0x105, end: SeqNumber(0x2003) };
+    let long = Data { stream: StreamId(0x0001_0007), ..data() };
     let full = Data { stream: StreamId(7), fin: true, ask: true, sync: Some(sync()), ..data() };
     vec![
         ("open", packet(Body::Open(hello())), hello_fields.clone()),
         ("answer", packet(Body::Answer(answer)), hello_fields),
         ("data", packet(Body::Data(data())), vec![4, 4, 3]),
         ("data-full", packet(Body::Data(full)), vec![4, 4, 2, 4, 4, 1, 1, 3]),
+        ("data-long", packet(Body::Data(long)), vec![4, 4, 4, 3]),
         (
             "tack",
             packet(Body::Tack(Arc::new(tack()))),
@@ -107,6 +123,19 @@ fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
         ("sync", packet(Body::Sync(sync())), vec![4, 4, 1, 1]),
         ("probe", packet(Body::Probe { padding: 6 }), vec![6]),
         ("close", packet(Body::Close(CloseCode::Done)), vec![1]),
+        ("close-reason", packet(Body::CloseWith(Arc::new(reason()))), vec![1, 4, 4]),
+        ("reset", packet(Body::Control(reset)), vec![1, 2, 4, 4]),
+        ("stop", packet(Body::Control(Control::Stop { stream: StreamId(7), code: 0x106 })), vec![1, 2, 4]),
+        ("streams", packet(Body::Control(Control::Streams { limit: 300 })), vec![1, 4]),
+        ("held", packet(Body::Control(Control::Held { stream: StreamId(7) })), vec![1, 2]),
+        ("datagram", packet(Body::Datagram(datagram())), vec![4, 3]),
+        (
+            "datagram-full",
+            packet(Body::Datagram(Datagram { sync: Some(sync()), ..datagram() })),
+            vec![4, 4, 4, 1, 1, 3],
+        ),
+        ("challenge", packet(Body::PathChallenge(token(3))), vec![8, 3]),
+        ("response", packet(Body::PathResponse(token(0))), vec![8]),
     ]
 }
 
@@ -141,10 +170,11 @@ fn packets_look_as_documented() {
     let lines: Vec<_> =
         samples().iter().map(|(name, packet, widths)| format!("{name}: {}", words(packet, widths))).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    open: 10 00000000 01020304 0001 a0a1a2a3 10000001 00000000 00100000 00010000 05c0 04 02
-    answer: 20 c0c1c2c3 01020304 0001 b0b1b2b3 10000001 10000001 00100000 00010000 05c0 04 02
+    open: 18 00000000 01020304 0001 a0a1a2a3 10000001 00000000 00100000 00010000 05c0 04 02
+    answer: 28 c0c1c2c3 01020304 0001 b0b1b2b3 10000001 10000001 00100000 00010000 05c0 04 02
     data: 30 c0c1c2c3 01020304 00002000 10000002 d0d1d2
     data-full: 3f c0c1c2c3 01020304 00002000 10000002 0007 00013880 01020000 10 01 d0d1d2
+    data-long: 34 c0c1c2c3 01020304 00002000 10000002 80010007 d0d1d2
     tack: 40 c0c1c2c3 01020304 10000003 000000fa 0002e630 0290 00003000 00103000 00000001 0000000c 02 02 02 01 0000001400000014 0000000f00000010 0000000c0000000e 0000001100000013 0007 00004000
     tack-bare: 40 c0c1c2c3 01020304 00000000 00000000 00000000 0000 00000000 00000000 00000000 00000000 00 00 00 00
     iack-loss: 50 c0c1c2c3 01020304 01 00000005 00000003 00000002 00000002 00005000
@@ -152,6 +182,15 @@ fn packets_look_as_documented() {
     sync: 60 c0c1c2c3 01020304 00013880 01020000 10 01
     probe: 70 c0c1c2c3 01020304 000000000000
     close: 80 c0c1c2c3 01020304 01
+    close-reason: 80 c0c1c2c3 01020304 05 00000107 66756c6c
+    reset: 90 c0c1c2c3 01020304 01 0007 00000105 00002003
+    stop: 90 c0c1c2c3 01020304 02 0007 00000106
+    streams: 90 c0c1c2c3 01020304 03 0000012c
+    held: 90 c0c1c2c3 01020304 04 0007
+    datagram: a0 c0c1c2c3 01020304 10000004 d0d1d2
+    datagram-full: a8 c0c1c2c3 01020304 10000004 00013880 01020000 10 01 d0d1d2
+    challenge: b0 c0c1c2c3 01020304 e0e1e2e3e4e5e6e7 000000
+    response: c0 c0c1c2c3 01020304 e0e1e2e3e4e5e6e7
     ");
 }
 
@@ -172,7 +211,13 @@ fn a_packet_cut_short_or_drawn_out_is_refused() {
         // Data and padding are what is left: any length will do.
         let (fixed, open_ended) = match &packet.body {
             Body::Data(data) => (plain.len() - usize::from(data.payload_len), true),
+            Body::Datagram(datagram) => (plain.len() - usize::from(datagram.payload_len), true),
             Body::Probe { padding } => (plain.len() - usize::from(*padding), true),
+            Body::PathChallenge(token) | Body::PathResponse(token) => {
+                (plain.len() - usize::from(token.padding), true)
+            }
+            // And words; zeros are some.
+            Body::CloseWith(reason) => (plain.len() - reason.text.len(), true),
             _ => (plain.len(), false),
         };
         for len in 0..fixed {
@@ -194,7 +239,10 @@ fn damaged(packet: &Packet, place: usize, value: u8) -> Result<Packet, DecodeErr
 #[test]
 fn what_stands_for_nothing_is_refused() {
     for first in 0..=u8::MAX {
-        let known = matches!(first, 0x10 | 0x20 | 0x30..=0x3f | 0x40 | 0x50 | 0x60 | 0x70 | 0x80);
+        let known = matches!(
+            first,
+            0x10..=0x3f | 0x40 | 0x50 | 0x60 | 0x70 | 0x80 | 0x90 | 0xa0 | 0xa8 | 0xb0 | 0xc0
+        );
         // Long enough for any, with nothing but the type to object to.
         let mut bytes = [&[first][..], &[1; 8], &[0; 60]].concat();
         bytes.extend([0; TAG]);
@@ -206,11 +254,19 @@ fn what_stands_for_nothing_is_refused() {
     assert!(value(damaged(&packet(Body::Instant(instant())), 0, 3)), "a cause");
     assert!(value(damaged(&packet(Body::Sync(sync())), 9, 2)), "neither at start nor not");
     assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 0)), "a reason");
-    assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 5)), "a reason");
+    assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 5)), "a reason of which nothing follows");
+    assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 6)), "a reason");
+    let held = packet(Body::Control(Control::Held { stream: StreamId(7) }));
+    assert!(value(damaged(&held, 0, 0)) && value(damaged(&held, 0, 5)), "something about streams");
+    assert_eq!(damaged(&packet(Body::CloseWith(Arc::new(reason()))), 5, 0xff), Err(DecodeError::Text));
+    assert_eq!(damaged(&packet(Body::PathChallenge(token(3))), 10, 1), Err(DecodeError::Padding));
     let probe = packet(Body::Probe { padding: 6 });
     assert_eq!(damaged(&probe, 5, 1), Err(DecodeError::Padding));
     let named = packet(Body::Data(Data { stream: StreamId(7), ..data() }));
     assert_eq!(damaged(&named, 9, 0), Err(DecodeError::StreamZero));
+    let long = packet(Body::Data(Data { stream: StreamId(0x8007), ..data() }));
+    // 8 and 9 are the offset's and the stamp's: the stream is 80 00 80 07.
+    assert!(value(damaged(&long, 10, 0x7f)), "two octets would do");
     let mut tagged = octets(&probe);
     *tagged.last_mut().unwrap() = 1;
     assert_eq!(decode(&tagged), Err(DecodeError::Forged(Forged)));
@@ -224,12 +280,28 @@ fn what_no_end_says_is_neither_sent_nor_taken() {
         |packet: Packet, why| assert_eq!(unsound(&packet), Err(EncodeError::Unsound(why)), "{packet:?}");
     let nobody = |body| Packet { connection: ConnectionId(0), ..packet(body) };
     refused(nobody(Body::Sync(sync())), Unsound::Connection(0));
-    assert!(unsound(&nobody(Body::Close(CloseCode::Aborted))).is_ok(), "who was not answered may give up");
+    assert!(
+        unsound(&nobody(Body::Close(CloseCode::Aborted))).is_ok()
+            && unsound(&nobody(Body::CloseWith(Arc::default()))).is_ok(),
+        "who was not answered may give up"
+    );
     let known = Packet { connection: ConnectionId(1), ..packet(Body::Open(hello())) };
     refused(known, Unsound::Connection(1));
     let unnamed = Hello { own: ConnectionId(0), ..hello() };
     refused(packet(Body::Open(unnamed)), Unsound::OwnConnection);
     refused(packet(Body::Answer(unnamed)), Unsound::OwnConnection);
+    let far = StreamId(StreamId::MAX + 1);
+    refused(packet(Body::Data(Data { stream: far, ..data() })), Unsound::Stream(far.0));
+    refused(packet(Body::Control(Control::Held { stream: far })), Unsound::Stream(far.0));
+    let limits = Tack { streams: vec![(far, SeqNumber(0))], ..Tack::default() };
+    refused(packet(Body::Tack(Arc::new(limits))), Unsound::Stream(far.0));
+    for body in [Body::Open, Body::Answer] {
+        refused(packet(body(Hello { streams: 16, ..hello() })), Unsound::Streams(16));
+    }
+    let wordy = |len| packet(Body::CloseWith(Arc::new(Reason { code: 1, text: "a".repeat(len) })));
+    refused(wordy(65), Unsound::LongReason(65));
+    assert!(unsound(&wordy(64)).is_ok());
+    assert_eq!(Reason::new(1, &"é".repeat(40)).text, "é".repeat(32), "a letter is not cut");
     refused(packet(Body::Open(Hello { echo: Stamp(1), ..hello() })), Unsound::Echo);
     let hole = |second| {
         let (second, since) = (SeqNumber(second), SeqNumber(second) - 1);
@@ -283,7 +355,7 @@ fn lists_hold_as_much_as_their_length_can_say() {
         let (missing, received) = (full.cumulative + 4 * nth, full.cumulative + 4 * nth + 2);
         full.unacked.push(Block { first: missing, last: missing + 1 });
         full.acked.insert(0, Block { first: received, last: received + 1 });
-        full.streams.push((StreamId(nth as u16), received));
+        full.streams.push((StreamId(nth), received));
     }
     let packet = packet(Body::Tack(Arc::new(full)));
     let bytes = octets(&packet);
@@ -428,8 +500,6 @@ fn exchange(config: Config, loss: u64) -> Vec<u8> {
     let mut ends =
         [Connection::connect(config, ends(1, 2), 7, now), Connection::listen(config, ends(2, 1), 8)];
     ends[0].write(octets);
-    ends[0].write_stream(StreamId(5), octets);
-    ends[0].close();
     let mut flying = [VecDeque::new(), VecDeque::new()];
     let (mut random, mut kinds) = (1u64, BTreeSet::new());
     while ends[1].delivered_bytes() < 2 * octets {
@@ -445,7 +515,17 @@ fn exchange(config: Config, loss: u64) -> Vec<u8> {
                     flying[way].push_back((now + Duration::from_millis(10), arrived));
                 }
             }
-            while ends[way].poll_event().is_some() {}
+            while let Some(event) = ends[way].poll_event() {
+                if (way, event) == (0, Event::Connected) {
+                    let stream = ends[0].open_stream().unwrap();
+                    ends[0].write_stream(stream, octets);
+                    let given_up = ends[0].open_stream().unwrap();
+                    ends[0].write_stream(given_up, 10);
+                    ends[0].reset_stream(given_up, 7);
+                    ends[0].send_datagram(100).unwrap();
+                    ends[0].close();
+                }
+            }
         }
         let arrivals = flying.iter().filter_map(|way| way.front().map(|(at, _)| *at));
         let timers = ends.iter().filter_map(Connection::poll_timeout);
@@ -468,7 +548,7 @@ fn what_endpoints_say_survives() {
         let config = Config { lists, ..Config::default() };
         exchange(config, 0);
         let kinds = exchange(config, 100);
-        assert!([1, 2, 3, 4, 5].iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+        assert!([1, 2, 3, 4, 5, 9, 10].iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
         exchange(Config { mtu: Bytes(9_000), max_mtu: Bytes(9_000), ..config }, 100);
     }
 }
@@ -499,17 +579,20 @@ fn the_fuzzer_starts_from_a_packet_of_each_kind() {
 }
 
 fn any_hello() -> impl Strategy<Value = Hello> {
-    (any::<(u16, u32, u32, u32, u32)>(), 1..=u32::MAX, any::<(u16, u8, u8)>()).prop_map(
-        |((version, departed, echo, window, stream_window), own, (max_payload, beta, every))| Hello {
-            version,
-            own: ConnectionId(own),
-            departed: Stamp(departed),
-            echo: Stamp(echo),
-            window,
-            stream_window,
-            max_payload,
-            beta,
-            every,
+    (any::<(u16, u32, u32, u32, u32)>(), 1..=u32::MAX, any::<(u16, u8, u8)>(), 0u8..16).prop_map(
+        |((version, departed, echo, window, stream_window), own, (max_payload, beta, every), streams)| {
+            Hello {
+                streams,
+                version,
+                own: ConnectionId(own),
+                departed: Stamp(departed),
+                echo: Stamp(echo),
+                window,
+                stream_window,
+                max_payload,
+                beta,
+                every,
+            }
         },
     )
 }
@@ -523,8 +606,12 @@ fn any_sync() -> impl Strategy<Value = Sync> {
     })
 }
 
+fn any_stream() -> impl Strategy<Value = u32> {
+    prop_oneof![0u32..0x8010, 0x7ff0..=StreamId::MAX]
+}
+
 fn any_data() -> impl Strategy<Value = Data> {
-    let stream = prop_oneof![Just(0), any::<u16>()];
+    let stream = prop_oneof![Just(0), any_stream()];
     (stream, any::<(u32, u32, bool, bool)>(), 0u16..3000, prop::option::of(any_sync())).prop_map(
         |(stream, (offset, departed, fin, ask), payload_len, sync)| Data {
             stream: StreamId(stream),
@@ -541,7 +628,7 @@ fn any_data() -> impl Strategy<Value = Data> {
 /// Blocks from `cumulative` on: how far behind the one before, how many packets, and whether they are there.
 fn any_tack() -> impl Strategy<Value = Tack> {
     let blocks = prop::collection::vec((0u32..2_000_000, 0u32..2_000_000, any::<bool>()), 0..400);
-    let streams = prop::collection::vec(any::<(u16, u32)>(), 0..=MAX_LIST);
+    let streams = prop::collection::vec((any_stream(), any::<u32>()), 0..=MAX_LIST);
     let small = (any::<u16>(), any::<prop::sample::Index>());
     (any::<[u32; 7]>(), small, blocks, streams).prop_map(|(numbers, (loss, repeated), blocks, streams)| {
         let [departed, delay_us, rate_kbps, received, window, ce, cumulative] = numbers;
@@ -581,6 +668,22 @@ fn any_instant() -> impl Strategy<Value = InstantAck> {
     })
 }
 
+fn any_control() -> impl Strategy<Value = Control> {
+    (0..4, any_stream(), any::<[u32; 2]>()).prop_map(|(kind, number, [code, end])| {
+        let stream = StreamId(number);
+        match kind {
+            0 => Control::Reset { stream, code, end: SeqNumber(end) },
+            1 => Control::Stop { stream, code },
+            2 => Control::Streams { limit: code },
+            _ => Control::Held { stream },
+        }
+    })
+}
+
+fn any_token() -> impl Strategy<Value = Token> {
+    (any::<[u8; 8]>(), 0u16..3000).prop_map(|(token, padding)| Token { token, padding })
+}
+
 fn any_packet() -> impl Strategy<Value = Packet> {
     let codes = [CloseCode::Done, CloseCode::Aborted, CloseCode::Refused, CloseCode::Violation];
     let body = prop_oneof![
@@ -592,11 +695,19 @@ fn any_packet() -> impl Strategy<Value = Packet> {
         any_sync().prop_map(Body::Sync),
         (0u16..3000).prop_map(|padding| Body::Probe { padding }),
         prop::sample::select(codes.to_vec()).prop_map(Body::Close),
+        (any::<u32>(), ".{0,40}")
+            .prop_map(|(code, text)| Body::CloseWith(Arc::new(Reason::new(code, &text)))),
+        any_control().prop_map(Body::Control),
+        (0u16..3000, any::<u32>(), prop::option::of(any_sync())).prop_map(|(payload_len, departed, sync)| {
+            Body::Datagram(Datagram { payload_len, departed: Stamp(departed), sync })
+        }),
+        any_token().prop_map(Body::PathChallenge),
+        any_token().prop_map(Body::PathResponse),
     ];
     (any::<u32>(), any::<u32>(), body).prop_map(|(connection, number, body)| {
         let connection = match body {
             Body::Open(_) => 0,
-            Body::Close(_) => connection,
+            Body::Close(_) | Body::CloseWith(_) => connection,
             _ => connection.max(1),
         };
         Packet { connection: ConnectionId(connection), number: SeqNumber(number), body }

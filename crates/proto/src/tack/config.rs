@@ -120,8 +120,11 @@ pub struct Config {
     pub reader: Reader,
     /// Most octets in flight whatever the windows say.
     pub send_buffer: Bytes,
-    /// Streams that a peer may use.
+    /// Streams of the peer that may be open at once beside stream 0, at least 1.
     pub max_streams: u16,
+    /// Packets that tell the receiver of the path are no longer than others. Without, they are ten octets longer than the MTU:
+    /// so it is in the simulator, whose published runs have it so.
+    pub fit_sync: bool,
     /// A connection on which nothing arrives for this long has ended.
     pub idle_timeout: Duration,
     /// How often a probe is sent while nothing else is; none where it is `None`.
@@ -176,6 +179,7 @@ impl Default for Config {
             reader: Reader::Immediate,
             send_buffer: Bytes(64 << 20),
             max_streams: 256,
+            fit_sync: false,
             idle_timeout: Duration::from_secs(60),
             keep_alive: Some(Duration::from_secs(20)),
         }

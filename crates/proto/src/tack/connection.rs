@@ -1,15 +1,22 @@
 //! One end of a TACK connection.
 
+mod driver;
+mod streams;
+
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::config::{AckClock, Config, Reader};
-use super::packet::{self, Body, CloseCode, ConnectionId, Hello, Stamp, StreamId};
+use super::incoming::Accepted;
+use super::packet::{self, Body, CloseCode, ConnectionId, Control, Hello, Reason, Stamp, StreamId};
 use super::receiver::{Receiver, Violation};
 use super::sender::Sender;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::stats::Stats;
 use crate::units::{Duration, Instant};
+
+pub use driver::{Received, TooLong, Transmit};
 
 /// First wait for an answer to a hello (RFC 6298 section 2.1); it doubles each time.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
@@ -42,9 +49,10 @@ enum State {
 
 /// One end of a connection: several streams both ways, each reliable and in order.
 ///
-/// A sans-IO [`Endpoint`]; see there for how it is driven. Streams are numbered by the user, who writes with
-/// [`write_stream`](Self::write_stream); contents are no matter of this type: it says which octets of a stream a packet
-/// carries, and the driver puts them there.
+/// A sans-IO [`Endpoint`]; see there for how it is driven. Stream 0 is open from the start; either end opens others with
+/// [`open_stream`](Self::open_stream), and hears of them by [`poll_stream_event`](Self::poll_stream_event). Contents are no
+/// matter of this type: it says which octets of a stream a packet carries ([`poll_packet`](Self::poll_packet)), and where
+/// those that arrive belong ([`receive`](Self::receive)).
 #[derive(Clone, Debug)]
 pub struct Connection {
     config: Config,
@@ -63,6 +71,12 @@ pub struct Connection {
     echo: Stamp,
     echo_at: Instant,
     close_due: Option<CloseCode>,
+    /// Why our user gave up, and that is said again to a peer that did not hear it; why the peer's user did.
+    gave_up: Option<CloseCode>,
+    reason: Option<Arc<Reason>>,
+    peer_reason: Option<Arc<Reason>>,
+    /// To be told: streams may be opened, which could not.
+    may_open: bool,
     /// The client lets the server know that it heard its answer.
     confirm_due: bool,
     heard_at: Instant,
@@ -101,7 +115,7 @@ impl Connection {
         // Odd constants near 2^32 over the golden ratio and its square: what derives from one seed should differ.
         let clock_offset = seed.wrapping_mul(0x9E37_79B1);
         let sender = Sender::new(&config, clock_offset, seed);
-        let receiver = Receiver::new(&config, sender.mss(), clock_offset);
+        let receiver = Receiver::new(&config, state == State::Opening, sender.mss(), clock_offset);
         Self {
             config,
             ends,
@@ -117,6 +131,10 @@ impl Connection {
             echo: Stamp::default(),
             echo_at: Instant::ZERO,
             close_due: None,
+            gave_up: None,
+            reason: None,
+            peer_reason: None,
+            may_open: false,
             confirm_due: false,
             heard_at: Instant::ZERO,
             closing: false,
@@ -142,24 +160,6 @@ impl Connection {
         self.write_stream(StreamId(0), octets);
     }
 
-    /// Adds `octets` to what is to be sent on `stream`. The supply saturates; after [`close`](Self::close) it is ignored,
-    /// as it is for a stream beyond [`Config::max_streams`].
-    pub fn write_stream(&mut self, stream: StreamId, octets: u64) {
-        if self.closing || stream.0 >= self.config.max_streams {
-            return;
-        }
-        self.wrote |= octets > 0;
-        self.told_done &= octets == 0;
-        self.sender.streams.write(stream, octets);
-    }
-
-    /// Ends `stream` behind what was written.
-    pub fn close_stream(&mut self, stream: StreamId) {
-        if stream.0 < self.config.max_streams {
-            self.sender.streams.close(stream);
-        }
-    }
-
     /// Ends our direction of every stream; what the peer sends is still taken in.
     pub fn close(&mut self) {
         self.closing = true;
@@ -173,30 +173,10 @@ impl Connection {
         }
     }
 
-    /// The reader of `stream` has taken `octets` of what was delivered; for [`Reader::Explicit`].
-    pub fn read(&mut self, stream: StreamId, octets: u64) {
-        self.receiver.on_read(stream, octets);
-    }
-
-    /// Octets of `stream` that were delivered and the reader has not taken.
-    pub fn readable(&self, stream: StreamId) -> u64 {
-        self.receiver.incoming.readable(stream)
-    }
-
     /// Octets delivered in order and once, of all streams.
     #[inline]
     pub fn delivered_bytes(&self) -> u64 {
         self.receiver.incoming.delivered()
-    }
-
-    /// Octets of `stream` delivered in order and once.
-    pub fn delivered_of(&self, stream: StreamId) -> u64 {
-        self.receiver.incoming.delivered_of(stream)
-    }
-
-    /// True when the peer ended `stream` and all of it was delivered.
-    pub fn has_ended(&self, stream: StreamId) -> bool {
-        self.receiver.incoming.ended(stream)
     }
 
     /// Octets that wait in the receive buffer for others before them.
@@ -266,6 +246,7 @@ impl Connection {
     /// Says `code` to the peer and `event` to the user.
     fn finish(&mut self, code: CloseCode, event: Event) {
         self.close_due = Some(code);
+        self.gave_up = Some(code);
         self.state = State::Closed;
         self.events.push_back(event);
     }
@@ -286,6 +267,7 @@ impl Connection {
             },
             window: u32::try_from(self.config.receive_buffer.0).unwrap_or(u32::MAX >> 1),
             stream_window: u32::try_from(self.config.stream_buffer.0).unwrap_or(u32::MAX >> 1),
+            streams: self.receiver.incoming.numbers.first_allowance(),
             max_payload: self.config.max_payload() as u16,
             beta,
             every,
@@ -300,6 +282,7 @@ impl Connection {
     fn greet(&mut self, now: Instant, hello: &Hello, rtt: Option<Duration>) {
         self.peer = hello.own;
         self.sender.limit_payload(u32::from(hello.max_payload));
+        self.receiver.incoming.numbers.greet(hello.streams);
         self.sender.streams.open(u64::from(hello.window), u64::from(hello.stream_window));
         self.sender.open(now, self.seed, rtt);
         if BETA.contains(&hello.beta) && hello.every > 0 {
@@ -396,6 +379,7 @@ impl Connection {
 
     /// What follows once a packet was taken in.
     fn settle(&mut self, now: Instant) {
+        self.open_what_peer_opened();
         if self.wrote && !self.told_done && self.sender.streams.is_done() {
             self.tell_done();
         }
@@ -410,7 +394,7 @@ impl Connection {
         }
     }
 
-    fn handle(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) {
+    fn handle(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) -> Option<Received> {
         self.packets_received += 1;
         self.bytes_received += u64::from(packet.payload_len());
         self.data_packets_received += u64::from(packet.payload_len() > 0);
@@ -418,15 +402,27 @@ impl Connection {
         match &packet.body {
             Body::Open(hello) => {
                 self.receiver.on_number(now, packet.number);
-                return self.on_open(now, hello);
+                self.on_open(now, hello);
+                return None;
             }
-            _ if packet.connection != self.own => return,
+            _ if packet.connection != self.own => return None,
             Body::Answer(hello) => {
                 self.heard_at = now;
                 self.receiver.on_number(now, packet.number);
-                return self.on_answer(now, hello);
+                self.on_answer(now, hello);
+                return None;
             }
-            Body::Close(code) => return self.on_close(*code),
+            Body::Close(code) => {
+                self.on_close(*code);
+                return None;
+            }
+            Body::CloseWith(reason) => {
+                if self.is_open() {
+                    self.peer_reason = Some(Arc::clone(reason));
+                }
+                self.on_close(CloseCode::Aborted);
+                return None;
+            }
             _ => {}
         }
         match self.state {
@@ -439,24 +435,46 @@ impl Connection {
             // The peer did not hear that all is done.
             State::Closing { .. } | State::Closed if self.said_done && packet.elicits() => {
                 self.close_due = Some(CloseCode::Done);
-                return;
+                return None;
             }
-            _ => return,
+            // Or that it was given up.
+            State::Closed if packet.elicits() => {
+                self.close_due = self.gave_up;
+                return None;
+            }
+            _ => return None,
         }
         self.heard_at = now;
-        if self.take(now, packet, ecn == Ecn::Ce).is_err() {
-            return self.finish(CloseCode::Violation, Event::Reset);
-        }
+        let Ok(received) = self.take(now, packet, ecn == Ecn::Ce) else {
+            self.finish(CloseCode::Violation, Event::Reset);
+            return None;
+        };
         self.settle(now);
+        received
     }
 
-    fn take(&mut self, now: Instant, packet: &packet::Packet, marked: bool) -> Result<(), Violation> {
+    fn take(
+        &mut self,
+        now: Instant,
+        packet: &packet::Packet,
+        marked: bool,
+    ) -> Result<Option<Received>, Violation> {
         let number = packet.number;
         match &packet.body {
             Body::Data(data) => {
-                self.receiver.on_data(now, number, data, marked)?;
+                let accepted = self.receiver.on_data(now, number, data, marked)?;
                 if self.config.reader == Reader::Immediate {
-                    self.receiver.incoming.read_all();
+                    self.receiver.incoming.on_read(data.stream, u64::MAX);
+                }
+                return Ok(accepted.map(Received::Octets));
+            }
+            Body::Datagram(datagram) => {
+                let fresh = self.receiver.on_datagram(now, number, datagram, marked);
+                return Ok(fresh.then_some(Received::Datagram(datagram.payload_len)));
+            }
+            Body::Control(control) => {
+                if self.receiver.on_control(now, number) {
+                    self.on_control(*control)?;
                 }
             }
             Body::Probe { .. } => self.receiver.on_probe(now, number),
@@ -476,14 +494,23 @@ impl Connection {
                     self.receiver.synchronise(sync);
                 }
             }
-            Body::Open(_) | Body::Answer(_) | Body::Close(_) => {}
+            Body::PathChallenge(token) => {
+                let fresh = self.receiver.on_number(now, number);
+                return Ok(fresh.then_some(Received::PathChallenge(token.token)));
+            }
+            Body::PathResponse(token) => {
+                let fresh = self.receiver.on_number(now, number);
+                return Ok(fresh.then_some(Received::PathResponse(token.token)));
+            }
+            Body::Open(_) | Body::Answer(_) | Body::Close(_) | Body::CloseWith(_) => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     fn next_body(&mut self, now: Instant) -> Option<Body> {
         if let Some(code) = self.close_due.take() {
-            return Some(Body::Close(code));
+            let reason = self.reason.clone().filter(|_| code == CloseCode::Aborted);
+            return Some(reason.map_or(Body::Close(code), Body::CloseWith));
         }
         match self.state {
             State::Opening | State::Accepted => {
@@ -518,20 +545,34 @@ impl Connection {
         self.sender.next_urgent_sync(now).map(Body::Sync)
     }
 
-    fn transmit(&mut self, now: Instant) -> Option<Packet> {
+    fn next_packet(&mut self, now: Instant) -> Option<packet::Packet> {
+        let quiet = self.state == State::Established
+            && self.close_due.is_none()
+            && !self.confirm_due
+            && self.receiver.is_quiet(now)
+            && self.sender.is_idle(now);
+        if quiet {
+            return None;
+        }
         let body = self.next_body(now)?;
-        let carries = matches!(body, Body::Data(_) | Body::Probe { .. });
-        let number = if carries { self.sender.latest() } else { self.sender.push_silent(now) };
+        Some(self.numbered(now, body))
+    }
+
+    fn numbered(&mut self, now: Instant, body: Body) -> packet::Packet {
         let connection = if matches!(body, Body::Open(_)) { ConnectionId(0) } else { self.peer };
-        let ecn = if self.config.ecn && matches!(body, Body::Data(_)) { Ecn::Ect0 } else { Ecn::NotEct };
+        let mut packet = packet::Packet { connection, number: Default::default(), body };
+        // Those that are acknowledged have their numbers.
+        if !packet.elicits() {
+            self.sender.push_silent(now);
+        }
+        packet.number = self.sender.latest().wire();
         self.packets_sent += 1;
-        Some(Packet {
-            flow: self.ends.flow,
-            source: self.ends.local,
-            destination: self.ends.remote,
-            ip: IpHeader::numbered(self.config.ip, ecn, &mut self.identification),
-            transport: Transport::Tack(packet::Packet { connection, number, body }),
-        })
+        packet
+    }
+
+    /// How the IP packet around `packet` is marked.
+    fn ecn(&self, packet: &packet::Packet) -> Ecn {
+        if self.config.ecn && packet.payload_len() > 0 { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     /// When the hello in hand is given up.
@@ -596,12 +637,15 @@ impl Endpoint for Connection {
 
     #[inline]
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        let quiet = self.state == State::Established
-            && self.close_due.is_none()
-            && !self.confirm_due
-            && self.receiver.is_quiet(now)
-            && self.sender.is_idle(now);
-        if quiet { None } else { self.transmit(now) }
+        let packet = self.next_packet(now)?;
+        let ecn = self.ecn(&packet);
+        Some(Packet {
+            flow: self.ends.flow,
+            source: self.ends.local,
+            destination: self.ends.remote,
+            ip: IpHeader::numbered(self.config.ip, ecn, &mut self.identification),
+            transport: Transport::Tack(packet),
+        })
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -1,10 +1,14 @@
 //! Streams that arrive: order, duplicates, and how much more the peer may send.
 
+use std::collections::VecDeque;
+
+use super::config::Config;
+use super::packet::{Data, StreamId};
+use super::receiver::Violation;
+use super::streams::{Half, Named, Numbers, StreamEvent, Table, news};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 use crate::units::{Duration, Instant, SeqNumber};
-
-use super::packet::{Data, StreamId};
 
 /// Separate ranges of one stream that are held at most.
 const MAX_RANGES: usize = 4096;
@@ -12,11 +16,24 @@ const MAX_RANGES: usize = 4096;
 /// The octet 0 of a stream.
 pub(super) const START: Position = Position::first(SeqNumber(0));
 
+/// Octets of a packet that its user may put in their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// Which stream.
+    pub stream: StreamId,
+    /// Place of the first of them in the stream; it was not delivered before.
+    pub start: u64,
+    /// Octets at the front of the packet that are not among them: they were delivered before.
+    pub skip: u32,
+    /// How many they are. Some may have arrived before, and are what they were.
+    pub len: u32,
+}
+
 /// What became of a packet's octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// All of them, of which so many had not arrived before.
-    New(u64),
+    /// All of them, of which so many had not arrived before, and those that the user is to have.
+    New(u64, Option<Accepted>),
     /// Nothing: there is no room to remember them. They count as not arrived.
     NoRoom,
     /// The peer broke a rule.
@@ -33,19 +50,39 @@ struct Stream {
     highest: Position,
     /// Where it ends, once that is known.
     end: Option<Position>,
+    /// The peer gave it up before that.
+    reset: Option<u32>,
+    /// Our user wants no more of it.
+    stopped: bool,
     /// What the reader has taken.
     read: Position,
     /// What the peer may send up to, as it was told last.
     told: Position,
+    /// Waits for its limit to be told; whatever that is where the peer asked.
+    queued: bool,
+    asked: bool,
+    news: u8,
+}
+
+impl Half for Stream {
+    fn news(&mut self) -> &mut u8 {
+        &mut self.news
+    }
 }
 
 /// All streams of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
-    streams: Vec<Stream>,
-    max_streams: u16,
+    streams: Table<Stream>,
+    pub numbers: Numbers,
+    /// Streams that the peer opened and the other direction does not know of yet.
+    opened: VecDeque<StreamId>,
+    /// Streams whose limit is to be told.
+    limits: VecDeque<StreamId>,
     stream_buffer: u64,
     buffer: Buffer,
+    /// Streams that have not arrived to their end.
+    unended: usize,
     /// Sums over all streams.
     delivered: u64,
     read: u64,
@@ -57,12 +94,17 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub fn new(buffer: u64, max_buffer: u64, stream_buffer: u64, max_streams: u16) -> Self {
+    /// For the end that opened the connection where `client`.
+    pub fn new(config: &Config, client: bool) -> Self {
+        let (buffer, max) = (config.receive_buffer.0, config.max_receive_buffer.0);
         Self {
-            streams: Vec::new(),
-            max_streams: max_streams.max(1),
-            stream_buffer,
-            buffer: Buffer { size: buffer, max: max_buffer.max(buffer), since: Instant::ZERO, before: 0 },
+            streams: Table::new(Stream::new(config.stream_buffer.0)),
+            numbers: Numbers::new(client, config.max_streams),
+            opened: VecDeque::new(),
+            limits: VecDeque::new(),
+            stream_buffer: config.stream_buffer.0,
+            buffer: Buffer { size: buffer, max: max.max(buffer), since: Instant::ZERO, before: 0 },
+            unended: 1,
             delivered: 0,
             read: 0,
             highest: 0,
@@ -71,29 +113,50 @@ impl Incoming {
         }
     }
 
-    fn stream(&mut self, id: StreamId) -> Option<&mut Stream> {
-        if id.0 >= self.max_streams {
-            return None;
+    /// Opens a stream of ours.
+    pub fn open(&mut self) -> Option<StreamId> {
+        let id = self.numbers.open()?;
+        self.insert(id);
+        Some(id)
+    }
+
+    fn insert(&mut self, id: StreamId) {
+        self.streams.insert(id, Stream::new(self.stream_buffer));
+        self.unended += 1;
+    }
+
+    /// A stream that the peer opened since this was asked last.
+    pub fn next_opened(&mut self) -> Option<StreamId> {
+        self.opened.pop_front()
+    }
+
+    /// Sees to it that `id`, which the peer names, is open, unless it is forgotten.
+    pub fn admit(&mut self, id: StreamId) -> Result<(), Violation> {
+        match self.numbers.named(id) {
+            Named::Known => {}
+            Named::Wrong => return Err(Violation),
+            Named::Opens => {
+                while let Some(opened) = self.numbers.open_up_to(id) {
+                    self.insert(opened);
+                    self.streams.tell(opened, news::OPENED);
+                    self.opened.push_back(opened);
+                }
+            }
         }
-        let place = usize::from(id.0);
-        if place >= self.streams.len() {
-            let fresh = Stream {
-                delivered: START,
-                above: RangeSet::default(),
-                highest: START,
-                end: None,
-                read: START,
-                told: START + self.stream_buffer,
-            };
-            self.streams.resize(place + 1, fresh);
-        }
-        Some(&mut self.streams[place])
+        Ok(())
     }
 
     /// Takes in the octets of `data`.
     pub fn take(&mut self, data: &Data) -> Taken {
+        if self.streams.get(data.stream).is_none() && self.admit(data.stream).is_err() {
+            return Taken::Violation;
+        }
         let (limit, before) = (self.told, self.highest);
-        let Some(stream) = self.stream(data.stream) else { return Taken::Violation };
+        let Some(stream) = self.streams.get_mut(data.stream) else {
+            // Of a stream that is over: it was sent twice.
+            self.duplicate += u64::from(data.payload_len);
+            return Taken::New(0, None);
+        };
         let start = stream.delivered.nearest(data.offset);
         let end = start + u64::from(data.payload_len);
         let grows = end.saturating_since(stream.highest);
@@ -104,7 +167,11 @@ impl Incoming {
         if data.fin && stream.highest > end {
             return Taken::Violation;
         }
-        let old = stream.delivered;
+        if stream.reset.is_some() {
+            self.duplicate += u64::from(data.payload_len);
+            return Taken::New(0, None);
+        }
+        let (old, had_ended) = (stream.delivered, stream.ended());
         let new = match stream.add(start, end) {
             Some(new) => new,
             None => return Taken::NoRoom,
@@ -117,26 +184,100 @@ impl Incoming {
         self.highest += grows;
         self.delivered += advanced;
         self.duplicate += u64::from(data.payload_len) - new;
-        Taken::New(new)
+        let accepted = (new > 0 && !stream.stopped).then(|| {
+            let from = start.max(old);
+            Accepted {
+                stream: data.stream,
+                start: from - START,
+                skip: (from - start) as u32,
+                len: (end - from) as u32,
+            }
+        });
+        let ends = stream.ended() && !had_ended;
+        self.unended -= usize::from(ends);
+        if advanced > 0 {
+            self.advanced(data.stream);
+        }
+        if ends {
+            self.streams.tell(data.stream, news::ENDED);
+        }
+        Taken::New(new, accepted)
+    }
+
+    /// More of `id` was delivered.
+    fn advanced(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get(id) else { return };
+        if stream.stopped {
+            self.on_read(id, u64::MAX);
+        }
+        self.streams.tell(id, news::READABLE);
+    }
+
+    /// The peer gives `id` up behind the octet at `end`.
+    pub fn on_reset(&mut self, id: StreamId, code: u32, end: SeqNumber) -> Result<(), Violation> {
+        self.admit(id)?;
+        let (limit, before) = (self.told, self.highest);
+        let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
+        let end = stream.highest.nearest(end);
+        let grows = end.saturating_since(stream.highest);
+        let other = stream.end.is_some_and(|at| at != end);
+        if end < stream.highest || other || end > stream.told || before + grows > limit {
+            return Err(Violation);
+        }
+        // All of it is there, or it was said before.
+        if stream.ended() {
+            return Ok(());
+        }
+        stream.end = Some(end);
+        stream.reset = Some(code);
+        stream.highest = end;
+        stream.above.clear();
+        self.highest += grows;
+        // Nobody will read the rest.
+        self.read += end - stream.read;
+        stream.read = end;
+        self.unended -= 1;
+        self.streams.tell(id, news::RESET);
+        Ok(())
+    }
+
+    /// Our user wants no more of `id`. True where the peer should hear of it.
+    pub fn stop(&mut self, id: StreamId) -> bool {
+        let Some(stream) = self.streams.get_mut(id) else { return false };
+        if stream.stopped || stream.reset.is_some() || stream.ended() {
+            return false;
+        }
+        stream.stopped = true;
+        self.on_read(id, u64::MAX);
+        true
+    }
+
+    /// The limit of `id` holds the peer, which wants to hear the latest.
+    pub fn on_held(&mut self, id: StreamId) -> Result<(), Violation> {
+        self.admit(id)?;
+        if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
+            stream.asked = true;
+            Self::queue(id, stream, &mut self.limits);
+        }
+        Ok(())
+    }
+
+    fn queue(id: StreamId, stream: &mut Stream, limits: &mut VecDeque<StreamId>) {
+        if !stream.queued {
+            stream.queued = true;
+            limits.push_back(id);
+        }
     }
 
     /// The reader of `id` has taken `octets` more, of those delivered.
     pub fn on_read(&mut self, id: StreamId, octets: u64) {
-        let Some(stream) = self.streams.get_mut(usize::from(id.0)) else { return };
-        let octets = octets.min(stream.delivered - stream.read);
+        let Some(stream) = self.streams.get_mut(id) else { return };
+        let octets = octets.min(stream.delivered.saturating_since(stream.read));
         stream.read += octets;
         self.read += octets;
-    }
-
-    /// Readers take all there is.
-    pub fn read_all(&mut self) {
-        if self.read == self.delivered {
-            return;
+        if stream.moved(self.stream_buffer) {
+            Self::queue(id, stream, &mut self.limits);
         }
-        for stream in &mut self.streams {
-            stream.read = stream.delivered;
-        }
-        self.read = self.delivered;
     }
 
     /// Octets handed on, in order and once: of all streams.
@@ -146,12 +287,12 @@ impl Incoming {
 
     /// Octets handed on of one stream.
     pub fn delivered_of(&self, id: StreamId) -> u64 {
-        self.streams.get(usize::from(id.0)).map_or(0, |stream| stream.delivered - START)
+        self.streams.get(id).map_or(0, |stream| stream.delivered - START)
     }
 
     /// Octets of one stream that the reader may take.
     pub fn readable(&self, id: StreamId) -> u64 {
-        self.streams.get(usize::from(id.0)).map_or(0, |stream| stream.delivered - stream.read)
+        self.streams.get(id).map_or(0, |stream| stream.delivered.saturating_since(stream.read))
     }
 
     /// Octets that wait for others before them.
@@ -161,12 +302,44 @@ impl Incoming {
 
     /// True when `id` has arrived to its end.
     pub fn ended(&self, id: StreamId) -> bool {
-        self.streams.get(usize::from(id.0)).is_some_and(Stream::ended)
+        self.streams.get(id).is_some_and(|stream| stream.reset.is_none() && stream.ended())
     }
 
-    /// True when every stream there is has arrived to its end, and there is one.
+    /// True when every stream there is has arrived to its end or was given up.
     pub fn all_ended(&self) -> bool {
-        !self.streams.is_empty() && self.streams.iter().all(Stream::ended)
+        self.unended == 0
+    }
+
+    /// True when nothing of `id` is to come, to be read or to be told.
+    pub fn is_over(&self, id: StreamId) -> bool {
+        self.streams
+            .get(id)
+            .is_none_or(|stream| stream.ended() && stream.read >= stream.delivered && stream.news == 0)
+    }
+
+    /// `id` is over in both directions. False where it was forgotten before.
+    pub fn forget(&mut self, id: StreamId) -> bool {
+        let known = self.streams.remove(id);
+        if known {
+            self.numbers.forget(id);
+        }
+        known
+    }
+
+    /// What is to be told of a stream next.
+    pub fn next_event(&mut self) -> Option<StreamEvent> {
+        let (id, kind) = self.streams.next_news()?;
+        Some(match kind {
+            news::OPENED => StreamEvent::Opened(id),
+            news::READABLE => StreamEvent::Readable(id),
+            news::ENDED => StreamEvent::Ended(id),
+            _ => StreamEvent::Reset(id, self.streams.get(id).and_then(|stream| stream.reset).unwrap_or(0)),
+        })
+    }
+
+    /// Streams beside stream 0 that are not forgotten.
+    pub fn open_streams(&self) -> usize {
+        self.streams.others()
     }
 
     /// The window grows with what arrives in a round-trip time.
@@ -187,29 +360,40 @@ impl Incoming {
         self.told
     }
 
-    /// The next streams whose limits have moved by a quarter of the buffer since they were told, which they now are.
+    /// The next streams whose limits have moved by a quarter of the buffer since they were told, or which the peer asked
+    /// for; they now are told.
     pub fn tell_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
-        let buffer = self.stream_buffer;
-        for (number, stream) in self.streams.iter_mut().enumerate() {
-            if out.len() == most {
-                return;
-            }
-            let limit = stream.read + buffer;
-            if stream.end.is_none() && limit.saturating_since(stream.told) >= buffer / 4 {
-                stream.told = limit;
-                out.push((StreamId(number as u16), limit.wire()));
+        while out.len() < most
+            && let Some(id) = self.limits.pop_front()
+        {
+            let Some(stream) = self.streams.get_mut(id) else { continue };
+            stream.queued = false;
+            if stream.end.is_none() && (stream.moved(self.stream_buffer) || stream.asked) {
+                stream.asked = false;
+                out.push((id, stream.tell(self.stream_buffer)));
             }
         }
     }
 
-    /// Every limit is told anew: the peer asks because one holds it.
-    pub fn tell_all_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
-        for (number, stream) in
-            self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.end.is_none()).take(most)
-        {
-            stream.told = stream.told.max(stream.read + self.stream_buffer);
-            out.push((StreamId(number as u16), stream.told.wire()));
+    /// Stream 0's limit is told anew: the peer asks because one holds it. Of other streams it asks by name.
+    pub fn tell_first_stream(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
+        let (id, buffer) = (StreamId(0), self.stream_buffer);
+        if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
+            out.push((id, stream.tell(buffer)));
         }
+    }
+
+    /// True when limits wait that a peer may be held by.
+    pub fn has_limits(&self) -> bool {
+        !self.limits.is_empty()
+    }
+
+    /// True when the peer has next to no room in `id` as it was told, and there is some: it should hear at once.
+    pub fn reopened_stream(&self, id: StreamId, packet: u64) -> bool {
+        self.streams.get(id).is_some_and(|stream| {
+            stream.queued
+                && stream.told.saturating_since(stream.highest) < (2 * packet).max(self.stream_buffer / 4)
+        })
     }
 
     /// True when the peer has next to no room as it was told, and there is some: it should hear at once.
@@ -220,6 +404,33 @@ impl Incoming {
 }
 
 impl Stream {
+    fn new(buffer: u64) -> Self {
+        Self {
+            delivered: START,
+            above: RangeSet::default(),
+            highest: START,
+            end: None,
+            reset: None,
+            stopped: false,
+            read: START,
+            told: START + buffer,
+            queued: false,
+            asked: false,
+            news: 0,
+        }
+    }
+
+    /// True when its limit has moved by a quarter of the buffer since it was told.
+    fn moved(&self, buffer: u64) -> bool {
+        self.end.is_none() && (self.read + buffer).saturating_since(self.told) >= (buffer / 4).max(1)
+    }
+
+    /// Its limit, which the peer is now told.
+    fn tell(&mut self, buffer: u64) -> SeqNumber {
+        self.told = self.told.max(self.read + buffer);
+        self.told.wire()
+    }
+
     /// Adds octets and returns how many were new; `None` when there are too many ranges.
     fn add(&mut self, start: Position, end: Position) -> Option<u64> {
         let start = start.max(self.delivered);
@@ -251,7 +462,7 @@ impl Stream {
     }
 
     fn ended(&self) -> bool {
-        self.end == Some(self.delivered)
+        self.reset.is_some() || self.end == Some(self.delivered)
     }
 }
 
@@ -280,42 +491,68 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Bytes;
     use proptest::prelude::*;
 
-    fn incoming() -> Incoming {
-        Incoming::new(1000, 4000, 800, 4)
+    fn of(receive_buffer: u64, max: u64, stream_buffer: u64) -> Incoming {
+        let config = Config {
+            receive_buffer: Bytes(receive_buffer),
+            max_receive_buffer: Bytes(max),
+            stream_buffer: Bytes(stream_buffer),
+            max_streams: 4,
+            ..Config::default()
+        };
+        Incoming::new(&config, false)
     }
 
-    fn data(stream: u16, offset: u32, payload_len: u16, fin: bool) -> Data {
+    fn incoming() -> Incoming {
+        of(1000, 4000, 800)
+    }
+
+    fn data(stream: u32, offset: u32, payload_len: u16, fin: bool) -> Data {
         Data { stream: StreamId(stream), offset: SeqNumber(offset), payload_len, fin, ..Data::default() }
+    }
+
+    /// How many octets of `data` had not arrived.
+    #[track_caller]
+    fn new(streams: &mut Incoming, data: &Data) -> u64 {
+        match streams.take(data) {
+            Taken::New(new, _) => new,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn octets_count_once_and_in_order() {
         let mut streams = incoming();
-        assert_eq!(streams.take(&data(0, 100, 100, false)), Taken::New(100));
+        assert_eq!(new(&mut streams, &data(0, 100, 100, false)), 100);
         assert_eq!((streams.delivered(), streams.blocked()), (0, 100));
-        assert_eq!(streams.take(&data(0, 0, 150, false)), Taken::New(100));
+        assert_eq!(new(&mut streams, &data(0, 0, 150, false)), 100);
         assert_eq!((streams.delivered(), streams.blocked(), streams.duplicate), (200, 0, 50));
-        assert_eq!(streams.take(&data(1, 0, 10, true)), Taken::New(10));
-        assert!(streams.ended(StreamId(1)) && !streams.all_ended());
-        assert_eq!(streams.take(&data(0, 200, 0, true)), Taken::New(0));
+        assert_eq!(new(&mut streams, &data(2, 0, 10, true)), 10);
+        assert!(streams.ended(StreamId(2)) && !streams.all_ended());
+        assert_eq!(new(&mut streams, &data(0, 200, 0, true)), 0);
         assert!(streams.all_ended());
         assert_eq!(streams.delivered_of(StreamId(0)), 200);
     }
 
     #[test]
     fn limits_are_obeyed_or_the_peer_is_wrong() {
-        for broken in [data(4, 0, 1, false), data(0, 701, 100, false), data(0, u32::MAX, 10, false)] {
+        for broken in [
+            data(10, 0, 1, false),
+            data(1, 0, 1, false),
+            data(0, 701, 100, false),
+            data(0, u32::MAX, 10, false),
+        ] {
             assert_eq!(incoming().take(&broken), Taken::Violation, "{broken:?}");
         }
         let mut streams = incoming();
         streams.take(&data(0, 0, 700, false));
         // 1000 octets of all streams.
-        assert_eq!(streams.take(&data(1, 0, 301, false)), Taken::Violation);
-        assert_eq!(streams.take(&data(1, 0, 300, true)), Taken::New(300));
+        assert_eq!(streams.take(&data(2, 0, 301, false)), Taken::Violation);
+        assert_eq!(new(&mut streams, &data(2, 0, 300, true)), 300);
         // A stream has one end.
-        for broken in [data(1, 300, 1, false), data(1, 0, 200, true), data(0, 0, 600, true)] {
+        for broken in [data(2, 300, 1, false), data(2, 0, 200, true), data(0, 0, 600, true)] {
             assert_eq!(streams.take(&broken), Taken::Violation, "{broken:?}");
         }
     }
@@ -324,7 +561,7 @@ mod tests {
     fn a_slow_reader_holds_the_window() {
         let mut streams = incoming();
         streams.take(&data(0, 0, 800, false));
-        streams.take(&data(1, 0, 200, false));
+        streams.take(&data(2, 0, 200, false));
         assert_eq!(streams.tell(), 1000);
         assert!(!streams.reopened(100));
         streams.on_read(StreamId(0), 10_000);
@@ -333,7 +570,7 @@ mod tests {
         let mut told = Vec::new();
         streams.tell_streams(&mut told, 8);
         assert_eq!(told, [(StreamId(0), SeqNumber(1600))]);
-        assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(1))), (0, 200));
+        assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
     }
 
     #[test]
@@ -349,13 +586,80 @@ mod tests {
         assert_eq!(streams.tell(), 4000);
     }
 
+    #[test]
+    fn the_user_hears_which_octets_go_where() {
+        let mut streams = incoming();
+        let place = |start, skip, len| Some(Accepted { stream: StreamId(0), start, skip, len });
+        assert_eq!(streams.take(&data(0, 100, 100, false)), Taken::New(100, place(100, 0, 100)));
+        assert_eq!(streams.take(&data(0, 100, 100, false)), Taken::New(0, None));
+        assert_eq!(streams.take(&data(0, 0, 50, false)), Taken::New(50, place(0, 0, 50)));
+        // The first 20 were delivered, the last 50 arrived.
+        assert_eq!(streams.take(&data(0, 30, 120, false)), Taken::New(50, place(50, 20, 100)));
+        assert!(streams.stop(StreamId(0)) && !streams.stop(StreamId(0)));
+        assert_eq!(streams.take(&data(0, 200, 10, false)), Taken::New(10, None), "nobody wants them");
+    }
+
+    #[test]
+    fn a_reset_gives_back_what_its_stream_held_and_has_one_end() {
+        for (end, right) in [(199, false), (200, true), (800, true), (801, false), (1001, false)] {
+            let mut streams = incoming();
+            streams.take(&data(2, 0, 100, false));
+            streams.take(&data(2, 150, 50, false));
+            let reset = streams.on_reset(StreamId(2), 7, SeqNumber(end));
+            assert_eq!(reset.is_ok(), right, "{end}");
+            if right {
+                assert_eq!((streams.tell(), streams.blocked()), (1000 + u64::from(end), 0));
+                assert_eq!(streams.take(&data(2, 150, 50, false)), Taken::New(0, None));
+                assert_eq!(streams.take(&data(2, end, 1, false)), Taken::Violation);
+                assert_eq!(streams.on_reset(StreamId(2), 8, SeqNumber(end)), Ok(()));
+                assert!(streams.on_reset(StreamId(2), 8, SeqNumber(end + 1)).is_err());
+                let events: Vec<_> = std::iter::from_fn(|| streams.next_event()).collect();
+                let told = [StreamEvent::Opened, StreamEvent::Readable].map(|event| event(StreamId(2)));
+                assert_eq!(events, [&told[..], &[StreamEvent::Reset(StreamId(2), 7)]].concat());
+                assert!(streams.is_over(StreamId(2)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_opens_those_below_and_is_forgotten_for_good() {
+        let mut streams = incoming();
+        streams.take(&data(4, 0, 1, true));
+        assert_eq!(
+            std::iter::from_fn(|| streams.next_opened()).collect::<Vec<_>>(),
+            [StreamId(2), StreamId(4)]
+        );
+        while streams.next_event().is_some() {}
+        streams.on_read(StreamId(4), 1);
+        assert!(streams.is_over(StreamId(4)) && !streams.is_over(StreamId(2)));
+        streams.forget(StreamId(4));
+        assert_eq!(streams.take(&data(4, 0, 1, true)), Taken::New(0, None), "it was sent twice");
+        assert_eq!(streams.open_streams(), 1);
+    }
+
+    #[test]
+    fn who_is_held_by_a_stream_hears_its_limit() {
+        let mut streams = incoming();
+        streams.take(&data(2, 0, 800, false));
+        streams.on_read(StreamId(2), 100);
+        let mut told = Vec::new();
+        streams.tell_streams(&mut told, 8);
+        assert!(told.is_empty() && !streams.reopened_stream(StreamId(2), 10), "less than a quarter");
+        assert_eq!(streams.on_held(StreamId(2)), Ok(()));
+        streams.tell_streams(&mut told, 8);
+        assert_eq!(told, [(StreamId(2), SeqNumber(900))]);
+        streams.on_read(StreamId(2), 300);
+        assert!(streams.reopened_stream(StreamId(2), 10));
+        assert!(streams.on_held(StreamId(10)).is_err(), "beyond what may be open");
+    }
+
     proptest! {
         #[test]
         fn any_order_gives_the_stream(order in Just((0..40u32).collect::<Vec<_>>()).prop_shuffle(), again in prop::collection::vec(0..40u32, 0..20)) {
-            let mut streams = Incoming::new(1000, 1000, 1000, 1);
+            let mut streams = of(1000, 1000, 1000);
             for piece in again.iter().chain(&order) {
                 let taken = streams.take(&data(0, piece * 10, 10, *piece == 39));
-                prop_assert!(matches!(taken, Taken::New(_)));
+                prop_assert!(matches!(taken, Taken::New(..)));
             }
             prop_assert_eq!(streams.delivered(), 400);
             prop_assert_eq!(streams.duplicate, again.len() as u64 * 10);

@@ -2,7 +2,8 @@
 //! follow. Fields stand one after another in the order of the table, numbers in network byte order.
 
 use super::packet::{
-    Block, Cause, CloseCode, ConnectionId, Data, Hello, InstantAck, Stamp, StreamId, Sync, Tack,
+    Block, Cause, CloseCode, ConnectionId, Data, Datagram, Hello, InstantAck, Stamp, StreamId, Sync, Tack,
+    Token,
 };
 use crate::units::SeqNumber;
 
@@ -12,15 +13,23 @@ pub enum Misread {
     /// They end too early.
     #[error("the octets end within the packet")]
     Short,
+    /// Four octets for the number of a stream that two can hold.
+    #[error("a stream's number is longer than it need be")]
+    LongStream,
     /// A field holds a value that stands for nothing.
     #[error("{1} is no {0}")]
     Value(&'static str, u8),
 }
 
-/// What has a fixed width.
+/// What packets consist of.
 pub(super) trait Layout: Sized {
-    /// Octets that it takes.
+    /// Octets that it takes at least, and most things always.
     const WIDTH: u32;
+
+    /// Octets that it takes.
+    fn width(&self) -> u32 {
+        Self::WIDTH
+    }
 
     /// Appends it to `bytes`.
     fn write(&self, bytes: &mut Vec<u8>);
@@ -90,7 +99,6 @@ numbers!(u8, u16, u32);
 fields!(SeqNumber { 0: u32 });
 fields!(Stamp { 0: u32 });
 fields!(ConnectionId { 0: u32 });
-fields!(StreamId { 0: u16 });
 codes!(bool, "truth value" { false = 0, true = 1 });
 codes!(Cause, "cause of an IACK" { Cause::Loss = 1, Cause::Window = 2 });
 codes!(CloseCode, "reason for an end" {
@@ -110,9 +118,13 @@ fields!(Hello {
     max_payload: u16,
     beta: u8,
     every: u8,
-});
+} elsewhere { streams });
 
 fields!(Data { offset: SeqNumber, departed: Stamp } elsewhere { stream, payload_len, fin, ask, sync });
+
+fields!(Datagram { departed: Stamp } elsewhere { payload_len, sync });
+
+fields!(Token { token: [u8; 8] } elsewhere { padding });
 
 fields!(Sync { rtt_min_us: u32, floor: SeqNumber, blocks: u8, startup: bool });
 
@@ -139,9 +151,57 @@ fields!(InstantAck {
     window: SeqNumber,
 });
 
+impl Layout for [u8; 8] {
+    const WIDTH: u32 = 8;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(self);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+        let (octets, rest) = bytes.split_first_chunk().ok_or(Misread::Short)?;
+        *bytes = rest;
+        Ok(*octets)
+    }
+}
+
+/// Two octets, or four with the highest bit set where two of 15 bits cannot hold it.
+impl Layout for StreamId {
+    const WIDTH: u32 = u16::WIDTH;
+
+    fn width(&self) -> u32 {
+        if self.0 < LONG_STREAM { u16::WIDTH } else { u32::WIDTH }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        if self.0 < LONG_STREAM {
+            (self.0 as u16).write(bytes);
+        } else {
+            (self.0 | LONG_STREAM << 16).write(bytes);
+        }
+    }
+
+    fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+        let high = u32::from(u16::read(bytes)?);
+        if high < LONG_STREAM {
+            return Ok(Self(high));
+        }
+        let number = (high - LONG_STREAM) << 16 | u32::from(u16::read(bytes)?);
+        // A number has one form.
+        if number < LONG_STREAM { Err(Misread::LongStream) } else { Ok(Self(number)) }
+    }
+}
+
+/// The first stream whose number takes four octets.
+const LONG_STREAM: u32 = 1 << 15;
+
 /// A limit of a stream.
 impl Layout for (StreamId, SeqNumber) {
     const WIDTH: u32 = StreamId::WIDTH + SeqNumber::WIDTH;
+
+    fn width(&self) -> u32 {
+        self.0.width() + SeqNumber::WIDTH
+    }
 
     fn write(&self, bytes: &mut Vec<u8>) {
         self.0.write(bytes);

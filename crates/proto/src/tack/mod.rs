@@ -14,10 +14,13 @@ mod protect;
 mod receiver;
 mod sender;
 mod skips;
+mod streams;
 mod timing;
 pub mod wire;
 
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};
-pub use connection::Connection;
+pub use connection::{Connection, Received, TooLong, Transmit};
+pub use incoming::Accepted;
 pub use packet::{Body, Packet};
 pub use protect::{Forged, Protector, Tag, Unprotected};
+pub use streams::StreamEvent;

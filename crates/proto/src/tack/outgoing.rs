@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use super::incoming::START;
-use super::packet::StreamId;
+use super::layout::Layout;
+use super::packet::{Control, StreamId};
+use super::streams::{Half, StreamEvent, Table, news};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 
@@ -38,14 +40,32 @@ struct Stream {
     limit: Position,
     /// In the line of those with something new to send.
     queued: bool,
+    /// It has something new to send, which its limit holds.
+    held: bool,
+    /// Its limit is asked for if it stays held.
+    watched: bool,
+    /// Given up for a reason of the application, which the peer has heard of.
+    reset: Option<u32>,
+    reset_acked: bool,
+    /// The peer wants no more of it.
+    stopped: Option<u32>,
+    news: u8,
+}
+
+impl Half for Stream {
+    fn news(&mut self) -> &mut u8 {
+        &mut self.news
+    }
 }
 
 /// All streams of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
-    streams: Vec<Stream>,
-    /// Streams with something new to send, whose turn it is first; those that their own limit holds stand elsewhere.
+    streams: Table<Stream>,
+    /// Streams with something new to send that their own limit does not hold, whose turn it is first.
     line: VecDeque<StreamId>,
+    /// Streams that a limit of their own has come to hold.
+    held: VecDeque<StreamId>,
     /// What was lost.
     again: VecDeque<Chunk>,
     stream_limit: u64,
@@ -55,19 +75,31 @@ pub(super) struct Outgoing {
     /// Octets that the peer has, of all streams.
     acked: u64,
     unsent: u64,
+    /// Streams of which the peer lacks something that was written, and those that are not over.
+    undone: usize,
+    unfinished: usize,
+    /// Stream 0 ends when all others are over: then no other is to come.
+    ending: bool,
+    /// Streams that are opened are closed at once.
+    closing: bool,
 }
 
 impl Outgoing {
     pub fn new() -> Self {
         Self {
-            streams: Vec::new(),
+            streams: Table::new(Stream::new(0)),
             line: VecDeque::new(),
+            held: VecDeque::new(),
             again: VecDeque::new(),
             stream_limit: 0,
             sent: 0,
             limit: 0,
             acked: 0,
             unsent: 0,
+            undone: 0,
+            unfinished: 1,
+            ending: false,
+            closing: false,
         }
     }
 
@@ -75,64 +107,173 @@ impl Outgoing {
     pub fn open(&mut self, limit: u64, stream_limit: u64) {
         self.limit = limit;
         self.stream_limit = stream_limit;
-        for number in 0..self.streams.len() {
-            let stream = &mut self.streams[number];
-            stream.limit = stream.limit.max(START + stream_limit);
-            self.queue(StreamId(number as u16));
+        // No other is open before.
+        self.update(StreamId(0), |stream| stream.limit = stream.limit.max(START + stream_limit));
+        self.queue(StreamId(0));
+    }
+
+    /// `id` was opened.
+    pub fn insert(&mut self, id: StreamId) {
+        self.streams.insert(id, Stream::new(self.stream_limit));
+        self.unfinished += 1;
+        if self.closing {
+            self.close(id);
         }
     }
 
-    fn stream(&mut self, id: StreamId) -> &mut Stream {
-        let place = usize::from(id.0);
-        if place >= self.streams.len() {
-            let fresh = Stream {
-                written: START,
-                closed: false,
-                next: START,
-                fin_sent: false,
-                fin_acked: false,
-                acked: START,
-                above: RangeSet::default(),
-                limit: START + self.stream_limit,
-                queued: false,
-            };
-            self.streams.resize(place + 1, fresh);
+    /// Changes a stream, and with it what is counted of all; `None` where there is none.
+    fn update<R>(&mut self, id: StreamId, change: impl FnOnce(&mut Stream) -> R) -> Option<R> {
+        let stream = self.streams.get_mut(id)?;
+        let (was_done, was_finished) = (stream.is_done(), stream.is_finished());
+        let result = change(stream);
+        let (done, finished) = (stream.is_done(), stream.is_finished());
+        self.undone = self.undone + usize::from(!done) - usize::from(!was_done);
+        self.unfinished = self.unfinished + usize::from(!finished) - usize::from(!was_finished);
+        if finished && !was_finished {
+            self.streams.tell(id, news::FINISHED);
+            self.end_first();
         }
-        &mut self.streams[place]
+        Some(result)
+    }
+
+    /// Ends stream 0 where that was asked for and the others are over.
+    fn end_first(&mut self) {
+        if self.ending && self.unfinished == 1 && !self.streams.zero().closed {
+            self.update(StreamId(0), |stream| stream.closed = true);
+            self.queue(StreamId(0));
+        }
     }
 
     /// Adds `octets` to a stream; ignored after [`close`](Self::close).
     pub fn write(&mut self, id: StreamId, octets: u64) {
-        let stream = self.stream(id);
-        if stream.closed {
+        if id == StreamId(0) && self.ending {
             return;
         }
-        let before = stream.written;
-        stream.written = before.saturating_add(octets);
-        let added = stream.written - before;
-        self.unsent = self.unsent.saturating_add(added);
+        let added = self.update(id, |stream| {
+            if stream.closed {
+                return 0;
+            }
+            let before = stream.written;
+            stream.written = before.saturating_add(octets);
+            stream.written - before
+        });
+        self.unsent = self.unsent.saturating_add(added.unwrap_or(0));
         self.queue(id);
     }
 
-    /// The stream ends behind what was written.
+    /// The stream ends behind what was written; stream 0 when the others are over as well.
     pub fn close(&mut self, id: StreamId) {
-        self.stream(id).closed = true;
+        if id == StreamId(0) {
+            self.ending = true;
+            return self.end_first();
+        }
+        self.update(id, |stream| stream.closed = true);
         self.queue(id);
     }
 
-    /// Ends every stream; where there is none, stream 0 is opened to be ended.
+    /// Ends every stream.
     pub fn close_all(&mut self) {
-        for number in 0..self.streams.len().max(1) {
-            self.close(StreamId(number as u16));
+        self.closing = true;
+        for id in self.streams.numbers() {
+            self.close(id);
         }
+        self.close(StreamId(0));
+    }
+
+    /// True when no stream may be opened any more.
+    pub fn is_ending(&self) -> bool {
+        self.ending
+    }
+
+    /// Gives `id` up. What the peer is to hear, where there is something to give up.
+    pub fn reset(&mut self, id: StreamId, code: u32) -> Option<Control> {
+        let (unsent, end) = self.update(id, |stream| {
+            if stream.reset.is_some() || stream.is_finished() {
+                return None;
+            }
+            let unsent = stream.written - stream.next;
+            stream.reset = Some(code);
+            stream.closed = true;
+            stream.written = stream.next;
+            stream.above.clear();
+            Some((unsent, stream.next))
+        })??;
+        self.unsent -= unsent;
+        Some(Control::Reset { stream: id, code, end: end.wire() })
+    }
+
+    /// The peer wants no more of `id`. What it is to hear in turn (RFC 9000 section 3.5).
+    pub fn on_stop(&mut self, id: StreamId, code: u32) -> Option<Control> {
+        let stream = self.streams.get_mut(id)?;
+        if stream.is_finished() || stream.stopped.is_some() {
+            return None;
+        }
+        stream.stopped = Some(code);
+        self.streams.tell(id, news::STOPPED);
+        self.reset(id, code)
+    }
+
+    /// The peer knows that `id` was reset.
+    pub fn on_reset_acked(&mut self, id: StreamId) {
+        self.update(id, |stream| stream.reset_acked = true);
+    }
+
+    /// True where a lost reset of `id` is of use.
+    pub fn is_resetting(&self, id: StreamId) -> bool {
+        self.streams.get(id).is_some_and(|stream| stream.reset.is_some() && !stream.reset_acked)
+    }
+
+    /// True when nothing of `id` is to be sent or to be told.
+    pub fn is_over(&self, id: StreamId) -> bool {
+        self.streams.get(id).is_none_or(|stream| stream.is_finished() && stream.news == 0)
+    }
+
+    /// `id` is over in both directions.
+    pub fn forget(&mut self, id: StreamId) {
+        self.streams.remove(id);
+    }
+
+    /// What is to be told of a stream next.
+    pub fn next_event(&mut self) -> Option<StreamEvent> {
+        let (id, kind) = self.streams.next_news()?;
+        Some(match kind {
+            news::WRITABLE => StreamEvent::Writable(id),
+            news::FINISHED => StreamEvent::Finished(id),
+            _ => {
+                StreamEvent::Stopped(id, self.streams.get(id).and_then(|stream| stream.stopped).unwrap_or(0))
+            }
+        })
+    }
+
+    /// Octets of `id` that the peer has without a gap before them.
+    pub fn acked_of(&self, id: StreamId) -> u64 {
+        self.streams.get(id).map_or(0, |stream| stream.acked - START)
     }
 
     fn queue(&mut self, id: StreamId) {
-        let stream = &mut self.streams[usize::from(id.0)];
-        if !stream.queued && stream.has_new() {
+        let Some(stream) = self.streams.get_mut(id) else { return };
+        if stream.queued || !stream.has_new() {
+            return;
+        }
+        if stream.next < stream.written && stream.next >= stream.limit {
+            stream.hold(id, &mut self.held);
+        } else {
             stream.queued = true;
             self.line.push_back(id);
         }
+    }
+
+    /// A stream that its own limit has come to hold since this was asked last. Stream 0, which is often alone, is told of
+    /// by [`is_held`](Self::is_held).
+    pub fn next_held(&mut self) -> Option<StreamId> {
+        self.held.pop_front()
+    }
+
+    /// True when `id`, which [`next_held`](Self::next_held) gave, is held as ever; if not, that will give it again.
+    pub fn still_held(&mut self, id: StreamId) -> bool {
+        let Some(stream) = self.streams.get_mut(id) else { return false };
+        stream.watched = stream.held && stream.reset.is_none();
+        stream.watched
     }
 
     /// The peer takes octets of all streams up to `limit`.
@@ -147,8 +288,10 @@ impl Outgoing {
 
     /// The peer takes octets of one stream up to the position nearest to `limit`.
     pub fn raise_stream_limit(&mut self, id: StreamId, limit: crate::units::SeqNumber) {
-        let Some(stream) = self.streams.get_mut(usize::from(id.0)) else { return };
-        stream.limit = stream.limit.max(stream.limit.nearest(limit));
+        let Some(stream) = self.streams.get_mut(id) else { return };
+        let before = stream.limit;
+        stream.limit = before.max(before.nearest(limit));
+        stream.held &= stream.limit == before;
         self.queue(id);
     }
 
@@ -163,9 +306,9 @@ impl Outgoing {
     }
 
     fn allowed(&self, id: StreamId) -> bool {
-        let stream = &self.streams[usize::from(id.0)];
+        let Some(stream) = self.streams.get(id).filter(|stream| stream.has_new()) else { return false };
         if stream.next == stream.written {
-            return stream.closed && !stream.fin_sent;
+            return true;
         }
         self.sent < self.limit && stream.next < stream.limit
     }
@@ -182,20 +325,15 @@ impl Outgoing {
         }
         for _ in 0..self.line.len() {
             let id = self.line.pop_front()?;
-            let stream = &mut self.streams[usize::from(id.0)];
-            if !stream.has_new() {
-                stream.queued = false;
-                continue;
-            }
-            if let Some(chunk) = self.next_new(id, room) {
-                let stream = &mut self.streams[usize::from(id.0)];
-                stream.queued = stream.has_new();
-                if stream.queued {
-                    self.line.push_back(id);
-                }
+            let chunk = self.next_new(id, room);
+            // One that is forgotten was reset.
+            let Some(stream) = self.streams.get_mut(id) else { continue };
+            // Behind the others, or with those that are held.
+            stream.queued = false;
+            self.queue(id);
+            if let Some(chunk) = chunk {
                 return Some((chunk, false));
             }
-            self.line.push_back(id);
         }
         None
     }
@@ -204,23 +342,25 @@ impl Outgoing {
         if !self.allowed(id) {
             return None;
         }
-        let credit = self.limit.saturating_sub(self.sent);
-        let stream = &mut self.streams[usize::from(id.0)];
-        let waits = stream.written - stream.next;
-        let allowed = stream.limit.saturating_since(stream.next).min(credit);
-        let len = waits.min(allowed).min(u64::from(room)) as u32;
-        let chunk =
-            Chunk { stream: id, start: stream.next, len, fin: stream.closed && u64::from(len) == waits };
-        stream.next += u64::from(len);
-        stream.fin_sent |= chunk.fin;
-        self.sent += u64::from(len);
-        self.unsent -= u64::from(len);
+        let (credit, room) = (self.limit.saturating_sub(self.sent), room_for(id, room));
+        let chunk = self.update(id, |stream| {
+            let waits = stream.written - stream.next;
+            let allowed = stream.limit.saturating_since(stream.next).min(credit);
+            let len = waits.min(allowed).min(u64::from(room)) as u32;
+            let fin = stream.closed && u64::from(len) == waits;
+            let chunk = Chunk { stream: id, start: stream.next, len, fin };
+            stream.next += u64::from(len);
+            stream.fin_sent |= fin;
+            chunk
+        })?;
+        self.sent += u64::from(chunk.len);
+        self.unsent -= u64::from(chunk.len);
         Some(chunk)
     }
 
     /// What the peer has not got of `chunk`, up to its end.
     pub fn missing(&self, chunk: Chunk) -> Option<Chunk> {
-        let stream = &self.streams[usize::from(chunk.stream.0)];
+        let stream = self.streams.get(chunk.stream).filter(|stream| stream.reset.is_none())?;
         let fin = chunk.fin && !stream.fin_acked;
         match stream.missing(chunk) {
             Some(left) => {
@@ -234,6 +374,7 @@ impl Outgoing {
     fn next_lost(&mut self, room: u32) -> Option<Chunk> {
         while let Some(chunk) = self.again.pop_front() {
             let Some(chunk) = self.missing(chunk) else { continue };
+            let room = room_for(chunk.stream, room);
             if chunk.len <= room {
                 return Some(chunk);
             }
@@ -251,25 +392,11 @@ impl Outgoing {
 
     /// The peer has `chunk`. Returns the octets of it that it had not been known to have.
     pub fn on_acked(&mut self, chunk: Chunk) -> u64 {
-        let stream = &mut self.streams[usize::from(chunk.stream.0)];
-        stream.fin_acked |= chunk.fin;
-        let before = stream.acked;
-        let end = chunk.end();
-        if chunk.start <= stream.acked && stream.above.is_empty() {
-            stream.acked = stream.acked.max(end);
-        } else if end > stream.acked && chunk.len > 0 {
-            let range = Range { start: chunk.start.max(stream.acked), end };
-            // As many ranges as packets are in flight, which are bounded.
-            stream.above.insert(range, usize::MAX);
-            while let Some(first) = stream.above.first()
-                && first.start <= stream.acked
-            {
-                stream.acked = stream.acked.max(first.end);
-                stream.above.pop_first();
-            }
-        }
-        let advanced = stream.acked - before;
+        let advanced = self.update(chunk.stream, |stream| stream.on_acked(chunk)).unwrap_or(0);
         self.acked += advanced;
+        if advanced > 0 {
+            self.streams.tell(chunk.stream, news::WRITABLE);
+        }
         advanced
     }
 
@@ -285,36 +412,113 @@ impl Outgoing {
 
     /// The peer says that it has everything. False where that cannot be: something was never sent.
     pub fn acknowledge_all(&mut self) -> bool {
-        let sent = |stream: &Stream| stream.next == stream.written && stream.fin_sent;
+        let sent =
+            |stream: &Stream| stream.reset.is_some() || (stream.next == stream.written && stream.fin_sent);
         if !self.streams.iter().all(sent) {
             return false;
         }
-        for stream in &mut self.streams {
-            self.acked += stream.written - stream.acked;
-            (stream.acked, stream.fin_acked) = (stream.written, true);
-            stream.above.clear();
+        for id in self.streams.numbers().into_iter().chain([StreamId(0)]) {
+            let advanced = self.update(id, Stream::on_all_acked);
+            self.acked += advanced.unwrap_or(0);
         }
         true
     }
 
     /// True when the peer has all that was written, ends of closed streams among it.
     pub fn is_done(&self) -> bool {
-        self.streams.iter().all(Stream::is_done)
+        self.undone == 0
     }
 
     /// True when every stream is closed and the peer has all of it.
     pub fn is_finished(&self) -> bool {
-        !self.streams.is_empty() && self.streams.iter().all(|stream| stream.closed && stream.is_done())
+        self.unfinished == 0
     }
 }
 
+/// Octets of stream `id` in a packet with room for so many of stream 0, which goes without its number.
+pub(super) fn room_for(id: StreamId, room: u32) -> u32 {
+    if id == StreamId(0) { room } else { room.saturating_sub(id.width()).max(1) }
+}
+
 impl Stream {
+    fn new(limit: u64) -> Self {
+        Self {
+            written: START,
+            closed: false,
+            next: START,
+            fin_sent: false,
+            fin_acked: false,
+            acked: START,
+            above: RangeSet::default(),
+            limit: START + limit,
+            queued: false,
+            held: false,
+            watched: false,
+            reset: None,
+            reset_acked: false,
+            stopped: None,
+            news: 0,
+        }
+    }
+
     fn has_new(&self) -> bool {
-        self.next < self.written || (self.closed && !self.fin_sent)
+        self.reset.is_none() && (self.next < self.written || (self.closed && !self.fin_sent))
     }
 
     fn is_done(&self) -> bool {
-        self.acked == self.written && (!self.closed || self.fin_acked)
+        match self.reset {
+            Some(_) => self.reset_acked,
+            None => self.acked == self.written && (!self.closed || self.fin_acked),
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.closed && self.is_done()
+    }
+
+    /// Its own limit holds it.
+    fn hold(&mut self, id: StreamId, held: &mut VecDeque<StreamId>) {
+        if !self.watched && id != StreamId(0) {
+            self.watched = true;
+            held.push_back(id);
+        }
+        self.held = true;
+    }
+
+    /// The peer has `chunk`. Returns by how many octets that it has without a gap have become more.
+    fn on_acked(&mut self, chunk: Chunk) -> u64 {
+        if self.reset.is_some() {
+            return 0;
+        }
+        self.fin_acked |= chunk.fin;
+        let before = self.acked;
+        let end = chunk.end();
+        if chunk.start <= self.acked && self.above.is_empty() {
+            self.acked = self.acked.max(end);
+        } else if end > self.acked && chunk.len > 0 {
+            let range = Range { start: chunk.start.max(self.acked), end };
+            // As many ranges as packets are in flight, which are bounded.
+            self.above.insert(range, usize::MAX);
+            while let Some(first) = self.above.first()
+                && first.start <= self.acked
+            {
+                self.acked = self.acked.max(first.end);
+                self.above.pop_first();
+            }
+        }
+        self.acked - before
+    }
+
+    /// The peer has all of it.
+    fn on_all_acked(&mut self) -> u64 {
+        self.reset_acked |= self.reset.is_some();
+        if self.reset.is_some() {
+            return 0;
+        }
+        let advanced = self.written - self.acked;
+        (self.acked, self.fin_acked) = (self.written, true);
+        self.above.clear();
+        advanced
     }
 
     /// The first part of `chunk` up to its end that the peer does not have.
@@ -335,19 +539,20 @@ mod tests {
         streams
     }
 
-    fn chunk(stream: u16, start: u64, len: u32, fin: bool) -> Chunk {
+    fn chunk(stream: u32, start: u64, len: u32, fin: bool) -> Chunk {
         Chunk { stream: StreamId(stream), start: START + start, len, fin }
     }
 
     #[test]
     fn streams_take_turns() {
         let mut streams = outgoing(1000, 1000);
+        streams.insert(StreamId(2));
         streams.write(StreamId(0), 150);
-        streams.write(StreamId(2), 100);
+        streams.write(StreamId(2), 98);
         streams.close(StreamId(2));
         let sent: Vec<_> = std::iter::from_fn(|| streams.next(100)).map(|(chunk, _)| chunk).collect();
-        assert_eq!(sent, [chunk(0, 0, 100, false), chunk(2, 0, 100, true), chunk(0, 100, 50, false)]);
-        assert_eq!((streams.sent, streams.unsent()), (250, 0));
+        assert_eq!(sent, [chunk(0, 0, 100, false), chunk(2, 0, 98, true), chunk(0, 100, 50, false)]);
+        assert_eq!((streams.sent, streams.unsent()), (248, 0));
     }
 
     #[test]
@@ -388,6 +593,59 @@ mod tests {
         assert_eq!(streams.next(100), Some((chunk(0, 300, 0, true), true)));
         streams.on_acked(chunk(0, 300, 0, true));
         assert!(streams.is_finished());
+    }
+
+    #[test]
+    fn stream_0_ends_behind_all_others() {
+        let mut streams = outgoing(1000, 1000);
+        streams.insert(StreamId(2));
+        streams.write(StreamId(2), 10);
+        streams.close_all();
+        assert_eq!(streams.next(100), Some((chunk(2, 0, 10, true), false)));
+        assert_eq!(streams.next(100), None);
+        // One that the peer opens late has nothing to say.
+        streams.insert(StreamId(1));
+        assert_eq!(streams.next(100), Some((chunk(1, 0, 0, true), false)));
+        streams.on_acked(chunk(2, 0, 10, true));
+        assert_eq!(streams.next(100), None);
+        streams.on_acked(chunk(1, 0, 0, true));
+        assert_eq!(streams.next(100), Some((chunk(0, 0, 0, true), false)));
+        streams.on_acked(chunk(0, 0, 0, true));
+        assert!(streams.is_finished());
+    }
+
+    #[test]
+    fn what_was_reset_is_not_sent_again() {
+        let mut streams = outgoing(1000, 1000);
+        streams.insert(StreamId(2));
+        streams.write(StreamId(2), 300);
+        assert_eq!(streams.next(102), Some((chunk(2, 0, 100, false), false)));
+        let reset = Control::Reset { stream: StreamId(2), code: 5, end: SeqNumber(100) };
+        assert_eq!(streams.on_stop(StreamId(2), 5), Some(reset));
+        assert_eq!((streams.on_stop(StreamId(2), 6), streams.reset(StreamId(2), 6)), (None, None));
+        streams.on_lost(chunk(2, 0, 100, false));
+        assert_eq!((streams.next(100), streams.unsent(), streams.is_done()), (None, 0, false));
+        streams.on_reset_acked(StreamId(2));
+        let events: Vec<_> = std::iter::from_fn(|| streams.next_event()).collect();
+        assert_eq!(events, [StreamEvent::Stopped(StreamId(2), 5), StreamEvent::Finished(StreamId(2))]);
+        assert!(streams.is_done() && streams.is_over(StreamId(2)));
+        streams.forget(StreamId(2));
+        streams.on_lost(chunk(2, 0, 100, false));
+        assert_eq!((streams.on_acked(chunk(2, 0, 100, false)), streams.next(100)), (0, None));
+    }
+
+    #[test]
+    fn a_stream_that_its_limit_holds_waits_beside_the_line() {
+        let mut streams = outgoing(1000, 50);
+        streams.insert(StreamId(2));
+        streams.write(StreamId(2), 60);
+        assert_eq!(streams.next(100), Some((chunk(2, 0, 50, false), false)));
+        assert_eq!((streams.next_held(), streams.next_held()), (Some(StreamId(2)), None));
+        assert!(streams.still_held(StreamId(2)) && !streams.has_new());
+        streams.raise_stream_limit(StreamId(2), SeqNumber(55));
+        assert!(!streams.still_held(StreamId(2)));
+        assert_eq!(streams.next(100), Some((chunk(2, 50, 5, false), false)));
+        assert_eq!(streams.next_held(), Some(StreamId(2)));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::layout::Layout;
-use crate::udp::Datagram;
+use crate::udp;
 use crate::units::SeqNumber;
 
 /// Octets that the packet protector adds to each packet: the tag of AES-GCM and ChaCha20-Poly1305
@@ -18,9 +18,15 @@ pub const TAG_LEN: u32 = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub u32);
 
-/// A stream of a connection; streams number 0, 1, 2, … and each carries octets both ways.
+/// A stream of a connection, which carries octets both ways. Those that the client opens have even numbers, those of the
+/// server odd ones (RFC 9000 section 2.1); no number is used twice. Stream 0 is open from the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u16);
+pub struct StreamId(pub u32);
+
+impl StreamId {
+    /// The highest number that a packet can say.
+    pub const MAX: u32 = (1 << 31) - 1;
+}
 
 /// A clock reading in microseconds since its owner's start, modulo 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,8 +65,92 @@ pub enum Body {
         /// Octets of padding.
         padding: u16,
     },
+    /// What is said of a stream or of streams, until it is acknowledged.
+    Control(Control),
+    /// Octets of no stream, which are not sent again (after RFC 9221).
+    Datagram(Datagram),
+    /// Asks for a [`PathResponse`](Self::PathResponse) along the path on which it came (RFC 9000 section 8.2).
+    PathChallenge(Token),
+    /// Answers a [`PathChallenge`](Self::PathChallenge).
+    PathResponse(Token),
     /// The end of the connection.
     Close(CloseCode),
+    /// The end of the connection, which the user gave up for a reason of its own.
+    CloseWith(Arc<Reason>),
+}
+
+/// What is said of a stream or of streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// The sender gives up a stream, its own direction of it (RFC 9000 section 19.4).
+    Reset {
+        /// Which stream.
+        stream: StreamId,
+        /// Why, in the application's words.
+        code: u32,
+        /// Octets of it that were sent: the low 32 bits.
+        end: SeqNumber,
+    },
+    /// The sender wants no more of a stream (RFC 9000 section 19.5).
+    Stop {
+        /// Which stream.
+        stream: StreamId,
+        /// Why, in the application's words.
+        code: u32,
+    },
+    /// Streams that the receiver may have opened so far, counted from its first (RFC 9000 section 19.11).
+    Streams {
+        /// How many.
+        limit: u32,
+    },
+    /// The limit of a stream holds the sender, which may not have heard the latest (RFC 9000 section 19.13).
+    Held {
+        /// Which stream.
+        stream: StreamId,
+    },
+}
+
+/// Octets of no stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Datagram {
+    /// How many octets.
+    pub payload_len: u16,
+    /// As in [`Data`].
+    pub departed: Stamp,
+    /// As in [`Data`].
+    pub sync: Option<Sync>,
+}
+
+/// What a path challenge says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Token {
+    /// Octets that nobody else can guess.
+    pub token: [u8; 8],
+    /// Octets of padding: a path is of use only where it takes full packets.
+    pub padding: u16,
+}
+
+/// Why a user ended a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reason {
+    /// In numbers of the application.
+    pub code: u32,
+    /// In words, of [`MAX_TEXT`](Self::MAX_TEXT) octets at most.
+    pub text: String,
+}
+
+impl Reason {
+    /// Octets of [`text`](Self::text) at most.
+    pub const MAX_TEXT: usize = 64;
+
+    /// A reason with as much of `text` as may be said.
+    pub fn new(code: u32, text: &str) -> Self {
+        let mut text = text.to_owned();
+        while text.len() > Self::MAX_TEXT {
+            text.pop();
+        }
+        Self { code, text }
+    }
 }
 
 /// The first packet of each end.
@@ -79,6 +169,8 @@ pub struct Hello {
     pub window: u32,
     /// Octets of each stream that it takes before it says more.
     pub stream_window: u32,
+    /// Streams of the peer that it takes open at once before it says more: the logarithm to base 2, at most 15.
+    pub streams: u8,
     /// Octets of the largest UDP payload that it can take.
     pub max_payload: u16,
     /// ACKs per smallest round-trip time that it would like to get: beta; 0 for no wish.
@@ -211,7 +303,11 @@ pub const MAX_LIST: usize = u8::MAX as usize;
 
 /// Octets of a [`Tack`] without what its lists hold: the fields, and an octet of length for each list.
 const TACK: u32 = Tack::WIDTH + 3;
-const STREAM_LIMIT: u32 = <(StreamId, SeqNumber)>::WIDTH;
+
+/// Octets of a list of limits.
+pub(super) fn limits_len(limits: &[(StreamId, SeqNumber)]) -> u32 {
+    limits.iter().map(Layout::width).sum()
+}
 
 impl Packet {
     /// Octets of UDP payload without those of streams, the tag included.
@@ -229,10 +325,11 @@ impl Packet {
         false
     }
 
-    /// Octets of a stream.
+    /// Octets of a stream, or of a datagram.
     pub fn payload_len(&self) -> u32 {
         match &self.body {
             Body::Data(data) => u32::from(data.payload_len),
+            Body::Datagram(datagram) => u32::from(datagram.payload_len),
             _ => 0,
         }
     }
@@ -244,7 +341,27 @@ impl Packet {
 
     /// True for what must be acknowledged.
     pub(crate) fn elicits(&self) -> bool {
-        matches!(self.body, Body::Data(_) | Body::Probe { .. })
+        matches!(self.body, Body::Data(_) | Body::Datagram(_) | Body::Control(_) | Body::Probe { .. })
+    }
+}
+
+impl Control {
+    fn len(&self) -> u32 {
+        u8::WIDTH
+            + match self {
+                Self::Reset { stream, .. } => stream.width() + u32::WIDTH + SeqNumber::WIDTH,
+                Self::Stop { stream, .. } => stream.width() + u32::WIDTH,
+                Self::Streams { .. } => u32::WIDTH,
+                Self::Held { stream } => stream.width(),
+            }
+    }
+
+    /// The stream that it is about, if any.
+    pub(super) fn stream(&self) -> Option<StreamId> {
+        match self {
+            Self::Reset { stream, .. } | Self::Stop { stream, .. } | Self::Held { stream } => Some(*stream),
+            Self::Streams { .. } => None,
+        }
     }
 }
 
@@ -253,17 +370,23 @@ impl Body {
         match self {
             Self::Open(_) | Self::Answer(_) => Hello::WIDTH,
             Self::Data(data) => {
-                let stream = if data.stream == StreamId(0) { 0 } else { StreamId::WIDTH };
+                let stream = if data.stream == StreamId(0) { 0 } else { data.stream.width() };
                 Data::WIDTH + stream + if data.sync.is_some() { Sync::WIDTH } else { 0 }
             }
             Self::Tack(tack) => {
                 let blocks = (tack.acked.len() + tack.unacked.len()) as u32;
-                TACK + Block::WIDTH * blocks + STREAM_LIMIT * tack.streams.len() as u32
+                TACK + Block::WIDTH * blocks + limits_len(&tack.streams)
             }
             Self::Instant(_) => InstantAck::WIDTH,
             Self::Sync(_) => Sync::WIDTH,
             Self::Probe { padding } => u32::from(*padding),
+            Self::Control(control) => control.len(),
+            Self::Datagram(datagram) => {
+                Datagram::WIDTH + if datagram.sync.is_some() { Sync::WIDTH } else { 0 }
+            }
+            Self::PathChallenge(token) | Self::PathResponse(token) => Token::WIDTH + u32::from(token.padding),
             Self::Close(_) => CloseCode::WIDTH,
+            Self::CloseWith(reason) => CloseCode::WIDTH + u32::WIDTH + reason.text.len() as u32,
         }
     }
 }
@@ -273,20 +396,25 @@ pub(crate) const fn room_for_data(max_payload: u32) -> u32 {
     max_payload.saturating_sub(PREFIX + TAG_LEN + Data::WIDTH)
 }
 
+/// Octets of a datagram in a UDP payload of `max_payload` octets, with a [`Sync`] or without.
+pub(crate) const fn room_for_datagram(max_payload: u32) -> u32 {
+    max_payload.saturating_sub(PREFIX + TAG_LEN + Datagram::WIDTH + Sync::WIDTH)
+}
+
 /// Octets of padding in a probe of `payload` octets.
 pub(crate) fn padding_for(payload: u32) -> u16 {
     u16::try_from(payload.saturating_sub(PREFIX + TAG_LEN)).unwrap_or(u16::MAX)
 }
 
-/// Blocks, of both lists together, that fit in a TACK of `max_payload` octets with `streams` limits; never more than
+/// Blocks, of both lists together, that fit in a TACK of `max_payload` octets with `limits` octets of limits; never more than
 /// [`MAX_LIST`], so that they may all be in one list.
-pub(crate) const fn room_for_blocks(max_payload: u32, streams: u32) -> u32 {
-    let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + STREAM_LIMIT * streams) / Block::WIDTH;
+pub(crate) const fn room_for_blocks(max_payload: u32, limits: u32) -> u32 {
+    let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + limits) / Block::WIDTH;
     if room > MAX_LIST as u32 { MAX_LIST as u32 } else { room }
 }
 
 /// Octets of IP payload around a packet.
-pub(crate) const UDP_HEADER_LEN: u32 = Datagram::HEADER_LEN;
+pub(crate) const UDP_HEADER_LEN: u32 = udp::Datagram::HEADER_LEN;
 
 #[cfg(test)]
 mod tests {
@@ -306,7 +434,7 @@ mod tests {
     fn a_tack_holds_the_blocks_there_is_room_for_and_no_more() {
         for max_payload in 59..9_000 {
             for streams in [0, 1, 7].into_iter().filter(|streams| tack(0, *streams) <= max_payload) {
-                let room = room_for_blocks(max_payload, streams as u32) as usize;
+                let room = room_for_blocks(max_payload, 6 * streams as u32) as usize;
                 assert!(tack(room, streams) <= max_payload);
                 assert!(tack(room + 1, streams) > max_payload || room == MAX_LIST);
             }

@@ -36,6 +36,18 @@ impl PathMtu {
         Self { base, max, passes: base, fails: max + 1, probing: None, tries: 0, again_at: Instant::ZERO }
     }
 
+    /// Another path: the search begins anew.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.base, self.max);
+    }
+
+    /// No packet is longer than `max`, whatever the path takes.
+    pub fn limit(&mut self, max: u32) {
+        if max < self.max {
+            *self = Self { passes: self.passes.min(max), ..Self::new(self.base.min(max), max) };
+        }
+    }
+
     /// Octets of UDP payload that pass.
     pub fn payload(&self) -> u32 {
         self.passes
@@ -124,6 +136,21 @@ mod tests {
         assert!(mtu.on_timeouts(Instant::ZERO, 3));
         assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1200, None));
         assert_eq!(mtu.next(Instant::ZERO + RAISE_AFTER), Some(1472));
+    }
+
+    #[test]
+    fn a_limit_shortens_packets_and_a_new_path_starts_at_the_base() {
+        let mut mtu = PathMtu::new(1200, 8952);
+        assert_eq!(mtu.next(Instant::ZERO), Some(8952));
+        mtu.on_fate(Instant::ZERO, true);
+        mtu.limit(9000);
+        assert_eq!(mtu.payload(), 8952);
+        mtu.limit(4000);
+        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (4000, None));
+        mtu.restart();
+        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1200, Some(4000)));
+        mtu.limit(1000);
+        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1000, None));
     }
 
     #[test]

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use super::ack_clock::Clock;
 use super::arrivals::{Arrival, Arrivals};
 use super::config::{Config, Lists, LossReports};
-use super::incoming::{Incoming, START, Taken};
-use super::packet::{Block, Body, Cause, Data, InstantAck, Stamp, StreamId, Sync, Tack, room_for_blocks};
+use super::incoming::{Accepted, Incoming, START, Taken};
+use super::packet::{
+    Block, Body, Cause, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, limits_len, room_for_blocks,
+};
 use super::timing::{RateMeter, Reference};
 use crate::congestion::position::Position;
 use crate::ranges::Range;
@@ -54,14 +56,17 @@ pub(super) struct Receiver {
     last_instant: Option<Instant>,
     /// When holes that no IACK reported are due.
     holes_due: Option<Instant>,
-    /// A TACK is due whatever the clock says, with all limits.
+    /// A TACK is due whatever the clock says, with all that it has room for.
     asked: bool,
+    /// A TACK is due for the limits of streams.
+    limits_due: bool,
     spare: Vec<Arc<Tack>>,
     pub duplicates: u64,
 }
 
 impl Receiver {
-    pub fn new(config: &Config, full: u32, clock_offset: u32) -> Self {
+    /// For the end that opened the connection where `client`.
+    pub fn new(config: &Config, client: bool, full: u32, clock_offset: u32) -> Self {
         Self {
             lists: config.lists,
             loss_reports: config.loss_reports,
@@ -72,12 +77,7 @@ impl Receiver {
             clock: Clock::new(config.ack_clock, config.start_up, full),
             reference: Reference::new(config.timing),
             meter: RateMeter::default(),
-            incoming: Incoming::new(
-                config.receive_buffer.0,
-                config.max_receive_buffer.0,
-                config.stream_buffer.0,
-                config.max_streams,
-            ),
+            incoming: Incoming::new(config, client),
             ce: 0,
             blocks: LEAST_BLOCKS,
             told: START,
@@ -85,6 +85,7 @@ impl Receiver {
             last_instant: None,
             holes_due: None,
             asked: false,
+            limits_due: false,
             spare: Vec::new(),
             duplicates: 0,
         }
@@ -120,42 +121,94 @@ impl Receiver {
         self.asked = true;
     }
 
-    /// Octets of a stream arrived; `marked` where the packet experienced congestion.
+    /// A packet about streams arrived. False for one that had arrived before.
+    pub fn on_control(&mut self, now: Instant, number: SeqNumber) -> bool {
+        let position = self.arrivals.end().nearest(number);
+        let fresh = self.arrivals.what_is(position) != Arrival::Duplicate;
+        if fresh {
+            self.clock.on_packet(now, 0);
+            self.take(now, position);
+        } else {
+            self.duplicates += 1;
+        }
+        fresh
+    }
+
+    /// The whole number of a packet that says `number`: the nearest to those that arrived.
+    pub fn whole(&self, number: SeqNumber) -> u64 {
+        self.arrivals.end().nearest(number).saturating_since(START)
+    }
+
+    /// Octets of a stream arrived; `marked` where the packet experienced congestion. Returns what the user may have.
     pub fn on_data(
         &mut self,
         now: Instant,
         number: SeqNumber,
         data: &Data,
         marked: bool,
-    ) -> Result<(), Violation> {
+    ) -> Result<Option<Accepted>, Violation> {
         let number = self.arrivals.end().nearest(number);
         let arrival = self.arrivals.what_is(number);
         self.asked |= data.ask;
         if arrival == Arrival::Duplicate {
             self.duplicates += 1;
             self.incoming.duplicate += u64::from(data.payload_len);
-            return Ok(());
+            return Ok(None);
         }
-        match self.incoming.take(data) {
-            Taken::New(_) => {}
+        let accepted = match self.incoming.take(data) {
+            Taken::New(_, accepted) => accepted,
             // As if it had not come.
-            Taken::NoRoom => return Ok(()),
+            Taken::NoRoom => return Ok(None),
             Taken::Violation => return Err(Violation),
-        }
+        };
         let octets = u64::from(data.payload_len);
+        self.on_octets(now, number, arrival, octets, data.departed, marked);
+        if let Some(sync) = &data.sync {
+            self.synchronise(sync);
+        }
+        self.incoming.autotune(now, self.meter.received(), self.clock.rtt_min());
+        Ok(accepted)
+    }
+
+    /// A datagram arrived. False for one that had arrived before.
+    pub fn on_datagram(
+        &mut self,
+        now: Instant,
+        number: SeqNumber,
+        datagram: &Datagram,
+        marked: bool,
+    ) -> bool {
+        let number = self.arrivals.end().nearest(number);
+        let arrival = self.arrivals.what_is(number);
+        if arrival == Arrival::Duplicate {
+            self.duplicates += 1;
+            return false;
+        }
+        self.on_octets(now, number, arrival, u64::from(datagram.payload_len), datagram.departed, marked);
+        if let Some(sync) = &datagram.sync {
+            self.synchronise(sync);
+        }
+        true
+    }
+
+    /// What follows from `octets` that arrived, whoever they are for.
+    fn on_octets(
+        &mut self,
+        now: Instant,
+        number: Position,
+        arrival: Arrival,
+        octets: u64,
+        departed: Stamp,
+        marked: bool,
+    ) {
         // The sender has taken out of the network what was reported missing.
         if arrival != Arrival::Late {
             self.meter.on_octets(now, octets);
         }
         self.ce = self.ce.wrapping_add(u32::from(marked));
-        self.reference.on_packet(now, Stamp::at(now, self.clock_offset), data.departed);
+        self.reference.on_packet(now, Stamp::at(now, self.clock_offset), departed);
         self.clock.on_packet(now, octets);
         self.take(now, number);
-        if let Some(sync) = &data.sync {
-            self.synchronise(sync);
-        }
-        self.incoming.autotune(now, self.meter.received(), self.clock.rtt_min());
-        Ok(())
     }
 
     fn take(&mut self, now: Instant, number: Position) {
@@ -175,6 +228,11 @@ impl Receiver {
         self.blocks = sync.blocks.max(LEAST_BLOCKS);
         let floor = self.arrivals.end().nearest(sync.floor);
         self.arrivals.forget_below(floor);
+    }
+
+    /// A packet of more octets of UDP payload than `max` cannot leave.
+    pub fn set_max_payload(&mut self, max: u32) {
+        self.max_payload = self.max_payload.min(max);
     }
 
     /// The path as the handshake measured it, until the peer says better.
@@ -219,6 +277,18 @@ impl Receiver {
     /// The reader of `stream` has taken `octets`.
     pub fn on_read(&mut self, stream: StreamId, octets: u64) {
         self.incoming.on_read(stream, octets);
+        self.after_read(stream);
+    }
+
+    /// The peer named `stream` as one that its limit holds.
+    pub fn on_held(&mut self, stream: StreamId) -> Result<(), Violation> {
+        self.limits_due = true;
+        self.incoming.on_held(stream)
+    }
+
+    /// The window has moved, of all streams and of `stream`: a peer that it held hears at once.
+    pub fn after_read(&mut self, stream: StreamId) {
+        self.limits_due |= self.incoming.reopened_stream(stream, self.full);
         if self.incoming.reopened(self.full) {
             let largest = self.arrivals.end().saturating_sub(1);
             self.push_instant(Cause::Window, largest, largest);
@@ -236,6 +306,7 @@ impl Receiver {
     #[inline]
     pub fn is_quiet(&self, now: Instant) -> bool {
         !self.asked
+            && !self.limits_due
             && self.instants.is_empty()
             && self.holes_due.is_none()
             && self.arrivals.next_settled().is_none()
@@ -251,7 +322,8 @@ impl Receiver {
             return Some(Body::Instant(instant));
         }
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        (self.asked || due(self.holes_due) || due(self.clock.due())).then(|| Body::Tack(self.tack(now)))
+        (self.asked || self.limits_due || due(self.holes_due) || due(self.clock.due()))
+            .then(|| Body::Tack(self.tack(now)))
     }
 
     fn tack(&mut self, now: Instant) -> Arc<Tack> {
@@ -283,10 +355,10 @@ impl Receiver {
         tack.cumulative = self.arrivals.cumulative().wire();
         tack.streams.clear();
         if self.asked {
-            self.incoming.tell_all_streams(&mut tack.streams, MAX_STREAM_LIMITS);
-        } else {
-            self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
+            self.incoming.tell_first_stream(&mut tack.streams);
         }
+        self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
+        self.limits_due &= self.incoming.has_limits();
         let complete = self.fill_lists(tack);
         self.holes_due = (!complete).then(|| now + self.rtt_min() / INSTANTS_PER_RTT);
     }
@@ -295,7 +367,7 @@ impl Receiver {
     /// of the unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1). A sender that asks gets
     /// all. False where holes are left that no acknowledgment has reported.
     fn fill_lists(&mut self, tack: &mut Tack) -> bool {
-        let room = room_for_blocks(self.max_payload, tack.streams.len() as u32) as usize;
+        let room = room_for_blocks(self.max_payload, limits_len(&tack.streams)) as usize;
         let told = if self.asked { START } else { self.told };
         let (least, news) = match self.lists {
             // A sender that asks has heard nothing for long.

@@ -1,5 +1,6 @@
 //! The sending half of a connection: what is in the network, what was lost, and when the next packet may leave.
 
+mod beside;
 mod feedback;
 mod sync;
 
@@ -8,8 +9,9 @@ use std::collections::VecDeque;
 use super::ack_clock;
 use super::config::Config;
 use super::incoming::START;
-use super::outgoing::{Chunk, Outgoing};
-use super::packet::{Body, Data, Stamp, padding_for, room_for_data};
+use super::layout::Layout;
+use super::outgoing::{Chunk, Outgoing, room_for};
+use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data};
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
 use super::timing::WindowedMin;
@@ -19,8 +21,9 @@ use crate::congestion::rate::RateSampler;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
 use crate::ranges::{Range, RangeSet};
-use crate::units::{BitRate, Duration, Instant, SeqNumber};
+use crate::units::{BitRate, Duration, Instant};
 
+use beside::Beside;
 use sync::SyncState;
 
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
@@ -36,6 +39,12 @@ const MAX_PACKETS: usize = 1 << 17;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     Data(Chunk),
+    /// Octets of a datagram.
+    Datagram(u32),
+    /// A reset or a stop.
+    Control(Control),
+    /// How many streams the peer may open.
+    Streams,
     Probe,
     /// A probe of a longer packet, whose loss says nothing about congestion.
     PathProbe,
@@ -69,6 +78,8 @@ pub(super) struct Counters {
 pub(super) struct Sender {
     config: Config,
     pub streams: Outgoing,
+    /// What leaves beside streams.
+    pub beside: Beside,
     clock_offset: u32,
     mss: u32,
     path_mtu: PathMtu,
@@ -119,6 +130,10 @@ pub(super) struct Sender {
     holes: u64,
     /// A round trip ends when this number arrives.
     round_end: Position,
+    /// The first number on this path, when it left, and octets in flight on another.
+    path_start: Position,
+    path_since: Instant,
+    elsewhere: u64,
     pub counters: Counters,
 }
 
@@ -129,6 +144,7 @@ impl Sender {
         Self {
             config: *config,
             streams: Outgoing::new(),
+            beside: Beside::default(),
             clock_offset,
             mss,
             path_mtu: PathMtu::new(config.payload(), config.payload()),
@@ -165,6 +181,9 @@ impl Sender {
             ack_loss: 0,
             holes: 0,
             round_end: START,
+            path_start: START,
+            path_since: Instant::ZERO,
+            elsewhere: 0,
             counters: Counters::default(),
         }
     }
@@ -200,7 +219,7 @@ impl Sender {
 
     /// Octets that are thought to be in the network.
     pub fn in_flight(&self) -> u64 {
-        self.in_flight.saturating_sub(self.unreported)
+        self.in_flight.saturating_sub(self.unreported + self.elsewhere)
     }
 
     /// Congestion window in octets.
@@ -244,7 +263,12 @@ impl Sender {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let probe = self.probe_at();
-        let soonest = [probe, self.paced_until, probe.and_then(|_| self.congestion.poll_timeout())];
+        let soonest = [
+            probe,
+            self.paced_until,
+            probe.and_then(|_| self.congestion.poll_timeout()),
+            self.beside.poll_timeout(),
+        ];
         soonest.into_iter().flatten().min()
     }
 
@@ -258,6 +282,7 @@ impl Sender {
             self.paced_until = None;
         }
         self.congestion.handle_timeout(now);
+        self.ask_for_limits(now);
         if self.probe_at().is_some_and(|at| at <= now) {
             self.counters.timeouts += 1;
             self.timeouts += 1;
@@ -277,7 +302,7 @@ impl Sender {
     /// True when nothing can be sent at `now`, which costs little to tell.
     #[inline]
     pub fn is_idle(&self, now: Instant) -> bool {
-        self.probes == 0 && self.paced_until.is_some_and(|until| now < until)
+        self.probes == 0 && !self.beside.is_urgent() && self.paced_until.is_some_and(|until| now < until)
     }
 
     /// When the last packet left that must be acknowledged.
@@ -291,7 +316,11 @@ impl Sender {
             self.probes -= 1;
             return Some(self.next_probe(now));
         }
-        if !self.streams.has_lost() && !self.streams.has_new() {
+        self.watch_limits(now);
+        if let Some(control) = self.next_control(now) {
+            return Some(control);
+        }
+        if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
             if self.streams.unsent() == 0 {
                 self.rate.limit_by_application(self.in_flight());
             }
@@ -320,9 +349,23 @@ impl Sender {
         if in_flight == 0 {
             self.congestion.on_transmit_start(now, Some(&self.rate));
         }
-        let (chunk, again) = self.streams.next(self.mss)?;
+        if let Some(datagram) = self.next_datagram(now) {
+            return Some(datagram);
+        }
+        let (chunk, again) = self.next_chunk(now)?;
         self.pace(now, u64::from(chunk.len));
         Some(self.data(now, chunk, again, chunk.fin))
+    }
+
+    /// The next octets of a stream, as many as one packet holds.
+    fn next_chunk(&mut self, now: Instant) -> Option<(Chunk, bool)> {
+        self.streams.next(self.room(now))
+    }
+
+    /// Octets of data in the next packet: a [`Sync`] takes room where the packet must fit.
+    fn room(&self, now: Instant) -> u32 {
+        let shorter = self.config.fit_sync && self.tells_now(now);
+        self.mss - if shorter { Sync::WIDTH.min(self.mss - 1) } else { 0 }
     }
 
     fn pace(&mut self, now: Instant, octets: u64) {
@@ -340,7 +383,7 @@ impl Sender {
 
     /// What makes the receiver speak: something it has not, or nothing at all.
     fn next_probe(&mut self, now: Instant) -> Body {
-        if let Some((chunk, again)) = self.streams.next(self.mss) {
+        if let Some((chunk, again)) = self.next_chunk(now) {
             return self.data(now, chunk, again, true);
         }
         let oldest = self.sent.iter().find_map(|sent| match sent.carried {
@@ -349,7 +392,7 @@ impl Sender {
         });
         if let Some(oldest) = oldest {
             // Packets may have been longer when it was sent.
-            let len = oldest.len.min(self.mss);
+            let len = oldest.len.min(room_for(oldest.stream, self.room(now)));
             return self.data(now, Chunk { len, fin: oldest.fin && len == oldest.len, ..oldest }, true, true);
         }
         self.next_ping(now)
@@ -363,7 +406,9 @@ impl Sender {
             self.counters.octets_again += u64::from(chunk.len);
         }
         let number = self.push(now, Carried::Data(chunk), u64::from(chunk.len));
-        let sync = self.next_sync(now, number);
+        // Room was left for one that was due before the packet had a number.
+        let fits = !self.config.fit_sync || chunk.len + Sync::WIDTH <= room_for(chunk.stream, self.mss);
+        let sync = if fits { self.next_sync(now, number) } else { None };
         Body::Data(Data {
             stream: chunk.stream,
             offset: chunk.start.wire(),
@@ -376,8 +421,8 @@ impl Sender {
     }
 
     /// A packet leaves that is not acknowledged.
-    pub fn push_silent(&mut self, now: Instant) -> SeqNumber {
-        self.push(now, Carried::Nothing, 0).wire()
+    pub fn push_silent(&mut self, now: Instant) {
+        self.push(now, Carried::Nothing, 0);
     }
 
     /// A packet that asks for an acknowledgment and nothing else.
@@ -393,9 +438,22 @@ impl Sender {
         Some(Body::Probe { padding: padding_for(size) })
     }
 
-    /// The number of the packet that [`next`](Self::next) gave last.
-    pub fn latest(&self) -> SeqNumber {
-        (self.next - 1).wire()
+    /// The number of the packet that left last.
+    pub fn latest(&self) -> Position {
+        self.next - 1
+    }
+
+    /// Its whole number, from 0 on.
+    pub fn latest_number(&self) -> u64 {
+        self.latest().saturating_since(START)
+    }
+
+    /// Place in its stream of the first octet of that packet.
+    pub fn latest_start(&self) -> Option<u64> {
+        match self.sent.back()?.carried {
+            Carried::Data(chunk) => Some(chunk.start - START),
+            _ => None,
+        }
     }
 
     fn push(&mut self, now: Instant, carried: Carried, octets: u64) -> Position {

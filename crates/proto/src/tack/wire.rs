@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use super::layout::Layout;
 use super::packet::{
-    Block, Body, Cause, ConnectionId, Data, Hello, InstantAck, MAX_LIST, PREFIX, Packet, StreamId, Sync,
-    TAG_LEN, Tack,
+    Block, Body, Cause, CloseCode, ConnectionId, Control, Data, Datagram, Hello, InstantAck, MAX_LIST,
+    PREFIX, Packet, Reason, StreamId, Sync, TAG_LEN, Tack, Token,
 };
 use super::protect::{Forged, Protector, Tag, Unprotected};
 use crate::units::SeqNumber;
 
 pub use super::layout::Misread;
 
-/// Types, in the high half of a packet's first octet. 0 and those from 9 on stand for nothing.
+/// Types, in the high half of a packet's first octet. 0 and those from 13 on stand for nothing.
 mod kind {
     pub const OPEN: u8 = 1 << 4;
     pub const ANSWER: u8 = 2 << 4;
@@ -25,11 +25,26 @@ mod kind {
     pub const SYNC: u8 = 6 << 4;
     pub const PROBE: u8 = 7 << 4;
     pub const CLOSE: u8 = 8 << 4;
+    pub const CONTROL: u8 = 9 << 4;
+    pub const DATAGRAM: u8 = 10 << 4;
+    pub const CHALLENGE: u8 = 11 << 4;
+    pub const RESPONSE: u8 = 12 << 4;
     /// Where the type stands.
     pub const MASK: u8 = 0xf0;
 }
 
-/// Flags of data, in the low half; other packets have none.
+/// What a control packet says, in the octet behind the prefix.
+mod control {
+    pub const RESET: u8 = 1;
+    pub const STOP: u8 = 2;
+    pub const STREAMS: u8 = 3;
+    pub const HELD: u8 = 4;
+}
+
+/// The octet of a [`CloseCode`] that says that a [`Reason`] follows.
+const WITH_REASON: u8 = 5;
+
+/// Flags of data, in the low half; of these a datagram may have the last. In opening packets that half is a number.
 mod flag {
     pub const FIN: u8 = 1;
     pub const ASK: u8 = 2;
@@ -63,6 +78,15 @@ pub enum Unsound {
     /// More repeated blocks than there are blocks.
     #[error("more of the unacked list are repeated than it has")]
     Repeated,
+    /// A stream with a number that is none.
+    #[error("stream {0}")]
+    Stream(u32),
+    /// More streams than the field can say.
+    #[error("2^{0} streams")]
+    Streams(u8),
+    /// Words that are too many.
+    #[error("{0} octets of a reason")]
+    LongReason(usize),
     /// An IACK for a loss without a packet between the two that it names.
     #[error("an IACK for a loss that encloses no hole")]
     NoHole,
@@ -97,6 +121,9 @@ pub enum DecodeError {
     /// Padding that is not zeros.
     #[error("padding that is not zeros")]
     Padding,
+    /// A reason that is not in UTF-8.
+    #[error("a reason that is no text")]
+    Text,
     /// The tag is not that of the packet.
     #[error(transparent)]
     Forged(#[from] Forged),
@@ -205,8 +232,9 @@ impl Prefix {
 fn first_octet(body: &Body) -> u8 {
     let flag = |flag, set| if set { flag } else { 0 };
     match body {
-        Body::Open(_) => kind::OPEN,
-        Body::Answer(_) => kind::ANSWER,
+        // `check` has bounded the number.
+        Body::Open(hello) => kind::OPEN | hello.streams,
+        Body::Answer(hello) => kind::ANSWER | hello.streams,
         Body::Data(data) => {
             kind::DATA
                 | flag(flag::FIN, data.fin)
@@ -218,7 +246,11 @@ fn first_octet(body: &Body) -> u8 {
         Body::Instant(_) => kind::INSTANT,
         Body::Sync(_) => kind::SYNC,
         Body::Probe { .. } => kind::PROBE,
-        Body::Close(_) => kind::CLOSE,
+        Body::Control(_) => kind::CONTROL,
+        Body::Datagram(datagram) => kind::DATAGRAM | flag(flag::SYNC, datagram.sync.is_some()),
+        Body::PathChallenge(_) => kind::CHALLENGE,
+        Body::PathResponse(_) => kind::RESPONSE,
+        Body::Close(_) | Body::CloseWith(_) => kind::CLOSE,
     }
 }
 
@@ -244,8 +276,52 @@ fn write_body(body: &Body, bytes: &mut Vec<u8>) {
         }
         Body::Instant(instant) => instant.write(bytes),
         Body::Sync(sync) => sync.write(bytes),
-        Body::Probe { padding } => bytes.resize(bytes.len() + usize::from(*padding), 0),
+        Body::Probe { padding } => write_padding(*padding, bytes),
+        Body::Control(control) => write_control(control, bytes),
+        Body::Datagram(datagram) => {
+            datagram.write(bytes);
+            if let Some(sync) = datagram.sync {
+                sync.write(bytes);
+            }
+        }
+        Body::PathChallenge(token) | Body::PathResponse(token) => {
+            token.write(bytes);
+            write_padding(token.padding, bytes);
+        }
         Body::Close(code) => code.write(bytes),
+        Body::CloseWith(reason) => {
+            WITH_REASON.write(bytes);
+            reason.code.write(bytes);
+            bytes.extend_from_slice(reason.text.as_bytes());
+        }
+    }
+}
+
+fn write_padding(padding: u16, bytes: &mut Vec<u8>) {
+    bytes.resize(bytes.len() + usize::from(padding), 0);
+}
+
+fn write_control(control: &Control, bytes: &mut Vec<u8>) {
+    match control {
+        Control::Reset { stream, code, end } => {
+            control::RESET.write(bytes);
+            stream.write(bytes);
+            code.write(bytes);
+            end.write(bytes);
+        }
+        Control::Stop { stream, code } => {
+            control::STOP.write(bytes);
+            stream.write(bytes);
+            code.write(bytes);
+        }
+        Control::Streams { limit } => {
+            control::STREAMS.write(bytes);
+            limit.write(bytes);
+        }
+        Control::Held { stream } => {
+            control::HELD.write(bytes);
+            stream.write(bytes);
+        }
     }
 }
 
@@ -256,8 +332,8 @@ fn read(mut bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
     let (connection, number) = (ConnectionId::read(rest)?, SeqNumber::read(rest)?);
     let mut content: &[u8] = &[];
     let body = match first {
-        kind::OPEN => Body::Open(Hello::read(rest)?),
-        kind::ANSWER => Body::Answer(Hello::read(rest)?),
+        _ if first & kind::MASK == kind::OPEN => Body::Open(read_hello(first, rest)?),
+        _ if first & kind::MASK == kind::ANSWER => Body::Answer(read_hello(first, rest)?),
         _ if first & kind::MASK == kind::DATA => {
             let data = read_data(first & !kind::MASK, rest)?;
             content = std::mem::take(rest);
@@ -266,8 +342,17 @@ fn read(mut bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
         kind::TACK => Body::Tack(Arc::new(read_tack(rest)?)),
         kind::INSTANT => Body::Instant(InstantAck::read(rest)?),
         kind::SYNC => Body::Sync(Sync::read(rest)?),
-        kind::PROBE => read_probe(std::mem::take(rest))?,
-        kind::CLOSE => Body::Close(Layout::read(rest)?),
+        kind::PROBE => Body::Probe { padding: read_padding(rest)? },
+        kind::CONTROL => Body::Control(read_control(rest)?),
+        _ if first & !flag::SYNC == kind::DATAGRAM => {
+            let datagram = read_datagram(first & flag::SYNC != 0, rest)?;
+            content = std::mem::take(rest);
+            Body::Datagram(datagram)
+        }
+        kind::CHALLENGE => Body::PathChallenge(read_token(rest)?),
+        kind::RESPONSE => Body::PathResponse(read_token(rest)?),
+        kind::CLOSE if rest.first() == Some(&WITH_REASON) => read_reason(rest)?,
+        kind::CLOSE => Body::Close(CloseCode::read(rest)?),
         _ => return Err(DecodeError::Kind(first)),
     };
     if !rest.is_empty() {
@@ -304,22 +389,64 @@ fn read_tack(bytes: &mut &[u8]) -> Result<Tack, DecodeError> {
 
 /// `len` entries of a list.
 fn read_list<T: Layout>(len: u8, bytes: &mut &[u8]) -> Result<Vec<T>, Misread> {
-    let octets = usize::from(len) * T::WIDTH as usize;
     // Before anything is allocated.
-    let (mut entries, rest) = bytes.split_at_checked(octets).ok_or(Misread::Short)?;
-    *bytes = rest;
+    if bytes.len() < usize::from(len) * T::WIDTH as usize {
+        return Err(Misread::Short);
+    }
     let mut list = Vec::with_capacity(usize::from(len));
-    while !entries.is_empty() {
-        list.push(T::read(&mut entries)?);
+    for _ in 0..len {
+        list.push(T::read(bytes)?);
     }
     Ok(list)
 }
 
-fn read_probe(padding: &[u8]) -> Result<Body, DecodeError> {
+/// The zeros that are left.
+fn read_padding(bytes: &mut &[u8]) -> Result<u16, DecodeError> {
+    let padding = std::mem::take(bytes);
     if padding.iter().any(|octet| *octet != 0) {
         return Err(DecodeError::Padding);
     }
-    Ok(Body::Probe { padding: length(padding)? })
+    length(padding)
+}
+
+fn read_hello(first: u8, bytes: &mut &[u8]) -> Result<Hello, DecodeError> {
+    Ok(Hello { streams: first & !kind::MASK, ..Hello::read(bytes)? })
+}
+
+fn read_control(bytes: &mut &[u8]) -> Result<Control, DecodeError> {
+    Ok(match u8::read(bytes)? {
+        control::RESET => Control::Reset {
+            stream: StreamId::read(bytes)?,
+            code: u32::read(bytes)?,
+            end: SeqNumber::read(bytes)?,
+        },
+        control::STOP => Control::Stop { stream: StreamId::read(bytes)?, code: u32::read(bytes)? },
+        control::STREAMS => Control::Streams { limit: u32::read(bytes)? },
+        control::HELD => Control::Held { stream: StreamId::read(bytes)? },
+        other => return Err(Misread::Value("control", other).into()),
+    })
+}
+
+fn read_datagram(has_sync: bool, bytes: &mut &[u8]) -> Result<Datagram, DecodeError> {
+    let fixed = Datagram::read(bytes)?;
+    let sync = if has_sync { Some(Sync::read(bytes)?) } else { None };
+    Ok(Datagram { payload_len: length(bytes)?, sync, ..fixed })
+}
+
+fn read_token(bytes: &mut &[u8]) -> Result<Token, DecodeError> {
+    let fixed = Token::read(bytes)?;
+    Ok(Token { padding: read_padding(bytes)?, ..fixed })
+}
+
+fn read_reason(bytes: &mut &[u8]) -> Result<Body, DecodeError> {
+    u8::read(bytes)?;
+    let code = u32::read(bytes)?;
+    // Before anything is allocated.
+    if bytes.len() > Reason::MAX_TEXT {
+        return Err(Unsound::LongReason(bytes.len()).into());
+    }
+    let text = std::str::from_utf8(std::mem::take(bytes)).map_err(|_| DecodeError::Text)?;
+    Ok(Body::CloseWith(Arc::new(Reason { code, text: text.to_owned() })))
 }
 
 /// How many octets there are.
@@ -333,13 +460,27 @@ fn check(packet: &Packet) -> Result<(), Unsound> {
     match packet.body {
         Body::Open(_) if named => return Err(Unsound::Connection(packet.connection.0)),
         // An end that was not answered may give up.
-        Body::Open(_) | Body::Close(_) => {}
+        Body::Open(_) | Body::Close(_) | Body::CloseWith(_) => {}
         _ if !named => return Err(Unsound::Connection(0)),
         _ => {}
+    }
+    let stream = match &packet.body {
+        Body::Data(data) => Some(data.stream),
+        Body::Control(control) => control.stream(),
+        _ => None,
+    };
+    if let Some(stream) = stream.filter(|stream| stream.0 > StreamId::MAX) {
+        return Err(Unsound::Stream(stream.0));
     }
     match &packet.body {
         Body::Open(hello) | Body::Answer(hello) if hello.own == ConnectionId(0) => {
             Err(Unsound::OwnConnection)
+        }
+        Body::Open(hello) | Body::Answer(hello) if hello.streams > !kind::MASK => {
+            Err(Unsound::Streams(hello.streams))
+        }
+        Body::CloseWith(reason) if reason.text.len() > Reason::MAX_TEXT => {
+            Err(Unsound::LongReason(reason.text.len()))
         }
         Body::Open(hello) if hello.echo.0 != 0 => Err(Unsound::Echo),
         Body::Tack(tack) => check_lists(tack),
@@ -355,6 +496,9 @@ fn check(packet: &Packet) -> Result<(), Unsound> {
 fn check_lists(tack: &Tack) -> Result<(), Unsound> {
     if [tack.acked.len(), tack.unacked.len(), tack.streams.len()].into_iter().any(|len| len > MAX_LIST) {
         return Err(Unsound::LongList);
+    }
+    if let Some((stream, _)) = tack.streams.iter().find(|(stream, _)| stream.0 > StreamId::MAX) {
+        return Err(Unsound::Stream(stream.0));
     }
     if usize::from(tack.repeated) > tack.unacked.len() {
         return Err(Unsound::Repeated);

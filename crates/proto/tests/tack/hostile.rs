@@ -121,17 +121,17 @@ fn any_body() -> impl Strategy<Value = Body> {
                 acked,
                 unacked,
                 repeated,
-                streams: vec![(StreamId(wild as u16), SeqNumber(wild))],
+                streams: vec![(StreamId(wild % 1000), SeqNumber(wild))],
             })
         },
     );
     let sync = (any::<u32>(), number.clone(), any::<u8>(), any::<bool>())
         .prop_map(|(rtt_min_us, floor, blocks, startup)| Sync { rtt_min_us, floor, blocks, startup });
     let data =
-        (any::<u16>(), number.clone(), any::<u16>(), any::<(bool, bool)>(), prop::option::of(sync.clone()))
+        (any::<u32>(), number.clone(), any::<u16>(), any::<(bool, bool)>(), prop::option::of(sync.clone()))
             .prop_map(|(stream, offset, payload_len, (fin, ask), sync)| {
                 Body::Data(Data {
-                    stream: StreamId(stream % 300),
+                    stream: StreamId(stream % 1000),
                     offset,
                     payload_len,
                     fin,

@@ -128,16 +128,27 @@ fn a_lost_close_is_said_again() {
 #[test]
 fn streams_are_independent_of_each_other() {
     let mut pipe = pipe(Config::default(), RATE, ms(20));
-    for (stream, octets) in [(0, 10_000), (3, 200_000), (7, 1)] {
-        pipe.client.write_stream(StreamId(stream), octets);
-        pipe.client.close_stream(StreamId(stream));
+    pipe.run_for(ms(100));
+    let streams = [(); 3].map(|()| pipe.client.open_stream().expect("more are allowed"));
+    assert_eq!(streams, [2, 4, 6].map(StreamId));
+    let written = [(StreamId(0), 10_000), (streams[0], 0), (streams[1], 200_000), (streams[2], 1)];
+    for (stream, octets) in written.into_iter().filter(|(_, octets)| *octets > 0) {
+        pipe.client.write_stream(stream, octets);
+        pipe.client.close_stream(stream);
     }
     pipe.up.lose_every = 9;
     pipe.run_for(Duration::from_secs(3));
-    for (stream, octets) in [(0, 10_000), (1, 0), (3, 200_000), (7, 1)] {
-        assert_eq!(pipe.server.delivered_of(StreamId(stream)), octets);
-        assert_eq!(pipe.server.has_ended(StreamId(stream)), octets > 0);
+    for (stream, octets) in written {
+        assert_eq!(pipe.server.delivered_of(stream), octets);
+        // The end of stream 0 waits for stream 2.
+        assert_eq!(pipe.server.has_ended(stream), octets > 0 && stream != StreamId(0));
     }
+    pipe.client.close_stream(streams[0]);
+    for stream in streams {
+        pipe.server.close_stream(stream);
+    }
+    pipe.run_for(Duration::from_secs(3));
+    assert!(pipe.server.has_ended(StreamId(0)));
 }
 
 #[test]

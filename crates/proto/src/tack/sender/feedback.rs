@@ -137,15 +137,23 @@ impl Sender {
                     sender.streams.on_acked(chunk);
                     u64::from(chunk.len)
                 }
+                Carried::Datagram(len) => u64::from(len),
+                Carried::Control(control) => {
+                    sender.on_control_acked(control);
+                    0
+                }
+                Carried::Streams => {
+                    sender.on_streams_told(true);
+                    0
+                }
                 Carried::PathProbe => {
-                    sender.path_probed(now, true);
+                    sender.path_probed(now, number, true);
                     0
                 }
                 Carried::Probe | Carried::Nothing => 0,
             };
-            sender.in_flight -= octets;
             sender.octets_acked += octets;
-            seen.acked += octets;
+            seen.acked += sender.leave_network(number, octets);
             seen.newest_acked = seen.newest_acked.max(Some(number));
             sender.rate.on_delivered(place, octets);
             true
@@ -153,8 +161,18 @@ impl Sender {
         self.advance();
     }
 
-    fn path_probed(&mut self, now: Instant, arrived: bool) {
-        if self.path_mtu.on_fate(now, arrived) {
+    /// Octets of the packet `number` are no longer in the network. Returns how many of them were on this path.
+    fn leave_network(&mut self, number: Position, octets: u64) -> u64 {
+        self.in_flight -= octets;
+        if number >= self.path_start {
+            return octets;
+        }
+        self.elsewhere = self.elsewhere.saturating_sub(octets);
+        0
+    }
+
+    fn path_probed(&mut self, now: Instant, number: Position, arrived: bool) {
+        if number >= self.path_start && self.path_mtu.on_fate(now, arrived) {
             self.set_mss();
         }
     }
@@ -173,16 +191,19 @@ impl Sender {
             (sent.flying, sent.lost) = (false, true);
             match sent.carried {
                 Carried::Data(chunk) => {
-                    let octets = u64::from(chunk.len);
-                    sender.in_flight -= octets;
-                    seen.lost += octets;
+                    seen.lost += sender.leave_network(number, u64::from(chunk.len));
                     sender.streams.on_lost(chunk);
                 }
-                Carried::PathProbe => sender.path_probed(now, false),
+                Carried::Datagram(len) => seen.lost += sender.leave_network(number, u64::from(len)),
+                Carried::Control(control) => sender.on_control_lost(control),
+                Carried::Streams => sender.on_streams_told(false),
+                Carried::PathProbe => sender.path_probed(now, number, false),
                 Carried::Probe | Carried::Nothing => {}
             }
             sender.counters.packets_lost += 1;
-            seen.newest_lost = seen.newest_lost.max(Some(number));
+            if number >= sender.path_start {
+                seen.newest_lost = seen.newest_lost.max(Some(number));
+            }
             true
         });
         self.advance();
@@ -244,6 +265,11 @@ impl Sender {
             return None;
         }
         let elapsed = Stamp::at(now, self.clock_offset).since(tack.departed)?;
+        // It may have left on another path.
+        let here = u64::from(elapsed) <= now.saturating_since(self.path_since).as_micros();
+        if self.path_start > START && !here {
+            return None;
+        }
         let micros = elapsed.checked_sub(tack.delay_us)?;
         (micros > 0).then(|| Duration::from_micros(u64::from(micros)))
     }

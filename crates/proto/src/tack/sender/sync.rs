@@ -54,6 +54,11 @@ impl Sender {
         Some(current)
     }
 
+    /// Whether the next packet should tell the receiver anything.
+    pub(super) fn tells_now(&self, now: Instant) -> bool {
+        self.should_tell(now, &self.current_sync())
+    }
+
     fn should_tell(&self, now: Instant, current: &Sync) -> bool {
         let told = &self.sync.told;
         let Some((_, at)) = self.sync.by else { return true };

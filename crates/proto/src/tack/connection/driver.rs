@@ -1,0 +1,131 @@
+//! The face of a connection for a driver that has sockets, keys and octets: numbers and places in 64 bits, datagrams, paths.
+
+use super::{Accepted, Body, Connection, Ecn, State};
+use crate::tack::packet::{self, Token, padding_for};
+use crate::units::{Instant, SeqNumber};
+
+/// Octets of UDP payload that every path is to take (RFC 9000 section 14).
+const SMALLEST_PAYLOAD: u32 = 1200;
+
+/// A packet that leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// The packet.
+    pub packet: packet::Packet,
+    /// How the IP packet is marked.
+    pub ecn: Ecn,
+    /// Its whole number, for the nonce.
+    pub number: u64,
+    /// Which octets it carries: place of the first in the stream of [`Body::Data`], number of a [`Body::Datagram`] as
+    /// [`Connection::send_datagram`] gave it; 0 for others.
+    pub start: u64,
+}
+
+/// What a packet that arrived has for the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Octets of a stream.
+    Octets(Accepted),
+    /// A datagram of so many octets, all that the packet carries.
+    Datagram(u16),
+    /// The peer wants to hear this token, along the path on which it came: [`Connection::path_response`].
+    PathChallenge([u8; 8]),
+    /// The peer has heard this token.
+    PathResponse([u8; 8]),
+}
+
+/// A datagram does not fit a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a datagram of {0} octets where {1} fit")]
+pub struct TooLong(pub u32, pub u32);
+
+impl Connection {
+    /// Takes in one packet that arrived at `now`, and says what of it is for the driver; as
+    /// [`handle_packet`](crate::Endpoint::handle_packet), which says nothing.
+    pub fn receive(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) -> Option<Received> {
+        self.handle(now, packet, ecn)
+    }
+
+    /// The next packet to send at `now`; as [`poll_transmit`](crate::Endpoint::poll_transmit).
+    pub fn poll_packet(&mut self, now: Instant) -> Option<Transmit> {
+        let packet = self.next_packet(now)?;
+        Some(self.transmit(packet))
+    }
+
+    fn transmit(&self, packet: packet::Packet) -> Transmit {
+        let start = match packet.body {
+            Body::Data(_) => self.sender.latest_start().unwrap_or(0),
+            Body::Datagram(_) => self.sender.beside.latest(),
+            _ => 0,
+        };
+        Transmit { ecn: self.ecn(&packet), number: self.sender.latest_number(), start, packet }
+    }
+
+    /// The whole number of a packet that says `number`, to open its seal before anything of it is believed.
+    pub fn whole_number(&self, number: SeqNumber) -> u64 {
+        self.receiver.whole(number)
+    }
+
+    /// Queues a datagram of `len` octets, which is sent once, and returns its number: one more for each. Of more than wait at
+    /// once the oldest is dropped: those below [`oldest_datagram`](Self::oldest_datagram) are gone.
+    ///
+    /// # Errors
+    /// Where it is longer than [`max_datagram`](Self::max_datagram).
+    pub fn send_datagram(&mut self, len: u32) -> Result<u64, TooLong> {
+        let most = self.max_datagram();
+        if len > most {
+            return Err(TooLong(len, most));
+        }
+        Ok(self.sender.beside.queue(len))
+    }
+
+    /// Octets of the longest datagram that fits a packet now.
+    pub fn max_datagram(&self) -> u32 {
+        self.sender.max_datagram()
+    }
+
+    /// The number of the oldest datagram that waits, or of the next.
+    pub fn oldest_datagram(&self) -> u64 {
+        self.sender.beside.oldest()
+    }
+
+    /// A packet to send at once along a path that is to be tried (RFC 9000 section 8.2.1), where `room` octets of UDP payload
+    /// may be sent. The peer does not acknowledge it: who hears nothing sends another. `None` while the connection is not
+    /// established.
+    pub fn path_challenge(&mut self, now: Instant, token: [u8; 8], room: u32) -> Option<Transmit> {
+        self.path_packet(now, token, room, Body::PathChallenge)
+    }
+
+    /// The answer to a path challenge, to be sent along the path on which that came; otherwise as
+    /// [`path_challenge`](Self::path_challenge).
+    pub fn path_response(&mut self, now: Instant, token: [u8; 8], room: u32) -> Option<Transmit> {
+        self.path_packet(now, token, room, Body::PathResponse)
+    }
+
+    fn path_packet(
+        &mut self,
+        now: Instant,
+        token: [u8; 8],
+        room: u32,
+        body: impl FnOnce(Token) -> Body,
+    ) -> Option<Transmit> {
+        if self.state != State::Established {
+            return None;
+        }
+        let padding = padding_for(SMALLEST_PAYLOAD.min(room)).saturating_sub(token.len() as u16);
+        let packet = self.numbered(now, body(Token { token, padding }));
+        Some(self.transmit(packet))
+    }
+
+    /// Packets take another path from now on: round-trip time, rate, length of packets and congestion are found anew
+    /// (RFC 9000 section 9.4). Nothing is held lost for it. Whether the path may be used is the driver's to find out.
+    pub fn on_path_changed(&mut self, now: Instant) {
+        self.sender.on_path_changed(now, self.seed);
+    }
+
+    /// The system sends no datagram of more than `octets` of UDP payload.
+    pub fn set_max_payload(&mut self, octets: u32) {
+        self.sender.set_max_payload(octets);
+        self.receiver.set_max_payload(octets);
+    }
+}

@@ -1,0 +1,161 @@
+//! The user's face of a connection: its streams.
+
+use std::sync::Arc;
+
+use super::{Connection, Control, Reason, State, StreamId, Violation};
+use crate::tack::streams::StreamEvent;
+
+impl Connection {
+    /// Opens a stream, or none while the peer allows no more: then [`StreamEvent::MayOpen`] tells when to ask again. None
+    /// either before the connection is established, and once [`close`](Self::close) was called or stream 0 was ended. The
+    /// peer hears of a stream by the first packet about it.
+    pub fn open_stream(&mut self) -> Option<StreamId> {
+        if self.state != State::Established || self.closing || self.sender.streams.is_ending() {
+            return None;
+        }
+        let stream = self.receiver.incoming.open()?;
+        self.sender.streams.insert(stream);
+        Some(stream)
+    }
+
+    /// What happened to streams since this was asked last. A stream is kept until all of it was told.
+    pub fn poll_stream_event(&mut self) -> Option<StreamEvent> {
+        if core::mem::take(&mut self.may_open) {
+            return Some(StreamEvent::MayOpen);
+        }
+        let event = self.receiver.incoming.next_event().or_else(|| self.sender.streams.next_event())?;
+        match event {
+            StreamEvent::Ended(stream) | StreamEvent::Reset(stream, _) | StreamEvent::Finished(stream) => {
+                self.forget_if_over(stream);
+            }
+            _ => {}
+        }
+        Some(event)
+    }
+
+    /// Adds `octets` to what is to be sent on `stream`. The supply saturates; after [`close`](Self::close) it is ignored,
+    /// as it is for a stream that is not open.
+    pub fn write_stream(&mut self, stream: StreamId, octets: u64) {
+        if self.closing {
+            return;
+        }
+        self.wrote |= octets > 0;
+        self.told_done &= octets == 0;
+        self.sender.streams.write(stream, octets);
+    }
+
+    /// Ends our direction of `stream` behind what was written. The end of stream 0 says that no other stream is to come: it
+    /// waits until all of them are over.
+    pub fn close_stream(&mut self, stream: StreamId) {
+        self.sender.streams.close(stream);
+    }
+
+    /// Gives our direction of `stream` up: what the peer has not got it need not get. Nothing happens where the peer has
+    /// all of it and its end. Stream 0, whose end closes the connection, cannot be reset.
+    pub fn reset_stream(&mut self, stream: StreamId, code: u32) {
+        if stream == StreamId(0) {
+            return;
+        }
+        if let Some(reset) = self.sender.streams.reset(stream, code) {
+            self.sender.beside.say(reset);
+        }
+    }
+
+    /// Wants no more of `stream`: what arrives is dropped, and the peer is asked to send none. Not of stream 0.
+    pub fn stop_stream(&mut self, stream: StreamId, code: u32) {
+        if stream != StreamId(0) && self.receiver.incoming.stop(stream) {
+            self.sender.beside.say(Control::Stop { stream, code });
+            self.receiver.after_read(stream);
+        }
+    }
+
+    /// The reader of `stream` has taken `octets` of what was delivered; for
+    /// [`Reader::Explicit`](crate::tack::Reader::Explicit).
+    pub fn read(&mut self, stream: StreamId, octets: u64) {
+        self.receiver.on_read(stream, octets);
+        self.forget_if_over(stream);
+    }
+
+    /// Octets of `stream` that were delivered and the reader has not taken.
+    pub fn readable(&self, stream: StreamId) -> u64 {
+        self.receiver.incoming.readable(stream)
+    }
+
+    /// Octets of `stream` delivered in order and once.
+    pub fn delivered_of(&self, stream: StreamId) -> u64 {
+        self.receiver.incoming.delivered_of(stream)
+    }
+
+    /// Octets of `stream` that the peer has without a gap before them: they are not sent again.
+    pub fn acked_of(&self, stream: StreamId) -> u64 {
+        self.sender.streams.acked_of(stream)
+    }
+
+    /// True when the peer ended `stream` and all of it was delivered; false again once the stream is forgotten.
+    pub fn has_ended(&self, stream: StreamId) -> bool {
+        self.receiver.incoming.ended(stream)
+    }
+
+    /// Streams beside stream 0 that are not over in both directions, or of which something is to be told or read.
+    pub fn open_streams(&self) -> usize {
+        self.receiver.incoming.open_streams()
+    }
+
+    /// Gives the connection up at once, for a reason of the application of which the peer hears [`Reason::MAX_TEXT`] octets.
+    pub fn abort_with(&mut self, code: u32, text: &str) {
+        self.reason = Some(Arc::new(Reason::new(code, text)));
+        self.abort();
+    }
+
+    /// Why the peer gave the connection up, where it said so.
+    pub fn peer_reason(&self) -> Option<&Reason> {
+        self.peer_reason.as_deref()
+    }
+
+    /// The peer says something about streams.
+    pub(super) fn on_control(&mut self, control: Control) -> Result<(), Violation> {
+        let incoming = &mut self.receiver.incoming;
+        match control {
+            Control::Reset { stream, .. } | Control::Stop { stream, .. } if stream == StreamId(0) => {
+                return Err(Violation);
+            }
+            Control::Reset { stream, code, end } => {
+                incoming.on_reset(stream, code, end)?;
+                self.receiver.after_read(stream);
+            }
+            Control::Stop { stream, code } => {
+                incoming.admit(stream)?;
+                self.open_what_peer_opened();
+                if let Some(reset) = self.sender.streams.on_stop(stream, code) {
+                    self.sender.beside.say(reset);
+                }
+            }
+            Control::Streams { limit } => self.may_open |= incoming.numbers.raise(limit)?,
+            Control::Held { stream } => self.receiver.on_held(stream)?,
+        }
+        Ok(())
+    }
+
+    /// Streams that the peer opened have two directions.
+    pub(super) fn open_what_peer_opened(&mut self) {
+        while let Some(stream) = self.receiver.incoming.next_opened() {
+            self.sender.streams.insert(stream);
+        }
+    }
+
+    fn forget_if_over(&mut self, stream: StreamId) {
+        let (incoming, outgoing) = (&mut self.receiver.incoming, &mut self.sender.streams);
+        // Stream 0 stays.
+        if stream == StreamId(0) || !incoming.is_over(stream) || !outgoing.is_over(stream) {
+            return;
+        }
+        if !incoming.forget(stream) {
+            return;
+        }
+        outgoing.forget(stream);
+        if let Some(limit) = incoming.numbers.news() {
+            incoming.numbers.tell(limit);
+            self.sender.beside.allow(limit);
+        }
+    }
+}

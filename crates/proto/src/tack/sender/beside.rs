@@ -1,0 +1,206 @@
+//! What leaves beside streams: what is said about them, datagrams, and a new path.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Carried, PTO_VARIANCE_MIN, Sender};
+use crate::congestion::rtt::RttEstimator;
+use crate::congestion::{Controller, Start};
+use crate::tack::packet::{Body, Control, Datagram, Stamp, StreamId, room_for_datagram};
+use crate::tack::timing::WindowedMin;
+use crate::units::{BitRate, Duration, Instant};
+
+/// Datagrams that wait to be sent at most; of more, the oldest is dropped. Ours: at 1 Mb/s full-sized ones wait for 0.8 s.
+pub(in crate::tack) const MAX_DATAGRAMS: usize = 64;
+
+/// Longest time until a limit is asked for again.
+const LONGEST_ASKING: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug, Default)]
+pub(in crate::tack) struct Beside {
+    controls: VecDeque<Control>,
+    /// Streams that the peer may open, as it is to know and as it was told; while a packet that says so is out.
+    limit: u32,
+    told: u32,
+    telling: bool,
+    /// Streams that their limits hold, by when these are asked for; with the wait until then.
+    held: BTreeMap<(Instant, StreamId), Duration>,
+    /// Lengths of datagrams, and the number of the first.
+    datagrams: VecDeque<u32>,
+    first: u64,
+    /// Streams have the next turn.
+    after_datagram: bool,
+}
+
+impl Beside {
+    /// `control` is to be sent until it is acknowledged.
+    pub fn say(&mut self, control: Control) {
+        self.controls.push_back(control);
+    }
+
+    /// The peer may open so many streams.
+    pub fn allow(&mut self, limit: u32) {
+        self.limit = limit;
+    }
+
+    fn owes_limit(&self) -> bool {
+        self.limit != self.told && !self.telling
+    }
+
+    /// True when something does not wait for the window and the pacer.
+    pub fn is_urgent(&self) -> bool {
+        !self.controls.is_empty() || self.owes_limit()
+    }
+
+    /// When [`handle_timeout`](Sender::handle_timeout) has a limit to ask for.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.held.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Adds a datagram and returns its number.
+    pub fn queue(&mut self, len: u32) -> u64 {
+        if self.datagrams.len() >= MAX_DATAGRAMS {
+            self.datagrams.pop_front();
+            self.first += 1;
+        }
+        self.datagrams.push_back(len);
+        self.first + self.datagrams.len() as u64 - 1
+    }
+
+    /// The number of the oldest datagram that waits.
+    pub fn oldest(&self) -> u64 {
+        self.first
+    }
+
+    /// The number of the datagram that left last.
+    pub fn latest(&self) -> u64 {
+        self.first.saturating_sub(1)
+    }
+
+    /// True when a datagram waits.
+    pub fn has_datagrams(&self) -> bool {
+        !self.datagrams.is_empty()
+    }
+}
+
+impl Sender {
+    /// Octets of the longest datagram that fits now.
+    pub fn max_datagram(&self) -> u32 {
+        room_for_datagram(self.path_mtu.payload())
+    }
+
+    /// What is said about streams next.
+    pub(super) fn next_control(&mut self, now: Instant) -> Option<Body> {
+        if !self.beside.is_urgent() || self.sent.len() >= super::MAX_PACKETS {
+            return None;
+        }
+        if self.beside.owes_limit() {
+            let limit = self.beside.limit;
+            (self.beside.told, self.beside.telling) = (limit, true);
+            self.push(now, Carried::Streams, 0);
+            return Some(Body::Control(Control::Streams { limit }));
+        }
+        let control = self.beside.controls.pop_front()?;
+        let carried = match control {
+            // It is asked again when the answer is late.
+            Control::Held { .. } => Carried::Probe,
+            _ => Carried::Control(control),
+        };
+        self.push(now, carried, 0);
+        Some(Body::Control(control))
+    }
+
+    /// The peer has what was said.
+    pub(super) fn on_control_acked(&mut self, control: Control) {
+        if let Control::Reset { stream, .. } = control {
+            self.streams.on_reset_acked(stream);
+        }
+    }
+
+    /// What was said was lost.
+    pub(super) fn on_control_lost(&mut self, control: Control) {
+        let settled = matches!(control, Control::Reset { stream, .. } if !self.streams.is_resetting(stream));
+        if !settled {
+            self.beside.say(control);
+        }
+    }
+
+    /// What the peer was told of the streams that it may open has arrived, or was lost.
+    pub(super) fn on_streams_told(&mut self, arrived: bool) {
+        self.beside.telling = false;
+        if !arrived {
+            self.beside.told = 0;
+        }
+    }
+
+    /// Limits that have come to hold a stream are asked for, unless they move by themselves before the probe timeout is over.
+    pub(super) fn watch_limits(&mut self, now: Instant) {
+        while let Some(stream) = self.streams.next_held() {
+            let wait = self.probe_timeout();
+            self.beside.held.insert((now + wait, stream), wait);
+        }
+    }
+
+    /// Asks for the limits of streams that have been held for so long.
+    pub(super) fn ask_for_limits(&mut self, now: Instant) {
+        while let Some(entry) = self.beside.held.first_entry()
+            && entry.key().0 <= now
+        {
+            let ((_, stream), wait) = entry.remove_entry();
+            if self.streams.still_held(stream) {
+                self.beside.say(Control::Held { stream });
+                let wait = wait.saturating_mul(2).min(LONGEST_ASKING);
+                self.beside.held.insert((now + wait, stream), wait);
+            }
+        }
+    }
+
+    /// The next datagram, which leaves as data does. Streams take turns with datagrams.
+    pub(super) fn next_datagram(&mut self, now: Instant) -> Option<Body> {
+        if self.beside.after_datagram && (self.streams.has_lost() || self.streams.has_new()) {
+            self.beside.after_datagram = false;
+            return None;
+        }
+        let len = loop {
+            let len = self.beside.datagrams.pop_front()?;
+            self.beside.first += 1;
+            // Packets may have been longer when it was queued.
+            if len <= self.max_datagram() {
+                break len;
+            }
+        };
+        self.beside.after_datagram = true;
+        self.pace(now, u64::from(len));
+        self.counters.data_packets += 1;
+        self.counters.data_octets += u64::from(len);
+        let number = self.push(now, Carried::Datagram(len), u64::from(len));
+        let sync = self.next_sync(now, number);
+        let departed = Stamp::at(now, self.clock_offset);
+        Some(Body::Datagram(Datagram { payload_len: len as u16, departed, sync }))
+    }
+
+    /// Packets take another path from now on: what was measured is of none (RFC 9000 section 9.4). What is in flight is
+    /// neither lost nor of the new path.
+    pub fn on_path_changed(&mut self, now: Instant, seed: u32) {
+        (self.path_start, self.path_since, self.elsewhere) = (self.next, now, self.in_flight);
+        self.rtt = RttEstimator::new(PTO_VARIANCE_MIN);
+        self.rtt_min = WindowedMin::default();
+        self.path_mtu.restart();
+        self.set_mss();
+        self.congestion =
+            Controller::new(&self.config.congestion, self.mss, Start { seed, at: now, ..Start::default() });
+        self.pacer = self.congestion.pacer(self.config.congestion.pacing);
+        self.rate.limit_by_application(self.in_flight);
+        (self.paced_until, self.window_limited, self.recovery) = (None, false, None);
+        (self.timeouts, self.after_timeout) = (0, false);
+        (self.fastest, self.quiet_until) = (<[BitRate; 3]>::default(), now);
+        (self.startup, self.startup_rounds, self.round_end) = (true, 0, self.next);
+        (self.path_loss, self.ack_loss) = (0, 0);
+        self.sync = super::SyncState::default();
+    }
+
+    /// A packet of more octets of UDP payload than `max` cannot leave.
+    pub fn set_max_payload(&mut self, max: u32) {
+        self.path_mtu.limit(max);
+        self.set_mss();
+    }
+}
