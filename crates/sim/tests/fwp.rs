@@ -10,9 +10,9 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{LinkAcks, Protection};
 use tacit_proto::fwp::{Config, Counters, Placeholders};
 use tacit_proto::tcp::Profile;
-use tacit_proto::units::{Bytes, Duration};
+use tacit_proto::units::{Bytes, Duration, Instant};
 use tacit_sim::record::{ApplicationResult, Downloaded};
-use tacit_sim::setup::Setup;
+use tacit_sim::setup::{Application, Setup};
 use tacit_sim::{Outcome, World, run};
 
 const REPAIR_FLOWS: u32 = 16;
@@ -174,4 +174,29 @@ fn the_server_is_asked_for_what_the_access_point_could_not_repair() {
     assert!(station.counters.repaired > 100 && counters.reordered_segments > 100, "{counters:?}");
     let share = |counters: &Counters| counters.placeholders as f64 / counters.segments as f64;
     assert!(share(&counters) < share(&from_server) / 4.0, "{counters:?} {from_server:?}");
+}
+
+/// Who acknowledged what cannot be repaired has its connection reset: nothing of it arrives any more, and the server stops.
+#[test]
+fn a_download_that_fails_is_reset() {
+    let ends = |duration: u64| {
+        let mut setup = with_shim(plain(20.0, None), Config::USUAL);
+        let Application::Download(download) = &mut setup.applications[0].application else { panic!() };
+        // Hit twice by losses: an octet in 25.
+        download.repair.attempts_max = 2;
+        setup.duration = Duration::from_secs(duration);
+        setup.measure_from = Instant::ZERO;
+        let outcome = run(&setup).unwrap();
+        let (got, counters) = (downloaded(&outcome).clone(), shim(&outcome));
+        assert!(got.failure.is_some(), "{got:?}");
+        assert_eq!(counters.failed_flows, 1, "{counters:?}");
+        (
+            got,
+            outcome.flows[0].sender.unwrap().packets_sent,
+            outcome.flows[0].receiver.unwrap().bytes_received,
+        )
+    };
+    let (early, late) = (ends(5), ends(20));
+    assert_eq!(early, late, "nothing more is sent, arrives or is handed on");
+    assert!(early.0.released > Bytes(100_000), "{early:?}");
 }

@@ -266,7 +266,7 @@ impl RepairedDownload {
             }
             return;
         }
-        if self.stopped || got < self.plan.request.0 {
+        if self.stopped || sockets.is_reset(flow) || got < self.plan.request.0 {
             return;
         }
         let begins = !std::mem::replace(&mut self.answering, true);
@@ -403,12 +403,19 @@ impl RepairedDownload {
         }
         if let Some(failure) = self.repair.failure().filter(|_| self.counts.failure.is_none()) {
             self.counts.failure = Some(failure.to_string());
-            sockets.ask(self.main, Ask::Stop);
+            self.fail(sockets);
         }
         while self.repair.poll_cancel().is_some() {
             // The answer is under way on a connection that is kept: it is let pass.
         }
         self.make_requests(now, sockets);
+    }
+
+    /// The host acknowledged what nobody will have: its connection is reset, which the server learns when it sends something
+    /// more. The others' answers are let pass, and nothing more is asked for.
+    fn fail(&self, sockets: &mut Sockets<'_>) {
+        sockets.ask(self.main, Ask::Fail);
+        self.lines.iter().for_each(|line| sockets.ask(line.flow, Ask::Stop));
     }
 
     fn release(&mut self, now: Instant, range: Range, sockets: &mut Sockets<'_>) {
