@@ -540,6 +540,89 @@ fn who_may_not_be_registered_is_told_why() {
     assert_eq!(script.shim.register(other, [0; 16]), Err(Refusal::Room));
 }
 
+/// Numbers of segments beyond 2^31 and beyond 2^32 octets.
+const FAR: [u64; 2] = [3_000_000, 5_000_000];
+
+impl Script {
+    /// The host acknowledges all up to segment `number`, bit by bit: nobody's window is 2 GiB.
+    fn proceed(&mut self, from: u64, number: u64) {
+        for number in (from..number).step_by(500_000).chain([number]) {
+            self.ack(number * u64::from(MSS));
+        }
+    }
+
+    /// Registers, and loses segment `number` + 1.
+    fn register_and_lose(&mut self, number: u64) {
+        self.shim.register(self.key(), [7; 16]).unwrap();
+        self.shim.allow(self.key(), 0, u64::MAX);
+        self.shim.expect(100_000);
+        self.ack(number * u64::from(MSS));
+        let got = self.segments([number, number + 2]);
+        assert_eq!(got.iter().map(|got| got.2).collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!(self.told(), [hole(number + 1, number + 2)]);
+    }
+}
+
+#[test]
+fn a_connection_that_is_far_may_be_registered() {
+    for far in FAR {
+        let mut script = Script::new(Config::USUAL);
+        script.proceed(0, far);
+        // A SYN that was sent again comes late, and means what it did.
+        script.open();
+        script.register_and_lose(far);
+    }
+}
+
+#[test]
+fn a_connection_may_be_registered_again() {
+    for far in FAR {
+        let mut script = Script::usual();
+        assert_eq!(script.segments([0, 2]), [sent(0), placed(1), sent(2)]);
+        assert_eq!(script.told(), [hole(1, 2)]);
+        script.shim.repaired(script.key(), 0, 3 * u64::from(MSS));
+        script.shim.unregister(script.key());
+        script.proceed(3, far);
+        script.register_and_lose(far);
+        // While it is registered the shim knows the place itself.
+        script.proceed(far + 3, 2 * far);
+        script.shim.repaired(script.key(), 0, u64::MAX);
+        script.shim.unregister(script.key());
+        script.register_and_lose(2 * far);
+    }
+}
+
+#[test]
+fn who_left_placeholders_behind_may_not_come_back() {
+    let mut script = Script::usual();
+    script.segments([0, 2]);
+    script.shim.unregister(script.key());
+    assert_eq!(script.shim.register(script.key(), [7; 16]), Err(Refusal::Elsewhere));
+    let mut script = Script::usual();
+    script.shim.fail(script.key());
+    script.shim.unregister(script.key());
+    assert_eq!(script.shim.register(script.key(), [7; 16]), Err(Refusal::Elsewhere), "it is being reset");
+    let mut script = Script::usual();
+    script.segments([0]);
+    script.down(Segment { flags: Flags::RST, ..script.text(1000, 0) });
+    assert_eq!(script.shim.register(script.key(), [7; 16]), Err(Refusal::Elsewhere), "it is gone");
+}
+
+#[test]
+fn the_oldest_handshake_makes_room() {
+    let mut script = Script::new(Config { flows: 1, ..Config::USUAL });
+    for flow in 4..8 {
+        script.flow = FlowId(flow);
+        script.open();
+    }
+    let register = |script: &mut Script, flow| {
+        script.flow = FlowId(flow);
+        script.shim.register(script.key(), [0; 16])
+    };
+    assert_eq!(register(&mut script, 3), Err(Refusal::Elsewhere));
+    assert_eq!(register(&mut script, 4), Ok(()));
+}
+
 #[test]
 fn before_the_host_has_said_where_it_stands_nothing_is_missing() {
     let mut script = Script::new(Config::USUAL);

@@ -1,16 +1,19 @@
 //! What is measured of a run: one table from which columns, JSON keys and figures' names follow.
 
+mod fwp;
+mod shares;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
+use tacit_proto::hack;
 use tacit_proto::transport::Stats;
-use tacit_proto::units::{Duration, Instant};
-use tacit_proto::{fwp, hack};
+use tacit_proto::units::Duration;
 use tacit_sim::Outcome;
 use tacit_sim::record::{
-    ApplicationResult, BssOutcome, Downloaded, FlowOutcome, PageLoads, Percentiles, PipeOutcome,
-    StationOutcome, VideoPlayed,
+    ApplicationResult, BssOutcome, Downloaded, FlowOutcome, PageLoads, PipeOutcome, StationOutcome,
+    VideoPlayed,
 };
 
 /// One number per run; `None` where it has no meaning, such as airtime on a wire.
@@ -114,31 +117,6 @@ impl<'a> View<'a> {
         Some(drivers.fold(first, |sum, counters| sum + count(&counters)) as f64)
     }
 
-    /// Sum over all FWP shims; `None` where there are none.
-    fn fwp(&self, count: impl Fn(&fwp::Counters) -> u64) -> Option<f64> {
-        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
-        let counts = stations.filter_map(|station| Some(count(&station.driver.fwp()?)));
-        counts.reduce(|sum, more| sum + more).map(|sum| sum as f64)
-    }
-
-    fn downloads(&self) -> impl Iterator<Item = &'a Downloaded> {
-        self.outcome.applications.iter().filter_map(|application| match &application.result {
-            ApplicationResult::Download(got) => Some(got),
-            _ => None,
-        })
-    }
-
-    /// Sum over all repaired downloads; `None` where there are none.
-    fn repaired(&self, count: impl Fn(&Downloaded) -> f64) -> Option<f64> {
-        self.downloads().map(count).reduce(|sum, more| sum + more)
-    }
-
-    /// Of the download with the longest delay; `None` where nothing was repaired.
-    fn slowest_repair(&self, of: impl Fn(&Percentiles) -> u64) -> Option<f64> {
-        let delays = self.downloads().map(|got| &got.repair_delay_us).filter(|delay| delay.count > 0);
-        delays.map(|delay| of(delay) as f64 / 1e3).reduce(f64::max)
-    }
-
     /// Sum over all sources of connections; `None` where none counts it.
     fn sent(&self, count: impl Fn(&Stats) -> Option<u64>) -> Option<f64> {
         self.senders
@@ -191,59 +169,6 @@ impl<'a> View<'a> {
         Some(largest.as_secs_f64() * 1e3)
     }
 
-    fn first_flow_share(&self) -> Option<f64> {
-        let flows = &self.outcome.flows;
-        let sum: u64 = flows.iter().map(|flow| flow.delivered.0).sum();
-        Some(flows.first()?.delivered.0 as f64 * flows.len() as f64 / sum as f64)
-    }
-
-    /// Goodput of the host that reads the first flow, and the mean of the others that read any; `None` without others.
-    fn first_host_and_others(&self) -> Option<(f64, f64)> {
-        let first = self.outcome.flows.first()?.sink;
-        let mut others: Vec<_> = self.outcome.flows.iter().map(|flow| flow.sink).collect();
-        others.sort_unstable();
-        others.dedup();
-        let others = others.len().checked_sub(1).filter(|others| *others > 0)? as f64;
-        let own = self.outcome.flows.iter().filter(|flow| flow.sink == first);
-        let own: f64 = own.map(|flow| flow.goodput_bps(self.outcome.measured)).sum();
-        Some((own, (self.outcome.goodput_bps() - own) / others))
-    }
-
-    /// Of the octets that transports delivered from one sample to the next, in percent those at the host that reads the
-    /// first flow, in order: connections that repair and octets of placeholders included, for they crossed the path.
-    fn first_host_shares(&self) -> Option<Vec<f64>> {
-        let (flows, series) = (&self.outcome.flows, &self.outcome.series);
-        let first = flows.first()?.sink;
-        let end = series.last()?.at;
-        let measured = series.iter().filter(|point| end.saturating_since(point.at) <= self.outcome.measured);
-        // At each time so much of the first host's, and of all.
-        let mut totals: Vec<(Instant, [u64; 2])> = Vec::new();
-        for point in measured {
-            if totals.last().is_none_or(|(at, _)| *at != point.at) {
-                totals.push((point.at, [0; 2]));
-            }
-            let Some((_, [own, all])) = totals.last_mut() else { continue };
-            *all += point.delivered_total.0;
-            if flows.iter().any(|flow| flow.flow == point.flow && flow.sink == first) {
-                *own += point.delivered_total.0;
-            }
-        }
-        let share = |two: &[(Instant, [u64; 2])]| {
-            let [(_, before), (_, after)] = two else { return None };
-            let [own, all] = [0, 1].map(|which| after[which] - before[which]);
-            (all > 0).then(|| own as f64 * 100.0 / all as f64)
-        };
-        let mut shares: Vec<f64> = totals.windows(2).filter_map(share).collect();
-        shares.sort_unstable_by(f64::total_cmp);
-        (!shares.is_empty()).then_some(shares)
-    }
-
-    /// The share at this percentile of the samples.
-    fn first_host_share(&self, percent: usize) -> Option<f64> {
-        let shares = self.first_host_shares()?;
-        shares.get((shares.len() - 1) * percent / 100).copied()
-    }
-
     /// The wired and cellular links on the way that data of the first flow goes.
     fn first_way(&self) -> impl Iterator<Item = &'a PipeOutcome> {
         let pipes = &self.outcome.pipes;
@@ -265,14 +190,6 @@ impl<'a> View<'a> {
         let delay: Duration = way.clone().map(|pipe| pipe.delay).sum();
         let wait = way.map(|pipe| pipe.queueing_delay_us.p95).max()?;
         Some(delay.as_secs_f64() * 1e6 + wait as f64)
-    }
-
-    /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
-    fn fairness(&self) -> Option<f64> {
-        let shares: Vec<f64> = self.outcome.flows.iter().map(|flow| flow.delivered.0 as f64).collect();
-        let sum: f64 = shares.iter().sum();
-        let squares: f64 = shares.iter().map(|share| share * share).sum();
-        Some(sum * sum / (shares.len() as f64 * squares))
     }
 }
 
@@ -697,48 +614,18 @@ mod tests {
         }
     }
 
-    fn outcome(text: &str) -> Outcome {
+    pub fn outcome(text: &str) -> Outcome {
         let scenario = tacit_scenario::Scenario::parse("metric.toml", text, &[]).unwrap();
         tacit_sim::run(&scenario.setup(1, 1).unwrap()).unwrap()
     }
 
-    fn value_of(name: &str, outcome: &Outcome) -> Option<f64> {
+    pub fn value_of(name: &str, outcome: &Outcome) -> Option<f64> {
         ALL[position(name).unwrap()].of(outcome)
     }
 
     #[track_caller]
-    fn is_close(value: Option<f64>, to: f64, within: f64) {
+    pub fn is_close(value: Option<f64>, to: f64, within: f64) {
         assert!(value.is_some_and(|value| (value - to).abs() <= within), "{value:?}, not {to}");
-    }
-
-    #[test]
-    fn the_share_of_the_first_flow_is_over_the_mean() {
-        let flow = |rate: &str| format!("[[flow]]\ntransport = \"udp\"\nudp-rate = \"{rate}\"\n");
-        let flows = |rates: &[&str]| {
-            let flows: String = rates.iter().map(|rate| flow(rate)).collect();
-            outcome(&format!("[run]\nduration = \"4 s\"\n[wired]\nrate = \"100Mbps\"\n{flows}"))
-        };
-        is_close(value_of("first_flow_share", &flows(&["6Mbps", "2Mbps"])), 1.5, 0.01);
-        is_close(value_of("first_flow_share", &flows(&["2Mbps", "6Mbps", "4Mbps"])), 0.5, 0.01);
-        is_close(value_of("first_flow_share", &flows(&["6Mbps"])), 1.0, 0.0);
-    }
-
-    #[test]
-    fn hosts_are_compared_whatever_flows_they_read() {
-        let clients = "[[flow]]\nclient = 1\ntransport = \"udp\"\nudp-rate = \"6Mbps\"\n\
-                       [[flow]]\nclient = 2\ntransport = \"udp\"\nudp-rate = \"2Mbps\"\nstop = \"2 s\"\n\
-                       [[flow]]\nclient = 2\ntransport = \"udp\"\nudp-rate = \"2Mbps\"\n";
-        let wifi = "[wifi]\nstandard = \"802.11n\"\nrate = \"150Mbps\"\n";
-        let run = "[run]\nduration = \"5 s\"\nmeasure-from = \"1 s\"\nsample-interval = \"1 s\"\n";
-        let text = format!("{run}{wifi}{clients}");
-        let scenario = tacit_scenario::Scenario::parse("metric.toml", &text, &[]).unwrap();
-        let outcome = tacit_sim::run(&scenario.setup(2, 1).unwrap()).unwrap();
-        is_close(value_of("first_host_speedup", &outcome), 2.4, 0.02);
-        is_close(value_of("other_hosts_goodput_bps", &outcome), 2.5e6, 3e4);
-        is_close(value_of("first_host_share_least", &outcome), 60.0, 0.5);
-        is_close(value_of("first_host_share_p10", &outcome), 60.0, 0.5);
-        is_close(value_of("first_host_share_p75", &outcome), 75.0, 0.5);
-        is_close(value_of("first_host_share_most", &outcome), 75.0, 0.5);
     }
 
     /// 20 ms one way and 30 ms back, behind them 5 ms; packets of 1500 octets, 1.2 ms each at 10 Mb/s.

@@ -319,6 +319,13 @@ impl Flow {
         }
     }
 
+    /// Whether `end` of a connection is gone without having been closed.
+    pub fn is_reset(&self, end: End) -> bool {
+        let Protocol::Connection(connection) = &self.transport else { return false };
+        let end = if end == End::Source { &connection.source } else { &connection.sink };
+        matches!(end, Connection::Tcp(tcp) if !self.stopped && tcp.state() == tcp::State::Closed)
+    }
+
     /// What must hold at any time, or what broke.
     pub fn check(&self) -> Result<(), String> {
         match &self.transport {

@@ -4,48 +4,32 @@
 
 mod common;
 
+use common::fwp::*;
 use common::*;
-use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
-use tacit_link::wifi::{BothWays, LinkAcks, Protection};
-use tacit_proto::fwp::{Config, Counters, Placeholders, repair};
+use tacit_link::wifi::{LinkAcks, Protection};
+use tacit_proto::fwp::{Config, Counters, Placeholders};
 use tacit_proto::tcp::Profile;
-use tacit_proto::units::{Bytes, Duration, FlowId, Ratio};
+use tacit_proto::units::{Bytes, Duration, Instant};
 use tacit_sim::record::{ApplicationResult, Downloaded};
-use tacit_sim::setup::{Application, ApplicationSetup, ClientDriver, Download, Setup};
+use tacit_sim::setup::{Application, Setup};
 use tacit_sim::{Outcome, World, run};
 
 const REPAIR_FLOWS: u32 = 16;
-
-fn percent(percent: f64) -> Loss {
-    Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap())
-}
 
 /// One client, and a download through a link that loses so many percent of what goes down.
 fn plain(lost: f64, size: Option<u64>) -> Setup {
     let traffic = bulk(Profile::Linux.config());
     let mut setup = wlan(Standard::N, 150, 1, &traffic);
-    setup.bss[0].config.stations[0].link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
+    send_once(&mut setup, 0);
     setup.bss[0].config.stations[0].downlink_loss = percent(lost);
-    let flow = setup.flows[0].clone();
-    setup.flows.extend(std::iter::repeat_n(flow, REPAIR_FLOWS as usize));
-    let download = Download {
-        size: size.map(Bytes),
-        request: Bytes(200),
-        head: Bytes(300),
-        repair: repair::Config { held_max: 64 << 20, holes_max: 1 << 16, ..repair::Config::default() },
-    };
-    setup.applications = vec![ApplicationSetup {
-        name: "download".to_owned(),
-        flows: (0..=REPAIR_FLOWS).map(FlowId).collect(),
-        application: Application::Download(download),
-    }];
+    repair_flow(&mut setup, 0, REPAIR_FLOWS, usual_download(size));
     setup.duration = Duration::from_secs(12);
     setup
 }
 
 fn with_shim(mut setup: Setup, config: Config) -> Setup {
-    setup.bss[0].clients[0].driver = ClientDriver::Fwp(config);
+    speak_fwp(&mut setup, 0, config);
     setup
 }
 
@@ -137,28 +121,33 @@ fn clients_beside_are_untouched_and_runs_repeat() {
     assert_eq!(one.digest, alone.digest);
 }
 
-/// Of ten clients that collide with the access point, one without acknowledgments: the driver knows of each frame what
-/// became of it, statistics take a lost aggregate for congestion.
+/// Of six clients that collide with the access point, one without acknowledgments: the driver knows of each frame what
+/// became of it, statistics take a lost aggregate for congestion. Where RTS and CTS prevent collisions they leave what they
+/// leave anyway.
 #[test]
 fn the_driver_tells_a_collision_from_congestion() {
-    let left = |placeholders| {
+    let counted = |placeholders, protection, seed| {
         let traffic = bulk(Profile::Linux.config());
         let mut setup = wlan(Standard::N, 150, 6, &traffic);
-        let one = plain(5.0, None);
-        let first = setup.flows[0].clone();
-        let others = setup.flows.split_off(1);
-        setup.flows = std::iter::repeat_n(first, 1 + REPAIR_FLOWS as usize).chain(others).collect();
-        setup.bss[0].config.stations[0] = one.bss[0].config.stations[0].clone();
-        setup.applications = one.applications;
-        setup.duration = Duration::from_secs(6);
+        let bss = &mut setup.bss[0];
+        (bss.config.stations[0].downlink_loss, bss.config.protection) = (percent(5.0), protection);
+        repair_flow(&mut setup, 0, REPAIR_FLOWS, usual_download(None));
+        (setup.duration, setup.seed) = (Duration::from_secs(12), seed);
         let config = Config { placeholders, ..Config::USUAL };
         let counters = shim(&run(&with_shim(setup, config)).unwrap());
-        println!("{placeholders:?}: {counters:?}");
         assert!(counters.holes > 50, "{counters:?}");
-        counters.congested_holes as f64 / (counters.holes + counters.congested_holes) as f64
+        [counters.congested_holes, counters.holes + counters.congested_holes]
     };
-    let [statistics, driver] = [Placeholders::Tcp, Placeholders::Driver].map(left);
-    assert!(statistics > 0.05 && driver < statistics / 10.0, "{statistics} {driver}");
+    let left = |placeholders, protection| {
+        let seeds = [1, 2, 3, 4].map(|seed| counted(placeholders, protection, seed));
+        let [left, all] = [0, 1].map(|which| seeds.iter().map(|counts| counts[which]).sum::<u64>());
+        left as f64 / all as f64
+    };
+    let [colliding, protected] = [Protection::None, Protection::RtsCts { above: 0 }]
+        .map(|protection| [Placeholders::Tcp, Placeholders::Driver].map(|who| left(who, protection)));
+    println!("left to TCP by statistics and driver: {colliding:?}, without collisions {protected:?}");
+    assert!(colliding[0] > 2.0 * protected[0], "{colliding:?} {protected:?}");
+    assert!(colliding[1] < colliding[0] / 10.0, "{colliding:?} {protected:?}");
 }
 
 #[test]
@@ -185,4 +174,29 @@ fn the_server_is_asked_for_what_the_access_point_could_not_repair() {
     assert!(station.counters.repaired > 100 && counters.reordered_segments > 100, "{counters:?}");
     let share = |counters: &Counters| counters.placeholders as f64 / counters.segments as f64;
     assert!(share(&counters) < share(&from_server) / 4.0, "{counters:?} {from_server:?}");
+}
+
+/// Who acknowledged what cannot be repaired has its connection reset: nothing of it arrives any more, and the server stops.
+#[test]
+fn a_download_that_fails_is_reset() {
+    let ends = |duration: u64| {
+        let mut setup = with_shim(plain(20.0, None), Config::USUAL);
+        let Application::Download(download) = &mut setup.applications[0].application else { panic!() };
+        // Hit twice by losses: an octet in 25.
+        download.repair.attempts_max = 2;
+        setup.duration = Duration::from_secs(duration);
+        setup.measure_from = Instant::ZERO;
+        let outcome = run(&setup).unwrap();
+        let (got, counters) = (downloaded(&outcome).clone(), shim(&outcome));
+        assert!(got.failure.is_some(), "{got:?}");
+        assert_eq!(counters.failed_flows, 1, "{counters:?}");
+        (
+            got,
+            outcome.flows[0].sender.unwrap().packets_sent,
+            outcome.flows[0].receiver.unwrap().bytes_received,
+        )
+    };
+    let (early, late) = (ends(5), ends(20));
+    assert_eq!(early, late, "nothing more is sent, arrives or is handed on");
+    assert!(early.0.released > Bytes(100_000), "{early:?}");
 }

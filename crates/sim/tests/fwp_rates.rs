@@ -3,24 +3,21 @@
 
 mod common;
 
+use common::fwp::*;
 use common::*;
 use tacit_link::loss::Loss;
+use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::Standard;
-use tacit_link::wifi::{BothWays, LinkAcks, Protection};
-use tacit_proto::fwp::{Config, repair};
+use tacit_proto::fwp::Config;
 use tacit_proto::tcp::Profile;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant, Ratio};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::record::{ApplicationResult, Downloaded};
-use tacit_sim::setup::{Application, ApplicationSetup, ClientDriver, Download, Setup};
+use tacit_sim::setup::Setup;
 use tacit_sim::{Outcome, run};
 
 const STOCK: u32 = 9;
 const REPAIR_FLOWS: u32 = 16;
 const WARM_UP: Duration = Duration::from_secs(15);
-
-fn percent(percent: f64) -> Loss {
-    Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap())
-}
 
 /// Ten downloads at 600 Mb/s over 40 ms; all links lose so many percent, and the first client has FWP. The paper's
 /// emulator has no collisions: RTS and CTS keep them from taking whole aggregates.
@@ -34,24 +31,10 @@ fn paper(lost: f64) -> Setup {
         station.downlink_loss = percent(lost);
         station.downlink_queue = packets(1000).into();
     }
-    bss.config.stations[0].link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
-    bss.clients[0].driver = ClientDriver::Fwp(Config::USUAL);
+    speak_fwp(&mut setup, 0, Config::USUAL);
     let wire = pipe(BitRate::from_mbps(1000), Duration::from_millis(20), packets(5000), Loss::None);
     (setup.wired[0].forward, setup.wired[0].backward) = (wire.clone(), wire);
-    let flow = setup.flows[0].clone();
-    let first = setup.flows.len() as u32;
-    setup.flows.extend(std::iter::repeat_n(flow, REPAIR_FLOWS as usize));
-    let download = Download {
-        size: None,
-        request: Bytes(200),
-        head: Bytes(300),
-        repair: repair::Config { held_max: 64 << 20, holes_max: 1 << 16, ..repair::Config::default() },
-    };
-    setup.applications = vec![ApplicationSetup {
-        name: "download".to_owned(),
-        flows: std::iter::once(FlowId(0)).chain((first..first + REPAIR_FLOWS).map(FlowId)).collect(),
-        application: Application::Download(download),
-    }];
+    repair_flow(&mut setup, 0, REPAIR_FLOWS, usual_download(None));
     setup.duration = Duration::from_secs(50);
     setup.measure_from = Instant::ZERO + WARM_UP;
     setup

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "constants within range")]
 
 mod common;
+mod swarm_fwp;
 mod swarm_programs;
 
 use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
@@ -23,14 +24,14 @@ use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::fastack;
 use tacit_proto::hack::{self, Coding, Variant};
-use tacit_proto::packet::IpVersion;
+use tacit_proto::packet::{IpVersion, Packet};
 use tacit_proto::tcp::{self, AckPolicy};
 use tacit_proto::transport;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
 use tacit_sim::record::{FlowOutcome, StationOutcome};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic};
-use tacit_sim::{Outcome, run};
+use tacit_sim::{Outcome, World, run};
 
 fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
     from[draw.up_to(from.len() as u32 - 1) as usize].clone()
@@ -640,6 +641,33 @@ fn programs_in_random_worlds() {
     assert!(worlds < 10 || programs > worlds, "{programs} programs in {worlds} worlds");
 }
 
+/// The world of `seed` with FWP: shims in most clients, and downloads that repair.
+fn setup_with_fwp(seed: u64) -> Setup {
+    let mut setup = random_setup(seed);
+    swarm_fwp::add_fwp(&mut setup, seed);
+    setup
+}
+
+/// No placeholder is handed on, whatever else happens; every eighth world is run again, with nobody watching.
+#[test]
+fn fwp_in_random_worlds() {
+    let seeds = seeds(150);
+    let worlds = seeds.end - seeds.start;
+    let mut tally = swarm_fwp::Tally::default();
+    Swarm::new(&fwp_in_random_worlds, setup_with_fwp).check(seeds, |seed, setup| {
+        let outcome = run(setup).unwrap_or_else(|error| panic!("fwp, seed {seed}: {error}"));
+        swarm_fwp::check_downloads(setup, &outcome, seed, &mut tally);
+        if seed % 8 == 0 {
+            let again = World::<Packet>::new(setup, None).unwrap().without_oracle().run().unwrap();
+            assert_eq!(outcome.digest, again.digest, "seed {seed}");
+        }
+    });
+    println!("{tally:?}");
+    // Worlds without holes, ends or failures would show nothing of them.
+    assert!(worlds < 100 || tally.downloads > worlds && tally.holes > 20 * tally.downloads, "{tally:?}");
+    assert!(worlds < 100 || tally.whole.min(tally.failed) > worlds / 16, "{tally:?}");
+}
+
 /// Worlds in which flows wait for long, and rightly so: behind five others on a wire of 2 Mb/s whose short queue drops
 /// one packet in seven (1742); under a queue that CoDel has marking all data, which BBR ignores, and dropping all
 /// retransmissions, which may not be marked (1923, 857); beside more datagrams than an 802.11g client's turns carry
@@ -670,6 +698,7 @@ fn a_failure_prints_its_world_and_the_command_that_replays_it() {
         Swarm::new(&tack_in_random_worlds, setup_over_tack),
         Swarm::new(&programs_over_tack_in_random_worlds, setup_with_programs_over_tack),
         Swarm::new(&no_held_ack_ends_in_a_timeout, lossless_setup),
+        Swarm::new(&fwp_in_random_worlds, setup_with_fwp),
     ] {
         assert_failures_can_be_replayed(&swarm);
     }

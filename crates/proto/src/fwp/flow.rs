@@ -93,7 +93,7 @@ pub(super) struct Flow<P> {
 impl<P: SegmentPacket> Flow<P> {
     /// The connection whose SYNs said this; `None` where the sender's is missing.
     pub fn new(handshake: Handshake<P>, marker: Marker) -> Option<Self> {
-        let scale = handshake.scale();
+        let (scale, reached) = (handshake.scale(), handshake.reached);
         let (first, like) = handshake.down?;
         let first = Position::first(first);
         Some(Self {
@@ -102,8 +102,8 @@ impl<P: SegmentPacket> Flow<P> {
             first,
             scale,
             edge: None,
-            next: first,
-            top: first,
+            next: reached,
+            top: reached,
             beyond: RangeSet::default(),
             allowed: RangeSet::default(),
             holes: VecDeque::new(),
@@ -118,6 +118,13 @@ impl<P: SegmentPacket> Flow<P> {
             resets: None,
             like,
         })
+    }
+
+    /// What a later registration needs to know; `None` where the host has placeholders that nobody repaired, or is being
+    /// reset.
+    pub fn into_handshake(self) -> Option<Handshake<P>> {
+        let is_clean = self.holes.is_empty() && self.resets.is_none();
+        is_clean.then(|| Handshake::known(self.key, (self.first.wire(), self.like), self.scale, self.next))
     }
 
     /// The first octet of its stream has this number.

@@ -7,6 +7,7 @@ use super::flow::{Fate, Flow};
 use super::switch::Limit;
 use super::{Config, Counters, Marker, Placeholders};
 use crate::FlowKey;
+use crate::congestion::position::Position;
 use crate::tcp::{Flags, Segment};
 use crate::units::{Duration, Instant, SeqNumber};
 
@@ -60,8 +61,10 @@ pub struct Shim<P> {
     config: Config,
     /// Registered ones, by key.
     flows: Vec<Flow<P>>,
-    /// Oldest first.
-    handshakes: VecDeque<Handshake<P>>,
+    /// Connections that may be registered, by key.
+    handshakes: Vec<Handshake<P>>,
+    /// Of the newest of them.
+    age: u64,
     expected_ppm: u32,
     lost_frames: Option<u64>,
     out: Outbox<P>,
@@ -76,10 +79,14 @@ pub(super) struct Outbox<P> {
     pub counters: Counters,
 }
 
-/// What the SYNs of a connection said.
+/// What the SYNs of a connection said, and how far it is.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake<P> {
     pub key: FlowKey,
+    /// The greatest is the newest.
+    age: u64,
+    /// The host has everything before. Whoever looks at a number of 32 bits beyond 2 GiB must know the place nearby.
+    pub reached: Position,
     /// The number of the first octet that comes down, and the SYN before it.
     pub down: Option<(SeqNumber, P)>,
     /// Both ends scale windows, and the host by this.
@@ -88,6 +95,11 @@ pub(super) struct Handshake<P> {
 }
 
 impl<P> Handshake<P> {
+    /// Of a connection that is no longer looked after.
+    pub fn known(key: FlowKey, (first, like): (SeqNumber, P), scale: u8, reached: Position) -> Self {
+        Self { key, age: 0, reached, down: Some((first, like)), host_scale: Some(scale), sender_scales: true }
+    }
+
     /// By how much windows of the host are shifted; "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
     pub fn scale(&self) -> u8 {
         self.host_scale.filter(|_| self.sender_scales).unwrap_or(0).min(14)
@@ -100,7 +112,8 @@ impl<P: SegmentPacket> Shim<P> {
         Self {
             config,
             flows: Vec::new(),
-            handshakes: VecDeque::new(),
+            handshakes: Vec::new(),
+            age: 0,
             expected_ppm: 0,
             lost_frames: None,
             out: Outbox { down: VecDeque::new(), counters: Counters::default() },
@@ -140,8 +153,8 @@ impl<P: SegmentPacket> Shim<P> {
         if self.flows.len() >= self.config.flows as usize {
             return Err(Refusal::Room);
         }
-        let known = self.handshakes.iter().position(|known| known.key == key && known.down.is_some());
-        let handshake = known.and_then(|known| self.handshakes.remove(known)).ok_or(Refusal::Elsewhere)?;
+        let known = self.handshake_of(key).ok().filter(|known| self.handshakes[*known].down.is_some());
+        let handshake = self.handshakes.remove(known.ok_or(Refusal::Elsewhere)?);
         let flow = Flow::new(handshake, Marker::new(nonce)).ok_or(Refusal::Elsewhere)?;
         self.flows.insert(place, flow);
         self.out.counters.registered_flows += 1;
@@ -168,11 +181,14 @@ impl<P: SegmentPacket> Shim<P> {
         self.flows[place].stop(&mut self.out);
     }
 
-    /// Forgets the flow `key`, which is like any other from here on.
+    /// Forgets the flow `key`, which is like any other from here on. It may be registered again where nobody has to know
+    /// of placeholders that its host has: all were repaired.
     pub fn unregister(&mut self, key: FlowKey) {
         let Ok(place) = self.place_of(key) else { return };
         self.flows[place].stop(&mut self.out);
-        self.flows.remove(place);
+        if let Some(handshake) = self.flows.remove(place).into_handshake() {
+            self.remember(handshake);
+        }
     }
 
     /// A hole of the flow `key` cannot be repaired: its connection is reset at the host, so that nobody takes a
@@ -222,7 +238,7 @@ impl<P: SegmentPacket> Shim<P> {
             self.handshake(key).host_scale = segment.window_scale;
             return;
         }
-        let Ok(place) = self.place_of(key) else { return };
+        let Ok(place) = self.place_of(key) else { return self.follow(key, &segment) };
         if segment.flags.contains(Flags::RST) {
             self.flows.remove(place);
             return;
@@ -281,25 +297,59 @@ impl<P: SegmentPacket> Shim<P> {
         }
         let like = packet.forged(&Segment::default(), None);
         let handshake = self.handshake(key);
+        // One that is sent again says nothing of how far the connection is.
+        let is_new = handshake.down.as_ref().is_none_or(|(known, _)| *known != first);
         (handshake.down, handshake.sender_scales) = (Some((first, like)), segment.window_scale.is_some());
+        if is_new {
+            handshake.reached = Position::first(first);
+        }
         packet
     }
 
-    /// What is known of the handshake of `key`, newest last; the oldest makes room.
+    /// The host of a connection that nobody registered sends `segment`.
+    fn follow(&mut self, key: FlowKey, segment: &Segment) {
+        let Ok(place) = self.handshake_of(key) else { return };
+        let known = &mut self.handshakes[place];
+        if segment.flags.contains(Flags::ACK) && known.down.is_some() {
+            known.reached = known.reached.max(known.reached.nearest(segment.ack));
+        }
+    }
+
+    /// What is known of the handshake of `key`, which is the newest now; the oldest makes room.
     fn handshake(&mut self, key: FlowKey) -> &mut Handshake<P> {
-        let known = self.handshakes.iter().position(|known| known.key == key);
-        let handshake = known.and_then(|known| self.handshakes.remove(known)).unwrap_or(Handshake {
+        let known = self.handshake_of(key).map(|place| self.handshakes.remove(place));
+        let place = self.remember(known.unwrap_or(Handshake {
             key,
+            age: 0,
+            reached: Position::default(),
             down: None,
             host_scale: None,
             sender_scales: false,
-        });
+        }));
+        &mut self.handshakes[place]
+    }
+
+    /// Keeps `handshake` as the newest, and says where.
+    fn remember(&mut self, handshake: Handshake<P>) -> usize {
         if self.handshakes.len() >= HANDSHAKES_PER_FLOW * self.config.flows as usize {
-            self.handshakes.pop_front();
+            let ages = self.handshakes.iter().enumerate().map(|(place, known)| (known.age, place));
+            ages.min().map(|(_, oldest)| self.handshakes.remove(oldest));
         }
-        self.handshakes.push_back(handshake);
-        let newest = self.handshakes.len() - 1;
-        &mut self.handshakes[newest]
+        self.age += 1;
+        let place = match self.handshake_of(handshake.key) {
+            // A flow that is registered has no handshake here.
+            Ok(place) => {
+                self.handshakes.remove(place);
+                place
+            }
+            Err(place) => place,
+        };
+        self.handshakes.insert(place, Handshake { age: self.age, ..handshake });
+        place
+    }
+
+    fn handshake_of(&self, key: FlowKey) -> Result<usize, usize> {
+        self.handshakes.binary_search_by_key(&key, |known| known.key)
     }
 
     fn reckon_due(&mut self) {

@@ -77,6 +77,11 @@ impl<'a> Sockets<'a> {
         self.flows[flow.0 as usize].delivered_at(end)
     }
 
+    /// Whether the connection of the source was reset.
+    fn is_reset(&self, flow: FlowId) -> bool {
+        self.flows[flow.0 as usize].is_reset(End::Source)
+    }
+
     /// Octets that the source has written and TCP not sent.
     fn unsent(&self, flow: FlowId) -> u64 {
         self.flows[flow.0 as usize].unsent()

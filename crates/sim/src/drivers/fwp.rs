@@ -24,6 +24,8 @@ pub(crate) enum Ask {
     Allow(u64, u64),
     Repaired(u64, u64),
     Stop,
+    /// What cannot be repaired was acknowledged: nobody may take the connection for sound.
+    Fail,
 }
 
 /// What a shim tells a reader.
@@ -96,6 +98,7 @@ impl ClientShim {
             Ask::Allow(start, end) => self.shim.allow(key, start, end),
             Ask::Repaired(start, end) => self.shim.repaired(key, start, end),
             Ask::Stop => self.shim.stop(key),
+            Ask::Fail => self.shim.fail(key),
         }
     }
 

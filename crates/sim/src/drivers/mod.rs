@@ -277,15 +277,15 @@ impl<P: Carried> Drivers<P> {
     }
 
     /// The program at `host` that reads `flow`, whose data comes from `source`, wants something of the shim there; without
-    /// one nothing comes of it.
-    pub fn ask(&mut self, flow: FlowId, [source, host]: [HostId; 2], ask: Ask) {
-        for driver in &mut self.drivers {
-            if let StationDriver::Fwp(shim) = driver
-                && shim.host == host
-            {
-                shim.ask(flow, source, ask);
-            }
-        }
+    /// one nothing comes of it. Returns the function whose driver may act on that at once.
+    pub fn ask(&mut self, flow: FlowId, [source, host]: [HostId; 2], ask: Ask) -> Option<FunctionId> {
+        let (number, shim) = (0_u16..).zip(&mut self.drivers).find_map(|(number, driver)| match driver {
+            StationDriver::Fwp(shim) if shim.host == host => Some((number, shim)),
+            _ => None,
+        })?;
+        shim.ask(flow, source, ask);
+        let acts = matches!(ask, Ask::Stop | Ask::Fail);
+        self.functions.all().find(|function| acts && self.of_function[function.index()] == number)
     }
 
     /// True where every packet goes to the channel as it is, and nobody need be told of those that come.

@@ -45,7 +45,12 @@ impl<P: Carried> World<'_, P> {
     /// Programs want something of shims.
     pub(super) fn ask(&mut self, flow: FlowId, ask: Ask) {
         let FlowSetup { source, sink, .. } = self.flows[flow.0 as usize].setup;
-        self.drivers.iter_mut().for_each(|drivers| drivers.ask(flow, [source, sink], ask));
+        for (index, drivers) in self.drivers.iter_mut().enumerate() {
+            if let Some(function) = drivers.ask(flow, [source, sink], ask) {
+                let component = self.driver_components[index] + function.index() as u32;
+                self.scheduler.wake(component, Some(self.now));
+            }
+        }
     }
 
     /// A packet that came as octets on a link-layer ACK goes where these say.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
+pub mod fwp;
 pub mod swarm;
 pub mod tack;
 

@@ -1,6 +1,6 @@
 //! The octets that are missing, in order, and who was asked for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Range, RequestId};
 use crate::units::Instant;
@@ -22,6 +22,8 @@ pub(super) struct Part {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
     parts: BTreeMap<u64, Part>,
+    /// Starts of those that nobody was asked for: few among thousands that were.
+    unasked: BTreeSet<u64>,
 }
 
 impl Missing {
@@ -31,6 +33,16 @@ impl Missing {
 
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Part)> {
         self.parts.iter().map(|(start, part)| (*start, part))
+    }
+
+    /// Parts that nobody was asked for.
+    pub fn unasked(&self) -> impl Iterator<Item = (u64, &Part)> {
+        self.unasked.iter().filter_map(|start| Some((*start, self.parts.get(start)?)))
+    }
+
+    /// How many of those there are.
+    pub fn unasked_len(&self) -> usize {
+        self.unasked.len()
     }
 
     /// Parts that start at `octet` or behind it.
@@ -80,6 +92,7 @@ impl Missing {
         }
         let part = Part { end: gap.end, asked: None, attempts: 0, deadline: None, not_before: Instant::ZERO };
         self.parts.insert(gap.start, part);
+        self.unasked.insert(gap.start);
     }
 
     /// Marks what is missing in `range` as asked for, cutting the last part at its end; says how many parts those are.
@@ -87,7 +100,8 @@ impl Missing {
         self.cut(range.start);
         self.cut(range.end);
         let mut asked = 0;
-        for part in self.parts.range_mut(range.start..range.end).map(|(_, part)| part) {
+        for (start, part) in self.parts.range_mut(range.start..range.end) {
+            self.unasked.remove(start);
             part.asked = Some(id);
             part.deadline.get_or_insert(deadline);
             asked += 1;
@@ -104,6 +118,9 @@ impl Missing {
         let behind = *part;
         part.end = octet;
         self.parts.insert(octet, behind);
+        if behind.asked.is_none() {
+            self.unasked.insert(octet);
+        }
         behind.asked
     }
 
@@ -120,6 +137,7 @@ impl Missing {
             self.parts.range(range.start..range.end).next().map(|(start, part)| (*start, *part))
         {
             self.parts.remove(&start);
+            self.unasked.remove(&start);
             removed += part.end - start;
             if let Some(id) = part.asked {
                 changed(id, -1);
@@ -134,6 +152,7 @@ impl Missing {
         let parts = self.parts.range_mut(range.start..range.end);
         for (start, part) in parts.filter(|(_, part)| part.asked == Some(id)) {
             part.asked = None;
+            self.unasked.insert(*start);
             freed(*start, part);
             left += 1;
         }

@@ -182,6 +182,10 @@ pub struct Repair {
     running: BTreeMap<RequestId, Running>,
     cancelled: Vec<RequestId>,
     next_id: u64,
+    /// No request is quiet for too long before.
+    quiet_at: Instant,
+    /// The latest time that it was told.
+    now: Instant,
     blocked_since: Option<Instant>,
     failure: Option<Failure>,
     counters: Counters,
@@ -199,6 +203,8 @@ impl Repair {
             running: BTreeMap::new(),
             cancelled: Vec::new(),
             next_id: 0,
+            quiet_at: Instant::ZERO,
+            now: Instant::ZERO,
             blocked_since: None,
             failure: None,
             counters: Counters::default(),
@@ -282,6 +288,7 @@ impl Repair {
 
     /// The octets to ask for next, while there are any and requests are free.
     pub fn poll_request(&mut self, now: Instant) -> Option<Request> {
+        self.now = self.now.max(now);
         if self.failure.is_some() || self.running.len() >= self.config.parallel_max {
             return None;
         }
@@ -289,14 +296,24 @@ impl Repair {
         let id = RequestId(self.next_id);
         self.next_id += 1;
         let parts = self.missing.ask(range, id, now + self.config.deadline);
+        if self.running.is_empty() {
+            self.quiet_at = now + self.config.answer_timeout;
+        }
         self.running.insert(id, Running { range, parts, quiet_since: now });
         self.counters.requests += 1;
         Some(Request { id, range })
     }
 
-    /// The octets of `range` came as (part of) the answer to `id`. True while more of it is wanted.
+    /// The octets of `range` came as (part of) the answer to `id`, which may have been given up. True while more of it is
+    /// wanted.
     pub fn answered(&mut self, now: Instant, id: RequestId, range: Range) -> bool {
-        let Some(running) = self.running.get_mut(&id) else { return false };
+        let Some(running) = self.running.get_mut(&id) else {
+            let filled = self.fill(range, None);
+            self.counters.repaired_octets += filled;
+            self.counters.spare_octets += range.octets() - filled;
+            self.note_blocked(now);
+            return false;
+        };
         running.quiet_since = now;
         let Some(range) = range.common(running.range) else { return true };
         let filled = self.fill(range, Some(id));
@@ -349,12 +366,22 @@ impl Repair {
         if self.failure.is_some() {
             return None;
         }
-        let quiet = self.running.values().map(|running| running.quiet_since + self.config.answer_timeout);
-        let waiting = self
-            .askable()
-            .filter(|_| self.running.len() < self.config.parallel_max)
-            .map(|(_, part)| part.not_before);
-        quiet.chain(waiting).chain(self.first_deadline().map(|(_, at)| at)).min()
+        let quiet = (!self.running.is_empty()).then_some(self.quiet_at);
+        let has_room = self.running.len() < self.config.parallel_max;
+        let waiting = has_room.then(|| self.first_askable()).flatten();
+        quiet.into_iter().chain(waiting).chain(self.first_deadline().map(|(_, at)| at)).min()
+    }
+
+    /// When the first part may be asked for; where several might by now, of any of them.
+    fn first_askable(&self) -> Option<Instant> {
+        let mut first = None;
+        for (_, part) in self.askable() {
+            first = Some(first.map_or(part.not_before, |first: Instant| first.min(part.not_before)));
+            if part.not_before <= self.now {
+                break;
+            }
+        }
+        first
     }
 
     /// Gives up requests that went quiet, and everything once a hole is open for too long.
@@ -364,16 +391,20 @@ impl Repair {
         {
             self.failure.get_or_insert(Failure::Deadline(start));
         }
-        let quiet: Vec<_> = self
-            .running
-            .iter()
-            .filter(|(_, running)| running.quiet_since + self.config.answer_timeout <= now)
-            .map(|(id, _)| *id)
-            .collect();
+        self.now = self.now.max(now);
+        if self.running.is_empty() || self.quiet_at > now {
+            return;
+        }
+        let timeout = self.config.answer_timeout;
+        let is_quiet = |running: &Running| running.quiet_since + timeout <= now;
+        let quiet: Vec<_> =
+            self.running.iter().filter(|(_, running)| is_quiet(running)).map(|(id, _)| *id).collect();
         for id in quiet {
             self.cancelled.push(id);
             self.failed(now, id);
         }
+        let first = self.running.values().map(|running| running.quiet_since).min();
+        self.quiet_at = first.unwrap_or(now) + timeout;
     }
 
     /// The lowest hole, and when it has to be filled. Others are asked for later, or hold nothing back before it is.
@@ -393,10 +424,7 @@ impl Repair {
     /// Parts that nobody was asked for, as far as there is room for them.
     fn askable(&self) -> impl Iterator<Item = (u64, &Part)> {
         let end = self.window_end();
-        self.missing
-            .iter()
-            .take_while(move |(start, _)| *start < end)
-            .filter(|(_, part)| part.asked.is_none())
+        self.missing.unasked().take_while(move |(start, _)| *start < end)
     }
 
     /// The lowest holes to ask for, as many as belong together.
@@ -405,7 +433,7 @@ impl Repair {
         let longest = (start + self.config.request_max).min(self.window_end());
         let mut range = Range { start, end: first.end.min(longest) };
         let free = self.config.parallel_max - self.running.len();
-        let gap_max = if self.askable().nth(free).is_some() {
+        let gap_max = if self.missing.unasked_len() > free && self.askable().nth(free).is_some() {
             self.config.gap_busy_max.max(self.config.gap_max)
         } else {
             self.config.gap_max
@@ -462,6 +490,7 @@ impl Repair {
 
     /// Keeps the clock of what an open hole holds back.
     fn note_blocked(&mut self, now: Instant) {
+        self.now = self.now.max(now);
         let blocked = self.releasable_to() == self.released && self.reached > self.released;
         if blocked {
             self.blocked_since.get_or_insert(now);

@@ -161,8 +161,10 @@ fn a_request_that_goes_quiet_is_given_up() {
     assert_eq!(repair.poll_cancel(), None);
     repair.handle_timeout(at(160));
     assert_eq!(repair.poll_cancel(), Some(id));
-    assert!(!repair.answered(at(161), id, range(12, 20)), "its answer is nobody's");
-    assert_eq!(asked(&mut repair, at(170)).1, range(12, 20));
+    assert!(!repair.answered(at(161), id, range(12, 15)), "nobody waits for its answer");
+    assert_eq!(asked(&mut repair, at(170)).1, range(15, 20), "what came of it is there");
+    assert!(!repair.answered(at(171), id, range(15, 20)));
+    assert!(!repair.is_missing(15) && repair.poll_cancel().is_some(), "and needs no second answer");
 }
 
 #[test]
@@ -344,6 +346,9 @@ proptest! {
             let open = Range::new(model.released, model.read).map_or(0, |held| model.open(held));
             let missing: u64 = repair.missing_in(body).map(Range::octets).sum();
             prop_assert_eq!(missing, open as u64);
+            let starts = |(start, _): (u64, &Part)| start;
+            let unasked = repair.missing.iter().filter(|(_, part)| part.asked.is_none());
+            prop_assert!(repair.missing.unasked().map(starts).eq(unasked.map(starts)));
             prop_assert_eq!(repair.can_release(), model.releasable() > 0);
         }
     }

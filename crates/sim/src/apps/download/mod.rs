@@ -32,6 +32,8 @@ const PARTS_MAX: usize = 64;
 /// Requests under way on a connection: while one is answered the next is at the server, so an answer's tail has a
 /// follower that shows what of it is missing.
 const PIPELINE: usize = 2;
+/// Requests end with their connections: who has none that breaks waits for its lines instead.
+const NEVER: Duration = Duration::from_secs(1 << 30);
 /// Octets of a range in a request, `123456789-123459999,`.
 const RANGE_LEN: u64 = 20;
 /// Octets before each part of a multipart answer as nginx writes it: boundary, type and Content-Range.
@@ -54,6 +56,35 @@ struct Line {
     consumed: u64,
     /// Placeholders in its stream, beyond those.
     holes: VecDeque<(u64, u64)>,
+    /// The last octet came, or the first was asked for.
+    quiet_since: Instant,
+    /// Quiet for so long that others were asked; what it brings yet is taken.
+    is_given_up: bool,
+}
+
+impl Line {
+    fn new(flow: FlowId) -> Self {
+        Self {
+            flow,
+            open: false,
+            exchanges: VecDeque::new(),
+            asked: 0,
+            answered: 0,
+            consumed: 0,
+            holes: VecDeque::new(),
+            quiet_since: Instant::ZERO,
+            is_given_up: false,
+        }
+    }
+
+    /// Since when it has been asked for something and brought nothing.
+    fn waits_since(&self) -> Option<Instant> {
+        (!self.is_given_up && !self.exchanges.is_empty()).then_some(self.quiet_since)
+    }
+
+    fn has_room(&self) -> bool {
+        self.open && !self.is_given_up && self.exchanges.len() < PIPELINE
+    }
 }
 
 /// A request for ranges and its answer. Heads of answers on a connection are as long but for digits, so a reader knows where
@@ -124,30 +155,24 @@ pub(super) struct RepairedDownload {
     delays_us: Histogram<u64>,
     /// No request is made before.
     ask_at: Instant,
+    /// No line is given up before.
+    give_up_at: Option<Instant>,
     now: Instant,
 }
 
 impl RepairedDownload {
     pub fn new(plan: Download, flows: &[FlowId], start: Instant) -> Self {
-        let line = |flow: &FlowId| Line {
-            flow: *flow,
-            open: false,
-            exchanges: VecDeque::new(),
-            asked: 0,
-            answered: 0,
-            consumed: 0,
-            holes: VecDeque::new(),
-        };
         // The setup was checked: there are flows.
         let (main, others) = (flows[0], &flows[1..]);
         let config = tacit_proto::fwp::repair::Config {
             parallel_max: others.len() * PIPELINE * PARTS_MAX,
+            answer_timeout: NEVER,
             ..plan.repair
         };
         let body = Range { start: 0, end: plan.size.map_or(ENDLESS, |size| size.0) };
         Self {
             main,
-            lines: others.iter().map(line).collect(),
+            lines: others.iter().copied().map(Line::new).collect(),
             start,
             opened: false,
             asked: false,
@@ -163,6 +188,7 @@ impl RepairedDownload {
             counts: Downloaded::default(),
             delays_us: Histogram::new(3).expect("three digits are allowed"),
             ask_at: start,
+            give_up_at: None,
             now: start,
             plan,
         }
@@ -172,9 +198,9 @@ impl RepairedDownload {
         if !self.opened {
             return Some(self.start);
         }
-        let due = self.repair.poll_timeout()?;
         // Something waits for nothing but a connection, or for others to be asked for together.
-        Some(if due <= self.now { self.ask_at.max(self.now + BUSY) } else { due })
+        let wait = |due| if due <= self.now { self.ask_at.max(self.now + BUSY) } else { due };
+        self.repair.poll_timeout().map(wait).into_iter().chain(self.give_up_at).min()
     }
 
     pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
@@ -188,7 +214,25 @@ impl RepairedDownload {
             sockets.read_by_hand(self.main);
         }
         self.repair.handle_timeout(now);
+        self.give_up_quiet_lines(now);
         self.go_on(now, sockets);
+    }
+
+    /// Others are asked for what lines that went quiet were to bring: an answer whose tail is lost waits for the server's
+    /// timer, and where most is lost for several.
+    fn give_up_quiet_lines(&mut self, now: Instant) {
+        if self.give_up_at.is_none_or(|at| at > now) {
+            return;
+        }
+        let patience = self.plan.repair.answer_timeout;
+        let is_quiet = |line: &&mut Line| line.waits_since().is_some_and(|since| since + patience <= now);
+        for line in self.lines.iter_mut().filter(is_quiet) {
+            line.is_given_up = true;
+            for part in line.exchanges.iter().flat_map(|exchange| &exchange.parts) {
+                self.repair.failed(now, part.id);
+            }
+        }
+        self.give_up_at = self.lines.iter().filter_map(Line::waits_since).min().map(|since| since + patience);
     }
 
     /// The source offers nothing more.
@@ -222,7 +266,7 @@ impl RepairedDownload {
             }
             return;
         }
-        if self.stopped || got < self.plan.request.0 {
+        if self.stopped || sockets.is_reset(flow) || got < self.plan.request.0 {
             return;
         }
         let begins = !std::mem::replace(&mut self.answering, true);
@@ -258,8 +302,11 @@ impl RepairedDownload {
             sockets.ask(flow, Ask::Allow(0, u64::MAX));
         }
         let to = sockets.delivered(flow, End::Sink);
-        let from = std::mem::replace(&mut line.consumed, to);
-        let mut from = from;
+        let mut from = std::mem::replace(&mut line.consumed, to);
+        if from < to {
+            (line.quiet_since, line.is_given_up) = (now, false);
+            self.give_up_at.get_or_insert(now + self.plan.repair.answer_timeout);
+        }
         while let Some(exchange) = line.exchanges.front_mut() {
             exchange.is_known |= to >= exchange.head.1 && !exchange.head_is_hit;
             while let Some(part) = exchange.parts.front().copied() {
@@ -356,12 +403,19 @@ impl RepairedDownload {
         }
         if let Some(failure) = self.repair.failure().filter(|_| self.counts.failure.is_none()) {
             self.counts.failure = Some(failure.to_string());
-            sockets.ask(self.main, Ask::Stop);
+            self.fail(sockets);
         }
         while self.repair.poll_cancel().is_some() {
             // The answer is under way on a connection that is kept: it is let pass.
         }
         self.make_requests(now, sockets);
+    }
+
+    /// The host acknowledged what nobody will have: its connection is reset, which the server learns when it sends something
+    /// more. The others' answers are let pass, and nothing more is asked for.
+    fn fail(&self, sockets: &mut Sockets<'_>) {
+        sockets.ask(self.main, Ask::Fail);
+        self.lines.iter().for_each(|line| sockets.ask(line.flow, Ask::Stop));
     }
 
     fn release(&mut self, now: Instant, range: Range, sockets: &mut Sockets<'_>) {
@@ -393,7 +447,7 @@ impl RepairedDownload {
         let head = self.plan.head.0;
         // The first that has room: connections that are in use stay in use, and have followers.
         for line in self.lines.iter_mut().filter(|line| line.open) {
-            while line.exchanges.len() < PIPELINE {
+            while line.has_room() {
                 let requests = std::iter::from_fn(|| self.repair.poll_request(now)).take(PARTS_MAX);
                 let mut parts: VecDeque<_> = requests
                     .map(|request| Part {
@@ -415,6 +469,10 @@ impl RepairedDownload {
                     at = part.end();
                 }
                 let end = at + if several { PARTS_END } else { 0 };
+                if line.exchanges.is_empty() {
+                    line.quiet_since = now;
+                    self.give_up_at.get_or_insert(now + self.plan.repair.answer_timeout);
+                }
                 let request = self.plan.request.0 + RANGE_LEN * (parts.len() as u64 - 1);
                 line.asked += request;
                 let octets = end - line.answered;

@@ -1,0 +1,33 @@
+//! What FWP's shims and the downloads that they serve counted.
+
+use tacit_proto::fwp;
+use tacit_sim::record::{ApplicationResult, Downloaded, Percentiles};
+
+use super::View;
+
+impl<'a> View<'a> {
+    /// Sum over all FWP shims; `None` where there are none.
+    pub fn fwp(&self, count: impl Fn(&fwp::Counters) -> u64) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        let counts = stations.filter_map(|station| Some(count(&station.driver.fwp()?)));
+        counts.reduce(|sum, more| sum + more).map(|sum| sum as f64)
+    }
+
+    pub fn downloads(&self) -> impl Iterator<Item = &'a Downloaded> {
+        self.outcome.applications.iter().filter_map(|application| match &application.result {
+            ApplicationResult::Download(got) => Some(got),
+            _ => None,
+        })
+    }
+
+    /// Sum over all repaired downloads; `None` where there are none.
+    pub fn repaired(&self, count: impl Fn(&Downloaded) -> f64) -> Option<f64> {
+        self.downloads().map(count).reduce(|sum, more| sum + more)
+    }
+
+    /// Of the download with the longest delay; `None` where nothing was repaired.
+    pub fn slowest_repair(&self, of: impl Fn(&Percentiles) -> u64) -> Option<f64> {
+        let delays = self.downloads().map(|got| &got.repair_delay_us).filter(|delay| delay.count > 0);
+        delays.map(|delay| of(delay) as f64 / 1e3).reduce(f64::max)
+    }
+}

@@ -1,0 +1,127 @@
+//! Who got how much of what there was.
+
+use tacit_proto::units::Instant;
+use tacit_sim::record::{ApplicationResult, FlowOutcome};
+
+use super::View;
+
+impl<'a> View<'a> {
+    /// Flows that somebody reads; connections that only repair others' downloads are left out.
+    fn users_flows(&self) -> Vec<&'a FlowOutcome> {
+        let programs = self.outcome.applications.iter();
+        let repairing = programs.filter(|program| matches!(program.result, ApplicationResult::Download(_)));
+        let mut others: Vec<_> = repairing.flat_map(|program| program.flows.iter().skip(1)).collect();
+        others.sort_unstable();
+        let is_read = |flow: &&FlowOutcome| others.binary_search(&&flow.flow).is_err();
+        self.outcome.flows.iter().filter(is_read).collect()
+    }
+
+    pub fn first_flow_share(&self) -> Option<f64> {
+        let flows = self.users_flows();
+        let sum: u64 = flows.iter().map(|flow| flow.delivered.0).sum();
+        Some(flows.first()?.delivered.0 as f64 * flows.len() as f64 / sum as f64)
+    }
+
+    /// Goodput of the host that reads the first flow, and the mean of the others that read any; `None` without others.
+    pub fn first_host_and_others(&self) -> Option<(f64, f64)> {
+        let first = self.outcome.flows.first()?.sink;
+        let mut others: Vec<_> = self.outcome.flows.iter().map(|flow| flow.sink).collect();
+        others.sort_unstable();
+        others.dedup();
+        let others = others.len().checked_sub(1).filter(|others| *others > 0)? as f64;
+        let own = self.outcome.flows.iter().filter(|flow| flow.sink == first);
+        let own: f64 = own.map(|flow| flow.goodput_bps(self.outcome.measured)).sum();
+        Some((own, (self.outcome.goodput_bps() - own) / others))
+    }
+
+    /// Of the octets that transports delivered from one sample to the next, in percent those at the host that reads the
+    /// first flow, in order: connections that repair and octets of placeholders included, for they crossed the path.
+    pub fn first_host_shares(&self) -> Option<Vec<f64>> {
+        let (flows, series) = (&self.outcome.flows, &self.outcome.series);
+        let first = flows.first()?.sink;
+        let end = series.last()?.at;
+        let measured = series.iter().filter(|point| end.saturating_since(point.at) <= self.outcome.measured);
+        // At each time so much of the first host's, and of all.
+        let mut totals: Vec<(Instant, [u64; 2])> = Vec::new();
+        for point in measured {
+            if totals.last().is_none_or(|(at, _)| *at != point.at) {
+                totals.push((point.at, [0; 2]));
+            }
+            let Some((_, [own, all])) = totals.last_mut() else { continue };
+            *all += point.delivered_total.0;
+            if flows.iter().any(|flow| flow.flow == point.flow && flow.sink == first) {
+                *own += point.delivered_total.0;
+            }
+        }
+        let share = |two: &[(Instant, [u64; 2])]| {
+            let [(_, before), (_, after)] = two else { return None };
+            let [own, all] = [0, 1].map(|which| after[which] - before[which]);
+            (all > 0).then(|| own as f64 * 100.0 / all as f64)
+        };
+        let mut shares: Vec<f64> = totals.windows(2).filter_map(share).collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        (!shares.is_empty()).then_some(shares)
+    }
+
+    /// The share at this percentile of the samples.
+    pub fn first_host_share(&self, percent: usize) -> Option<f64> {
+        let shares = self.first_host_shares()?;
+        shares.get((shares.len() - 1) * percent / 100).copied()
+    }
+
+    /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
+    pub fn fairness(&self) -> Option<f64> {
+        let shares: Vec<f64> = self.users_flows().iter().map(|flow| flow.delivered.0 as f64).collect();
+        let sum: f64 = shares.iter().sum();
+        let squares: f64 = shares.iter().map(|share| share * share).sum();
+        Some(sum * sum / (shares.len() as f64 * squares))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::metric::tests::{is_close, outcome, value_of};
+
+    #[test]
+    fn the_share_of_the_first_flow_is_over_the_mean() {
+        let flow = |rate: &str| format!("[[flow]]\ntransport = \"udp\"\nudp-rate = \"{rate}\"\n");
+        let flows = |rates: &[&str]| {
+            let flows: String = rates.iter().map(|rate| flow(rate)).collect();
+            outcome(&format!("[run]\nduration = \"4 s\"\n[wired]\nrate = \"100Mbps\"\n{flows}"))
+        };
+        is_close(value_of("first_flow_share", &flows(&["6Mbps", "2Mbps"])), 1.5, 0.01);
+        is_close(value_of("first_flow_share", &flows(&["2Mbps", "6Mbps", "4Mbps"])), 0.5, 0.01);
+        is_close(value_of("first_flow_share", &flows(&["6Mbps"])), 1.0, 0.0);
+    }
+
+    #[test]
+    fn hosts_are_compared_whatever_flows_they_read() {
+        let clients = "[[flow]]\nclient = 1\ntransport = \"udp\"\nudp-rate = \"6Mbps\"\n\
+                       [[flow]]\nclient = 2\ntransport = \"udp\"\nudp-rate = \"2Mbps\"\nstop = \"2 s\"\n\
+                       [[flow]]\nclient = 2\ntransport = \"udp\"\nudp-rate = \"2Mbps\"\n";
+        let wifi = "[wifi]\nstandard = \"802.11n\"\nrate = \"150Mbps\"\n";
+        let run = "[run]\nduration = \"5 s\"\nmeasure-from = \"1 s\"\nsample-interval = \"1 s\"\n";
+        let text = format!("{run}{wifi}{clients}");
+        let scenario = tacit_scenario::Scenario::parse("metric.toml", &text, &[]).unwrap();
+        let outcome = tacit_sim::run(&scenario.setup(2, 1).unwrap()).unwrap();
+        is_close(value_of("first_host_speedup", &outcome), 2.4, 0.02);
+        is_close(value_of("other_hosts_goodput_bps", &outcome), 2.5e6, 3e4);
+        is_close(value_of("first_host_share_least", &outcome), 60.0, 0.5);
+        is_close(value_of("first_host_share_p10", &outcome), 60.0, 0.5);
+        is_close(value_of("first_host_share_p75", &outcome), 75.0, 0.5);
+        is_close(value_of("first_host_share_most", &outcome), 75.0, 0.5);
+    }
+
+    #[test]
+    fn connections_that_repair_are_nobodys_share() {
+        let text = "[run]\nduration = \"3 s\"\nmeasure-from = \"1 s\"\n[wifi]\nstandard = \"802.11n\"\nrate = \"150Mbps\"\n\
+                    mpdu-error = { down = \"5 %\" }\n[clients]\nstagger = \"0 ms\"\n";
+        let scenario = tacit_scenario::Scenario::parse("metric.toml", text, &[]).unwrap();
+        let fwp = tacit_scenario::scheme::find("", "fwp").unwrap().applied_to(&scenario);
+        let outcome = tacit_sim::run(&fwp.setup(2, 1).unwrap()).unwrap();
+        assert!(outcome.flows.len() > 2 * 6, "{}", outcome.flows.len());
+        // Of two equal clients neither has everything; among all connections each would have more than its mean.
+        is_close(value_of("first_flow_share", &outcome), 1.0, 0.9);
+        assert!(value_of("fairness", &outcome).unwrap() >= 0.5);
+    }
+}
