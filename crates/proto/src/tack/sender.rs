@@ -41,7 +41,7 @@ enum Carried {
     Data(Chunk),
     /// Octets of a datagram.
     Datagram(u32),
-    /// A reset or a stop.
+    /// What is said of a stream.
     Control(Control),
     /// How many streams the peer may open.
     Streams,

@@ -3,6 +3,7 @@
 #[path = "../common/joined.rs"]
 mod joined;
 
+mod driver;
 mod hostile;
 mod known;
 mod life;
@@ -10,6 +11,7 @@ mod paths;
 mod rules;
 mod script;
 mod sender;
+mod streams;
 
 use joined::{Link, Pipe, ends};
 use tacit_proto::tack::{Config, Connection};
