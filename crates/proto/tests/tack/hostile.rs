@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tacit_proto::Endpoint;
 use tacit_proto::endpoint::Event;
-use tacit_proto::tack::Config;
 use tacit_proto::tack::packet::{
-    Block, Body, Cause, CloseCode, Data, InstantAck, Stamp, StreamId, Sync, Tack,
+    Block, Body, Cause, CloseCode, Control, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, Token,
 };
-use tacit_proto::units::SeqNumber;
+use tacit_proto::tack::{Config, Reader};
+use tacit_proto::units::{Bytes, SeqNumber};
 
 use crate::script::{FULL, Script, at_ms};
 
@@ -103,6 +103,110 @@ fn a_claimed_rate_does_not_speed_the_sender_up() {
     assert!(wild <= 4 * honest, "{wild} packets where {honest} were due");
 }
 
+/// A peer that may have four streams open beside stream 0, each of 10,000 octets.
+fn script() -> Script {
+    Script::established(Config {
+        max_streams: 4,
+        stream_buffer: Bytes(10_000),
+        reader: Reader::Explicit,
+        ..Config::default()
+    })
+}
+
+fn octets(stream: u32, offset: u32, payload_len: u16, fin: bool) -> Body {
+    let (stream, offset) = (StreamId(stream), SeqNumber(offset));
+    Body::Data(Data { stream, offset, payload_len, fin, ..Data::default() })
+}
+
+fn reset(stream: u32, end: u32) -> Body {
+    Body::Control(Control::Reset { stream: StreamId(stream), code: 1, end: SeqNumber(end) })
+}
+
+#[test]
+fn streams_have_rules() {
+    let stop = |stream| Body::Control(Control::Stop { stream: StreamId(stream), code: 1 });
+    let held = |stream| Body::Control(Control::Held { stream: StreamId(stream) });
+    let streams = |limit| Body::Control(Control::Streams { limit });
+    // What was said before is right, and the last is wrong.
+    let wrong = [
+        // More than it may open: stream 0 and four.
+        vec![octets(8, 0, 1, false), octets(10, 0, 1, false)],
+        vec![reset(10, 0)],
+        vec![stop(10)],
+        vec![held(10)],
+        // One that we never opened.
+        vec![octets(1, 0, 1, false)],
+        vec![reset(1, 0)],
+        vec![stop(1)],
+        vec![held(3)],
+        // Another end than before, or one that the octets before it do not allow.
+        vec![octets(2, 0, 10, true), octets(2, 10, 1, false)],
+        vec![octets(2, 0, 10, true), octets(2, 0, 9, true)],
+        vec![octets(2, 5, 5, true), reset(2, 11)],
+        vec![octets(2, 0, 10, false), reset(2, 9)],
+        vec![reset(2, 10), reset(2, 12)],
+        vec![reset(2, 10), octets(2, 8, 3, false)],
+        // Beyond the limit of a stream.
+        vec![reset(2, 10_001)],
+        vec![octets(2, 9_999, 2, false)],
+        // Stream 0 ends with the connection.
+        vec![reset(0, 0)],
+        vec![stop(0)],
+        vec![streams(1 << 30), streams((1 << 30) + 1)],
+    ];
+    for said in wrong {
+        let mut script = script();
+        let last = said.len() - 1;
+        for (nth, body) in said.iter().enumerate() {
+            script.give(at_ms(20), body.clone());
+            let violated = script.takes(at_ms(20)).contains(&Body::Close(CloseCode::Violation));
+            assert_eq!(violated, nth == last, "{nth} of {said:?}");
+        }
+    }
+}
+
+/// Streams that are opened and given up at once: as many are remembered as may be open, and what they held is given back.
+#[test]
+fn a_peer_that_opens_and_resets_costs_no_memory() {
+    let mut script = script();
+    let mut allowed = 5;
+    for place in 1..2_000u32 {
+        assert!(place < allowed, "{place} were opened and {allowed} may be");
+        let now = at_ms(20 + u64::from(place));
+        script.give(now, reset(2 * place, 10_000));
+        let opened = std::iter::from_fn(|| script.end.poll_stream_event()).count();
+        assert_eq!((opened, script.end.peer_streams()), (2, 1));
+        script.end.close_stream(StreamId(2 * place));
+        // All of it arrives; what is said then is about streams that are over.
+        for _ in 0..2 {
+            let sent = script.numbered(now);
+            for (_, body) in &sent {
+                if let Body::Control(Control::Streams { limit }) = body {
+                    allowed = *limit;
+                }
+            }
+            if let Some((last, _)) = sent.last() {
+                let cumulative = SeqNumber(last + 1);
+                script.give(now, tack(Tack { cumulative, delay_us: u32::MAX, ..Tack::default() }));
+            }
+            while script.end.poll_stream_event().is_some() {}
+        }
+        assert_eq!((script.end.peer_streams(), script.end.open_streams()), (0, 0));
+    }
+}
+
+fn any_control() -> impl Strategy<Value = Body> {
+    (0..4, 0u32..40, any::<u32>(), 0u32..20_000).prop_map(|(kind, number, code, end)| {
+        let stream = StreamId(number);
+        Body::Control(match kind {
+            0 => Control::Reset { stream, code, end: SeqNumber(end) },
+            1 => Control::Stop { stream, code },
+            2 => Control::Streams { limit: code >> (number % 32) },
+            _ => Control::Held { stream },
+        })
+    })
+}
+
 fn any_body() -> impl Strategy<Value = Body> {
     let number = prop_oneof![0u32..30, any::<u32>()].prop_map(SeqNumber);
     let block = (number.clone(), number.clone()).prop_map(|(first, last)| Block { first, last });
@@ -153,7 +257,20 @@ fn any_body() -> impl Strategy<Value = Body> {
         },
     );
     let probe = any::<u16>().prop_map(|padding| Body::Probe { padding });
-    prop_oneof![4 => tack, 4 => data, 2 => instant, 1 => probe, 1 => sync.prop_map(Body::Sync)]
+    let datagram = (any::<u16>(), any::<u32>()).prop_map(|(payload_len, departed)| {
+        Body::Datagram(Datagram { payload_len, departed: Stamp(departed), sync: None })
+    });
+    let token = any::<[u8; 8]>().prop_map(|token| Body::PathChallenge(Token { token, padding: 0 }));
+    prop_oneof![
+        4 => tack,
+        4 => data,
+        2 => instant,
+        1 => probe,
+        1 => sync.prop_map(Body::Sync),
+        3 => any_control(),
+        1 => datagram,
+        1 => token,
+    ]
 }
 
 proptest! {
@@ -165,6 +282,15 @@ proptest! {
             let now = at_ms(50 + 7 * step as u64);
             script.give_number(now, number.index(200) as u32, body);
             script.takes(now);
+            if step % 3 == 0 {
+                let stream = script.end.open_stream().unwrap_or(StreamId(2));
+                script.end.write_stream(stream, 5_000);
+                script.end.close_stream(stream);
+                script.end.stop_stream(stream, 1);
+                while script.end.poll_stream_event().is_some() {}
+            }
+            script.takes(now);
+            prop_assert!(script.end.peer_streams() <= 256);
             prop_assert!(script.end.check().is_ok(), "{:?}", script.end.check());
         }
     }

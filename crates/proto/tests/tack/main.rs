@@ -7,6 +7,7 @@ mod driver;
 mod hostile;
 mod known;
 mod life;
+mod live;
 mod paths;
 mod rules;
 mod script;

@@ -116,8 +116,10 @@ impl Sender {
         Ok(())
     }
 
-    /// The receiver says of the numbers of `range` each that they arrived.
+    /// The receiver says of the numbers of `range` each that they arrived. Of those below `base`, which it was told to forget,
+    /// it cannot know which were left out.
     fn acknowledge_claimed(&mut self, now: Instant, range: Range, seen: &mut Seen) -> Result<(), Optimistic> {
+        let range = Range { start: range.start.max(self.base), end: range.end.max(self.base) };
         if self.skips.is_within(range.start, range.end) {
             return Err(Optimistic);
         }
