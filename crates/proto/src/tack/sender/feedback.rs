@@ -106,10 +106,10 @@ impl Sender {
         seen: &mut Seen,
     ) -> Result<(), Optimistic> {
         let end = self.base.nearest(cumulative);
-        if end > self.next {
+        // No receiver passes what was left out before it was told to.
+        if end > self.next || self.skips.is_within(self.base.max(self.told_floor), end) {
             return Err(Optimistic);
         }
-        // What was left out is settled, and no receiver passes it before it was told so.
         if self.base < end {
             self.acknowledge(now, Range { start: self.base, end }, seen);
         }
