@@ -85,6 +85,8 @@ pub struct Connection {
     told_done: bool,
     told_peer_closed: bool,
     said_done: bool,
+    /// How often it said so to an end that said the same.
+    answers: u32,
     wrote: bool,
     events: VecDeque<Event>,
     identification: u16,
@@ -141,6 +143,7 @@ impl Connection {
             told_done: false,
             told_peer_closed: false,
             said_done: false,
+            answers: 0,
             wrote: false,
             events: VecDeque::new(),
             identification: seed as u16,
@@ -340,8 +343,9 @@ impl Connection {
             State::Opening | State::Accepted | State::Established => {}
             State::Closing { .. } => return self.events.push_back(Event::Closed),
             State::Closed => {
-                // Our answer was lost.
-                if code == CloseCode::Done && self.said_done {
+                // Our answer was lost; or it was not, and two ends that are done would answer each other for ever.
+                if code == CloseCode::Done && self.said_done && self.answers < MAX_FAREWELLS {
+                    self.answers += 1;
                     self.close_due = Some(CloseCode::Done);
                 }
                 return;

@@ -244,12 +244,11 @@ impl Incoming {
     /// Our user wants no more of `id`. True where the peer should hear of it.
     pub fn stop(&mut self, id: StreamId) -> bool {
         let Some(stream) = self.streams.get_mut(id) else { return false };
-        if stream.stopped || stream.reset.is_some() || stream.ended() {
-            return false;
-        }
+        let comes = !stream.stopped && !stream.ended();
         stream.stopped = true;
+        // What was delivered nobody will read.
         self.on_read(id, u64::MAX);
-        true
+        comes
     }
 
     /// The limit of `id` holds the peer, which wants to hear the latest.

@@ -269,6 +269,11 @@ impl Outgoing {
         self.held.pop_front()
     }
 
+    /// True when its own limit holds `id`.
+    pub fn is_stream_held(&self, id: StreamId) -> bool {
+        self.streams.get(id).is_some_and(|stream| stream.held && stream.reset.is_none())
+    }
+
     /// True when `id`, which [`next_held`](Self::next_held) gave, is held as ever; if not, that will give it again.
     pub fn still_held(&mut self, id: StreamId) -> bool {
         let Some(stream) = self.streams.get_mut(id) else { return false };
@@ -313,9 +318,11 @@ impl Outgoing {
         self.sent < self.limit && stream.next < stream.limit
     }
 
-    /// True when the peer's limits are all that holds what waits.
+    /// True when the limit of all streams, or that of stream 0, is all that holds what waits. Limits of other streams are
+    /// asked for by name.
     pub fn is_held(&self) -> bool {
-        self.again.is_empty() && self.unsent > 0 && !self.has_new()
+        let by_these = !self.line.is_empty() || self.streams.zero().held;
+        self.again.is_empty() && self.unsent > 0 && by_these && !self.has_new()
     }
 
     /// The next of at most `room` octets; what was lost goes first. The flag is true for what was sent before.

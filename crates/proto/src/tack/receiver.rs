@@ -374,6 +374,8 @@ impl Receiver {
             Lists::Poor => (1, self.asked),
             Lists::Rich => (usize::from(self.blocks), true),
         };
+        // Whatever the sender asks for, a quarter of the room is for what it has not heard.
+        let least = least.min((room * 3 / 4).max(1));
         let block = |range: Range| Block { first: range.start.wire(), last: (range.end - 1).wire() };
         tack.unacked.clear();
         tack.repeated = 0;

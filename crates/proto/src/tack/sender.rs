@@ -41,7 +41,7 @@ enum Carried {
     Data(Chunk),
     /// Octets of a datagram.
     Datagram(u32),
-    /// A reset or a stop.
+    /// What is said of a stream.
     Control(Control),
     /// How many streams the peer may open.
     Streams,
@@ -128,6 +128,8 @@ pub(super) struct Sender {
     ack_loss: u16,
     /// Packets below `base` that the receiver lists as missing, since it was told to forget them.
     holes: u64,
+    /// The highest floor that the receiver may have heard of.
+    told_floor: Position,
     /// A round trip ends when this number arrives.
     round_end: Position,
     /// The first number on this path, when it left, and octets in flight on another.
@@ -180,6 +182,7 @@ impl Sender {
             path_loss: 0,
             ack_loss: 0,
             holes: 0,
+            told_floor: START,
             round_end: START,
             path_start: START,
             path_since: Instant::ZERO,

@@ -238,6 +238,11 @@ impl Numbers {
         })
     }
 
+    /// Streams of the peer that are not forgotten.
+    pub fn peers_open(&self) -> u32 {
+        self.peers - self.own_bit - self.over
+    }
+
     /// `id` is forgotten.
     pub fn forget(&mut self, id: StreamId) {
         self.over += u32::from(id.0 % 2 != self.own_bit);

@@ -10,7 +10,7 @@ use tacit_proto::units::{BitRate, Duration, FlowId, HostId, Instant};
 use tacit_proto::{Endpoint, Packet, Transport, wire};
 
 /// SplitMix64: small, and the same everywhere.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Random(pub u64);
 
 impl Random {

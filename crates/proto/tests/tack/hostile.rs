@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tacit_proto::Endpoint;
 use tacit_proto::endpoint::Event;
-use tacit_proto::tack::Config;
 use tacit_proto::tack::packet::{
-    Block, Body, Cause, CloseCode, Data, InstantAck, Stamp, StreamId, Sync, Tack,
+    Block, Body, Cause, CloseCode, Control, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, Token,
 };
-use tacit_proto::units::SeqNumber;
+use tacit_proto::tack::{Config, Reader};
+use tacit_proto::units::{Bytes, SeqNumber};
 
 use crate::script::{FULL, Script, at_ms};
 
@@ -52,34 +52,34 @@ fn what_was_never_sent_cannot_arrive() {
     is_thrown_out(Body::Instant(instant));
 }
 
-/// A receiver that acknowledges what it cannot have seen meets a number that was never sent, sooner or later.
+/// A receiver that acknowledges what it cannot have seen meets a number that was never sent, sooner or later: whether it
+/// lists numbers or says that it has all below one.
 #[test]
 fn an_optimistic_receiver_is_caught_within_4096_packets() {
-    let (mut script, mut numbers) = sender();
-    let mut sent = 0u32;
-    for now in 11..5_000 {
-        sent += numbers.len() as u32;
-        if let Some(largest) = numbers.last() {
-            let block = Block { first: SeqNumber(numbers[0]), last: SeqNumber(*largest) };
-            script.give(
-                at_ms(now),
-                tack(Tack {
-                    cumulative: SeqNumber(numbers[0]),
-                    acked: vec![block],
-                    window: SeqNumber(1 << 30),
-                    delay_us: u32::MAX,
-                    ..Tack::default()
-                }),
-            );
-        }
-        if script.events() == [Event::Reset] {
-            assert!(sent <= 4096 + 1000, "after {sent} packets");
-            return;
-        }
-        script.end.handle_timeout(at_ms(now));
-        numbers = script.numbered(at_ms(now)).into_iter().map(|(number, _)| number).collect();
+    for lists in [true, false] {
+        let (mut script, mut numbers) = sender();
+        let mut sent = 0u32;
+        let caught = (11..5_000).any(|now| {
+            sent += numbers.len() as u32;
+            if let [first, .., last] = numbers[..] {
+                let block = Block { first: SeqNumber(first), last: SeqNumber(last) };
+                let (cumulative, acked) = match lists {
+                    true => (block.first, vec![block]),
+                    false => (block.last + 1, Vec::new()),
+                };
+                let (window, delay_us) = (SeqNumber(1 << 30), u32::MAX);
+                script
+                    .give(at_ms(now), tack(Tack { cumulative, acked, window, delay_us, ..Tack::default() }));
+            }
+            if script.events() == [Event::Reset] {
+                return true;
+            }
+            script.end.handle_timeout(at_ms(now));
+            numbers = script.numbered(at_ms(now)).into_iter().map(|(number, _)| number).collect();
+            false
+        });
+        assert!(caught && sent <= 4096 + 1000, "{sent} packets were acknowledged without being seen");
     }
-    panic!("{sent} packets were acknowledged without being seen");
 }
 
 /// A rate that nobody sent at is not believed: the next packets leave no faster for it.
@@ -101,6 +101,110 @@ fn a_claimed_rate_does_not_speed_the_sender_up() {
     };
     let (honest, wild) = (sent_in_100_ms(2_000), sent_in_100_ms(u32::MAX));
     assert!(wild <= 4 * honest, "{wild} packets where {honest} were due");
+}
+
+/// A peer that may have four streams open beside stream 0, each of 10,000 octets.
+fn script() -> Script {
+    Script::established(Config {
+        max_streams: 4,
+        stream_buffer: Bytes(10_000),
+        reader: Reader::Explicit,
+        ..Config::default()
+    })
+}
+
+fn octets(stream: u32, offset: u32, payload_len: u16, fin: bool) -> Body {
+    let (stream, offset) = (StreamId(stream), SeqNumber(offset));
+    Body::Data(Data { stream, offset, payload_len, fin, ..Data::default() })
+}
+
+fn reset(stream: u32, end: u32) -> Body {
+    Body::Control(Control::Reset { stream: StreamId(stream), code: 1, end: SeqNumber(end) })
+}
+
+#[test]
+fn streams_have_rules() {
+    let stop = |stream| Body::Control(Control::Stop { stream: StreamId(stream), code: 1 });
+    let held = |stream| Body::Control(Control::Held { stream: StreamId(stream) });
+    let streams = |limit| Body::Control(Control::Streams { limit });
+    // What was said before is right, and the last is wrong.
+    let wrong = [
+        // More than it may open: stream 0 and four.
+        vec![octets(8, 0, 1, false), octets(10, 0, 1, false)],
+        vec![reset(10, 0)],
+        vec![stop(10)],
+        vec![held(10)],
+        // One that we never opened.
+        vec![octets(1, 0, 1, false)],
+        vec![reset(1, 0)],
+        vec![stop(1)],
+        vec![held(3)],
+        // Another end than before, or one that the octets before it do not allow.
+        vec![octets(2, 0, 10, true), octets(2, 10, 1, false)],
+        vec![octets(2, 0, 10, true), octets(2, 0, 9, true)],
+        vec![octets(2, 5, 5, true), reset(2, 11)],
+        vec![octets(2, 0, 10, false), reset(2, 9)],
+        vec![reset(2, 10), reset(2, 12)],
+        vec![reset(2, 10), octets(2, 8, 3, false)],
+        // Beyond the limit of a stream.
+        vec![reset(2, 10_001)],
+        vec![octets(2, 9_999, 2, false)],
+        // Stream 0 ends with the connection.
+        vec![reset(0, 0)],
+        vec![stop(0)],
+        vec![streams(1 << 30), streams((1 << 30) + 1)],
+    ];
+    for said in wrong {
+        let mut script = script();
+        let last = said.len() - 1;
+        for (nth, body) in said.iter().enumerate() {
+            script.give(at_ms(20), body.clone());
+            let violated = script.takes(at_ms(20)).contains(&Body::Close(CloseCode::Violation));
+            assert_eq!(violated, nth == last, "{nth} of {said:?}");
+        }
+    }
+}
+
+/// Streams that are opened and given up at once: as many are remembered as may be open, and what they held is given back.
+#[test]
+fn a_peer_that_opens_and_resets_costs_no_memory() {
+    let mut script = script();
+    let mut allowed = 5;
+    for place in 1..20_000u32 {
+        assert!(place < allowed, "{place} were opened and {allowed} may be");
+        let now = at_ms(20 + u64::from(place) / 10);
+        script.give(now, reset(2 * place, 10_000));
+        let opened = std::iter::from_fn(|| script.end.poll_stream_event()).count();
+        assert_eq!((opened, script.end.peer_streams()), (2, 1));
+        script.end.close_stream(StreamId(2 * place));
+        // All of it arrives; what is said then is about streams that are over.
+        for _ in 0..2 {
+            let sent = script.numbered(now);
+            for (_, body) in &sent {
+                if let Body::Control(Control::Streams { limit }) = body {
+                    allowed = *limit;
+                }
+            }
+            if let Some((last, _)) = sent.last() {
+                let cumulative = SeqNumber(last + 1);
+                script.give(now, tack(Tack { cumulative, delay_us: u32::MAX, ..Tack::default() }));
+            }
+            while script.end.poll_stream_event().is_some() {}
+        }
+        assert_eq!((script.end.peer_streams(), script.end.open_streams()), (0, 0));
+    }
+}
+
+fn any_control() -> impl Strategy<Value = Body> {
+    (0..4, 0u32..40, any::<u32>(), 0u32..20_000).prop_map(|(kind, number, code, end)| {
+        let stream = StreamId(number);
+        Body::Control(match kind {
+            0 => Control::Reset { stream, code, end: SeqNumber(end) },
+            1 => Control::Stop { stream, code },
+            2 => Control::Streams { limit: code >> (number % 32) },
+            _ => Control::Held { stream },
+        })
+    })
 }
 
 fn any_body() -> impl Strategy<Value = Body> {
@@ -153,7 +257,20 @@ fn any_body() -> impl Strategy<Value = Body> {
         },
     );
     let probe = any::<u16>().prop_map(|padding| Body::Probe { padding });
-    prop_oneof![4 => tack, 4 => data, 2 => instant, 1 => probe, 1 => sync.prop_map(Body::Sync)]
+    let datagram = (any::<u16>(), any::<u32>()).prop_map(|(payload_len, departed)| {
+        Body::Datagram(Datagram { payload_len, departed: Stamp(departed), sync: None })
+    });
+    let token = any::<[u8; 8]>().prop_map(|token| Body::PathChallenge(Token { token, padding: 0 }));
+    prop_oneof![
+        4 => tack,
+        4 => data,
+        2 => instant,
+        1 => probe,
+        1 => sync.prop_map(Body::Sync),
+        3 => any_control(),
+        1 => datagram,
+        1 => token,
+    ]
 }
 
 proptest! {
@@ -165,6 +282,15 @@ proptest! {
             let now = at_ms(50 + 7 * step as u64);
             script.give_number(now, number.index(200) as u32, body);
             script.takes(now);
+            if step % 3 == 0 {
+                let stream = script.end.open_stream().unwrap_or(StreamId(2));
+                script.end.write_stream(stream, 5_000);
+                script.end.close_stream(stream);
+                script.end.stop_stream(stream, 1);
+                while script.end.poll_stream_event().is_some() {}
+            }
+            script.takes(now);
+            prop_assert!(script.end.peer_streams() <= 256);
             prop_assert!(script.end.check().is_ok(), "{:?}", script.end.check());
         }
     }

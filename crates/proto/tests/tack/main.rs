@@ -3,13 +3,16 @@
 #[path = "../common/joined.rs"]
 mod joined;
 
+mod driver;
 mod hostile;
 mod known;
 mod life;
+mod live;
 mod paths;
 mod rules;
 mod script;
 mod sender;
+mod streams;
 
 use joined::{Link, Pipe, ends};
 use tacit_proto::tack::{Config, Connection};

@@ -63,10 +63,14 @@ impl Connection {
 
     /// Wants no more of `stream`: what arrives is dropped, and the peer is asked to send none. Not of stream 0.
     pub fn stop_stream(&mut self, stream: StreamId, code: u32) {
-        if stream != StreamId(0) && self.receiver.incoming.stop(stream) {
-            self.sender.beside.say(Control::Stop { stream, code });
-            self.receiver.after_read(stream);
+        if stream == StreamId(0) {
+            return;
         }
+        if self.receiver.incoming.stop(stream) {
+            self.sender.beside.say(Control::Stop { stream, code });
+        }
+        self.receiver.after_read(stream);
+        self.forget_if_over(stream);
     }
 
     /// The reader of `stream` has taken `octets` of what was delivered; for
@@ -99,6 +103,12 @@ impl Connection {
     /// Streams beside stream 0 that are not over in both directions, or of which something is to be told or read.
     pub fn open_streams(&self) -> usize {
         self.receiver.incoming.open_streams()
+    }
+
+    /// Those of them that the peer opened: never more than [`max_streams`](crate::tack::Config::max_streams). Of ours there may
+    /// be more than the peer has open, for it may know before us that one is over.
+    pub fn peer_streams(&self) -> u32 {
+        self.receiver.incoming.numbers.peers_open()
     }
 
     /// Gives the connection up at once, for a reason of the application of which the peer hears [`Reason::MAX_TEXT`] octets.

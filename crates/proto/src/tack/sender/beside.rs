@@ -12,8 +12,8 @@ use crate::units::{BitRate, Duration, Instant};
 /// Datagrams that wait to be sent at most; of more, the oldest is dropped. Ours: at 1 Mb/s full-sized ones wait for 0.8 s.
 pub(in crate::tack) const MAX_DATAGRAMS: usize = 64;
 
-/// Longest time until a limit is asked for again.
-const LONGEST_ASKING: Duration = Duration::from_secs(60);
+/// Longest time until a limit is asked for again: how long a stream stands for news of it that was lost. Ours.
+const LONGEST_ASKING: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::tack) struct Beside {
@@ -100,12 +100,7 @@ impl Sender {
             return Some(Body::Control(Control::Streams { limit }));
         }
         let control = self.beside.controls.pop_front()?;
-        let carried = match control {
-            // It is asked again when the answer is late.
-            Control::Held { .. } => Carried::Probe,
-            _ => Carried::Control(control),
-        };
-        self.push(now, carried, 0);
+        self.push(now, Carried::Control(control), 0);
         Some(Body::Control(control))
     }
 
@@ -118,8 +113,12 @@ impl Sender {
 
     /// What was said was lost.
     pub(super) fn on_control_lost(&mut self, control: Control) {
-        let settled = matches!(control, Control::Reset { stream, .. } if !self.streams.is_resetting(stream));
-        if !settled {
+        let matters = match control {
+            Control::Reset { stream, .. } => self.streams.is_resetting(stream),
+            Control::Held { stream } => self.streams.is_stream_held(stream),
+            Control::Stop { .. } | Control::Streams { .. } => true,
+        };
+        if matters {
             self.beside.say(control);
         }
     }

@@ -106,18 +106,20 @@ impl Sender {
         seen: &mut Seen,
     ) -> Result<(), Optimistic> {
         let end = self.base.nearest(cumulative);
-        if end > self.next {
+        // No receiver passes what was left out before it was told to.
+        if end > self.next || self.skips.is_within(self.base.max(self.told_floor), end) {
             return Err(Optimistic);
         }
-        // What was left out is settled, and no receiver passes it before it was told so.
         if self.base < end {
             self.acknowledge(now, Range { start: self.base, end }, seen);
         }
         Ok(())
     }
 
-    /// The receiver says of the numbers of `range` each that they arrived.
+    /// The receiver says of the numbers of `range` each that they arrived. Of those below `base`, which it was told to forget,
+    /// it cannot know which were left out.
     fn acknowledge_claimed(&mut self, now: Instant, range: Range, seen: &mut Seen) -> Result<(), Optimistic> {
+        let range = Range { start: range.start.max(self.base), end: range.end.max(self.base) };
         if self.skips.is_within(range.start, range.end) {
             return Err(Optimistic);
         }

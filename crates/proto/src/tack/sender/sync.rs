@@ -37,6 +37,7 @@ impl Sender {
         }
         self.sync = SyncState { told: current, by: Some((number, now)), known: false };
         self.holes = 0;
+        self.told_floor = self.base;
         Some(current)
     }
 
@@ -51,6 +52,7 @@ impl Sender {
             return None;
         }
         self.sync = SyncState { told: current, by: Some((self.next, now)), known: false };
+        self.told_floor = self.base;
         Some(current)
     }
 
