@@ -1,7 +1,7 @@
 //! The face of a connection for a driver that has sockets, keys and octets: numbers and places in 64 bits, datagrams, paths.
 
 use super::{Accepted, Body, Connection, Ecn, State};
-use crate::tack::packet::{self, Token, padding_for};
+use crate::tack::packet::{self, ConnectionId, Token, padding_for};
 use crate::units::{Instant, SeqNumber};
 
 /// Octets of UDP payload that every path is to take (RFC 9000 section 14).
@@ -40,6 +40,14 @@ pub enum Received {
 pub struct TooLong(pub u32, pub u32);
 
 impl Connection {
+    /// Has the peer address this end by `own`, which is not 0, and not by a number that follows from the seed: a driver with
+    /// several connections sees to it that they differ, and a peer should not learn what chance derives from. Before
+    /// anything is sent.
+    pub fn set_own(&mut self, own: ConnectionId) {
+        debug_assert!(own.0 != 0 && self.packets_sent == 0, "the number is 0, or known to the peer");
+        self.own = own;
+    }
+
     /// Takes in one packet that arrived at `now`, and says what of it is for the driver; as
     /// [`handle_packet`](crate::Endpoint::handle_packet), which says nothing.
     pub fn receive(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) -> Option<Received> {

@@ -1,0 +1,260 @@
+//! The task that owns a socket: datagrams in, datagrams out, in batches where the system takes batches.
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, Type};
+use tacit_proto::packet::Ecn;
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use crate::clock::Timer;
+use crate::endpoint::Shared;
+
+/// What the system is asked to hold for the socket each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// Octets of a datagram at most.
+const MAX_DATAGRAM: usize = 65_535;
+
+/// Octets in one send at most, which an IP packet bounds.
+const MAX_BATCH: usize = 65_000;
+
+/// Batches that are received, and sent, before the other is looked at. Ours.
+const TURNS: usize = 16;
+
+/// Is there while a clone of the endpoint is.
+pub(crate) struct Alive(pub Arc<Shared>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.work.notify_one();
+    }
+}
+
+pub(crate) struct Socket {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl Socket {
+    pub fn bind(address: SocketAddr, reuse_port: bool) -> io::Result<Self> {
+        let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(false)?;
+        }
+        if reuse_port {
+            socket.set_reuse_port(true)?;
+        }
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        let socket = UdpSocket::from_std(socket.into())?;
+        let state = UdpSocketState::new((&socket).into())?;
+        // More than the system allows is no error: it gives what it allows.
+        let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
+        let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
+        Ok(Self { socket, state })
+    }
+
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    pub fn max_gso(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+}
+
+/// Datagrams of one length to one address, of which the last may be shorter.
+#[derive(Default)]
+struct Batch {
+    to: Option<(SocketAddr, Ecn)>,
+    bytes: Vec<u8>,
+    segment: usize,
+    count: usize,
+}
+
+/// The driver of one endpoint.
+struct Driver {
+    shared: Arc<Shared>,
+    socket: Socket,
+    batch: Batch,
+    /// A datagram that did not fit the batch.
+    next: Option<(SocketAddr, Ecn, Vec<u8>)>,
+    buffers: Vec<Vec<u8>>,
+}
+
+/// Drives until all that use the endpoint are gone.
+pub(crate) async fn run(shared: Arc<Shared>, socket: Socket, alive: Weak<Alive>) {
+    let segments = socket.state.gro_segments().clamp(1, 64);
+    let buffers =
+        (0..BATCH_SIZE).map(|_| vec![0; MAX_DATAGRAM.min(segments * 2048).max(MAX_DATAGRAM)]).collect();
+    let mut driver = Driver { shared: shared.clone(), socket, batch: Batch::default(), next: None, buffers };
+    if let Err(error) = driver.drive(&alive).await {
+        shared.hub().fail(&error.to_string());
+    }
+    shared.accept.notify_waiters();
+    shared.gone.notify_waiters();
+}
+
+impl Driver {
+    async fn drive(&mut self, alive: &Weak<Alive>) -> io::Result<()> {
+        let mut timer = Timer::new()?;
+        loop {
+            let more_in = self.receive()?;
+            let (more_out, blocked) = self.send()?;
+            let deadline = {
+                let mut hub = self.shared.hub();
+                let now = self.shared.clock.now();
+                hub.handle_timeout(now);
+                if hub.len() == 0 && alive.strong_count() == 0 && !more_out && !blocked {
+                    return Ok(());
+                }
+                if hub.take_went() {
+                    self.shared.gone.notify_waiters();
+                }
+                if hub.has_accepted() {
+                    self.shared.accept.notify_waiters();
+                }
+                let at = if hub.has_work() && !blocked { Some(now) } else { hub.poll_timeout() };
+                timer.set(now, at)?;
+                at.is_some_and(|at| at <= now)
+            };
+            if more_in || more_out || (deadline && !blocked) {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            tokio::select! {
+                ready = self.socket.socket.readable() => ready?,
+                ready = self.socket.socket.writable(), if blocked => ready?,
+                expired = timer.expired() => expired?,
+                () = self.shared.work.notified() => {}
+            }
+        }
+    }
+
+    /// Takes in what has arrived; true where there may be more.
+    fn receive(&mut self) -> io::Result<bool> {
+        for _ in 0..TURNS {
+            let mut metas = [RecvMeta::default(); BATCH_SIZE];
+            let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
+            let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
+                std::array::from_fn(|_| slices.next().expect("as many buffers were made"));
+            let Socket { socket, state } = &self.socket;
+            let received =
+                socket.try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut metas));
+            let count = match received {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                // What the network says of a datagram that we sent; anybody can make it say so.
+                Err(error) if is_of_the_network(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            let mut hub = self.shared.hub();
+            let now = self.shared.clock.now();
+            for (meta, buffer) in metas.iter().zip(&mut self.buffers).take(count) {
+                let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| match ecn {
+                    EcnCodepoint::Ect0 => Ecn::Ect0,
+                    EcnCodepoint::Ect1 => Ecn::Ect1,
+                    EcnCodepoint::Ce => Ecn::Ce,
+                });
+                for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
+                    hub.handle(now, meta.addr, ecn, datagram);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what there is; whether there is more, and whether the socket takes none now.
+    fn send(&mut self) -> io::Result<(bool, bool)> {
+        for _ in 0..TURNS {
+            if self.batch.count == 0 {
+                self.fill();
+            }
+            let Some((to, ecn)) = self.batch.to else { return Ok((false, false)) };
+            let transmit = Transmit {
+                destination: to,
+                ecn: match ecn {
+                    Ecn::NotEct => None,
+                    Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+                    Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+                    Ecn::Ce => Some(EcnCodepoint::Ce),
+                },
+                contents: &self.batch.bytes,
+                segment_size: (self.batch.count > 1).then_some(self.batch.segment),
+                src_ip: None,
+            };
+            let Socket { socket, state } = &self.socket;
+            match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A datagram that is not sent counts as lost: too long for the path, or no path for now.
+                Ok(()) | Err(_) => self.batch.clear(),
+            }
+        }
+        Ok((true, false))
+    }
+
+    /// Makes a batch of what may leave now.
+    fn fill(&mut self) {
+        self.batch.clear();
+        if let Some((to, ecn, bytes)) = self.next.take() {
+            self.batch.add(to, ecn, &bytes);
+        }
+        let mut hub = self.shared.hub();
+        let now = self.shared.clock.now();
+        loop {
+            let before = self.batch.bytes.len();
+            let Some((to, ecn)) = hub.poll_transmit(now, &mut self.batch.bytes) else { return };
+            let len = self.batch.bytes.len() - before;
+            if !self.batch.fits(to, ecn, len) {
+                self.next = Some((to, ecn, self.batch.bytes.split_off(before)));
+                return;
+            }
+            self.batch.note(to, ecn, len);
+            if len < self.batch.segment
+                || self.batch.count >= self.shared.max_gso
+                || self.batch.bytes.len() + self.batch.segment > MAX_BATCH
+            {
+                return hub.next_turn();
+            }
+        }
+    }
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        (self.to, self.segment, self.count) = (None, 0, 0);
+    }
+
+    /// True where a datagram of `len` octets may be the next.
+    fn fits(&self, to: SocketAddr, ecn: Ecn, len: usize) -> bool {
+        self.count == 0 || (self.to == Some((to, ecn)) && len <= self.segment)
+    }
+
+    fn note(&mut self, to: SocketAddr, ecn: Ecn, len: usize) {
+        if self.count == 0 {
+            (self.to, self.segment) = (Some((to, ecn)), len);
+        }
+        self.count += 1;
+    }
+
+    fn add(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.note(to, ecn, bytes.len());
+    }
+}
+
+fn is_of_the_network(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
+    };
+    matches!(
+        error.kind(),
+        ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable
+    )
+}

@@ -1,0 +1,347 @@
+//! A socket and its connections, for tokio.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tacit_proto::tack::packet::StreamId;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::driver;
+use crate::error::{ConnectionError, DatagramError};
+use crate::hub::{Clients, Counters, Hub};
+use crate::identity::{Identity, PublicKey};
+use crate::session::{Bells, Expect, Session};
+use crate::stream::{RecvStream, SendStream};
+
+/// What an endpoint, its connections and their streams share.
+pub(crate) struct Shared {
+    hub: Mutex<Hub>,
+    pub clock: Clock,
+    /// The driver has something to do.
+    pub work: Notify,
+    /// A client connected, or the endpoint closed.
+    pub accept: Notify,
+    /// A connection went, or the driver ended.
+    pub gone: Notify,
+    pub max_gso: usize,
+}
+
+impl Shared {
+    /// The hub, whose lock nobody holds while waiting.
+    pub fn hub(&self) -> MutexGuard<'_, Hub> {
+        // A panic of another thread leaves every session as whole as each of its calls leaves it.
+        self.hub.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One UDP socket, from which connections are opened and on which they are accepted.
+///
+/// Clones are the same endpoint. When all of them and all that came of them are dropped, the socket is closed.
+#[derive(Clone)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    /// Dropped with the last clone, which the driver notices.
+    _alive: Arc<driver::Alive>,
+    local: SocketAddr,
+}
+
+impl Endpoint {
+    /// An endpoint for connections to others, on any port, of the family of `remote`'s address.
+    ///
+    /// # Errors
+    /// Where the system gives no socket.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn client(remote: SocketAddr, identity: Identity, config: Config) -> io::Result<Self> {
+        let any: SocketAddr = if remote.is_ipv4() {
+            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
+        };
+        Self::bind(any, identity, config, None)
+    }
+
+    /// An endpoint at `address` that also accepts connections of the clients that `clients` says: it is asked for each that
+    /// has proved which key it has, and must not wait.
+    ///
+    /// # Errors
+    /// Where the address is taken, or the system gives no socket.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn server(
+        address: SocketAddr,
+        identity: Identity,
+        config: Config,
+        clients: Clients,
+    ) -> io::Result<Self> {
+        Self::bind(address, identity, config, Some(clients))
+    }
+
+    fn bind(
+        address: SocketAddr,
+        identity: Identity,
+        config: Config,
+        clients: Option<Clients>,
+    ) -> io::Result<Self> {
+        let socket = driver::Socket::bind(address, config.reuse_port)?;
+        let local = socket.local_addr()?;
+        let shared = Arc::new(Shared {
+            hub: Mutex::new(Hub::new(config, identity, clients)),
+            clock: Clock::start(),
+            work: Notify::new(),
+            accept: Notify::new(),
+            gone: Notify::new(),
+            max_gso: socket.max_gso(),
+        });
+        let alive = Arc::new(driver::Alive(shared.clone()));
+        tokio::spawn(driver::run(shared.clone(), socket, Arc::downgrade(&alive)));
+        Ok(Self { shared, _alive: alive, local })
+    }
+
+    /// The address of the socket.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Opens a connection to the server at `remote`, which must have the key `server`.
+    ///
+    /// # Errors
+    /// Where nobody answers, or somebody else does.
+    pub async fn connect(
+        &self,
+        remote: SocketAddr,
+        server: PublicKey,
+    ) -> Result<Connection, ConnectionError> {
+        let connection = self.begin(remote, Expect::Key(server))?;
+        connection
+            .wait(
+                |bells| &bells.state,
+                |session| {
+                    session.alive()?;
+                    Ok(session.is_connected().then_some(()))
+                },
+            )
+            .await?;
+        Ok(connection)
+    }
+
+    /// Which key the server at `remote` has. It does not hear who asks.
+    ///
+    /// # Errors
+    /// Where nobody answers.
+    pub async fn learn(&self, remote: SocketAddr) -> Result<PublicKey, ConnectionError> {
+        let connection = self.begin(remote, Expect::Learn)?;
+        connection
+            .wait(
+                |bells| &bells.state,
+                |session| match session.peer() {
+                    Some(peer) => Ok(Some(peer)),
+                    None => session.alive().map(|()| None),
+                },
+            )
+            .await
+    }
+
+    fn begin(&self, remote: SocketAddr, expect: Expect) -> Result<Connection, ConnectionError> {
+        let mut hub = self.shared.hub();
+        if let Some(error) = &hub.failed {
+            return Err(error.clone());
+        }
+        let id = hub.connect(self.shared.clock.now(), remote, expect);
+        let connection = Connection::new(&self.shared, &mut hub, id);
+        drop(hub);
+        self.shared.work.notify_one();
+        connection
+    }
+
+    /// The next client's connection; `None` once the endpoint has failed.
+    pub async fn accept(&self) -> Option<Connection> {
+        loop {
+            let mut told = pin!(self.shared.accept.notified());
+            told.as_mut().enable();
+            {
+                let mut hub = self.shared.hub();
+                if let Some(id) = hub.accept() {
+                    return Connection::new(&self.shared, &mut hub, id).ok();
+                }
+                if hub.failed.is_some() {
+                    return None;
+                }
+            }
+            told.await;
+        }
+    }
+
+    /// Waits until all connections are gone, as they are some time after they were closed.
+    pub async fn wait_idle(&self) {
+        loop {
+            let mut told = pin!(self.shared.gone.notified());
+            told.as_mut().enable();
+            {
+                let hub = self.shared.hub();
+                if hub.len() == 0 || hub.failed.is_some() {
+                    return;
+                }
+            }
+            told.await;
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> Counters {
+        self.shared.hub().counters
+    }
+
+    /// Connections there are, those too that are being opened.
+    pub fn connections(&self) -> usize {
+        self.shared.hub().len()
+    }
+
+    /// Datagrams that the system sends in one call at most.
+    pub fn max_gso(&self) -> usize {
+        self.shared.max_gso
+    }
+}
+
+/// What keeps a session: when the last handle goes, the connection is closed.
+pub(crate) struct Handle {
+    pub shared: Arc<Shared>,
+    pub id: u32,
+    bells: Arc<Bells>,
+}
+
+impl Handle {
+    /// Does something to the session, which may leave it with something to send.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        let mut hub = self.shared.hub();
+        let done = hub.session(self.id).map(act);
+        drop(hub);
+        self.shared.work.notify_one();
+        done
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.with(|session| {
+            session.handles = 0;
+            session.close(0, "");
+        });
+    }
+}
+
+/// A connection. Clones are the same connection; it is closed when all of them and their streams are dropped.
+#[derive(Clone)]
+pub struct Connection {
+    handle: Arc<Handle>,
+    peer: Option<PublicKey>,
+}
+
+impl Connection {
+    fn new(shared: &Arc<Shared>, hub: &mut Hub, id: u32) -> Result<Self, ConnectionError> {
+        let session = hub.look(id).ok_or(ConnectionError::ClosedHere)?;
+        let (bells, peer) = (session.bells.clone(), session.peer());
+        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), id, bells }), peer })
+    }
+
+    /// Waits until `ready` gives something, and asks it again whenever the bell rings.
+    async fn wait<T>(
+        &self,
+        bell: impl Fn(&Bells) -> &Notify,
+        mut ready: impl FnMut(&mut Session) -> Result<Option<T>, ConnectionError>,
+    ) -> Result<T, ConnectionError> {
+        loop {
+            let mut told = pin!(bell(&self.handle.bells).notified());
+            told.as_mut().enable();
+            match self.handle.with(&mut ready) {
+                None => return Err(ConnectionError::ClosedHere),
+                Some(Err(error)) => return Err(error),
+                Some(Ok(Some(found))) => return Ok(found),
+                Some(Ok(None)) => told.await,
+            }
+        }
+    }
+
+    fn streams(&self, id: StreamId) -> (SendStream, RecvStream) {
+        (SendStream::new(self.handle.clone(), id), RecvStream::new(self.handle.clone(), id))
+    }
+
+    /// Opens a stream; waits while the peer allows no more of them. The peer hears of it with the first octets.
+    ///
+    /// # Errors
+    /// Where the connection ended.
+    pub async fn open(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        let id = self.wait(|bells| &bells.open, Session::open).await?;
+        Ok(self.streams(id))
+    }
+
+    /// The next stream that the peer opened.
+    ///
+    /// # Errors
+    /// Where the connection ended.
+    pub async fn accept(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        let id = self.wait(|bells| &bells.accept, Session::next_opened).await?;
+        Ok(self.streams(id))
+    }
+
+    /// Sends octets in one packet, which may be lost, and does not wait: where too many wait to be sent, the oldest is dropped.
+    ///
+    /// # Errors
+    /// Where they do not fit, or the connection ended.
+    pub fn send_datagram(&self, octets: Bytes) -> Result<(), DatagramError> {
+        self.handle
+            .with(|session| session.send_datagram(octets))
+            .unwrap_or(Err(ConnectionError::ClosedHere.into()))
+    }
+
+    /// Octets of the longest datagram that fits a packet now.
+    pub fn max_datagram(&self) -> usize {
+        self.handle.with(|session| session.max_datagram()).unwrap_or(0)
+    }
+
+    /// The next datagram that came.
+    ///
+    /// # Errors
+    /// Where the connection ended.
+    pub async fn receive_datagram(&self) -> Result<Bytes, ConnectionError> {
+        self.wait(|bells| &bells.datagram, Session::next_datagram).await
+    }
+
+    /// The key that the peer has proved to have.
+    ///
+    /// # Panics
+    /// Never: who holds a connection holds one whose peer has proved that.
+    pub fn peer(&self) -> PublicKey {
+        let now = || self.handle.with(|session| session.peer()).flatten();
+        self.peer.or_else(now).expect("the peer proved its key before there was a connection")
+    }
+
+    /// Where the peer is, which may change.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.handle.with(|session| session.remote())
+    }
+
+    /// What was counted so far, and readings as of now.
+    pub fn stats(&self) -> tacit_proto::transport::Stats {
+        self.handle.with(|session| session.stats()).unwrap_or_default()
+    }
+
+    /// Ends the connection at once, for a reason of which the peer hears 64 octets. What was written and has not arrived is lost:
+    /// let the peer say that it has everything before.
+    pub fn close(&self, code: u32, reason: &str) {
+        self.handle.with(|session| session.close(code, reason));
+    }
+
+    /// Waits until the connection has ended, and says why.
+    pub async fn closed(&self) -> ConnectionError {
+        let ended = self.wait(|bells| &bells.state, |session| session.alive().map(|()| None::<()>)).await;
+        ended.err().unwrap_or(ConnectionError::ClosedHere)
+    }
+}

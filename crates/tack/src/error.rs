@@ -1,0 +1,81 @@
+//! What may go wrong.
+
+use std::io;
+
+use crate::identity::PublicKey;
+
+/// Why there is no connection, or none any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectionError {
+    /// Nothing came from the peer for too long. Who is not allowed, or has the wrong keys, hears nothing either.
+    #[error("the peer does not answer")]
+    TimedOut,
+    /// The peer ended the connection, for reasons of the application.
+    #[error("the peer ended the connection: {text} (code {code})")]
+    Closed {
+        /// In numbers.
+        code: u32,
+        /// In words; empty where there are none.
+        text: String,
+    },
+    /// The connection ended without a reason of the application: one end broke a rule of the protocol, or was not ready to talk.
+    #[error("the connection was reset")]
+    Reset,
+    /// This end closed the connection.
+    #[error("the connection was closed here")]
+    ClosedHere,
+    /// The peer is not the one that was expected.
+    #[error("the peer has the key {found}, not {expected}")]
+    WrongPeer {
+        /// The key that was expected.
+        expected: PublicKey,
+        /// The key that it has.
+        found: PublicKey,
+    },
+    /// The endpoint is gone: its socket failed, or its runtime ended.
+    #[error("the endpoint is gone: {0}")]
+    Endpoint(String),
+}
+
+/// Why a stream gives or takes no more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The peer gave up what it sends.
+    #[error("the peer reset the stream (code {0})")]
+    Reset(u32),
+    /// The peer wants no more.
+    #[error("the peer stopped the stream (code {0})")]
+    Stopped(u32),
+    /// It was ended here before.
+    #[error("the stream was ended here")]
+    Ended,
+    /// The connection ended.
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+}
+
+impl From<StreamError> for io::Error {
+    fn from(error: StreamError) -> Self {
+        let kind = match &error {
+            StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
+            StreamError::Stopped(_) | StreamError::Ended => io::ErrorKind::BrokenPipe,
+            StreamError::Connection(ConnectionError::TimedOut) => io::ErrorKind::TimedOut,
+            StreamError::Connection(_) => io::ErrorKind::ConnectionAborted,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Why a datagram was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatagramError {
+    /// It does not fit a packet.
+    #[error("a datagram of {0} octets, where {1} fit a packet")]
+    TooLong(usize, usize),
+    /// The connection ended.
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+}

@@ -1,0 +1,290 @@
+//! The handshake: Noise XX (revision 34, section 7.5) in three datagrams, each of one packet.
+//!
+//! What the core says in its opening packets travels inside the Noise messages: the [`Open`](tacit_proto::tack::Body::Open) in the
+//! clear in the first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third proves who the client
+//! is, to a server that has proved who it is. `docs/design/tack-endpoint.md` lays the datagrams out.
+
+use aws_lc_rs::aead::{AES_256_GCM, Algorithm, CHACHA20_POLY1305};
+use snow::params::NoiseParams;
+use snow::{Builder, HandshakeState};
+use tacit_proto::tack::packet::{ConnectionId, Packet};
+use tacit_proto::tack::{Body, wire};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::identity::{Identity, PublicKey};
+use crate::seal::{EPOCH, Opener, Sealer};
+use crate::token::{self, Token};
+
+/// First octets of datagrams that are not packets of the core: types 15 and flags.
+pub(crate) mod kind {
+    pub const INITIATION: u8 = 0xf1;
+    pub const RESPONSE: u8 = 0xf2;
+    pub const FINISH: u8 = 0xf3;
+    pub const RETRY: u8 = 0xf4;
+    /// What the first octet of all of them has in its high half; no packet of the core does.
+    pub const MASK: u8 = 0xf0;
+}
+
+/// The version of the handshake.
+const VERSION: u8 = 1;
+
+/// Octets of an initiation: what a path takes at least (RFC 9000 section 14.1), and more than a third of what a server answers
+/// before it has heard that the client is where it says it is.
+pub(crate) const INITIATION_LEN: usize = 1200;
+
+/// Octets of an ephemeral key, which is what a Noise XX message begins with.
+const EPHEMERAL: usize = 32;
+
+/// Octets of a handshake's Noise message at most: keys, tags and an opening packet. Ours.
+const MAX_NOISE: usize = 512;
+
+/// The ciphers there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suite {
+    Aes256Gcm,
+    ChaChaPoly,
+}
+
+impl Suite {
+    /// The faster on this processor: AES where it has instructions for that.
+    pub fn fastest() -> Self {
+        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        let has_aes = std::arch::is_x86_feature_detected!("aes");
+        #[cfg(target_arch = "aarch64")]
+        let has_aes = std::arch::is_aarch64_feature_detected!("aes");
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
+        let has_aes = false;
+        if has_aes { Self::Aes256Gcm } else { Self::ChaChaPoly }
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Aes256Gcm => 1,
+            Self::ChaChaPoly => 2,
+        }
+    }
+
+    fn of(code: u8) -> Option<Self> {
+        [Self::Aes256Gcm, Self::ChaChaPoly].into_iter().find(|suite| suite.code() == code)
+    }
+
+    pub fn algorithm(self) -> &'static Algorithm {
+        match self {
+            Self::Aes256Gcm => &AES_256_GCM,
+            Self::ChaChaPoly => &CHACHA20_POLY1305,
+        }
+    }
+
+    pub fn params(self) -> NoiseParams {
+        let name = match self {
+            Self::Aes256Gcm => "Noise_XX_25519_AESGCM_BLAKE2s",
+            Self::ChaChaPoly => "Noise_XX_25519_ChaChaPoly_BLAKE2s",
+        };
+        name.parse().expect("a name of the Noise specification")
+    }
+
+    /// What both ends hash before anything else, so that neither can be talked into another version or suite.
+    fn prologue(self, client: ConnectionId) -> [u8; 16] {
+        let mut prologue = *b"tacit-tack\0\0\0\0\0\0";
+        prologue[10] = VERSION;
+        prologue[11] = self.code();
+        prologue[12..].copy_from_slice(&client.0.to_be_bytes());
+        prologue
+    }
+}
+
+/// A client's first datagram, as a server reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Initiation<'a> {
+    pub client: ConnectionId,
+    suite: Suite,
+    pub token: Option<Token>,
+    noise: &'a [u8],
+}
+
+impl<'a> Initiation<'a> {
+    /// `None` where the datagram is something else, or too short.
+    pub fn of(datagram: &'a [u8]) -> Option<Self> {
+        if datagram.len() < INITIATION_LEN {
+            return None;
+        }
+        let mut rest = datagram.strip_prefix(&[kind::INITIATION])?;
+        let client = ConnectionId(u32::from_be_bytes(take(&mut rest)?));
+        let [version, suite, token_len] = take(&mut rest)?;
+        let suite = Suite::of(suite).filter(|_| version == VERSION && client.0 != 0)?;
+        let token = match usize::from(token_len) {
+            0 => None,
+            token::LEN => Some(Token(take(&mut rest)?)),
+            _ => return None,
+        };
+        let len = usize::from(u16::from_be_bytes(take(&mut rest)?));
+        let noise = rest.get(..len).filter(|noise| (EPHEMERAL..=MAX_NOISE).contains(&noise.len()))?;
+        Some(Self { client, suite, token, noise })
+    }
+
+    /// What tells one attempt of a client from another: its ephemeral key.
+    pub fn ephemeral(&self) -> [u8; EPHEMERAL] {
+        let mut key = [0; EPHEMERAL];
+        key.copy_from_slice(&self.noise[..EPHEMERAL]);
+        key
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*first)
+}
+
+/// The datagram of `kind` for `connection`, with `body`.
+pub(crate) fn datagram(kind: u8, connection: ConnectionId, body: &[u8]) -> Vec<u8> {
+    [&[kind], connection.0.to_be_bytes().as_slice(), body].concat()
+}
+
+/// The number by which the end it goes to knows the connection, and what follows, of a datagram other than an initiation.
+pub(crate) fn addressed(datagram: &[u8]) -> Option<(u8, ConnectionId, &[u8])> {
+    let mut rest = datagram;
+    let [kind] = take(&mut rest)?;
+    Some((kind, ConnectionId(u32::from_be_bytes(take(&mut rest)?)), rest))
+}
+
+/// What both ends have when the handshake is over.
+pub(crate) struct Keys {
+    pub sealer: Sealer,
+    pub opener: Opener,
+    pub peer: PublicKey,
+}
+
+impl Keys {
+    fn of(mut noise: HandshakeState, suite: Suite) -> Option<Self> {
+        let peer = PublicKey::from_slice(noise.get_remote_static()?)?;
+        let (mut first, mut second) = noise.dangerously_get_raw_split();
+        let (to_server, to_client) = (Zeroizing::new(first), Zeroizing::new(second));
+        first.zeroize();
+        second.zeroize();
+        let (send, receive) =
+            if noise.is_initiator() { (to_server, to_client) } else { (to_client, to_server) };
+        Some(Self {
+            sealer: Sealer::new(suite, &send, EPOCH),
+            opener: Opener::new(suite, &receive, EPOCH),
+            peer,
+        })
+    }
+}
+
+/// An opening packet of the core, in octets.
+fn in_octets(packet: &Packet) -> Vec<u8> {
+    let mut octets = Vec::new();
+    wire::encode(packet, &[], &mut octets).expect("an opening packet of the core has a form");
+    octets
+}
+
+fn write(noise: &mut HandshakeState, payload: &[u8]) -> Vec<u8> {
+    let mut message = vec![0; MAX_NOISE];
+    let len = noise.write_message(payload, &mut message).expect("it is our turn, and there is room");
+    message.truncate(len);
+    message
+}
+
+fn read(noise: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
+    let mut payload = vec![0; MAX_NOISE];
+    let len = noise.read_message(message, &mut payload).ok()?;
+    payload.truncate(len);
+    Some(payload)
+}
+
+fn begin<'a>(suite: Suite, prologue: &'a [u8], identity: &'a Identity) -> Builder<'a> {
+    let builder = Builder::new(suite.params()).prologue(prologue);
+    let builder = builder.and_then(|builder| builder.local_private_key(identity.private()));
+    builder.expect("both are said once")
+}
+
+/// The client's side, until the server has answered.
+pub(crate) struct Initiator {
+    noise: HandshakeState,
+    suite: Suite,
+    client: ConnectionId,
+    message: Vec<u8>,
+    token: Option<Token>,
+}
+
+impl Initiator {
+    /// Begins with the core's `open`.
+    pub fn new(identity: &Identity, client: ConnectionId, open: &Packet) -> Self {
+        let suite = Suite::fastest();
+        let prologue = suite.prologue(client);
+        let mut noise =
+            begin(suite, &prologue, identity).build_initiator().expect("XX needs no key of the server");
+        let message = write(&mut noise, &in_octets(open));
+        Self { noise, suite, client, message, token: None }
+    }
+
+    /// The datagram to send, again and again until it is answered.
+    pub fn datagram(&self) -> Vec<u8> {
+        let token = self.token.as_ref().map_or(&[][..], |token| &token.0);
+        let lens = [VERSION, self.suite.code(), token.len() as u8];
+        let noise_len = (self.message.len() as u16).to_be_bytes();
+        let body = [&lens, token, &noise_len, &self.message].concat();
+        let mut datagram = datagram(kind::INITIATION, self.client, &body);
+        datagram.resize(INITIATION_LEN, 0);
+        datagram
+    }
+
+    /// The server asks to try again with a token: with what. It may ask once, for anybody could.
+    pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<u8>> {
+        let token = body.try_into().ok().filter(|_| self.token.is_none())?;
+        self.token = Some(Token(token));
+        Some(self.datagram())
+    }
+
+    /// What the server answers: its key and its opening packet. `None` where the datagram is not its own.
+    pub fn on_response(&mut self, body: &[u8]) -> Option<(PublicKey, Packet)> {
+        // Of a message that fails the state keeps nothing but an ephemeral key, which the next one replaces.
+        let payload = read(&mut self.noise, body)?;
+        let (packet, _) = wire::decode(&payload).ok()?;
+        let answers = matches!(packet.body, Body::Answer(_)) && packet.connection == self.client;
+        let peer = PublicKey::from_slice(self.noise.get_remote_static()?)?;
+        answers.then_some((peer, packet))
+    }
+
+    /// The last message, behind its datagram's head, and the keys.
+    pub fn finish(mut self) -> Option<(Vec<u8>, Keys)> {
+        let message = write(&mut self.noise, &[]);
+        Some((message, Keys::of(self.noise, self.suite)?))
+    }
+}
+
+/// The server's side, until the client has proved who it is.
+pub(crate) struct Responder {
+    noise: HandshakeState,
+    suite: Suite,
+}
+
+impl Responder {
+    /// Takes in the first message, and gives the core's packet in it.
+    pub fn new(identity: &Identity, initiation: &Initiation<'_>) -> Option<(Self, Packet)> {
+        let suite = initiation.suite;
+        let prologue = suite.prologue(initiation.client);
+        let mut noise =
+            begin(suite, &prologue, identity).build_responder().expect("XX needs no key of the client");
+        let payload = read(&mut noise, initiation.noise)?;
+        let (packet, _) = wire::decode(&payload).ok()?;
+        let opens = matches!(&packet.body, Body::Open(hello) if hello.own == initiation.client);
+        opens.then_some((Self { noise, suite }, packet))
+    }
+
+    /// The second message, which carries the core's `answer`.
+    pub fn respond(&mut self, answer: &Packet) -> Vec<u8> {
+        write(&mut self.noise, &in_octets(answer))
+    }
+
+    /// Takes in the third message. What it proves is in the keys; `None`, and nothing has changed, where it proves nothing.
+    pub fn on_finish(&mut self, body: &[u8]) -> bool {
+        read(&mut self.noise, body).is_some() && self.noise.is_handshake_finished()
+    }
+
+    /// The keys of a handshake that is [finished](Self::on_finish).
+    pub fn keys(self) -> Option<Keys> {
+        Keys::of(self.noise, self.suite)
+    }
+}

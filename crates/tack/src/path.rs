@@ -1,0 +1,76 @@
+//! Where the peer is: a client that moves keeps its connection (RFC 9000 section 9).
+
+use std::net::SocketAddr;
+
+use tacit_proto::units::{Duration, Instant};
+
+/// How long an answer is waited for before the next packet from there is asked again. Ours.
+const ASK_AGAIN: Duration = Duration::from_millis(300);
+
+/// What is known of the path.
+#[derive(Default)]
+pub(crate) struct Path {
+    candidate: Option<Candidate>,
+}
+
+/// Where the client may be now.
+struct Candidate {
+    address: SocketAddr,
+    token: [u8; 8],
+    asked_at: Instant,
+    /// Octets that came from there, and that were sent there: three times as many at most (RFC 9000 section 9.3.1).
+    received: u64,
+    sent: u64,
+}
+
+impl Path {
+    /// A packet of `len` octets came from another address. What is to be asked there, with the room for it.
+    pub fn on_packet(&mut self, now: Instant, from: SocketAddr, len: usize) -> Option<([u8; 8], u32)> {
+        let known = self.candidate.as_mut().filter(|candidate| candidate.address == from);
+        let candidate = match known {
+            Some(candidate) => {
+                candidate.received += len as u64;
+                if now.saturating_since(candidate.asked_at) < ASK_AGAIN {
+                    return None;
+                }
+                candidate.asked_at = now;
+                candidate
+            }
+            None => {
+                let mut token = [0; 8];
+                getrandom::fill(&mut token).ok()?;
+                let fresh = Candidate { address: from, token, asked_at: now, received: len as u64, sent: 0 };
+                self.candidate.insert(fresh)
+            }
+        };
+        let room = (3 * candidate.received).saturating_sub(candidate.sent).min(1200);
+        candidate.sent += room;
+        Some((candidate.token, room as u32))
+    }
+
+    /// True where `token`, heard from `from`, is what was asked there.
+    pub fn is_proved(&mut self, from: SocketAddr, token: [u8; 8]) -> bool {
+        let proved = |candidate: &mut Candidate| candidate.address == from && candidate.token == token;
+        self.candidate.take_if(proved).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_asked_seldom_and_believed_once_it_answers() {
+        let (here, there): (SocketAddr, SocketAddr) =
+            (([192, 0, 2, 1], 1).into(), ([192, 0, 2, 2], 1).into());
+        let mut path = Path::default();
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let (token, room) = path.on_packet(at(0), here, 100).unwrap();
+        assert_eq!(room, 300, "three times what came");
+        assert_eq!(path.on_packet(at(299), here, 1000), None);
+        assert_eq!(path.on_packet(at(300), here, 1000), Some((token, 1200)));
+        assert!(!path.is_proved(there, token) && !path.is_proved(here, [0; 8]));
+        assert!(path.is_proved(here, token));
+        assert!(!path.is_proved(here, token), "an answer counts once");
+    }
+}

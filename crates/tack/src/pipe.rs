@@ -1,0 +1,225 @@
+//! The octets of a stream: those that were written and the peer may lack, and those that arrived and wait for their reader.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// One stream, both ways.
+#[derive(Default)]
+pub(crate) struct Pipe {
+    pub sending: Sending,
+    pub receiving: Receiving,
+}
+
+/// What we send.
+#[derive(Default)]
+pub(crate) struct Sending {
+    /// The place of the first octet that is held.
+    base: u64,
+    octets: VecDeque<u8>,
+    /// The user has ended it, or given it up.
+    pub over: bool,
+    /// The peer wants no more of it, for this reason.
+    pub stopped: Option<u32>,
+    /// The peer has all of it, or knows that it was given up.
+    pub finished: bool,
+    /// The user has let go of it.
+    pub dropped: bool,
+    pub waker: Option<Waker>,
+}
+
+/// What arrives.
+#[derive(Default)]
+pub(crate) struct Receiving {
+    /// The place of the first octet that its reader has not taken.
+    taken: u64,
+    octets: VecDeque<u8>,
+    /// Octets that are in order and were not taken.
+    ready: usize,
+    pub ended: bool,
+    /// The peer gave it up, for this reason.
+    pub reset: Option<u32>,
+    pub dropped: bool,
+    pub waker: Option<Waker>,
+}
+
+impl Pipe {
+    /// True when nothing is left to do for it and nobody holds it.
+    pub fn is_over(&self) -> bool {
+        self.is_dropped() && self.sending.finished
+    }
+
+    /// True when nobody holds it.
+    pub fn is_dropped(&self) -> bool {
+        self.sending.dropped && self.receiving.dropped
+    }
+
+    /// Wakes who waits for it.
+    pub fn wake(&mut self) {
+        wake(&mut self.sending.waker);
+        wake(&mut self.receiving.waker);
+    }
+}
+
+/// Wakes who waits.
+pub(crate) fn wake(waker: &mut Option<Waker>) {
+    if let Some(waker) = waker.take() {
+        waker.wake();
+    }
+}
+
+impl Sending {
+    /// Octets that are held: written, and not known to have arrived.
+    pub fn held(&self) -> u64 {
+        self.octets.len() as u64
+    }
+
+    /// Adds octets.
+    pub fn write(&mut self, octets: &[u8]) {
+        self.octets.extend(octets);
+    }
+
+    /// Copies `len` octets from the place `start` to the end of `into`.
+    ///
+    /// # Panics
+    /// Where they were not written, or let go.
+    pub fn copy(&self, start: u64, len: usize, into: &mut Vec<u8>) {
+        let from = (start - self.base) as usize;
+        let (front, back) = self.octets.as_slices();
+        let of_front = front.get(from..).unwrap_or_default();
+        let first = len.min(of_front.len());
+        into.extend_from_slice(&of_front[..first]);
+        let skipped = from.saturating_sub(front.len());
+        into.extend_from_slice(&back[skipped..skipped + len - first]);
+    }
+
+    /// The peer has the octets below `place`.
+    pub fn release(&mut self, place: u64) {
+        let gone = place.saturating_sub(self.base).min(self.held());
+        self.octets.drain(..gone as usize);
+        self.base += gone;
+    }
+
+    /// Nothing of it is sent any more.
+    pub fn clear(&mut self) {
+        self.base += self.held();
+        self.octets = VecDeque::new();
+    }
+}
+
+impl Receiving {
+    /// Puts octets at `start` into their place. The core has bounded where that may be.
+    pub fn place(&mut self, start: u64, octets: &[u8]) {
+        let from = (start - self.taken) as usize;
+        let end = from + octets.len();
+        if from == self.octets.len() {
+            self.octets.extend(octets);
+            return;
+        }
+        if self.octets.len() < end {
+            self.octets.resize(end, 0);
+        }
+        let (front, back) = self.octets.as_mut_slices();
+        let middle = front.len();
+        let in_front = octets.len().min(middle.saturating_sub(from));
+        if in_front > 0 {
+            front[from..from + in_front].copy_from_slice(&octets[..in_front]);
+        }
+        let (from, rest) = ((from + in_front) - middle.min(from + in_front), &octets[in_front..]);
+        back[from..from + rest.len()].copy_from_slice(rest);
+    }
+
+    /// Octets below the place `delivered` are in order.
+    pub fn on_delivered(&mut self, delivered: u64) {
+        self.ready = delivered.saturating_sub(self.taken) as usize;
+        if self.ready > 0 {
+            wake(&mut self.waker);
+        }
+    }
+
+    /// Octets in order, in one piece; none where none wait.
+    pub fn peek(&self) -> &[u8] {
+        let front = self.octets.as_slices().0;
+        &front[..front.len().min(self.ready)]
+    }
+
+    /// Octets in order that its reader has not taken.
+    pub fn waiting(&self) -> u64 {
+        self.ready as u64
+    }
+
+    /// The reader has taken `len` of what [`peek`](Self::peek) gave.
+    pub fn take(&mut self, len: usize) {
+        self.octets.drain(..len);
+        self.ready -= len;
+        self.taken += len as u64;
+        if self.octets.is_empty() && self.octets.capacity() > KEPT {
+            self.octets = VecDeque::new();
+        }
+    }
+
+    /// Nobody reads it any more.
+    pub fn clear(&mut self) {
+        self.octets = VecDeque::new();
+        self.ready = 0;
+    }
+}
+
+/// Octets of room that an empty stream keeps. Ours.
+const KEPT: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Pieces in any order, with readers in between, are the stream.
+        #[test]
+        fn what_arrives_in_any_order_is_read_in_order(
+            order in Just((0..50usize).collect::<Vec<_>>()).prop_shuffle(),
+            takes in prop::collection::vec(1..40usize, 50),
+        ) {
+            let octet = |place: usize| (place % 251) as u8;
+            let mut receiving = Receiving::default();
+            let (mut arrived, mut read) = ([false; 50], Vec::new());
+            for (piece, take) in order.into_iter().zip(takes) {
+                let places = piece * 7..piece * 7 + 7;
+                let octets: Vec<u8> = places.clone().map(octet).collect();
+                if places.end > read.len() {
+                    let skip = read.len().saturating_sub(places.start);
+                    receiving.place((places.start + skip) as u64, &octets[skip..]);
+                }
+                arrived[piece] = true;
+                let whole = arrived.iter().take_while(|arrived| **arrived).count();
+                receiving.on_delivered(whole as u64 * 7);
+                let len = receiving.peek().len().min(take);
+                read.extend_from_slice(&receiving.peek()[..len]);
+                receiving.take(len);
+            }
+            while !receiving.peek().is_empty() {
+                read.extend_from_slice(receiving.peek());
+                receiving.take(receiving.peek().len());
+            }
+            prop_assert_eq!(read, (0..350).map(octet).collect::<Vec<_>>());
+        }
+
+        /// What is written is copied from any place until it is let go.
+        #[test]
+        fn what_is_held_is_what_was_written(steps in prop::collection::vec((1..30usize, 0..30u64), 1..60)) {
+            let (mut sending, mut written, mut released) = (Sending::default(), Vec::new(), 0);
+            for (write, release) in steps {
+                let octets: Vec<u8> = (0..write).map(|place| (written.len() + place) as u8).collect();
+                sending.write(&octets);
+                written.extend(octets);
+                released = (released + release).min(written.len() as u64);
+                sending.release(released);
+                prop_assert_eq!(sending.held(), written.len() as u64 - released);
+                for start in [released, (released + written.len() as u64) / 2] {
+                    let mut copy = Vec::new();
+                    sending.copy(start, written.len() - start as usize, &mut copy);
+                    prop_assert_eq!(&copy, &written[start as usize..]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,676 @@
+//! One connection without sockets: the core, its keys, and the octets of its streams. Time is an argument.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tacit_proto::Endpoint as _;
+use tacit_proto::endpoint::{Ends, Event};
+use tacit_proto::packet::Ecn;
+use tacit_proto::tack::packet::{ConnectionId, StreamId};
+use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed, encode_sealed};
+use tacit_proto::tack::{self, Body, Received, StreamEvent, Transmit};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant};
+use tokio::sync::Notify;
+
+use crate::error::{ConnectionError, DatagramError, StreamError};
+use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder, datagram, kind};
+use crate::identity::{Identity, PublicKey};
+use crate::path::Path;
+use crate::pipe::{Pipe, wake};
+
+/// How long a client has to prove who it is, once the server has answered. Ours.
+const HALF_OPEN: Duration = Duration::from_secs(5);
+
+/// How long the client waits before it says again who it is, while it hears nothing: ours, near a long round trip.
+const FINISH_AGAIN: Duration = Duration::from_millis(100);
+
+/// Octets that a stream takes from its writer at least, beyond twice what is in flight. Ours.
+const SEND_AHEAD: u64 = 256 << 10;
+
+/// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
+const MAX_DATAGRAMS: usize = 256;
+
+/// Whom a client wants to talk to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expect {
+    Key(PublicKey),
+    /// It only wants to know who is there, and goes away before it has said who it is.
+    Learn,
+}
+
+/// How far the handshake is.
+enum Stage {
+    Initiating(Box<Initiator>),
+    Responding { responder: Box<Responder>, ephemeral: [u8; 32], response: Option<Vec<u8>>, until: Instant },
+    Up(Box<Up>),
+    Over,
+}
+
+struct Up {
+    keys: Keys,
+    /// The client's last datagram of the handshake and when it was sent, until something shows that it arrived.
+    finish: Option<(Vec<u8>, Option<Instant>)>,
+}
+
+/// Who is woken by what.
+#[derive(Default)]
+pub(crate) struct Bells {
+    /// The connection is there, or gone.
+    pub state: Notify,
+    /// The peer opened a stream.
+    pub accept: Notify,
+    /// Another stream may be opened.
+    pub open: Notify,
+    /// A datagram came.
+    pub datagram: Notify,
+}
+
+impl Bells {
+    fn all(&self) {
+        for bell in [&self.state, &self.accept, &self.open, &self.datagram] {
+            bell.notify_waiters();
+        }
+    }
+}
+
+pub(crate) struct Session {
+    core: tack::Connection,
+    stage: Stage,
+    remote: SocketAddr,
+    expect: Option<Expect>,
+    peer: Option<PublicKey>,
+    path: Path,
+    pipes: BTreeMap<StreamId, Pipe>,
+    opened: VecDeque<StreamId>,
+    datagrams_out: VecDeque<(u64, Bytes)>,
+    datagrams_in: VecDeque<Bytes>,
+    send_limit: u64,
+    scratch: Vec<u8>,
+    /// Datagrams beside those of the core.
+    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    connected: bool,
+    end: Option<ConnectionError>,
+    pub bells: Arc<Bells>,
+    /// Handles that the user holds; the hub counts them.
+    pub handles: usize,
+}
+
+impl Session {
+    /// A client's session.
+    pub fn connect(
+        now: Instant,
+        identity: &Identity,
+        config: &tack::Config,
+        [own, seed]: [u32; 2],
+        remote: SocketAddr,
+        expect: Expect,
+    ) -> Self {
+        let mut core = tack::Connection::connect(config_for(config, remote), ENDS, seed, now);
+        core.set_own(ConnectionId(own));
+        let open = core.poll_packet(now).expect("a connection that opens says so first").packet;
+        let initiator = Initiator::new(identity, ConnectionId(own), &open);
+        let first = initiator.datagram();
+        let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote);
+        session.expect = Some(expect);
+        session.outbox.push_back((remote, first));
+        session
+    }
+
+    /// A server's session, for a client that began a handshake; `None` where what it says is no opening packet.
+    pub fn accept(
+        now: Instant,
+        identity: &Identity,
+        config: &tack::Config,
+        [own, seed]: [u32; 2],
+        remote: SocketAddr,
+        initiation: &Initiation<'_>,
+    ) -> Option<Self> {
+        let (responder, open) = Responder::new(identity, initiation)?;
+        let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
+        core.set_own(ConnectionId(own));
+        core.receive(now, &open, Ecn::NotEct);
+        let stage = Stage::Responding {
+            responder: Box::new(responder),
+            ephemeral: initiation.ephemeral(),
+            response: None,
+            until: now + HALF_OPEN,
+        };
+        Some(Self::new(core, stage, remote))
+    }
+
+    fn new(core: tack::Connection, stage: Stage, remote: SocketAddr) -> Self {
+        Self {
+            core,
+            stage,
+            remote,
+            expect: None,
+            peer: None,
+            path: Path::default(),
+            pipes: BTreeMap::new(),
+            opened: VecDeque::new(),
+            datagrams_out: VecDeque::new(),
+            datagrams_in: VecDeque::new(),
+            send_limit: SEND_AHEAD,
+            scratch: Vec::new(),
+            outbox: VecDeque::new(),
+            connected: false,
+            end: None,
+            bells: Arc::default(),
+            handles: 0,
+        }
+    }
+
+    /// True while the client has not proved who it is.
+    pub fn is_half_open(&self) -> bool {
+        matches!(self.stage, Stage::Responding { .. })
+    }
+
+    /// The key of the peer, once it has proved that it has it.
+    pub fn peer(&self) -> Option<PublicKey> {
+        self.peer
+    }
+
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    /// True when it has ended, nobody holds it, and nothing is left to say.
+    pub fn is_gone(&self) -> bool {
+        self.end.is_some() && self.handles == 0 && self.outbox.is_empty()
+    }
+
+    pub fn stats(&self) -> tacit_proto::transport::Stats {
+        self.core.stats()
+    }
+
+    // What arrives.
+
+    /// The client began the handshake of this session once more: our answer was lost.
+    pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
+        if let Stage::Responding { ephemeral, response: Some(response), .. } = &self.stage
+            && *ephemeral == initiation.ephemeral()
+        {
+            let again = datagram(kind::RESPONSE, initiation.client, response);
+            // The client has sent as much again, which pays for it.
+            self.outbox.push_back((self.remote, again));
+        }
+    }
+
+    /// Takes in a datagram of the handshake that is not an initiation.
+    pub fn on_handshake(&mut self, now: Instant, kind: u8, from: SocketAddr, body: &[u8]) {
+        if from != self.remote {
+            return;
+        }
+        match (kind, &mut self.stage) {
+            (kind::RETRY, Stage::Initiating(initiator)) => {
+                let again = initiator.on_retry(body).map(|datagram| (self.remote, datagram));
+                self.outbox.extend(again);
+            }
+            (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
+            (kind::RESPONSE, Stage::Up(up)) => {
+                // A second answer: what we said last was lost.
+                if let Some((_, sent)) = &mut up.finish {
+                    *sent = None;
+                }
+                self.say_finish(now);
+            }
+            (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
+            _ => {}
+        }
+        self.pump();
+    }
+
+    fn on_response(&mut self, now: Instant, body: &[u8]) {
+        let Stage::Initiating(initiator) = &mut self.stage else { return };
+        let Some((found, answer)) = initiator.on_response(body) else { return };
+        self.peer = Some(found);
+        match self.expect {
+            Some(Expect::Key(expected)) if expected == found => {}
+            Some(Expect::Key(expected)) => {
+                return self.finish(ConnectionError::WrongPeer { expected, found });
+            }
+            _ => return self.finish(ConnectionError::ClosedHere),
+        }
+        let Stage::Initiating(initiator) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
+        let Some((message, keys)) = initiator.finish() else { return };
+        let Body::Answer(hello) = &answer.body else { return };
+        let finish = datagram(kind::FINISH, hello.own, &message);
+        self.stage = Stage::Up(Box::new(Up { keys, finish: Some((finish, None)) }));
+        self.core.receive(now, &answer, Ecn::NotEct);
+    }
+
+    fn on_finish(&mut self, body: &[u8]) {
+        let Stage::Responding { responder, .. } = &mut self.stage else { return };
+        if !responder.on_finish(body) {
+            return;
+        }
+        let Stage::Responding { responder, .. } = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return;
+        };
+        if let Some(keys) = responder.keys() {
+            self.peer = Some(keys.peer);
+            self.stage = Stage::Up(Box::new(Up { keys, finish: None }));
+        }
+    }
+
+    /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
+    pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) {
+        let Stage::Up(up) = &mut self.stage else { return };
+        // A server has one address (RFC 9000 section 9).
+        if self.expect.is_some() && from != self.remote {
+            return;
+        }
+        let len = bytes.len();
+        let Ok(prefix) = Prefix::of(bytes) else { return };
+        let number = self.core.whole_number(prefix.number);
+        let Some(key) = up.keys.opener.of(number) else { return };
+        let (packet, content) = match decode_sealed(bytes, number, key) {
+            Ok(opened) => opened,
+            Err(DecodeError::Forged(_)) => return up.keys.opener.on_forged(),
+            // The peer sealed what no peer says.
+            Err(_) => {
+                self.core.abort();
+                return self.pump();
+            }
+        };
+        let newest = up.keys.opener.on_opened(number);
+        up.finish = None;
+        match self.core.receive(now, &packet, ecn) {
+            Some(Received::Octets(accepted)) => {
+                let pipe = self.pipes.entry(accepted.stream).or_default();
+                if !pipe.receiving.dropped {
+                    let octets = &content[accepted.skip as usize..][..accepted.len as usize];
+                    pipe.receiving.place(accepted.start, octets);
+                }
+            }
+            Some(Received::Datagram(_)) => {
+                if self.datagrams_in.len() == MAX_DATAGRAMS {
+                    self.datagrams_in.pop_front();
+                }
+                self.datagrams_in.push_back(Bytes::copy_from_slice(content));
+                self.bells.datagram.notify_waiters();
+            }
+            Some(Received::PathChallenge(token)) => {
+                let room = if from == self.remote { u32::MAX } else { 3 * len as u32 };
+                if let Some(response) = self.core.path_response(now, token, room) {
+                    self.send_aside(from, &response);
+                }
+            }
+            Some(Received::PathResponse(token)) if self.path.is_proved(from, token) => {
+                self.remote = from;
+                self.core.on_path_changed(now);
+            }
+            Some(Received::PathResponse(_)) | None => {}
+        }
+        if from != self.remote && newest && self.end.is_none() {
+            self.try_path(now, from, len);
+        }
+        self.pump();
+    }
+
+    /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it.
+    fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
+        let Some((token, room)) = self.path.on_packet(now, from, len) else { return };
+        if let Some(challenge) = self.core.path_challenge(now, token, room) {
+            self.send_aside(from, &challenge);
+        }
+    }
+
+    /// Sends a packet of the core to an address of its own.
+    fn send_aside(&mut self, to: SocketAddr, sent: &Transmit) {
+        let mut bytes = Vec::new();
+        if self.seal(sent, &mut bytes) {
+            self.outbox.push_back((to, bytes));
+        }
+    }
+
+    // What leaves.
+
+    /// Appends the next datagram to send, and says where to and how marked.
+    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+        loop {
+            if let Some((to, bytes)) = self.outbox.pop_front() {
+                into.extend_from_slice(&bytes);
+                return Some((to, Ecn::NotEct));
+            }
+            let sent = self.core.poll_packet(now)?;
+            match (&sent.packet.body, &mut self.stage) {
+                (Body::Open(_), Stage::Initiating(initiator)) => {
+                    self.outbox.push_back((self.remote, initiator.datagram()));
+                }
+                (Body::Answer(_), Stage::Responding { responder, response, .. }) => {
+                    let response = response.get_or_insert_with(|| responder.respond(&sent.packet));
+                    let response = datagram(kind::RESPONSE, sent.packet.connection, response);
+                    self.outbox.push_back((self.remote, response));
+                }
+                (Body::Open(_) | Body::Answer(_), _) => {}
+                (_, Stage::Up(_)) => {
+                    self.say_finish(now);
+                    if self.outbox.is_empty() {
+                        if self.seal(&sent, into) {
+                            return Some((self.remote, sent.ecn));
+                        }
+                    } else {
+                        self.send_aside(self.remote, &sent);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A client says who it is before all else, until it is heard.
+    fn say_finish(&mut self, now: Instant) {
+        let Stage::Up(up) = &mut self.stage else { return };
+        let Some((finish, sent)) = &mut up.finish else { return };
+        if sent.is_none_or(|sent| now.saturating_since(sent) >= FINISH_AGAIN) {
+            *sent = Some(now);
+            self.outbox.push_back((self.remote, finish.clone()));
+        }
+    }
+
+    /// Appends a packet, sealed, with the octets that it carries.
+    fn seal(&mut self, sent: &Transmit, into: &mut Vec<u8>) -> bool {
+        self.scratch.clear();
+        match &sent.packet.body {
+            Body::Data(data) => {
+                if let Some(pipe) = self.pipes.get(&data.stream) {
+                    pipe.sending.copy(sent.start, usize::from(data.payload_len), &mut self.scratch);
+                }
+            }
+            Body::Datagram(_) => {
+                while let Some((number, octets)) = self.datagrams_out.pop_front() {
+                    if number == sent.start {
+                        self.scratch.extend_from_slice(&octets);
+                        break;
+                    }
+                }
+            }
+            _ => {}
+        }
+        let Stage::Up(up) = &mut self.stage else { return false };
+        let key = up.keys.sealer.of(sent.number);
+        encode_sealed(&sent.packet, &self.scratch, sent.number, key, into).is_ok()
+    }
+
+    // Time.
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.stage {
+            Stage::Responding { until, .. } => {
+                self.core.poll_timeout().map_or(Some(*until), |at| Some(at.min(*until)))
+            }
+            Stage::Over => None,
+            Stage::Initiating(_) | Stage::Up(_) => self.core.poll_timeout(),
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Stage::Responding { until, .. } = &self.stage
+            && *until <= now
+        {
+            return self.finish(ConnectionError::TimedOut);
+        }
+        self.core.handle_timeout(now);
+        self.pump();
+    }
+
+    // What the core tells.
+
+    fn finish(&mut self, why: ConnectionError) {
+        if self.end.is_none() {
+            self.end = Some(why);
+        }
+        for pipe in self.pipes.values_mut() {
+            pipe.wake();
+        }
+        self.bells.all();
+    }
+
+    fn pump(&mut self) {
+        while let Some(event) = self.core.poll_event() {
+            match event {
+                Event::Connected => {
+                    self.connected = true;
+                    self.bells.state.notify_waiters();
+                }
+                Event::SendDone | Event::PeerClosed => {}
+                Event::TimedOut => self.finish(ConnectionError::TimedOut),
+                Event::Closed | Event::Reset => {
+                    let why = self.core.peer_reason().map_or(ConnectionError::Reset, |reason| {
+                        ConnectionError::Closed { code: reason.code, text: reason.text.clone() }
+                    });
+                    self.finish(why);
+                }
+            }
+        }
+        while let Some(event) = self.core.poll_stream_event() {
+            self.on_stream(event);
+        }
+    }
+
+    fn on_stream(&mut self, event: StreamEvent) {
+        let stream = match event {
+            StreamEvent::MayOpen => return self.bells.open.notify_waiters(),
+            StreamEvent::Opened(stream) => {
+                self.pipes.entry(stream).or_default();
+                self.opened.push_back(stream);
+                return self.bells.accept.notify_waiters();
+            }
+            StreamEvent::Readable(stream)
+            | StreamEvent::Ended(stream)
+            | StreamEvent::Reset(stream, _)
+            | StreamEvent::Writable(stream)
+            | StreamEvent::Stopped(stream, _)
+            | StreamEvent::Finished(stream) => stream,
+        };
+        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
+        match event {
+            StreamEvent::Readable(_) => pipe.receiving.on_delivered(self.core.delivered_of(stream)),
+            StreamEvent::Ended(_) => {
+                pipe.receiving.ended = true;
+                wake(&mut pipe.receiving.waker);
+            }
+            StreamEvent::Reset(_, code) => {
+                pipe.receiving.reset = Some(code);
+                pipe.receiving.clear();
+                wake(&mut pipe.receiving.waker);
+            }
+            StreamEvent::Writable(_) => {
+                pipe.sending.release(self.core.acked_of(stream));
+                self.send_limit = 2 * self.core.stats().cwnd.unwrap_or(0) + SEND_AHEAD;
+                wake(&mut pipe.sending.waker);
+            }
+            StreamEvent::Stopped(_, code) => {
+                pipe.sending.stopped = Some(code);
+                pipe.sending.clear();
+                wake(&mut pipe.sending.waker);
+            }
+            StreamEvent::Finished(_) => {
+                pipe.sending.finished = true;
+                pipe.sending.clear();
+                wake(&mut pipe.sending.waker);
+            }
+            StreamEvent::Opened(_) | StreamEvent::MayOpen => {}
+        }
+        self.forget_if_over(stream);
+    }
+
+    fn forget_if_over(&mut self, stream: StreamId) {
+        if self
+            .pipes
+            .get(&stream)
+            .is_some_and(|pipe| pipe.is_over() || (self.end.is_some() && pipe.is_dropped()))
+        {
+            self.pipes.remove(&stream);
+        }
+    }
+
+    // The user.
+
+    /// Ends the connection.
+    pub fn close(&mut self, code: u32, text: &str) {
+        if self.end.is_none() {
+            self.core.abort_with(code, text);
+            self.finish(ConnectionError::ClosedHere);
+            self.pump();
+        }
+    }
+
+    /// The socket is gone.
+    pub fn fail(&mut self, why: ConnectionError) {
+        self.finish(why);
+    }
+
+    /// Opens a stream; none while the peer allows no more.
+    pub fn open(&mut self) -> Result<Option<StreamId>, ConnectionError> {
+        self.alive()?;
+        let stream = self.core.open_stream();
+        if let Some(stream) = stream {
+            self.pipes.insert(stream, Pipe::default());
+        }
+        Ok(stream)
+    }
+
+    /// The next stream that the peer opened; those that came before the end are still handed out.
+    pub fn next_opened(&mut self) -> Result<Option<StreamId>, ConnectionError> {
+        match self.opened.pop_front() {
+            Some(stream) => Ok(Some(stream)),
+            None => self.alive().map(|()| None),
+        }
+    }
+
+    pub fn alive(&self) -> Result<(), ConnectionError> {
+        self.end.clone().map_or(Ok(()), Err)
+    }
+
+    pub fn pipe(&mut self, stream: StreamId) -> Result<&mut Pipe, StreamError> {
+        self.pipes.get_mut(&stream).ok_or(StreamError::Ended)
+    }
+
+    /// Takes octets from a writer: as many as there is room for, `None` for no room.
+    pub fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<Option<usize>, StreamError> {
+        self.alive()?;
+        let limit = self.send_limit;
+        let sending = &mut self.pipe(stream)?.sending;
+        if let Some(code) = sending.stopped {
+            return Err(StreamError::Stopped(code));
+        }
+        if sending.over {
+            return Err(StreamError::Ended);
+        }
+        let room = limit.saturating_sub(sending.held()).min(octets.len() as u64);
+        if room == 0 && !octets.is_empty() {
+            return Ok(None);
+        }
+        sending.write(&octets[..room as usize]);
+        self.core.write_stream(stream, room);
+        Ok(Some(room as usize))
+    }
+
+    /// Nothing more is written.
+    pub fn end_stream(&mut self, stream: StreamId) -> Result<(), StreamError> {
+        self.alive()?;
+        let sending = &mut self.pipe(stream)?.sending;
+        if let Some(code) = sending.stopped {
+            return Err(StreamError::Stopped(code));
+        }
+        if !std::mem::replace(&mut sending.over, true) {
+            self.core.close_stream(stream);
+        }
+        Ok(())
+    }
+
+    /// Gives up what is sent.
+    pub fn reset(&mut self, stream: StreamId, code: u32) {
+        if let Some(pipe) = self.pipes.get_mut(&stream)
+            && !pipe.sending.finished
+        {
+            pipe.sending.over = true;
+            pipe.sending.clear();
+            self.core.reset_stream(stream, code);
+            self.pump();
+        }
+    }
+
+    /// The reader has taken `len` octets.
+    pub fn on_read(&mut self, stream: StreamId, len: usize) {
+        self.core.read(stream, len as u64);
+    }
+
+    /// Wants no more of what the peer sends.
+    pub fn stop(&mut self, stream: StreamId, code: u32) {
+        if let Some(pipe) = self.pipes.get_mut(&stream) {
+            let all_there = pipe.receiving.ended || pipe.receiving.reset.is_some();
+            let waiting = pipe.receiving.waiting();
+            pipe.receiving.clear();
+            if all_there {
+                self.core.read(stream, waiting);
+            } else {
+                self.core.stop_stream(stream, code);
+            }
+            self.pump();
+        }
+    }
+
+    /// The writer is gone. What it has not ended is reset, so that half a message is not taken for a whole one.
+    pub fn drop_sending(&mut self, stream: StreamId) {
+        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
+        pipe.sending.dropped = true;
+        if !pipe.sending.over {
+            self.reset(stream, 0);
+        }
+        self.forget_if_over(stream);
+    }
+
+    /// The reader is gone.
+    pub fn drop_receiving(&mut self, stream: StreamId) {
+        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
+        pipe.receiving.dropped = true;
+        self.stop(stream, 0);
+        self.forget_if_over(stream);
+    }
+
+    pub fn send_datagram(&mut self, octets: Bytes) -> Result<(), DatagramError> {
+        self.alive()?;
+        let len = octets.len();
+        let too_long = |most: u32| DatagramError::TooLong(len, most as usize);
+        let number = u32::try_from(len).map_err(|_| too_long(self.core.max_datagram()))?;
+        let number = self.core.send_datagram(number).map_err(|error| too_long(error.1))?;
+        self.datagrams_out.push_back((number, octets));
+        let oldest = self.core.oldest_datagram();
+        while self.datagrams_out.front().is_some_and(|(number, _)| *number < oldest) {
+            self.datagrams_out.pop_front();
+        }
+        Ok(())
+    }
+
+    pub fn next_datagram(&mut self) -> Result<Option<Bytes>, ConnectionError> {
+        match self.datagrams_in.pop_front() {
+            Some(octets) => Ok(Some(octets)),
+            None => self.alive().map(|()| None),
+        }
+    }
+
+    pub fn max_datagram(&self) -> usize {
+        self.core.max_datagram() as usize
+    }
+}
+
+/// The core wants to know who talks to whom only where it makes IP packets, which sockets do here.
+const ENDS: Ends = Ends { flow: FlowId(0), local: HostId(0), remote: HostId(1) };
+
+/// The configuration for a path to `remote`, whose headers have other lengths for IPv6.
+fn config_for(config: &tack::Config, remote: SocketAddr) -> tack::Config {
+    use tacit_proto::packet::IpVersion;
+    let v6 = matches!(remote, SocketAddr::V6(address) if address.ip().to_ipv4_mapped().is_none());
+    tack::Config { ip: if v6 { IpVersion::V6 } else { IpVersion::V4 }, ..*config }
+}
+
+const _: () = assert!(3 * INITIATION_LEN > 3 * 512, "three answers are paid for by one initiation");

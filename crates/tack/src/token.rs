@@ -1,0 +1,87 @@
+//! Tokens by which a server that has much to do learns that a client is where it says it is, before it remembers anything of it
+//! (RFC 9000 section 8.1.2).
+
+use std::net::SocketAddr;
+
+use aws_lc_rs::hmac;
+use tacit_proto::tack::packet::ConnectionId;
+use tacit_proto::units::{Duration, Instant};
+
+/// Octets of a token: when it was made, and its code.
+pub(crate) const LEN: usize = 24;
+
+/// How long a token is good for. A client comes back within a round trip.
+const LIFETIME: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token(pub [u8; LEN]);
+
+/// Makes tokens and knows its own. The key lives as long as the server.
+pub(crate) struct Mint {
+    key: hmac::Key,
+}
+
+impl Mint {
+    pub fn new(secret: &[u8; 32]) -> Self {
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
+    }
+
+    fn code(&self, made: [u8; 8], client: SocketAddr, connection: ConnectionId) -> [u8; 16] {
+        let mut context = hmac::Context::with_key(&self.key);
+        context.update(&made);
+        match client.ip() {
+            std::net::IpAddr::V4(address) => context.update(&address.octets()),
+            std::net::IpAddr::V6(address) => context.update(&address.octets()),
+        }
+        context.update(&client.port().to_be_bytes());
+        context.update(&connection.0.to_be_bytes());
+        let code = context.sign();
+        let mut half = [0; 16];
+        half.copy_from_slice(&code.as_ref()[..16]);
+        half
+    }
+
+    /// A token for `client`, which wants `connection`.
+    pub fn make(&self, now: Instant, client: SocketAddr, connection: ConnectionId) -> Token {
+        let made = now.as_nanos().to_be_bytes();
+        let mut token = [0; LEN];
+        token[..8].copy_from_slice(&made);
+        token[8..].copy_from_slice(&self.code(made, client, connection));
+        Token(token)
+    }
+
+    /// True where the token was made for this client, and lately.
+    pub fn knows(&self, now: Instant, token: &Token, client: SocketAddr, connection: ConnectionId) -> bool {
+        let (made, code) = token.0.split_at(8);
+        let made: [u8; 8] = made.try_into().expect("eight octets were split off");
+        let age = now.as_nanos().checked_sub(u64::from_be_bytes(made));
+        let right = self.code(made, client, connection);
+        age.is_some_and(|age| age <= LIFETIME.as_nanos())
+            && aws_lc_rs::constant_time::verify_slices_are_equal(&right, code).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_good_for_one_client_and_a_while() {
+        let mint = Mint::new(&[3; 32]);
+        let client: SocketAddr = ([192, 0, 2, 1], 1000).into();
+        let other: SocketAddr = ([192, 0, 2, 1], 1001).into();
+        let (at, later) = (Instant::ZERO + Duration::from_secs(100), Duration::from_secs(10));
+        let token = mint.make(at, client, ConnectionId(7));
+        assert!(mint.knows(at + later, &token, client, ConnectionId(7)));
+        assert!(!mint.knows(at + later + Duration::from_nanos(1), &token, client, ConnectionId(7)));
+        assert!(!mint.knows(Instant::ZERO, &token, client, ConnectionId(7)), "made in the future");
+        assert!(!mint.knows(at, &token, other, ConnectionId(7)));
+        assert!(!mint.knows(at, &token, client, ConnectionId(8)));
+        assert!(!Mint::new(&[4; 32]).knows(at, &token, client, ConnectionId(7)));
+        for bit in 0..LEN * 8 {
+            let mut wrong = token;
+            wrong.0[bit / 8] ^= 1 << (bit % 8);
+            assert!(!mint.knows(at, &wrong, client, ConnectionId(7)), "bit {bit}");
+        }
+    }
+}
