@@ -46,6 +46,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         stats.acks_received,
         stats.data_packets_sent
     );
-    println!("{:?}", stats);
     Ok(())
 }

@@ -347,3 +347,6 @@ impl Hub {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,380 @@
+//! Hubs on a simulated network, and what an attacker may try there.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tacit_proto::tack::packet::StreamId;
+use tacit_proto::units::Duration;
+
+use super::*;
+
+fn address(host: u8, port: u16) -> SocketAddr {
+    ([192, 0, 2, host], port).into()
+}
+
+fn client_address() -> SocketAddr {
+    address(1, 1000)
+}
+
+fn server_address() -> SocketAddr {
+    address(2, 2000)
+}
+
+/// Where the attacker is who is not on the path.
+fn attacker_address() -> SocketAddr {
+    address(66, 6666)
+}
+
+/// Numbers that look random (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+type Flying = Reverse<(Instant, u64, SocketAddr, SocketAddr, Vec<u8>)>;
+
+/// A client, a server, and 5 ms between them.
+struct Net {
+    now: Instant,
+    client: Hub,
+    server: Hub,
+    server_key: PublicKey,
+    client_at: SocketAddr,
+    flying: BinaryHeap<Flying>,
+    order: u64,
+    /// Which of the datagrams, counted from the first, are lost.
+    lose: fn(u64) -> bool,
+    /// All that was sent, and where from and to.
+    seen: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
+    /// Octets sent to the attacker, and by it.
+    to_attacker: usize,
+    by_attacker: usize,
+}
+
+impl Net {
+    fn new() -> Self {
+        let identity = Identity::generate();
+        let server_key = identity.public();
+        Self {
+            now: Instant::ZERO,
+            client: Hub::new(Config::default(), Identity::generate(), None),
+            server: Hub::new(Config::default(), identity, Some(Arc::new(|_| true))),
+            server_key,
+            client_at: client_address(),
+            flying: BinaryHeap::new(),
+            order: 0,
+            lose: |_| false,
+            seen: Vec::new(),
+            to_attacker: 0,
+            by_attacker: 0,
+        }
+    }
+
+    fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+        self.order += 1;
+        self.flying.push(Reverse((self.now + Duration::from_millis(5), self.order, from, to, bytes)));
+    }
+
+    /// The attacker says something to the server, as if it came from `from`.
+    fn attack(&mut self, from: SocketAddr, bytes: Vec<u8>) {
+        self.by_attacker += bytes.len();
+        self.launch(from, server_address(), bytes);
+    }
+
+    fn drain(&mut self) {
+        for is_server in [false, true] {
+            loop {
+                let (hub, from) = if is_server {
+                    (&mut self.server, server_address())
+                } else {
+                    (&mut self.client, self.client_at)
+                };
+                let mut bytes = Vec::new();
+                let Some((to, _)) = hub.poll_transmit(self.now, &mut bytes) else { break };
+                self.seen.push((from, to, bytes.clone()));
+                if to == attacker_address() {
+                    self.to_attacker += bytes.len();
+                } else if !(self.lose)(self.order) {
+                    self.launch(from, to, bytes);
+                } else {
+                    self.order += 1;
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, time: Duration) {
+        let until = self.now + time;
+        loop {
+            self.drain();
+            let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
+            let timers = [self.client.poll_timeout(), self.server.poll_timeout()];
+            let next = timers.into_iter().chain([arrival]).flatten().min().filter(|next| *next <= until);
+            let Some(next) = next else { break };
+            self.now = next.max(self.now);
+            if arrival == Some(next)
+                && let Some(Reverse((_, _, from, to, mut bytes))) = self.flying.pop()
+            {
+                let hub = if to == server_address() { &mut self.server } else { &mut self.client };
+                if to == server_address() || to == self.client_at {
+                    hub.handle(self.now, from, Ecn::NotEct, &mut bytes);
+                }
+            } else {
+                self.client.handle_timeout(self.now);
+                self.server.handle_timeout(self.now);
+            }
+        }
+        self.now = until;
+    }
+
+    fn connect(&mut self) -> u32 {
+        self.client.connect(self.now, server_address(), Expect::Key(self.server_key))
+    }
+
+    /// Opens a connection and a stream on it, and writes `len` octets.
+    fn begin(&mut self, len: usize) -> (u32, StreamId) {
+        let client = self.connect();
+        self.run(Duration::from_secs(30));
+        let session = self.client.session(client).unwrap();
+        assert!(session.is_connected(), "{:?}", session.alive());
+        let stream = session.open().unwrap().unwrap();
+        assert_eq!(session.write(stream, &octets(len)), Ok(Some(len)));
+        session.end_stream(stream).unwrap();
+        (client, stream)
+    }
+
+    /// What the server has of the first stream that was opened to it.
+    fn read(&mut self) -> (Vec<u8>, bool) {
+        let server = self.server.accept().expect("a client connected");
+        let session = self.server.session(server).unwrap();
+        let stream = session.next_opened().unwrap().expect("a stream was opened");
+        let receiving = &mut session.pipe(stream).unwrap().receiving;
+        let mut read = Vec::new();
+        while !receiving.peek().is_empty() {
+            read.extend_from_slice(receiving.peek());
+            receiving.take(receiving.peek().len());
+        }
+        (read, receiving.ended)
+    }
+}
+
+fn octets(len: usize) -> Vec<u8> {
+    let mut random = Random(9);
+    (0..len).map(|_| random.next() as u8).collect()
+}
+
+#[test]
+fn a_connection_comes_about_whichever_datagram_is_lost() {
+    let losers: [fn(u64) -> bool; 9] = [
+        |order| order == 0,
+        |order| order == 1,
+        |order| order == 2,
+        |order| order == 3,
+        |order| order == 4,
+        |order| order == 5,
+        |order| order < 2,
+        |order| order % 2 == 1,
+        |order| order % 3 != 2,
+    ];
+    for (number, lose) in losers.into_iter().enumerate() {
+        let mut net = Net::new();
+        net.lose = lose;
+        net.begin(50_000);
+        net.run(Duration::from_secs(60));
+        assert!(net.read() == (octets(50_000), true), "{number}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_given_up() {
+    let mut net = Net::new();
+    net.lose = |_| true;
+    let client = net.connect();
+    net.run(Duration::from_secs(40));
+    let session = net.client.session(client).unwrap();
+    assert_eq!(session.alive(), Err(ConnectionError::TimedOut));
+    session.handles = 0;
+    net.run(Duration::from_secs(1));
+    assert_eq!((net.client.len(), net.server.len()), (0, 0));
+}
+
+#[test]
+fn who_has_no_keys_changes_nothing_and_hears_nothing() {
+    let mut net = Net::new();
+    let (client, _) = net.begin(100_000);
+    let mut random = Random(3);
+    for step in 0..400 {
+        net.run(Duration::from_millis(1));
+        let place = random.next() as usize % net.seen.len();
+        let (from, to, mut bytes) = net.seen[place].clone();
+        // An initiation is for everybody; it has a test of its own.
+        if bytes[0] == kind::INITIATION {
+            continue;
+        }
+        match step % 4 {
+            0 => {}
+            1 => bytes.truncate(random.next() as usize % bytes.len()),
+            2 => {
+                let bit = random.next() as usize % (bytes.len() * 8);
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            // Random octets under a head that is right.
+            _ => bytes.iter_mut().skip(9).for_each(|octet| *octet = random.next() as u8),
+        }
+        let from = if step % 2 == 0 { attacker_address() } else { from };
+        net.by_attacker += bytes.len();
+        net.launch(from, to, bytes);
+    }
+    net.run(Duration::from_secs(5));
+    assert!(net.read() == (octets(100_000), true));
+    assert!(net.client.session(client).unwrap().alive().is_ok());
+    assert_eq!(net.to_attacker, 0);
+}
+
+#[test]
+fn a_recorded_connection_cannot_be_played_again() {
+    let mut net = Net::new();
+    net.begin(20_000);
+    net.run(Duration::from_secs(5));
+    assert!(net.read() == (octets(20_000), true));
+    let recorded: Vec<_> =
+        net.seen.iter().filter(|(_, to, _)| *to == server_address()).map(|(.., bytes)| bytes.clone()).collect();
+    let before = net.server.len();
+    for from in [client_address(), attacker_address()] {
+        for bytes in &recorded {
+            net.attack(from, bytes.clone());
+        }
+        net.run(Duration::from_millis(500));
+    }
+    assert_eq!(net.server.accept(), None, "nobody proved to have a key");
+    assert!(net.to_attacker <= 3 * net.by_attacker, "{} for {}", net.to_attacker, net.by_attacker);
+    net.run(Duration::from_secs(10));
+    assert_eq!(net.server.len(), before, "what was half open is forgotten");
+}
+
+#[test]
+fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
+    let mut net = Net::new();
+    let mut attacker = Hub::new(Config::default(), Identity::generate(), None);
+    for number in 0..5_000u32 {
+        let port = (number % 60_000) as u16 + 1;
+        attacker.connect(net.now, server_address(), Expect::Key(net.server_key));
+        let mut bytes = Vec::new();
+        attacker.poll_transmit(net.now, &mut bytes);
+        net.attack(address((number / 60_000) as u8 + 100, port), bytes);
+    }
+    net.run(Duration::from_millis(10));
+    assert_eq!(net.server.len(), SHOW_FROM, "others were asked to show where they are");
+    assert_eq!(net.server.counters.retries_sent, 5_000 - SHOW_FROM as u64);
+    net.begin(1_000);
+    net.run(Duration::from_secs(1));
+    assert!(net.read() == (octets(1_000), true));
+}
+
+#[test]
+fn clients_that_show_where_they_are_and_no_more_are_bounded_too() {
+    let mut net = Net::new();
+    let mut attacker = Hub::new(Config::default(), Identity::generate(), None);
+    // Many addresses of one attacker, each of which answers what it is asked.
+    for number in 0..2_000u32 {
+        let from = address(100, number as u16 + 1);
+        let id = attacker.connect(net.now, server_address(), Expect::Key(net.server_key));
+        for _ in 0..2 {
+            let mut bytes = Vec::new();
+            if attacker.poll_transmit(net.now, &mut bytes).is_none() {
+                break;
+            }
+            net.server.handle(net.now, from, Ecn::NotEct, &mut bytes);
+            let mut answer = Vec::new();
+            while net.server.poll_transmit(net.now, &mut answer).is_some() {
+                if answer[0] == kind::RETRY {
+                    attacker.handle(net.now, server_address(), Ecn::NotEct, &mut answer);
+                }
+                answer.clear();
+            }
+        }
+        attacker.session(id);
+    }
+    assert_eq!(net.server.len(), MAX_HALF_OPEN);
+    assert_eq!(net.server.counters.handshakes_refused, 2_000 - MAX_HALF_OPEN as u64);
+    net.run(Duration::from_secs(6));
+    assert_eq!(net.server.len(), 0);
+    net.begin(1_000);
+    net.run(Duration::from_secs(1));
+    assert!(net.read() == (octets(1_000), true));
+}
+
+#[test]
+fn a_client_that_moves_keeps_its_connection() {
+    let mut net = Net::new();
+    net.begin(200_000);
+    net.run(Duration::from_millis(12));
+    net.client_at = address(7, 7777);
+    net.run(Duration::from_secs(20));
+    let server = net.server.accept().unwrap();
+    assert_eq!(net.server.session(server).unwrap().remote(), address(7, 7777));
+    net.server.accepted.push_back(server);
+    assert!(net.read() == (octets(200_000), true));
+}
+
+#[test]
+fn an_address_that_does_not_answer_is_not_sent_to() {
+    let mut net = Net::new();
+    net.begin(200_000);
+    net.run(Duration::from_millis(7));
+    // Somebody on the path sends the newest packet from a victim's address.
+    let newest = net.flying.iter().map(|Reverse(flying)| flying).filter(|flying| flying.3 == server_address());
+    let bytes = newest.max_by_key(|flying| flying.1).expect("a packet is on its way").4.clone();
+    net.server.handle(net.now, attacker_address(), Ecn::NotEct, &mut bytes.clone());
+    net.by_attacker += bytes.len();
+    net.run(Duration::from_secs(5));
+    assert!(net.to_attacker > 0, "it is asked");
+    assert!(net.to_attacker <= 3 * net.by_attacker);
+    assert!(net.read() == (octets(200_000), true));
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_its_writer() {
+    let mut net = Net::new();
+    let client = net.connect();
+    net.run(Duration::from_secs(1));
+    let piece = octets(1 << 20);
+    let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
+    let mut written = 0;
+    for _ in 0..100 {
+        let taken = net.client.session(client).unwrap().write(stream, &piece).unwrap();
+        written += taken.unwrap_or(0);
+        net.run(Duration::from_millis(50));
+    }
+    // The first window of a receiver is 256 KiB.
+    assert!(written < 3 << 20, "{written} octets were taken from the writer");
+    let server = net.server.accept().unwrap();
+    let waiting = net.server.session(server).unwrap().pipe(stream).unwrap().receiving.waiting();
+    assert!((1..=256 << 10).contains(&waiting), "{waiting} octets wait for the reader");
+}
+
+#[test]
+fn what_a_gone_user_leaves_is_forgotten() {
+    let mut net = Net::new();
+    let (client, stream) = net.begin(10);
+    net.run(Duration::from_secs(1));
+    let session = net.client.session(client).unwrap();
+    session.drop_sending(stream);
+    session.drop_receiving(stream);
+    session.close(3, "done");
+    session.handles = 0;
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.client.len(), 0);
+    let server = net.server.accept().unwrap();
+    let end = net.server.session(server).unwrap().alive();
+    assert_eq!(end, Err(ConnectionError::Closed { code: 3, text: "done".to_owned() }));
+    net.server.session(server).unwrap().handles = 0;
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.server.len(), 0);
+}
