@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -13,9 +12,9 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE};
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
-use tokio::time::{Sleep, sleep};
 
 use super::headers::{is_loop, pass_on};
+use super::patience::Patience;
 use crate::body::{Answer, Body};
 use crate::client::{Wanted, get, get_part, plain};
 use crate::connection::{Connector, Outgoing, Settings};
@@ -146,7 +145,8 @@ impl Forwarder {
 
     /// The body of a request, which must not come too slowly.
     fn timed(&self, body: Incoming) -> Outgoing {
-        Timed { body, patience: self.settings.idle_timeout, stuck: None }.map_err(Into::into).boxed_unsync()
+        let patience = Patience::new(self.settings.idle_timeout);
+        Timed { body, patience }.map_err(Into::into).boxed_unsync()
     }
 }
 
@@ -227,8 +227,7 @@ impl Drop for Counted {
 /// A body that fails when nothing comes for long.
 struct Timed {
     body: Incoming,
-    patience: Duration,
-    stuck: Option<Pin<Box<Sleep>>>,
+    patience: Patience,
 }
 
 impl hyper::body::Body for Timed {
@@ -239,13 +238,11 @@ impl hyper::body::Body for Timed {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
-            self.stuck = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(|error| NetError::of_hyper(&error))));
-        }
-        let patience = self.patience;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
-        stuck.as_mut().poll(cx).map(|()| Some(Err(NetError::Timeout("the program's body"))))
+        let next = Pin::new(&mut self.body).poll_frame(cx);
+        self.patience.poll(cx, next).map(|next| match next {
+            Some(frame) => frame.map(|frame| frame.map_err(|error| NetError::of_hyper(&error))),
+            None => Some(Err(NetError::Timeout("the program's body"))),
+        })
     }
 
     fn is_end_stream(&self) -> bool {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
 
+use super::patience::Patience;
 use crate::head::{Framing, HeadError, HeadReader};
 
 /// What comes next from the program.
@@ -34,8 +34,7 @@ pub struct Guarded {
     heads: u64,
     /// Set once no request may follow the one that is being read.
     last: Arc<AtomicBool>,
-    patience: Duration,
-    stuck: Option<Pin<Box<Sleep>>>,
+    patience: Patience,
 }
 
 impl Guarded {
@@ -44,7 +43,8 @@ impl Guarded {
         let last = Arc::new(AtomicBool::new(false));
         let head = HeadReader::default();
         let flag = Arc::clone(&last);
-        (Self { tcp, phase: Phase::Head, head, heads: 0, last, patience, stuck: None }, flag)
+        let patience = Patience::new(patience);
+        (Self { tcp, phase: Phase::Head, head, heads: 0, last, patience }, flag)
     }
 
     fn judge(&mut self, mut octets: &[u8]) -> Result<(), HeadError> {
@@ -92,19 +92,6 @@ impl Guarded {
             let _ = self.tcp.try_write(text.as_bytes());
         }
     }
-
-    fn poll_patience<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if result.is_ready() {
-            self.stuck = None;
-            return result;
-        }
-        let patience = self.patience;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
-        match stuck.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
-    }
 }
 
 impl AsyncRead for Guarded {
@@ -129,7 +116,9 @@ impl AsyncRead for Guarded {
 impl AsyncWrite for Guarded {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.tcp).poll_write(cx, buf);
-        self.poll_patience(cx, result)
+        self.patience
+            .poll(cx, result)
+            .map(|written| written.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into())))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

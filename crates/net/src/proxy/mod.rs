@@ -7,6 +7,7 @@
 mod forward;
 mod guard;
 mod headers;
+mod patience;
 
 use std::io;
 use std::net::SocketAddr;

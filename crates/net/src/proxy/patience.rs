@@ -1,0 +1,31 @@
+//! How long a program may keep the proxy waiting.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Sleep, sleep};
+
+/// A limit on each wait. It runs from the first poll that found nothing ready, until something is.
+#[derive(Debug)]
+pub struct Patience {
+    span: Duration,
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patience {
+    /// Allows `span` for each wait.
+    pub fn new(span: Duration) -> Self {
+        Self { span, stuck: None }
+    }
+
+    /// Passes on what is ready. `None` says that the wait is over without it.
+    pub fn poll<T>(&mut self, cx: &mut Context<'_>, result: Poll<T>) -> Poll<Option<T>> {
+        if let Poll::Ready(value) = result {
+            self.stuck = None;
+            return Poll::Ready(Some(value));
+        }
+        let span = self.span;
+        self.stuck.get_or_insert_with(|| Box::pin(sleep(span))).as_mut().poll(cx).map(|()| None)
+    }
+}
