@@ -1,0 +1,4 @@
+//! What runs over a connection of streams: [`copy`] moves trees of files. All of it takes any stream of octets, so that
+//! tests need no transport.
+
+pub mod copy;
