@@ -1,4 +1,5 @@
-//! What runs over a connection of streams: [`copy`] moves trees of files. All of it takes any stream of octets, so that
-//! tests need no transport.
+//! What runs over a connection of streams: [`copy`] moves trees of files, [`proxy`] carries TCP connections.
+//! All of it takes any stream of octets, so that tests need no transport.
 
 pub mod copy;
+pub mod proxy;
