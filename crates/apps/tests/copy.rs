@@ -280,3 +280,21 @@ fn a_message_that_is_too_long_or_unknown_ends_the_copy() {
     assert!(matches!(hostile(to.path(), vec![], &unknown), Err(CopyError::Protocol(_))));
     assert!(matches!(hostile(to.path(), vec![Message::WantsEnd], &[]), Err(CopyError::Protocol(_))));
 }
+
+#[test]
+fn a_copy_that_broke_in_the_middle_of_a_file_leaves_what_the_next_one_goes_on_with() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(from.path().join("big"), octets(300_000)).unwrap();
+    let raw = run(async {
+        let mut raw = Vec::new();
+        wire::write(&mut raw, &Message::Contents { index: 0, offset_octets: 0 }).await.unwrap();
+        wire::write_piece(&mut raw, &octets(60_000)).await.unwrap();
+        raw
+    });
+    let big = entry("big", Kind::File { size_octets: 300_000, blake3: None });
+    assert!(matches!(hostile(to.path(), vec![big, END], &raw), Err(CopyError::Io(_))));
+    assert!(!to.path().join("big").exists(), "it is not whole");
+    let outcome = pushed(&from.path().join("big"), to.path(), Options::default());
+    assert_eq!((outcome.summary.resumed_octets, outcome.summary.received_octets), (60_000, 240_000));
+    assert_eq!(fs::read(to.path().join("big")).unwrap(), octets(300_000));
+}
