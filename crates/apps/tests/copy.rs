@@ -298,3 +298,15 @@ fn a_copy_that_broke_in_the_middle_of_a_file_leaves_what_the_next_one_goes_on_wi
     assert_eq!((outcome.summary.resumed_octets, outcome.summary.received_octets), (60_000, 240_000));
     assert_eq!(fs::read(to.path().join("big")).unwrap(), octets(300_000));
 }
+
+#[test]
+fn a_file_that_another_copy_is_writing_is_left_to_it() {
+    let to = tempfile::tempdir().unwrap();
+    let hash = blake3::hash(b"123").to_hex().to_string();
+    let copy = || hostile(to.path(), vec![entry("f", FILE), END], &contents(b"123", &hash)).unwrap().summary;
+    let other = fs::File::create(to.path().join(partial_name("f"))).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    assert_eq!(copy().failed, 1);
+    drop(other);
+    assert_eq!(copy().copied, 1);
+}

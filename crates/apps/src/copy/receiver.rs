@@ -283,7 +283,7 @@ impl Receiver<'_> {
     /// Opens what holds `path` until it is whole, for writing from `offset_octets` on.
     fn open_partial(&self, path: &Relative, offset_octets: u64) -> Result<(File, blake3::Hasher), String> {
         let open = |partial: &Relative| -> std::io::Result<Option<(File, blake3::Hasher)>> {
-            let mut file = self.tree.write(partial)?;
+            let mut file = self.tree.write_alone(partial)?;
             let Some(hasher) = tree::hash_prefix(&mut file, offset_octets)? else { return Ok(None) };
             file.set_len(offset_octets)?;
             file.seek(SeekFrom::Start(offset_octets))?;
@@ -305,9 +305,10 @@ impl Receiver<'_> {
         let (mode, mtime_ns) = (entry.mode, entry.mtime_ns);
         let synced = tokio::task::spawn_blocking(move || {
             tree::finish(&file, mode, mtime_ns)?;
-            file.sync_all()
+            file.sync_all().map(|()| file)
         });
-        synced.await.map_err(|error| error.to_string())?.map_err(said)?;
+        // Its lock goes with it: not before the file has its name.
+        let _locked = synced.await.map_err(|error| error.to_string())?.map_err(said)?;
         self.tree.rename(&partial, path).map_err(said)
     }
 

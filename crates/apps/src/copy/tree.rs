@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path as FsPath;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps};
 
 use super::wire::{LENGTH_MAX, NAME_OCTETS_MAX, PATH_OCTETS_MAX};
 
@@ -126,6 +126,16 @@ impl Tree {
     /// The file `path` for writing, made where it is not there, for the owner only.
     pub fn write(&self, path: &Relative) -> io::Result<File> {
         self.open_file(path, OFlags::RDWR | OFlags::CREATE)
+    }
+
+    /// As [`Self::write`], and for nobody else: two copies that write one file would each verify its own octets only.
+    pub fn write_alone(&self, path: &Relative) -> io::Result<File> {
+        let busy = || io::Error::other("another copy is writing it");
+        let file = self.write(path)?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
+        // Another copy may have finished since, and given the file its name.
+        let (own, named) = (rustix::fs::fstat(&file)?, self.stat(path)?);
+        if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) { Ok(file) } else { Err(busy()) }
     }
 
     fn open_file(&self, path: &Relative, flags: OFlags) -> io::Result<File> {
