@@ -132,13 +132,7 @@ impl Hub {
 
     /// The next connection that a client opened, with one handle.
     pub fn accept(&mut self) -> Option<u32> {
-        while let Some(id) = self.accepted.pop_front() {
-            if let Some(entry) = self.entries.get_mut(&id) {
-                entry.session.handles = 1;
-                return Some(id);
-            }
-        }
-        None
+        self.accepted.pop_front()
     }
 
     /// The session `id`, for something that may leave it with something to send.
@@ -190,6 +184,8 @@ impl Hub {
                     entry.session.on_sealed(now, from, ecn, bytes);
                     if !entry.announced && entry.session.is_connected() {
                         entry.announced = true;
+                        // The handle of who accepts it, who may come late.
+                        entry.session.handles = 1;
                         self.accepted.push_back(prefix.connection.0);
                     }
                     return self.touch(prefix.connection.0);

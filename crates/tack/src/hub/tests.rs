@@ -179,14 +179,15 @@ fn a_connection_comes_about_whichever_datagram_is_lost() {
         |order| order == 4,
         |order| order == 5,
         |order| order < 2,
-        |order| order % 2 == 1,
-        |order| order % 3 != 2,
+        // Half of all, and two of three at the start, out of step with flights of two.
+        |order| order.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 1,
+        |order| order < 20 && order.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 3 != 0,
     ];
     for (number, lose) in losers.into_iter().enumerate() {
         let mut net = Net::new();
         net.lose = lose;
         net.begin(50_000);
-        net.run(Duration::from_secs(60));
+        net.run(Duration::from_secs(20));
         assert!(net.read() == (octets(50_000), true), "{number}");
     }
 }
@@ -243,8 +244,12 @@ fn a_recorded_connection_cannot_be_played_again() {
     net.begin(20_000);
     net.run(Duration::from_secs(5));
     assert!(net.read() == (octets(20_000), true));
-    let recorded: Vec<_> =
-        net.seen.iter().filter(|(_, to, _)| *to == server_address()).map(|(.., bytes)| bytes.clone()).collect();
+    let recorded: Vec<_> = net
+        .seen
+        .iter()
+        .filter(|(_, to, _)| *to == server_address())
+        .map(|(.., bytes)| bytes.clone())
+        .collect();
     let before = net.server.len();
     for from in [client_address(), attacker_address()] {
         for bytes in &recorded {
@@ -327,9 +332,10 @@ fn a_client_that_moves_keeps_its_connection() {
 fn an_address_that_does_not_answer_is_not_sent_to() {
     let mut net = Net::new();
     net.begin(200_000);
-    net.run(Duration::from_millis(7));
+    net.run(Duration::from_millis(3));
     // Somebody on the path sends the newest packet from a victim's address.
-    let newest = net.flying.iter().map(|Reverse(flying)| flying).filter(|flying| flying.3 == server_address());
+    let newest =
+        net.flying.iter().map(|Reverse(flying)| flying).filter(|flying| flying.3 == server_address());
     let bytes = newest.max_by_key(|flying| flying.1).expect("a packet is on its way").4.clone();
     net.server.handle(net.now, attacker_address(), Ecn::NotEct, &mut bytes.clone());
     net.by_attacker += bytes.len();
@@ -356,7 +362,8 @@ fn a_reader_that_does_not_read_holds_its_writer() {
     assert!(written < 3 << 20, "{written} octets were taken from the writer");
     let server = net.server.accept().unwrap();
     let waiting = net.server.session(server).unwrap().pipe(stream).unwrap().receiving.waiting();
-    assert!((1..=256 << 10).contains(&waiting), "{waiting} octets wait for the reader");
+    // A window grows to four times what arrived in a round trip.
+    assert!((1..=1 << 20).contains(&waiting), "{waiting} octets wait for the reader");
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! Copying files and trees over one stream of octets, with two roles: [`send`](sender::send) and
+//! `receive`. Either end may be the client.
+//!
+//! The protocol has phases, in each of which one end talks and the other listens, so that neither waits for the other
+//! with full buffers: the sender lists what it has; the receiver says what it wants, and from which octet; the sender
+//! streams contents, with no round trip per file; the receiver reports.
+
+pub mod receiver;
+pub mod sender;
+pub mod session;
+mod tree;
+pub mod wire;
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a copy ends before its summary.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The stream broke, or a file of this end did.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The peer says what the protocol does not allow.
+    #[error("the peer breaks the protocol: {0}")]
+    Protocol(String),
+    /// The peer does not do what was asked.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// More than this end takes.
+    #[error("more than {max} {what} in one copy")]
+    Limit {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much of it is taken.
+        max: usize,
+    },
+    /// An argument cannot be used.
+    #[error("{0}")]
+    Argument(String),
+}
+
+/// What the user asked for beside the copy itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// Compare contents, not size and time.
+    pub checksum: bool,
+    /// Remove what the source has not.
+    pub delete: bool,
+    /// Change nothing, say what would happen.
+    pub dry_run: bool,
+}
+
+/// What happened to a path, or would happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// A file was copied whole, or a directory or symbolic link was made.
+    Copied,
+    /// A file was copied from where an earlier copy stopped.
+    Resumed,
+    /// It was removed from the destination.
+    Deleted,
+    /// It was not done.
+    Failed,
+}
+
+/// What became of one path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// Relative to the destination.
+    pub path: String,
+    /// What happened.
+    pub action: Action,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What a copy came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Files, directories and links made or changed.
+    pub copied: u64,
+    /// Those that were there already.
+    pub unchanged: u64,
+    /// Removed from the destination.
+    pub deleted: u64,
+    /// Not done.
+    pub failed: u64,
+    /// Octets of contents that crossed the stream.
+    pub received_octets: u64,
+    /// Octets that an earlier copy had left.
+    pub resumed_octets: u64,
+}
+
+/// Summary and what became of each path that was not there already.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// In numbers.
+    pub summary: Summary,
+    /// In the order of the manifest, deletions last.
+    pub paths: Vec<Report>,
+}
+
+/// How far a copy is, for whoever draws a bar.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Octets of contents to move; 0 until it is known.
+    pub total_octets: AtomicU64,
+    /// Octets moved so far.
+    pub done_octets: AtomicU64,
+}

@@ -1,0 +1,101 @@
+//! TCP connections over streams: one stream each. The client's end takes them by SOCKS5 or for one target; the server's
+//! end connects, to what its list allows.
+//!
+//! A stream begins with the target (a length, u16 big endian, and `host:port`). One octet answers, a reply code of
+//! SOCKS5. Octets follow both ways, each way until its end.
+
+pub mod allow;
+pub mod dial;
+pub mod relay;
+pub mod socks;
+pub mod target;
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use target::{TARGET_OCTETS_MAX, Target};
+
+/// Why a connection is not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// A stream or connection broke.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The other end says what the protocol does not allow.
+    #[error("{0}")]
+    Protocol(String),
+    /// The server's end does not connect.
+    #[error("{0}")]
+    Answer(Answer),
+    /// Nothing came or went for too long.
+    #[error("idle for too long")]
+    Idle,
+}
+
+/// What the server's end says of a target: the reply codes of RFC 1928, §6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u8)]
+pub enum Answer {
+    /// Connected.
+    #[error("connected")]
+    Connected = 0,
+    /// Anything else.
+    #[error("the server's end failed")]
+    Failed = 1,
+    /// The list of the server's end has it not.
+    #[error("the server's end does not allow this target")]
+    NotAllowed = 2,
+    /// No address, or no way to it.
+    #[error("the target is not reached")]
+    Unreachable = 4,
+    /// Nobody listens.
+    #[error("the target refuses the connection")]
+    Refused = 5,
+}
+
+impl Answer {
+    fn of_octet(octet: u8) -> Self {
+        [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused]
+            .into_iter()
+            .find(|answer| *answer as u8 == octet)
+            .unwrap_or(Self::Failed)
+    }
+}
+
+/// Asks the server's end for `target`, on a fresh stream.
+///
+/// # Errors
+/// Where it does not connect, or the stream breaks.
+pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    target: &Target,
+    reader: &mut R,
+    writer: &mut W,
+) -> Result<(), ProxyError> {
+    let text = target.to_string();
+    let length =
+        u16::try_from(text.len()).map_err(|_| ProxyError::Protocol("the target is too long".into()))?;
+    writer.write_all(&length.to_be_bytes()).await?;
+    writer.write_all(text.as_bytes()).await?;
+    writer.flush().await?;
+    match Answer::of_octet(reader.read_u8().await?) {
+        Answer::Connected => Ok(()),
+        answer => Err(ProxyError::Answer(answer)),
+    }
+}
+
+/// Reads what [`ask`] writes.
+///
+/// # Errors
+/// Where it is no target, or the stream breaks.
+pub async fn asked<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Target, ProxyError> {
+    let length = usize::from(reader.read_u16().await?);
+    if length > TARGET_OCTETS_MAX {
+        return Err(ProxyError::Protocol("the target is too long".into()));
+    }
+    let mut octets = vec![0; length];
+    reader.read_exact(&mut octets).await?;
+    let text =
+        std::str::from_utf8(&octets).map_err(|_| ProxyError::Protocol("the target is no text".into()))?;
+    text.parse().map_err(ProxyError::Protocol)
+}

@@ -1,0 +1,81 @@
+//! Where a connection goes.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+/// Of a name, octets (RFC 1035, §2.3.4).
+const NAME_OCTETS_MAX: usize = 253;
+/// Of a target as text: a name, a colon and a port.
+pub const TARGET_OCTETS_MAX: usize = NAME_OCTETS_MAX + 6;
+
+/// A name or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// In small letters, without a dot at its end.
+    Name(String),
+    /// An address.
+    Address(IpAddr),
+}
+
+impl FromStr for Host {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Self::Address(address.to_canonical()));
+        }
+        let name = text.strip_suffix('.').unwrap_or(text);
+        let is_name = |octet: u8| octet.is_ascii_alphanumeric() || b"-._".contains(&octet);
+        if name.is_empty() || name.len() > NAME_OCTETS_MAX || !name.bytes().all(is_name) {
+            return Err("not the name of a host".into());
+        }
+        // Resolvers read 127.1 and 2130706433 as addresses: what looks like one and is none is refused.
+        let last = name.rsplit('.').next().unwrap_or_default();
+        if last.starts_with("0x") || last.bytes().all(|octet| octet.is_ascii_digit()) {
+            return Err("neither a name nor an address".into());
+        }
+        Ok(Self::Name(name.to_ascii_lowercase()))
+    }
+}
+
+/// A host and a port of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The host.
+    pub host: Host,
+    /// The port of TCP.
+    pub port: u16,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Name(name) => write!(f, "{name}:{}", self.port),
+            Host::Address(address) => SocketAddr::new(*address, self.port).fmt(f),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.len() > TARGET_OCTETS_MAX {
+            return Err("the target is too long".into());
+        }
+        let (host, port) = text.rsplit_once(':').ok_or("a target is HOST:PORT")?;
+        let port = port.parse().ok().filter(|port| *port > 0).ok_or("a port is 1 to 65535")?;
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(address) => Host::Address(
+                address
+                    .parse::<std::net::Ipv6Addr>()
+                    .map(IpAddr::from)
+                    .map_err(|_| "not an IPv6 address")?
+                    .to_canonical(),
+            ),
+            None => host.parse()?,
+        };
+        Ok(Self { host, port })
+    }
+}

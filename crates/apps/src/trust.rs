@@ -1,0 +1,348 @@
+//! Whom to trust, in files that are one user's: the secret key, and the public keys of peers.
+//!
+//! Keys are text here: what they mean is the transport's business.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Octets of a file of keys that are read: some ten thousand peers.
+const FILE_OCTETS_MAX: u64 = 4 << 20;
+/// The name of the secret key's file.
+const IDENTITY: &str = "identity";
+/// The name of the file of peers.
+const KNOWN_PEERS: &str = "known-peers";
+
+/// Why a file of keys is of no use, or a peer is not trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The secret key is there already.
+    #[error("{}: there is a key already; peers that know it would refuse another", .0.display())]
+    Exists(PathBuf),
+    /// There is no secret key yet.
+    #[error("{}: no key yet; make one with tacit keys make", .0.display())]
+    NoIdentity(PathBuf),
+    /// Others than the owner may read the secret key, or it is somebody else's.
+    #[error("{}: others may read it; chmod 600 it if nobody has, else make another key", .0.display())]
+    Open(PathBuf),
+    /// A line of the file of peers is none.
+    #[error("{}, line {line}: {what}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Of the file, from 1.
+        line: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A name that cannot stand in the file.
+    #[error("{0:?} is no name for a peer: no blanks, no #, 255 octets at most")]
+    Name(String),
+    /// The peer has another key than the one that is known.
+    #[error(
+        "{name} has another key: known is {known}, it shows {shown}; if it was changed on purpose, tacit keys forget {name}"
+    )]
+    Changed {
+        /// The peer.
+        name: String,
+        /// Its key so far.
+        known: String,
+        /// Its key now.
+        shown: String,
+    },
+    /// Nobody was there to ask, or the answer was no.
+    #[error("{name} is not known; its key is {shown}: if that is right, tacit keys trust {name} {shown}")]
+    Unknown {
+        /// The peer.
+        name: String,
+        /// Its key.
+        shown: String,
+    },
+}
+
+/// A peer and its key.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Peer {
+    /// What the user calls it: a name or an address.
+    pub name: String,
+    /// Its public key.
+    pub key: String,
+    /// It may connect to this machine.
+    pub is_client: bool,
+}
+
+/// The directory of the files.
+#[derive(Clone, Debug)]
+pub struct Store(PathBuf);
+
+impl Store {
+    /// In `directory`.
+    pub fn new(directory: PathBuf) -> Self {
+        Self(directory)
+    }
+
+    /// In `tacit` below `$XDG_CONFIG_HOME`, or else below `~/.config`; `None` where there is no home.
+    pub fn of_user() -> Option<Self> {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+        Some(Self(config.join("tacit")))
+    }
+
+    /// The file of the secret key.
+    pub fn identity(&self) -> PathBuf {
+        self.0.join(IDENTITY)
+    }
+
+    /// The file of peers.
+    pub fn known_peers(&self) -> PathBuf {
+        self.0.join(KNOWN_PEERS)
+    }
+
+    /// Keeps `secret`, for the owner's eyes only. A key that is there stays.
+    ///
+    /// # Errors
+    /// Where there is a key, or the file cannot be written.
+    pub fn make_identity(&self, secret: &str) -> Result<(), TrustError> {
+        let path = self.identity();
+        self.write(&path, secret, |from, to| fs::hard_link(from, to)).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => TrustError::Exists(path.clone()),
+            _ => TrustError::Io { path: path.clone(), source: error },
+        })
+    }
+
+    /// The secret key.
+    ///
+    /// # Errors
+    /// Where there is none, or others may read it.
+    pub fn read_identity(&self) -> Result<String, TrustError> {
+        let path = self.identity();
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => TrustError::NoIdentity(path.clone()),
+            _ => TrustError::Io { path: path.clone(), source },
+        };
+        let file = File::open(&path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if about.mode() & 0o077 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
+            return Err(TrustError::Open(path));
+        }
+        text_of(file).map_err(failed)
+    }
+
+    /// All peers, in the order of the file.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or has a line that is none.
+    pub fn peers(&self) -> Result<Vec<Peer>, TrustError> {
+        let path = self.known_peers();
+        let text = match File::open(&path).and_then(text_of) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(TrustError::Io { path, source }),
+        };
+        let mut peers: Vec<Peer> = Vec::new();
+        for (line, text) in text.lines().enumerate() {
+            let wrong = |what| TrustError::Line { path: path.clone(), line: line + 1, what };
+            let words: Vec<_> = text.split_whitespace().collect();
+            let (name, key, is_client) = match words[..] {
+                [] => continue,
+                [first, ..] if first.starts_with('#') => continue,
+                [name, key] => (name, key, false),
+                [name, key, "client"] => (name, key, true),
+                _ => return Err(wrong("a line is NAME KEY, or NAME KEY client")),
+            };
+            if peers.iter().any(|peer| peer.name == name) {
+                return Err(wrong("a name that stands above already"));
+            }
+            peers.push(Peer { name: name.into(), key: key.into(), is_client });
+        }
+        Ok(peers)
+    }
+
+    /// Trusts `peer`.
+    ///
+    /// # Errors
+    /// Where it is known with another key, has a name that is none, or the file cannot be written.
+    pub fn trust(&self, peer: Peer) -> Result<(), TrustError> {
+        let is_word = |text: &str| {
+            !text.is_empty()
+                && text.len() <= 255
+                && !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '#')
+        };
+        if !is_word(&peer.name) || !is_word(&peer.key) {
+            return Err(TrustError::Name(peer.name));
+        }
+        let mut peers = self.peers()?;
+        match peers.iter_mut().find(|known| known.name == peer.name) {
+            Some(known) if known.key != peer.key => {
+                return Err(TrustError::Changed {
+                    name: peer.name,
+                    known: known.key.clone(),
+                    shown: peer.key,
+                });
+            }
+            Some(known) => *known = peer,
+            None => peers.push(peer),
+        }
+        self.write_peers(&peers)
+    }
+
+    /// Forgets the peer `name`; false where it was not known.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or written.
+    pub fn forget(&self, name: &str) -> Result<bool, TrustError> {
+        let mut peers = self.peers()?;
+        let before = peers.len();
+        peers.retain(|peer| peer.name != name);
+        if peers.len() == before {
+            return Ok(false);
+        }
+        self.write_peers(&peers)?;
+        Ok(true)
+    }
+
+    /// Judges the key that the server `name` shows. `ask` is asked about one that is not known, and says no where there is no
+    /// terminal; one that it takes is kept.
+    ///
+    /// # Errors
+    /// Where the key is another than the known one, or is not taken.
+    pub fn judge(&self, name: &str, shown: &str, ask: impl FnOnce() -> bool) -> Result<(), TrustError> {
+        match self.peers()?.into_iter().find(|peer| peer.name == name) {
+            Some(peer) if peer.key == shown => Ok(()),
+            Some(peer) => {
+                Err(TrustError::Changed { name: name.into(), known: peer.key, shown: shown.into() })
+            }
+            None if ask() => self.trust(Peer { name: name.into(), key: shown.into(), is_client: false }),
+            None => Err(TrustError::Unknown { name: name.into(), shown: shown.into() }),
+        }
+    }
+
+    /// The name of the client with the key `shown`, if one may connect with it.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn client(&self, shown: &str) -> Result<Option<String>, TrustError> {
+        let mut peers = self.peers()?.into_iter();
+        Ok(peers.find(|peer| peer.is_client && peer.key == shown).map(|peer| peer.name))
+    }
+
+    fn write_peers(&self, peers: &[Peer]) -> Result<(), TrustError> {
+        let path = self.known_peers();
+        let lines = peers.iter().map(|peer| {
+            let client = if peer.is_client { " client" } else { "" };
+            format!("{} {}{client}\n", peer.name, peer.key)
+        });
+        let text = format!(
+            "# NAME KEY, and client where it may connect to this machine\n{}",
+            lines.collect::<String>()
+        );
+        self.write(&path, &text, |from, to| fs::rename(from, to))
+            .map_err(|source| TrustError::Io { path, source })
+    }
+
+    /// Writes a file that is whole before `place` gives it its name.
+    fn write(
+        &self,
+        path: &Path,
+        text: &str,
+        place: impl FnOnce(&Path, &Path) -> io::Result<()>,
+    ) -> io::Result<()> {
+        fs::create_dir_all(&self.0)?;
+        let own = path.with_extension(format!("{}.new", std::process::id()));
+        let write = || {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            place(&own, path)
+        };
+        let result = write();
+        // A rename has taken it.
+        let _ = fs::remove_file(&own);
+        result
+    }
+}
+
+fn text_of(file: File) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(FILE_OCTETS_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_OCTETS_MAX {
+        return Err(io::Error::other("too long for a file of keys"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().join("tacit"));
+        (directory, store)
+    }
+
+    fn peer(name: &str, key: &str) -> Peer {
+        Peer { name: name.into(), key: key.into(), is_client: false }
+    }
+
+    #[test]
+    fn a_secret_key_is_made_once_and_refused_where_others_may_read_it() {
+        let (_directory, store) = store();
+        assert!(matches!(store.read_identity(), Err(TrustError::NoIdentity(_))));
+        store.make_identity("secret").unwrap();
+        assert!(matches!(store.make_identity("other"), Err(TrustError::Exists(_))));
+        assert_eq!(store.read_identity().unwrap(), "secret");
+        assert_eq!(fs::read_dir(store.identity().parent().unwrap()).unwrap().count(), 1, "nothing is left");
+        for mode in [0o640, 0o604] {
+            fs::set_permissions(store.identity(), fs::Permissions::from_mode(mode)).unwrap();
+            assert!(matches!(store.read_identity(), Err(TrustError::Open(_))));
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_asked_about_and_a_changed_one_never_is() {
+        let (_directory, store) = store();
+        assert!(matches!(store.judge("box", "k1", || false), Err(TrustError::Unknown { .. })));
+        assert_eq!(store.peers().unwrap(), []);
+        store.judge("box", "k1", || true).unwrap();
+        store.judge("box", "k1", || panic!("it is known")).unwrap();
+        let changed = store.judge("box", "k2", || panic!("it has changed")).unwrap_err().to_string();
+        assert!(changed.contains("k1") && changed.contains("k2"), "{changed}");
+        assert!(store.trust(peer("box", "k2")).is_err());
+        assert!(store.forget("box").unwrap() && !store.forget("box").unwrap());
+        store.trust(peer("box", "k2")).unwrap();
+    }
+
+    #[test]
+    fn servers_that_are_known_may_not_connect() {
+        let (_directory, store) = store();
+        store.trust(peer("box", "k1")).unwrap();
+        assert_eq!(store.client("k1").unwrap(), None);
+        store.trust(Peer { is_client: true, ..peer("box", "k1") }).unwrap();
+        assert_eq!(store.client("k1").unwrap().as_deref(), Some("box"));
+    }
+
+    #[test]
+    fn lines_that_are_none_are_named() {
+        let (_directory, store) = store();
+        for name in ["", "a b", "a\nb k client", "#a"] {
+            assert!(matches!(store.trust(peer(name, "k")), Err(TrustError::Name(_))));
+        }
+        store.trust(peer("a", "k")).unwrap();
+        for bad in ["a", "b k klient", "a k2"] {
+            fs::write(store.known_peers(), format!("# peers\na k\n{bad}\n")).unwrap();
+            assert!(matches!(store.peers(), Err(TrustError::Line { line: 3, .. })), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! TCP connections over a stream in memory, and SOCKS5.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tacit_apps::proxy::allow::AllowList;
+use tacit_apps::proxy::relay::{Limits, serve};
+use tacit_apps::proxy::{Answer, ProxyError, ask, asked, socks};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
+use tokio::net::TcpListener;
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime
+        .block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("no deadlock") })
+}
+
+/// Asks a server's end with `rule` for `port` of this machine, says `hello`, ends that way and reads to the end.
+async fn echoed(
+    rule: &str,
+    port: u16,
+    limits: Limits,
+) -> (Result<Vec<u8>, ProxyError>, Result<u64, ProxyError>) {
+    let (mine, theirs) = duplex(64);
+    let (mut reader, mut writer) = split(mine);
+    let (mut their_reader, mut their_writer) = split(theirs);
+    let allowed = AllowList(vec![rule.parse().unwrap()]);
+    let target = format!("127.0.0.1:{port}").parse().unwrap();
+    let client = async {
+        ask(&target, &mut reader, &mut writer).await?;
+        writer.write_all(b"hello").await?;
+        writer.shutdown().await?;
+        let mut heard = Vec::new();
+        reader.read_to_end(&mut heard).await?;
+        Ok(heard)
+    };
+    let server = async {
+        let result = serve(&allowed, limits, &mut their_reader, &mut their_writer).await;
+        their_writer.shutdown().await.unwrap();
+        result
+    };
+    tokio::join!(client, server)
+}
+
+#[test]
+fn octets_go_both_ways_after_one_way_has_ended() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = async {
+            let (mut tcp, _) = listener.accept().await.unwrap();
+            let mut heard = Vec::new();
+            tcp.read_to_end(&mut heard).await.unwrap();
+            heard.reverse();
+            tcp.write_all(&heard).await.unwrap();
+        };
+        let ((client, relayed), ()) = tokio::join!(echoed("127.0.0.1:*", port, Limits::default()), server);
+        assert_eq!(client.unwrap(), b"olleh");
+        assert_eq!(relayed.unwrap(), 10);
+    });
+}
+
+#[test]
+fn a_target_that_no_rule_names_is_not_connected_to() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (client, _) = echoed("*:*", port, Limits::default()).await;
+        assert!(matches!(client, Err(ProxyError::Answer(Answer::NotAllowed))));
+        let accepted = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
+        assert!(accepted.is_err());
+        drop(listener);
+        let (client, _) = echoed("127.0.0.1:*", port, Limits::default()).await;
+        assert!(matches!(client, Err(ProxyError::Answer(Answer::Refused))));
+    });
+}
+
+#[test]
+fn an_idle_connection_is_ended() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let limits = Limits { idle: Duration::from_millis(50), ..Limits::default() };
+        let (_, relayed) = echoed("127.0.0.1:*", port, limits).await;
+        assert!(matches!(relayed, Err(ProxyError::Idle)));
+    });
+}
+
+/// What SOCKS5 makes of `said`, and what the program hears.
+fn socks_of(said: &[u8]) -> (Result<String, ProxyError>, Vec<u8>) {
+    run(async {
+        let (mut mine, mut theirs) = duplex(4096);
+        mine.write_all(said).await.unwrap();
+        mine.shutdown().await.unwrap();
+        let target = socks::request(&mut theirs).await.map(|target| target.to_string());
+        drop(theirs);
+        let mut heard = Vec::new();
+        mine.read_to_end(&mut heard).await.unwrap();
+        (target, heard)
+    })
+}
+
+#[test]
+fn socks_takes_names_and_addresses_and_says_no_to_the_rest() {
+    let connect = |rest: &[u8]| [&[5, 1, 0, 5, 1, 0], rest].concat();
+    assert_eq!(socks_of(&connect(b"\x03\x0bexample.org\x00\x50")).0.unwrap(), "example.org:80");
+    assert_eq!(socks_of(&connect(&[1, 10, 0, 0, 1, 1, 187])).0.unwrap(), "10.0.0.1:443");
+    let v6 = [&[4][..], &std::net::Ipv6Addr::LOCALHOST.octets(), &[0, 22]].concat();
+    assert_eq!(socks_of(&connect(&v6)).0.unwrap(), "[::1]:22");
+    let refused = |said: &[u8]| {
+        let (target, heard) = socks_of(said);
+        assert!(target.is_err());
+        heard
+    };
+    assert!(refused(&[4, 1]).is_empty());
+    assert_eq!(refused(&[5, 1, 2]), [5, 0xff]);
+    assert_eq!(refused(&[5, 1, 0, 5, 2, 0, 1])[3], 7, "BIND");
+    assert_eq!(refused(&connect(&[9]))[3], 8);
+    assert_eq!(refused(&connect(b"\x03\x03a b\x00\x50"))[3], 1);
+    assert_eq!(refused(&connect(b"\x03\x05127.1\x00\x50"))[3], 1);
+}
+
+proptest! {
+    #[test]
+    fn no_octets_make_parsers_panic_and_targets_survive_being_written(said: Vec<u8>, tail: Vec<u8>) {
+        let _ = socks_of(&said);
+        let _ = socks_of(&[&[5, 1, 0, 5, 1, 0, 3], &tail[..]].concat());
+        if let Ok(target) = run(asked(&mut &said[..])) {
+            prop_assert_eq!(target.to_string().parse(), Ok(target));
+        }
+    }
+}
