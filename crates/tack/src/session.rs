@@ -21,7 +21,7 @@ use crate::path::Path;
 use crate::pipe::{Pipe, wake};
 
 /// How long a client has to prove who it is, once the server has answered. Ours.
-const HALF_OPEN: Duration = Duration::from_secs(5);
+pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
 
 /// How long the client waits before it says again who it is, while it hears nothing: ours, near a long round trip.
 const FINISH_AGAIN: Duration = Duration::from_millis(100);
