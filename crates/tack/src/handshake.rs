@@ -7,7 +7,7 @@
 use aws_lc_rs::aead::{AES_256_GCM, Algorithm, CHACHA20_POLY1305};
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
-use tacit_proto::tack::packet::{ConnectionId, Packet};
+use tacit_proto::tack::packet::{ConnectionId, Packet, Stamp};
 use tacit_proto::tack::{Body, wire};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -206,6 +206,8 @@ pub(crate) struct Initiator {
     client: ConnectionId,
     message: Vec<u8>,
     token: Option<Token>,
+    /// It was sent more than once, so that nobody knows which of them was answered.
+    repeated: bool,
 }
 
 impl Initiator {
@@ -216,10 +218,16 @@ impl Initiator {
         let mut noise =
             begin(suite, &prologue, identity).build_initiator().expect("XX needs no key of the server");
         let message = write(&mut noise, &in_octets(open));
-        Self { noise, suite, client, message, token: None }
+        Self { noise, suite, client, message, token: None, repeated: false }
     }
 
-    /// The datagram to send, again and again until it is answered.
+    /// The datagram once more, for no answer came.
+    pub fn repeat(&mut self) -> Vec<u8> {
+        self.repeated = true;
+        self.datagram()
+    }
+
+    /// The datagram to send.
     pub fn datagram(&self) -> Vec<u8> {
         let token = self.token.as_ref().map_or(&[][..], |token| &token.0);
         let lens = [VERSION, self.suite.code(), token.len() as u8];
@@ -234,17 +242,22 @@ impl Initiator {
     pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<u8>> {
         let token = body.try_into().ok().filter(|_| self.token.is_none())?;
         self.token = Some(Token(token));
-        Some(self.datagram())
+        Some(self.repeat())
     }
 
     /// What the server answers: its key and its opening packet. `None` where the datagram is not its own.
     pub fn on_response(&mut self, body: &[u8]) -> Option<(PublicKey, Packet)> {
         // Of a message that fails the state keeps nothing but an ephemeral key, which the next one replaces.
         let payload = read(&mut self.noise, body)?;
-        let (packet, _) = wire::decode(&payload).ok()?;
-        let answers = matches!(packet.body, Body::Answer(_)) && packet.connection == self.client;
+        let (mut packet, _) = wire::decode(&payload).ok()?;
+        let Body::Answer(hello) = &mut packet.body else { return None };
+        if self.repeated {
+            // All that were sent say when the first left, so they measure no round trip (RFC 6298 section 3). The core
+            // takes no sample from an echo of the future.
+            hello.echo = Stamp(hello.echo.0.wrapping_add(1 << 30));
+        }
         let peer = PublicKey::from_slice(self.noise.get_remote_static()?)?;
-        answers.then_some((peer, packet))
+        (packet.connection == self.client).then_some((peer, packet))
     }
 
     /// The last message, behind its datagram's head, and the keys.

@@ -342,7 +342,7 @@ impl Session {
             let sent = self.core.poll_packet(now)?;
             match (&sent.packet.body, &mut self.stage) {
                 (Body::Open(_), Stage::Initiating(initiator)) => {
-                    self.outbox.push_back((self.remote, initiator.datagram()));
+                    self.outbox.push_back((self.remote, initiator.repeat()));
                 }
                 (Body::Answer(_), Stage::Responding { responder, response, .. }) => {
                     let response = response.get_or_insert_with(|| responder.respond(&sent.packet));

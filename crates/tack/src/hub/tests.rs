@@ -187,8 +187,8 @@ fn a_connection_comes_about_whichever_datagram_is_lost() {
         |order| order == 5,
         |order| order < 2,
         // One of three, in two ways.
-        |order| scattered(order) % 3 == 0,
-        |order| scattered(order + 1000) % 3 == 0,
+        |order| scattered(order).is_multiple_of(3),
+        |order| scattered(order + 1000).is_multiple_of(3),
     ];
     for (number, lose) in losers.into_iter().enumerate() {
         let mut net = Net::new();
