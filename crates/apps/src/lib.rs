@@ -1,6 +1,13 @@
-//! What runs over a connection of streams: [`copy`] moves trees of files, [`proxy`] carries TCP connections, [`trust`] keeps keys.
-//! All of it takes any stream of octets, so that tests need no transport.
+//! What runs over a connection of streams: [`copy`] moves trees of files, [`proxy`] carries TCP connections, [`trust`] keeps keys,
+//! [`node`] connects. All but that takes any stream of octets, so that tests need no transport.
 
 pub mod copy;
+pub mod node;
 pub mod proxy;
 pub mod trust;
+
+/// Where a server listens unless it is told: this machine only, so that nothing is open to others by accident. The port is
+/// nobody's.
+pub const SERVE_ADDRESS: &str = "127.0.0.1:4433";
+/// The port of [`SERVE_ADDRESS`].
+pub const SERVE_PORT: u16 = 4433;

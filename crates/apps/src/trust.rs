@@ -1,11 +1,11 @@
-//! Whom to trust, in files that are one user's: the secret key, and the public keys of peers.
-//!
-//! Keys are text here: what they mean is the transport's business.
+//! Whom to trust, in files that are one user's: the private key, and the public keys of peers.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use tacit_tack::{Identity, IdentityError, PublicKey};
 
 /// Octets of a file of keys that are read: some ten thousand peers.
 const FILE_OCTETS_MAX: u64 = 4 << 20;
@@ -25,15 +25,20 @@ pub enum TrustError {
         /// Why.
         source: io::Error,
     },
-    /// The secret key is there already.
+    /// The private key is there already.
     #[error("{}: there is a key already; peers that know it would refuse another", .0.display())]
     Exists(PathBuf),
-    /// There is no secret key yet.
+    /// There is no private key yet.
     #[error("{}: no key yet; make one with tacit keys make", .0.display())]
     NoIdentity(PathBuf),
-    /// Others than the owner may read the secret key, or it is somebody else's.
-    #[error("{}: others may read it; chmod 600 it if nobody has, else make another key", .0.display())]
-    Open(PathBuf),
+    /// The private key cannot be used.
+    #[error("{}: {source}", path.display())]
+    Identity {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: IdentityError,
+    },
     /// A line of the file of peers is none.
     #[error("{}, line {line}: {what}", path.display())]
     Line {
@@ -55,9 +60,9 @@ pub enum TrustError {
         /// The peer.
         name: String,
         /// Its key so far.
-        known: String,
+        known: PublicKey,
         /// Its key now.
-        shown: String,
+        shown: PublicKey,
     },
     /// Nobody was there to ask, or the answer was no.
     #[error("{name} is not known; its key is {shown}: if that is right, tacit keys trust {name} {shown}")]
@@ -65,7 +70,7 @@ pub enum TrustError {
         /// The peer.
         name: String,
         /// Its key.
-        shown: String,
+        shown: PublicKey,
     },
 }
 
@@ -75,9 +80,18 @@ pub struct Peer {
     /// What the user calls it: a name or an address.
     pub name: String,
     /// Its public key.
-    pub key: String,
+    #[serde(serialize_with = "text")]
+    pub key: PublicKey,
     /// It may connect to this machine.
     pub is_client: bool,
+}
+
+/// Writes a key as users do.
+///
+/// # Errors
+/// Where the serializer fails.
+pub fn text<S: serde::Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(key)
 }
 
 /// The directory of the files.
@@ -97,7 +111,7 @@ impl Store {
         Some(Self(config.join("tacit")))
     }
 
-    /// The file of the secret key.
+    /// The file of the private key.
     pub fn identity(&self) -> PathBuf {
         self.0.join(IDENTITY)
     }
@@ -107,34 +121,37 @@ impl Store {
         self.0.join(KNOWN_PEERS)
     }
 
-    /// Keeps `secret`, for the owner's eyes only. A key that is there stays.
+    /// Makes a private key, for the owner's eyes only. A key that is there stays.
     ///
     /// # Errors
     /// Where there is a key, or the file cannot be written.
-    pub fn make_identity(&self, secret: &str) -> Result<(), TrustError> {
+    pub fn make_identity(&self) -> Result<Identity, TrustError> {
         let path = self.identity();
-        self.write(&path, secret, |from, to| fs::hard_link(from, to)).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => TrustError::Exists(path.clone()),
-            _ => TrustError::Io { path: path.clone(), source: error },
-        })
+        let failed = |source: IdentityError| match source {
+            IdentityError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                TrustError::Exists(path.clone())
+            }
+            source => TrustError::Identity { path: path.clone(), source },
+        };
+        let identity = Identity::generate();
+        // It has its name when it is whole: a name that is there already is not taken.
+        self.place(&path, |own| identity.save(own).and_then(|()| Ok(fs::hard_link(own, &path)?)))
+            .map_err(failed)?;
+        Ok(identity)
     }
 
-    /// The secret key.
+    /// The private key.
     ///
     /// # Errors
     /// Where there is none, or others may read it.
-    pub fn read_identity(&self) -> Result<String, TrustError> {
+    pub fn read_identity(&self) -> Result<Identity, TrustError> {
         let path = self.identity();
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => TrustError::NoIdentity(path.clone()),
-            _ => TrustError::Io { path: path.clone(), source },
-        };
-        let file = File::open(&path).map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
-        if about.mode() & 0o077 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
-            return Err(TrustError::Open(path));
-        }
-        text_of(file).map_err(failed)
+        Identity::load(&path).map_err(|source| match source {
+            IdentityError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                TrustError::NoIdentity(path)
+            }
+            source => TrustError::Identity { path, source },
+        })
     }
 
     /// All peers, in the order of the file.
@@ -162,7 +179,8 @@ impl Store {
             if peers.iter().any(|peer| peer.name == name) {
                 return Err(wrong("a name that stands above already"));
             }
-            peers.push(Peer { name: name.into(), key: key.into(), is_client });
+            let Ok(key) = key.parse() else { return Err(wrong("no public key")) };
+            peers.push(Peer { name: name.into(), key, is_client });
         }
         Ok(peers)
     }
@@ -172,22 +190,15 @@ impl Store {
     /// # Errors
     /// Where it is known with another key, has a name that is none, or the file cannot be written.
     pub fn trust(&self, peer: Peer) -> Result<(), TrustError> {
-        let is_word = |text: &str| {
-            !text.is_empty()
-                && text.len() <= 255
-                && !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '#')
-        };
-        if !is_word(&peer.name) || !is_word(&peer.key) {
+        let is_no_word = |c: char| c.is_whitespace() || c.is_control() || c == '#';
+        if peer.name.is_empty() || peer.name.len() > 255 || peer.name.contains(is_no_word) {
             return Err(TrustError::Name(peer.name));
         }
+        let _alone = self.lock()?;
         let mut peers = self.peers()?;
         match peers.iter_mut().find(|known| known.name == peer.name) {
             Some(known) if known.key != peer.key => {
-                return Err(TrustError::Changed {
-                    name: peer.name,
-                    known: known.key.clone(),
-                    shown: peer.key,
-                });
+                return Err(TrustError::Changed { name: peer.name, known: known.key, shown: peer.key });
             }
             Some(known) => *known = peer,
             None => peers.push(peer),
@@ -200,6 +211,7 @@ impl Store {
     /// # Errors
     /// Where the file cannot be read or written.
     pub fn forget(&self, name: &str) -> Result<bool, TrustError> {
+        let _alone = self.lock()?;
         let mut peers = self.peers()?;
         let before = peers.len();
         peers.retain(|peer| peer.name != name);
@@ -215,14 +227,12 @@ impl Store {
     ///
     /// # Errors
     /// Where the key is another than the known one, or is not taken.
-    pub fn judge(&self, name: &str, shown: &str, ask: impl FnOnce() -> bool) -> Result<(), TrustError> {
+    pub fn judge(&self, name: &str, shown: PublicKey, ask: impl FnOnce() -> bool) -> Result<(), TrustError> {
         match self.peers()?.into_iter().find(|peer| peer.name == name) {
             Some(peer) if peer.key == shown => Ok(()),
-            Some(peer) => {
-                Err(TrustError::Changed { name: name.into(), known: peer.key, shown: shown.into() })
-            }
-            None if ask() => self.trust(Peer { name: name.into(), key: shown.into(), is_client: false }),
-            None => Err(TrustError::Unknown { name: name.into(), shown: shown.into() }),
+            Some(peer) => Err(TrustError::Changed { name: name.into(), known: peer.key, shown }),
+            None if ask() => self.trust(Peer { name: name.into(), key: shown, is_client: false }),
+            None => Err(TrustError::Unknown { name: name.into(), shown }),
         }
     }
 
@@ -230,9 +240,20 @@ impl Store {
     ///
     /// # Errors
     /// Where the file cannot be read.
-    pub fn client(&self, shown: &str) -> Result<Option<String>, TrustError> {
+    pub fn client(&self, shown: PublicKey) -> Result<Option<String>, TrustError> {
         let mut peers = self.peers()?.into_iter();
         Ok(peers.find(|peer| peer.is_client && peer.key == shown).map(|peer| peer.name))
+    }
+
+    /// Keeps other programs from changing the file of peers until it is dropped.
+    fn lock(&self) -> Result<File, TrustError> {
+        let lock = || {
+            fs::create_dir_all(&self.0)?;
+            let directory = File::open(&self.0)?;
+            rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
+            Ok(directory)
+        };
+        lock().map_err(|source| TrustError::Io { path: self.0.clone(), source })
     }
 
     fn write_peers(&self, peers: &[Peer]) -> Result<(), TrustError> {
@@ -245,26 +266,24 @@ impl Store {
             "# NAME KEY, and client where it may connect to this machine\n{}",
             lines.collect::<String>()
         );
-        self.write(&path, &text, |from, to| fs::rename(from, to))
-            .map_err(|source| TrustError::Io { path, source })
-    }
-
-    /// Writes a file that is whole before `place` gives it its name.
-    fn write(
-        &self,
-        path: &Path,
-        text: &str,
-        place: impl FnOnce(&Path, &Path) -> io::Result<()>,
-    ) -> io::Result<()> {
-        fs::create_dir_all(&self.0)?;
-        let own = path.with_extension(format!("{}.new", std::process::id()));
-        let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own)?;
+        self.place(&path, |own| {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(own)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            place(&own, path)
-        };
-        let result = write();
+            fs::rename(own, &path)
+        })
+        .map_err(|source| TrustError::Io { path: path.clone(), source })
+    }
+
+    /// Lets `write` write a file that is whole before it has the name `path`, under a name of its own.
+    fn place<E: From<io::Error>>(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        fs::create_dir_all(&self.0)?;
+        let own = path.with_extension(format!("{}.new", std::process::id()));
+        let result = write(&own);
         // A rename has taken it.
         let _ = fs::remove_file(&own);
         result
@@ -292,56 +311,61 @@ mod tests {
         (directory, store)
     }
 
-    fn peer(name: &str, key: &str) -> Peer {
-        Peer { name: name.into(), key: key.into(), is_client: false }
+    fn key(octet: u8) -> PublicKey {
+        [octet; 32].into()
+    }
+
+    fn peer(name: &str, key: PublicKey) -> Peer {
+        Peer { name: name.into(), key, is_client: false }
     }
 
     #[test]
-    fn a_secret_key_is_made_once_and_refused_where_others_may_read_it() {
+    fn a_private_key_is_made_once_and_refused_where_others_may_read_it() {
         let (_directory, store) = store();
         assert!(matches!(store.read_identity(), Err(TrustError::NoIdentity(_))));
-        store.make_identity("secret").unwrap();
-        assert!(matches!(store.make_identity("other"), Err(TrustError::Exists(_))));
-        assert_eq!(store.read_identity().unwrap(), "secret");
+        let made = store.make_identity().unwrap();
+        assert!(matches!(store.make_identity(), Err(TrustError::Exists(_))));
+        assert_eq!(store.read_identity().unwrap().public(), made.public());
         assert_eq!(fs::read_dir(store.identity().parent().unwrap()).unwrap().count(), 1, "nothing is left");
         for mode in [0o640, 0o604] {
             fs::set_permissions(store.identity(), fs::Permissions::from_mode(mode)).unwrap();
-            assert!(matches!(store.read_identity(), Err(TrustError::Open(_))));
+            assert!(matches!(store.read_identity(), Err(TrustError::Identity { .. })));
         }
     }
 
     #[test]
     fn an_unknown_key_is_asked_about_and_a_changed_one_never_is() {
         let (_directory, store) = store();
-        assert!(matches!(store.judge("box", "k1", || false), Err(TrustError::Unknown { .. })));
+        assert!(matches!(store.judge("box", key(1), || false), Err(TrustError::Unknown { .. })));
         assert_eq!(store.peers().unwrap(), []);
-        store.judge("box", "k1", || true).unwrap();
-        store.judge("box", "k1", || panic!("it is known")).unwrap();
-        let changed = store.judge("box", "k2", || panic!("it has changed")).unwrap_err().to_string();
-        assert!(changed.contains("k1") && changed.contains("k2"), "{changed}");
-        assert!(store.trust(peer("box", "k2")).is_err());
+        store.judge("box", key(1), || true).unwrap();
+        store.judge("box", key(1), || panic!("it is known")).unwrap();
+        let changed = store.judge("box", key(2), || panic!("it has changed")).unwrap_err().to_string();
+        assert!(changed.contains(&key(1).to_string()) && changed.contains(&key(2).to_string()), "{changed}");
+        assert!(store.trust(peer("box", key(2))).is_err());
         assert!(store.forget("box").unwrap() && !store.forget("box").unwrap());
-        store.trust(peer("box", "k2")).unwrap();
+        store.trust(peer("box", key(2))).unwrap();
     }
 
     #[test]
     fn servers_that_are_known_may_not_connect() {
         let (_directory, store) = store();
-        store.trust(peer("box", "k1")).unwrap();
-        assert_eq!(store.client("k1").unwrap(), None);
-        store.trust(Peer { is_client: true, ..peer("box", "k1") }).unwrap();
-        assert_eq!(store.client("k1").unwrap().as_deref(), Some("box"));
+        store.trust(peer("box", key(1))).unwrap();
+        assert_eq!(store.client(key(1)).unwrap(), None);
+        store.trust(Peer { is_client: true, ..peer("box", key(1)) }).unwrap();
+        assert_eq!(store.client(key(1)).unwrap().as_deref(), Some("box"));
     }
 
     #[test]
     fn lines_that_are_none_are_named() {
         let (_directory, store) = store();
         for name in ["", "a b", "a\nb k client", "#a"] {
-            assert!(matches!(store.trust(peer(name, "k")), Err(TrustError::Name(_))));
+            assert!(matches!(store.trust(peer(name, key(1))), Err(TrustError::Name(_))));
         }
-        store.trust(peer("a", "k")).unwrap();
-        for bad in ["a", "b k klient", "a k2"] {
-            fs::write(store.known_peers(), format!("# peers\na k\n{bad}\n")).unwrap();
+        let (one, two) = (key(1), key(2));
+        for bad in ["a".to_owned(), format!("b {two} klient"), format!("a {two}"), "b key".to_owned()] {
+            fs::create_dir_all(store.known_peers().parent().unwrap()).unwrap();
+            fs::write(store.known_peers(), format!("# peers\na {one}\n{bad}\n")).unwrap();
             assert!(matches!(store.peers(), Err(TrustError::Line { line: 3, .. })), "{bad}");
         }
     }

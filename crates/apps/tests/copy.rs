@@ -30,11 +30,25 @@ fn pushed(from: &Path, to: &Path, options: Options) -> Outcome {
         let source = Source::named(&[from]).unwrap();
         let progress = Progress::default();
         let (client, server) = tokio::join!(
-            push(&source, "", options, &progress, &mut reader, &mut writer),
+            push(source, "", options, &progress, &mut reader, &mut writer),
             served.serve(&mut their_reader, &mut their_writer)
         );
         assert_eq!(client.as_ref().unwrap(), &server.unwrap());
         client.unwrap()
+    })
+}
+
+fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<Outcome, CopyError> {
+    run(async {
+        let (mine, theirs) = duplex(BUFFER_OCTETS);
+        let served = Served::new(root, true).unwrap();
+        let (mut reader, mut writer) = split(mine);
+        let (mut their_reader, mut their_writer) = split(theirs);
+        let (source, progress) = (Source::named(&[from]).unwrap(), Progress::default());
+        let client =
+            async move { push(source, path, Options::default(), &progress, &mut reader, &mut writer).await };
+        let (client, _) = tokio::join!(client, served.serve(&mut their_reader, &mut their_writer));
+        client
     })
 }
 
@@ -45,10 +59,9 @@ fn pulled(root: &Path, path: &str, to: &Path) -> Result<Outcome, CopyError> {
         let (mut reader, mut writer) = split(mine);
         let (mut their_reader, mut their_writer) = split(theirs);
         let progress = Progress::default();
-        let (client, _) = tokio::join!(
-            pull(path, to, Options::default(), &progress, &mut reader, &mut writer),
-            served.serve(&mut their_reader, &mut their_writer)
-        );
+        let client =
+            async move { pull(path, to, Options::default(), &progress, &mut reader, &mut writer).await };
+        let (client, _) = tokio::join!(client, served.serve(&mut their_reader, &mut their_writer));
         client
     })
 }
@@ -169,6 +182,7 @@ fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<Outcome, Cop
         let (mut mine, theirs): (DuplexStream, _) = duplex(1 << 20);
         let served = Served::new(to, true).unwrap();
         let hello = Message::Hello {
+            name: None,
             version: VERSION,
             direction: Direction::Push,
             path: String::new(),
@@ -309,4 +323,23 @@ fn a_file_that_another_copy_is_writing_is_left_to_it() {
     assert_eq!(copy().failed, 1);
     drop(other);
     assert_eq!(copy().copied, 1);
+}
+
+#[test]
+fn what_is_copied_to_a_name_that_is_not_there_gets_it() {
+    let (from, to) = folders();
+    let tree = from.path().join("tree");
+    pushed_to(&tree.join("in/big"), to.path(), "new").unwrap();
+    assert_eq!(fs::read(to.path().join("new")).unwrap(), octets(300_000));
+    pushed_to(&tree.join("empty"), to.path(), "new").unwrap();
+    assert_eq!(fs::read(to.path().join("new")).unwrap(), b"", "a file that is there is replaced");
+    pushed_to(&tree, to.path(), "other").unwrap();
+    assert_eq!(fs::read(to.path().join("other/in/ner/small")).unwrap(), b"small");
+    assert!(pushed_to(&tree, to.path(), "none/").is_err(), "a slash names a directory that is there");
+    assert!(pushed_to(&tree, to.path(), "none/new").is_err());
+    pulled(&tree, "in/ner/small", &to.path().join("fetched")).unwrap();
+    assert_eq!(fs::read(to.path().join("fetched")).unwrap(), b"small");
+    pulled(&tree, "in/", &to.path().join("contents")).unwrap();
+    assert_eq!(fs::read(to.path().join("contents/ner/small")).unwrap(), b"small");
+    assert!(pulled(&tree, "in", &to.path().join("none/new")).is_err());
 }

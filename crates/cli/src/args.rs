@@ -12,7 +12,7 @@ Without a command, tacit runs `compare` with its defaults.
 
 Exit codes: 0 done; 1 a claim failed, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
 `tacit shell` and `tacit rre run` end with the status of their command, or 125 where there is none;
-`tacit fetch` with 3, 4 or 5 where there is no file.";
+`tacit fetch` with 3, 4 or 5 where there is no file, `tacit cp` with 3 or 4 where nothing could be copied.";
 
 const SHELL_AFTER_HELP: &str = "\
 The command finds the other side's address in $TACIT_PEER and $TACIT_PEER6. With --server the other side
@@ -56,6 +56,40 @@ what TLS protects cannot be repaired. Only this machine's programs reach it, and
 
 Exit codes: 0 stopped by a signal; 2 bad input, or an address that cannot be listened at.";
 
+const KEYS_AFTER_HELP: &str = "\
+The private key is ~/.config/tacit/identity (below $XDG_CONFIG_HOME where that is set), for its owner's eyes
+only; serve, cp and proxy make one where there is none. Keys of peers are lines of known-peers beside it.
+
+  tacit keys show
+  tacit keys trust laptop KEY --client
+  tacit keys trust box.example.org:4433 KEY
+
+Exit codes: 0 done; 1 there is no such peer; 2 bad input, another key is there or known, or a file of keys
+that cannot be used.";
+
+const SERVE_AFTER_HELP: &str = "\
+Clients are those with a key that tacit keys trust NAME KEY --client named, and programs with the key of
+this server itself, which its user's are; others hear nothing but that they may not. Names and links that
+lead out of PATH are refused.
+
+  tacit serve .
+  tacit serve /srv/files --write --listen 0.0.0.0:4433
+
+Exit codes: 0 stopped by a signal, when running copies were done or --grace was over; 2 bad input, or an
+address that cannot be listened at.";
+
+const CP_AFTER_HELP: &str = "\
+One side is tack://HOST[:PORT]/PATH, PATH being relative to what tacit serve serves there; the other is here.
+As with other programs, DIR/ copies what is in DIR without DIR itself, and a DEST that is not there is the
+new name of one SRC. What an interrupted copy left is gone on with; every file is verified by its BLAKE3
+before it gets its name. A server that is not known is asked about on a terminal, and refused without one.
+
+  tacit cp -- photos notes.txt tack://box/
+  tacit cp tack://box:4433/photos/2024 .
+
+Exit codes: 0 all is there; 1 some paths failed; 2 bad input, or a server with a key that is not trusted;
+3 the server refuses; 4 no connection, or it broke; 130 interrupted.";
+
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
 #[command(name = "tacit", version = tacit_runs::VERSION, after_help = AFTER_HELP)]
@@ -92,6 +126,15 @@ pub enum Command {
     /// Do so for programs that can use an HTTP proxy
     #[command(after_help = PROXY_AFTER_HELP)]
     HttpProxy(HttpProxyArgs),
+    /// Let others copy files from here, or to here, over TACK
+    #[command(after_help = SERVE_AFTER_HELP)]
+    Serve(ServeArgs),
+    /// Copy files and directories to or from a server, over TACK
+    #[command(after_help = CP_AFTER_HELP)]
+    Cp(CpArgs),
+    /// Make this user's key, and say whose keys are trusted
+    #[command(after_help = KEYS_AFTER_HELP)]
+    Keys(KeysArgs),
     /// Say what this machine can do for live hops, and why not
     Doctor(DoctorArgs),
     /// Draw the report of a directory of results again, without running anything
@@ -274,6 +317,106 @@ pub struct HttpProxyArgs {
     /// Print a JSON line about each answer
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The directory or file
+    pub path: PathBuf,
+    /// Where to listen; 0.0.0.0:4433 or [::]:4433 for other machines
+    #[arg(long, value_name = "ADDR:PORT", default_value = tacit_apps::SERVE_ADDRESS)]
+    pub listen: SocketAddr,
+    /// Take files, too
+    #[arg(long)]
+    pub write: bool,
+    /// Let anyone read, whatever their key
+    #[arg(long, conflicts_with = "write")]
+    pub anyone: bool,
+    /// When stopped, wait so long for copies that are running
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    pub grace: u32,
+    /// Print a JSON line about each copy
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing unless it fails
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+/// Arguments of `cp`.
+#[derive(Debug, Args)]
+pub struct CpArgs {
+    /// What to copy, and last where to
+    #[arg(value_names = ["SRC", "DEST"], num_args = 2.., required = true)]
+    pub paths: Vec<String>,
+    /// Compare contents of files that are there, not size and time
+    #[arg(long)]
+    pub checksum: bool,
+    /// Remove from directories of DEST what those of SRC have not
+    #[arg(long)]
+    pub delete: bool,
+    /// Change nothing, say what would happen
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Print what became of each path as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing unless it fails
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+/// Arguments of `keys`.
+#[derive(Debug, Args)]
+pub struct KeysArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: KeysCommand,
+}
+
+/// What `keys` does.
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Make this user's key
+    Make {
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print this user's public key
+    Show {
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Trust a peer
+    Trust {
+        /// Of a server HOST:PORT, as it is connected to; of a client any name
+        name: String,
+        /// Its public key, as tacit keys show prints it there
+        key: String,
+        /// It may connect to servers here
+        #[arg(long)]
+        client: bool,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Trust a peer no more
+    Forget {
+        /// Its name
+        name: String,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the peers that are trusted
+    List {
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Arguments of `man`.

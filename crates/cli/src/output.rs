@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use console::Term;
 use serde::Serialize;
+use tacit_apps::copy::CopyError;
+use tacit_apps::node::NodeError;
+use tacit_apps::trust::TrustError;
 use tacit_captures::CaptureError;
 use tacit_captures::rohc::RohcError;
 use tacit_live::LiveError;
@@ -13,7 +16,7 @@ use tacit_net::NetError;
 use tacit_runs::{RunError, RunsError};
 use tacit_scenario::{InputError, ScenarioError};
 
-/// A claim failed or an invariant broke.
+/// A claim failed, an invariant broke, or a part was not done.
 pub const FAILED: u8 = 1;
 /// The user's input cannot be used.
 const BAD_INPUT: u8 = 2;
@@ -56,12 +59,35 @@ pub enum Failure {
     /// A file could not be fetched, or others could not be served.
     #[error(transparent)]
     Net(#[from] NetError),
+    /// A file of keys cannot be used, or a peer is not trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// There is no connection over TACK.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// A copy ended before its summary.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// Standard output does not take the result.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
     /// The machine does not do what the command needs.
     #[error("{0}")]
     Machine(String),
+}
+
+/// `text` in one line, without characters that a terminal would obey: some of it is a peer's.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Of the invisible ones, those that change the order of what is read.
+        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}') {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Prints `text`. Whoever reads it may stop early: that is no failure.
@@ -93,8 +119,13 @@ pub fn note(text: &str) {
 
 /// Says in one line why there is no result, and gives the exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
-    note(&format!("tacit: {failure}"));
+    let text = failure.to_string();
+    let is_peers = matches!(failure, Failure::Trust(_) | Failure::Node(_) | Failure::Copy(_));
+    note(&format!("tacit: {}", if is_peers { printable(&text) } else { text }));
     ExitCode::from(match failure {
+        Failure::Copy(CopyError::Refused(_)) => NO_ANSWER,
+        Failure::Node(NodeError::Connection { .. } | NodeError::Resolve { .. })
+        | Failure::Copy(CopyError::Io(_) | CopyError::Protocol(_)) => NO_NETWORK,
         Failure::Runs(RunsError::Run { source: RunError::Invariant { .. }, .. })
         | Failure::Rohc(RohcError::RoundTrip { .. })
         | Failure::Net(NetError::Checksum { .. }) => FAILED,
@@ -115,6 +146,9 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
         | Failure::Runs(_)
         | Failure::Capture(_)
         | Failure::Rohc(_)
+        | Failure::Trust(_)
+        | Failure::Node(_)
+        | Failure::Copy(_)
         | Failure::Output(_)
         | Failure::Machine(_) => BAD_INPUT,
         Failure::Live(LiveError::Command { source, .. }) => match source.kind() {

@@ -26,6 +26,20 @@ struct Root {
     tree: Tree,
     /// Below `tree`; empty: all that is in it, without a name of its own.
     start: Relative,
+    /// What `start` is called where it arrives, if not what it is called here.
+    name: Option<Relative>,
+}
+
+impl Root {
+    /// What `path`, which is `start` or below it, is called where it arrives.
+    fn arrives(&self, path: &Relative) -> Result<Relative, String> {
+        let Some(name) = &self.name else { return Ok(path.clone()) };
+        let below = path.as_str().strip_prefix(self.start.as_str()).unwrap_or_default();
+        match below.trim_start_matches('/') {
+            "" => Ok(name.clone()),
+            below => name.join(below),
+        }
+    }
 }
 
 impl Source {
@@ -47,9 +61,11 @@ impl Source {
                     let tree = Tree::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
                     let start = Relative::parse(&name.to_string_lossy()).map_err(CopyError::Argument)?;
                     tree.stat(&start).map_err(failed)?;
-                    Root { tree, start }
+                    Root { tree, start, name: None }
                 }
-                None => Root { tree: Tree::open(path).map_err(failed)?, start: Relative::default() },
+                None => {
+                    Root { tree: Tree::open(path).map_err(failed)?, start: Relative::default(), name: None }
+                }
             };
             if roots.iter().any(|other| other.start == root.start) {
                 return Err(CopyError::Argument(format!("two sources are called {:?}", root.start.as_str())));
@@ -59,14 +75,32 @@ impl Source {
         Ok(Self(roots))
     }
 
-    /// `path` below `tree`, under its last name.
-    pub(super) fn below(tree: &Tree, path: &Relative) -> Result<Self, CopyError> {
-        let (directory, name) = path.split();
+    /// `path` below `tree`, under its last name, or without one where `path` ends in a slash.
+    pub(super) fn below(tree: &Tree, path: &str) -> Result<Self, CopyError> {
+        let path = match path.strip_suffix('/') {
+            Some(directory) => (directory, ""),
+            None => path.rsplit_once('/').unwrap_or(("", path)),
+        };
+        let (directory, name) = path;
         let directory = Relative::parse(directory).map_err(CopyError::Protocol)?;
         let start = Relative::parse(name).map_err(CopyError::Protocol)?;
         let tree = tree.subtree(&directory)?;
         tree.stat(&start)?;
-        Ok(Self(vec![Root { tree, start }]))
+        Ok(Self(vec![Root { tree, start, name: None }]))
+    }
+
+    /// Lets the one source arrive under another name.
+    ///
+    /// # Errors
+    /// Where there are several, or the name is none.
+    pub(super) fn rename(&mut self, name: &str) -> Result<(), String> {
+        let name = Relative::parse(name)?;
+        match &mut self.0[..] {
+            [root] if !name.is_empty() && name.split().0.is_empty() => root.name = Some(name),
+            [_] => return Err("no name for what arrives".into()),
+            _ => return Err("several sources need a directory that is there".into()),
+        }
+        Ok(())
     }
 }
 
@@ -147,9 +181,12 @@ async fn list<W: AsyncWrite + Unpin>(
 ) -> Result<(), CopyError> {
     let mut open = vec![root.start.clone()];
     while let Some(path) = open.pop() {
-        let is_directory = path.is_empty() || {
-            match entry_of(&root.tree, &path, options) {
-                Ok(entry) => {
+        let is_directory = path.is_empty() && root.name.is_none() || {
+            let entry =
+                root.arrives(&path).and_then(|name| Ok((name, entry_of(&root.tree, &path, options)?)));
+            match entry {
+                Ok((name, entry)) => {
+                    let entry = Entry { path: name.as_str().to_owned(), ..entry };
                     if manifest.files.len() == ENTRIES_MAX {
                         return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
                     }

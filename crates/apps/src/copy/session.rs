@@ -1,6 +1,8 @@
 //! A copy from its first message on, for the end that asks and the end that serves.
 
+use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
@@ -9,6 +11,9 @@ use super::sender::{Source, send};
 use super::tree::{Relative, Tree};
 use super::wire::{self, Direction, Message, VERSION};
 use super::{CopyError, Options, Outcome, Progress};
+
+/// For a client to say what it wants on a stream that it opened. Ours.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What one end serves.
 #[derive(Debug)]
@@ -50,21 +55,33 @@ impl Served {
         reader: &mut R,
         writer: &mut W,
     ) -> Result<Outcome, CopyError> {
-        let Message::Hello { version, direction, path, options } = wire::read(reader).await? else {
-            return Err(CopyError::Protocol("the first message is no hello".into()));
-        };
+        let request = Request::read(reader).await?;
+        self.answer(request, reader, writer).await
+    }
+
+    /// Does what `request` asks for.
+    ///
+    /// # Errors
+    /// Where it is refused, or the stream or the protocol breaks.
+    pub async fn answer<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+        &self,
+        request: Request,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> Result<Outcome, CopyError> {
         let progress = Progress::default();
+        let Request { version, direction, path, name, options } = request;
         let refusal = match (version, direction) {
-            (VERSION, Direction::Pull) => match self.source(&path) {
+            (VERSION, Direction::Pull) => match self.source(&path, name.as_deref()) {
                 Ok(source) => {
-                    accept(writer).await?;
+                    accept(None, writer).await?;
                     return send(&source, options, &progress, reader, writer).await;
                 }
                 Err(reason) => reason,
             },
             (VERSION, Direction::Push) => match self.destination(&path) {
-                Ok(tree) => {
-                    accept(writer).await?;
+                Ok((tree, name)) => {
+                    accept(name, writer).await?;
                     return receive(&tree, options, &progress, reader, writer).await;
                 }
                 Err(reason) => reason,
@@ -77,66 +94,117 @@ impl Served {
         Err(CopyError::Refused(reason))
     }
 
-    fn source(&self, path: &str) -> Result<Source, String> {
-        let path = Relative::parse(path)?;
+    fn source(&self, path: &str, name: Option<&str>) -> Result<Source, String> {
+        Relative::parse(path.strip_suffix('/').unwrap_or(path))?;
         let path = match &self.file {
-            Some(file) if path.is_empty() || path == *file => file,
+            Some(file) if path.is_empty() || path == file.as_str() => file.as_str(),
             Some(_) => return Err("it is not served".into()),
-            None => &path,
+            None => path,
         };
-        Source::below(&self.tree, path).map_err(|error| error.to_string())
+        let mut source = Source::below(&self.tree, path).map_err(|error| error.to_string())?;
+        name.map_or(Ok(()), |name| source.rename(name))?;
+        Ok(source)
     }
 
-    fn destination(&self, path: &str) -> Result<Tree, String> {
+    /// The directory that `path` is; or the one before it, and the name that a file or directory gets there.
+    fn destination(&self, path: &str) -> Result<(Tree, Option<String>), String> {
         if !self.is_writable {
             return Err("this is served for reading only".into());
         }
         let path = Relative::parse(path)?;
-        self.tree.subtree(&path).map_err(|error| format!("{}: {error}", path.as_str()))
+        let failed = |path: &str, error: std::io::Error| format!("{path}: {error}");
+        match self.tree.subtree(&path) {
+            Ok(tree) => Ok((tree, None)),
+            Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
+                let (directory, name) = path.split();
+                let tree = self.tree.subtree(&Relative::parse(directory)?);
+                Ok((tree.map_err(|error| failed(directory, error))?, Some(name.to_owned())))
+            }
+            Err(error) => Err(failed(path.as_str(), error)),
+        }
     }
 }
 
-async fn accept(writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), CopyError> {
-    wire::write(writer, &Message::Ready).await?;
+/// What a client asks for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    version: u32,
+    /// Which way.
+    pub direction: Direction,
+    /// What on the server.
+    pub path: String,
+    name: Option<String>,
+    /// How.
+    pub options: Options,
+}
+
+impl Request {
+    /// Reads the first message of a stream.
+    ///
+    /// # Errors
+    /// Where it is another, does not come in time, or the stream breaks.
+    pub async fn read<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Self, CopyError> {
+        let first = tokio::time::timeout(HELLO_TIMEOUT, wire::read(reader)).await;
+        match first.map_err(|_| CopyError::Protocol("nothing is asked for".into()))?? {
+            Message::Hello { version, direction, path, name, options } => {
+                Ok(Self { version, direction, path, name, options })
+            }
+            _ => Err(CopyError::Protocol("the first message is no hello".into())),
+        }
+    }
+}
+
+async fn accept(name: Option<String>, writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), CopyError> {
+    wire::write(writer, &Message::Ready { name }).await?;
     Ok(writer.flush().await?)
 }
 
+/// Asks, and gives the name that the server has for the one source.
 async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     hello: &Message,
     reader: &mut R,
     writer: &mut W,
-) -> Result<(), CopyError> {
+) -> Result<Option<String>, CopyError> {
     wire::write(writer, hello).await?;
     writer.flush().await?;
     match wire::read(reader).await? {
-        Message::Ready => Ok(()),
+        Message::Ready { name } => Ok(name),
         Message::Refused { reason } => Err(CopyError::Refused(reason)),
         other => Err(wire::unexpected(&other)),
     }
 }
 
-/// Sends `source` into the directory `path` of a server.
+/// Sends `source` into the directory `path` of a server. Where the server has no such directory, but the one before it, the
+/// last part of `path` is the name that the one source gets; not so where it ends in a slash.
 ///
 /// # Errors
 /// Where the server refuses, or the stream or the protocol breaks.
 pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    source: &Source,
+    mut source: Source,
     path: &str,
     options: Options,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
-    let path = path.to_owned();
-    ask(&Message::Hello { version: VERSION, direction: Direction::Push, path, options }, reader, writer)
-        .await?;
-    send(source, options, progress, reader, writer).await
+    let directory = path.strip_suffix('/');
+    let to = directory.unwrap_or(path).to_owned();
+    let hello =
+        Message::Hello { version: VERSION, direction: Direction::Push, path: to, name: None, options };
+    if let Some(name) = ask(&hello, reader, writer).await? {
+        if directory.is_some() {
+            return Err(CopyError::Refused(format!("{path} is no directory there")));
+        }
+        source.rename(&name).map_err(|reason| CopyError::Refused(format!("{path}: {reason}")))?;
+    }
+    send(&source, options, progress, reader, writer).await
 }
 
-/// Fetches `path` of a server into the directory `destination`.
+/// Fetches `path` of a server to `destination`: into it where it is a directory, else under its name.
 ///
 /// # Errors
-/// Where `destination` is no directory, the server refuses, or the stream or the protocol breaks.
+/// Where neither `destination` nor what it stands in is a directory, the server refuses, or the stream or the protocol
+/// breaks.
 pub async fn pull<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     path: &str,
     destination: &Path,
@@ -145,10 +213,23 @@ pub async fn pull<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
-    let failed = |error| CopyError::Argument(format!("{}: {error}", destination.display()));
-    let tree = Tree::open(destination).map_err(failed)?;
+    let (tree, name) = place(destination)?;
     let path = path.to_owned();
-    ask(&Message::Hello { version: VERSION, direction: Direction::Pull, path, options }, reader, writer)
-        .await?;
+    let hello = Message::Hello { version: VERSION, direction: Direction::Pull, path, name, options };
+    ask(&hello, reader, writer).await?;
     receive(&tree, options, progress, reader, writer).await
+}
+
+/// The directory that `destination` is; or the one that it stands in, and its name there.
+fn place(destination: &Path) -> Result<(Tree, Option<String>), CopyError> {
+    let wrong = |what: String| CopyError::Argument(format!("{}: {what}", destination.display()));
+    let slash = destination.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if slash || destination.is_dir() {
+        return Ok((Tree::open(destination).map_err(|error| wrong(error.to_string()))?, None));
+    }
+    let name = destination.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| wrong("no name for a file".into()))?.to_owned();
+    let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let tree = Tree::open(parent.unwrap_or(Path::new("."))).map_err(|error| wrong(error.to_string()))?;
+    Ok((tree, Some(name)))
 }

@@ -73,13 +73,20 @@ pub enum Message {
         version: u32,
         /// Which way.
         direction: Direction,
-        /// What on the server: relative to what it serves.
+        /// What on the server: relative to what it serves. One to send that ends in a slash is sent without its name.
         path: String,
+        /// What the one source is to be called where it arrives. For [`Direction::Pull`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         /// How.
         options: Options,
     },
     /// The server does it.
-    Ready,
+    Ready {
+        /// What the one source is to be called: the path is no directory, and the one before it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
     /// The server does not do it.
     Refused {
         /// Why.

@@ -4,11 +4,13 @@ mod audit;
 mod bench;
 mod compare;
 mod completions;
+mod cp;
 mod doctor;
 mod explain;
 mod fetch;
 mod figure;
 mod http_proxy;
+mod keys;
 mod live;
 mod replay;
 mod report;
@@ -16,6 +18,7 @@ mod rohc;
 mod rre;
 mod run;
 mod scenarios;
+mod serve;
 mod shell;
 mod theory;
 
@@ -39,6 +42,9 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Rre(args)) => rre::run(args.command),
         Some(Command::Fetch(args)) => fetch::run(args),
         Some(Command::HttpProxy(args)) => http_proxy::run(args),
+        Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Cp(args)) => cp::run(args),
+        Some(Command::Keys(args)) => keys::run(args.command),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Figure(args)) => figure::run(args),

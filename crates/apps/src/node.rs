@@ -1,0 +1,149 @@
+//! An endpoint on a thread of its own, so that files that are read, written and hashed elsewhere never keep a packet waiting.
+
+use std::io;
+use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tacit_tack::{Clients, Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::trust::{Store, TrustError};
+
+/// For a server to answer at one of its addresses. Ours.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For the ends of connections to reach their peers. Ours.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Addresses of a name that are tried, all at once. Ours.
+const ADDRESSES_MAX: usize = 4;
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The system gives no socket or thread.
+    #[error("{what}: {source}")]
+    Io {
+        /// For what.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A name has no address.
+    #[error("{name}: {source}")]
+    Resolve {
+        /// The name.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The peer is not trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// There is no connection.
+    #[error("{name}: {source}")]
+    Connection {
+        /// The peer.
+        name: String,
+        /// Why.
+        source: ConnectionError,
+    },
+}
+
+/// An endpoint and its thread, which ends with it.
+pub struct Node {
+    endpoint: Endpoint,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Node {
+    /// Listens at `address` for the clients that `clients` says.
+    ///
+    /// # Errors
+    /// Where the address is taken, or the system gives no socket or thread.
+    pub fn server(address: SocketAddr, identity: Identity, clients: Clients) -> Result<Self, NodeError> {
+        Self::start(move || Endpoint::server(address, identity, Config::default(), clients))
+            .map_err(|source| NodeError::Io { what: format!("nothing can listen at {address}"), source })
+    }
+
+    fn client(remote: SocketAddr, identity: Identity) -> Result<Self, NodeError> {
+        Self::start(move || Endpoint::client(remote, identity, Config::default()))
+            .map_err(|source| NodeError::Io { what: format!("no socket for {remote}"), source })
+    }
+
+    fn start(bind: impl FnOnce() -> io::Result<Endpoint> + Send + 'static) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let (bound, endpoint) = std::sync::mpsc::sync_channel(1);
+        let thread = thread::Builder::new().name("tack".into()).spawn(move || {
+            runtime.block_on(async {
+                let endpoint = bind();
+                let alive = endpoint.as_ref().ok().cloned();
+                // Who waits for it is `start`, below.
+                let _ = bound.send(endpoint);
+                let Some(endpoint) = alive else { return };
+                let _ = stopped.await;
+                let _ = timeout(CLOSE_TIMEOUT, endpoint.wait_idle()).await;
+            });
+        })?;
+        let endpoint = endpoint.recv().map_err(|_| io::Error::other("the thread ended"))??;
+        Ok(Self { endpoint, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Connects to the server `name` (HOST:PORT), which must have the key that is known, or one that `ask` takes. A server with the
+/// key of `identity` itself needs neither: who has the private key is the same user.
+///
+/// # Errors
+/// Where no address of it answers, or its key is not trusted.
+pub async fn connect(
+    store: &Store,
+    identity: &Identity,
+    name: &str,
+    ask: impl FnOnce(PublicKey) -> bool,
+) -> Result<(Node, Connection), NodeError> {
+    let addresses = tokio::net::lookup_host(name).await;
+    let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
+    let failed = |source| NodeError::Connection { name: name.to_owned(), source };
+    let mut tried = JoinSet::new();
+    for address in addresses.take(ADDRESSES_MAX) {
+        let node = Node::client(address, identity.clone())?;
+        tried.spawn(async move {
+            let learnt = timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await;
+            (node, address, learnt.unwrap_or(Err(ConnectionError::TimedOut)))
+        });
+    }
+    let mut failure = ConnectionError::TimedOut;
+    while let Some(tried) = tried.join_next().await {
+        match tried {
+            Ok((node, address, Ok(key))) => {
+                if key != identity.public() {
+                    store.judge(name, key, || ask(key))?;
+                }
+                let connection = timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await;
+                let connection = connection.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
+                return Ok((node, connection));
+            }
+            Ok((.., Err(error))) => failure = error,
+            Err(_) => (),
+        }
+    }
+    Err(failed(failure))
+}

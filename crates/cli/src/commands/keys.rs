@@ -1,0 +1,77 @@
+//! `tacit keys`.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use tacit_apps::trust::{Peer, Store, TrustError, text};
+use tacit_tack::{Identity, PublicKey};
+
+use crate::args::KeysCommand;
+use crate::output::{FAILED, Failure, note, print, print_json, printable};
+
+/// Where this user's keys are.
+pub fn store() -> Result<Store, Failure> {
+    Store::of_user().ok_or_else(|| Failure::Machine("no place for keys: neither $HOME nor $XDG_CONFIG_HOME".into()))
+}
+
+/// This user's key, made where there is none.
+pub fn identity(store: &Store) -> Result<Identity, Failure> {
+    match store.read_identity() {
+        Err(TrustError::NoIdentity(path)) => {
+            let identity = store.make_identity()?;
+            note(&format!("tacit: made a key: {}", path.display()));
+            Ok(identity)
+        }
+        read => Ok(read?),
+    }
+}
+
+/// This user's key, for `--json`.
+#[derive(Serialize)]
+struct Own {
+    #[serde(serialize_with = "text")]
+    key: PublicKey,
+    file: String,
+}
+
+pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
+    let store = store()?;
+    match command {
+        KeysCommand::Make { json } => own(&store, &store.make_identity()?, json)?,
+        KeysCommand::Show { json } => own(&store, &store.read_identity()?, json)?,
+        KeysCommand::Trust { name, key, client, json } => {
+            let key = key.parse().map_err(|error| Failure::Machine(format!("KEY: {error}")))?;
+            let peer = Peer { name, key, is_client: client };
+            store.trust(peer.clone())?;
+            if json {
+                print_json(&peer)?;
+            }
+        }
+        KeysCommand::Forget { name, json } => {
+            let forgotten = store.forget(&name)?;
+            if json {
+                print_json(&serde_json::json!({ "name": name, "forgotten": forgotten }))?;
+            }
+            if !forgotten {
+                note(&format!("tacit: {} is not known; tacit keys list says who is", printable(&name)));
+                return Ok(ExitCode::from(FAILED));
+            }
+        }
+        KeysCommand::List { json: true } => print_json(&store.peers()?)?,
+        KeysCommand::List { json: false } => {
+            for peer in store.peers()? {
+                let client = if peer.is_client { "  client" } else { "" };
+                print(&format!("{}  {}{client}\n", peer.key, printable(&peer.name)))?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn own(store: &Store, identity: &Identity, json: bool) -> Result<(), Failure> {
+    let key = identity.public();
+    match json {
+        true => print_json(&Own { key, file: store.identity().display().to_string() }),
+        false => print(&format!("{key}\n")),
+    }
+}

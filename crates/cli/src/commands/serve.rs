@@ -1,0 +1,220 @@
+//! `tacit serve`.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tacit_apps::copy::session::{Request, Served};
+use tacit_apps::copy::wire::Direction;
+use tacit_apps::copy::{CopyError, Summary};
+use tacit_apps::node::Node;
+use tacit_apps::trust::Store;
+use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
+use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
+use tokio::sync::{Notify, Semaphore};
+
+use super::keys;
+use crate::args::ServeArgs;
+use crate::output::{Failure, note, print, printable};
+
+/// Copies at once: each has a thread while it runs. Ours.
+const COPIES_MAX: usize = 64;
+/// Octets that are read or written at once: a piece of contents.
+const BUFFER_OCTETS: usize = 64 * 1024;
+/// For the last message of a copy to arrive. Ours.
+const LAST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
+const REFUSED_TOLD_MAX: usize = 64;
+
+/// What all connections share.
+struct Server {
+    served: Served,
+    store: Store,
+    own: PublicKey,
+    copies: Semaphore,
+    /// Copies that run, and who waits for their end.
+    running: AtomicUsize,
+    done: Notify,
+    json: bool,
+    quiet: bool,
+}
+
+/// What became of a copy, for `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    client: &'a str,
+    direction: Option<Direction>,
+    path: &'a str,
+    #[serde(flatten)]
+    summary: Option<Summary>,
+    error: Option<String>,
+}
+
+pub fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
+    let store = keys::store()?;
+    let served = Served::new(&args.path, args.write)?;
+    let identity = keys::identity(&store)?;
+    let own = identity.public();
+    let clients = clients(&store, own, args.anyone);
+    let node = Node::server(args.listen, identity, clients)?;
+    let address = node.endpoint().local_addr();
+    if !args.quiet {
+        let way = if args.write { "reading and writing" } else { "reading" };
+        note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", args.path.display()));
+    }
+    let server = Arc::new(Server {
+        served,
+        store,
+        own,
+        copies: Semaphore::new(COPIES_MAX),
+        running: AtomicUsize::new(0),
+        done: Notify::new(),
+        json: args.json,
+        quiet: args.quiet,
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let accept = async {
+            while let Some(connection) = node.endpoint().accept().await {
+                tokio::spawn(server.clone().connection(connection));
+            }
+        };
+        tokio::select! {
+            () = accept => return Err(Failure::Machine("the socket failed".into())),
+            stopped = stop() => stopped?,
+        }
+        let running = server.running.load(Relaxed);
+        if running > 0 && !args.quiet {
+            note(&format!("tacit: waiting up to {} s for what is running: {running}", args.grace));
+        }
+        tokio::select! {
+            () = server.idle() => (),
+            () = tokio::time::sleep(Duration::from_secs(args.grace.into())) => (),
+            stopped = stop() => stopped?,
+        }
+        Ok(())
+    })?;
+    // Copies that are still running end with their connections, and with this process.
+    runtime.shutdown_background();
+    drop(node);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Who may connect. The file of peers is read for each client that has proved its key: it is short, and who is trusted since
+/// gets in.
+fn clients(store: &Store, own: PublicKey, anyone: bool) -> Clients {
+    let store = store.clone();
+    let told = Mutex::new(Vec::new());
+    Arc::new(move |key| {
+        if anyone || *key == own {
+            return true;
+        }
+        let why = match store.client(*key) {
+            Ok(Some(_)) => return true,
+            Ok(None) => format!("tacit keys trust NAME {key} --client lets it in"),
+            Err(error) => error.to_string(),
+        };
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < REFUSED_TOLD_MAX && !told.contains(key) {
+            told.push(*key);
+            note(&format!("tacit: refused a client: {why}"));
+        }
+        false
+    })
+}
+
+/// Waits for SIGINT or SIGTERM.
+pub async fn stop() -> Result<(), Failure> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+impl Server {
+    async fn idle(&self) {
+        loop {
+            let done = self.done.notified();
+            if self.running.load(Relaxed) == 0 {
+                return;
+            }
+            done.await;
+        }
+    }
+
+    /// Serves the streams of a connection until it ends.
+    async fn connection(self: Arc<Self>, connection: Connection) {
+        let peer = connection.peer();
+        let name = match peer == self.own {
+            true => "this user".to_owned(),
+            false => self.store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
+        };
+        while let Ok((writer, reader)) = connection.accept().await {
+            let (server, name) = (self.clone(), name.clone());
+            tokio::spawn(async move {
+                let Ok(_permit) = server.copies.acquire().await else { return };
+                let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
+                let request = Request::read(&mut reader).await;
+                server.running.fetch_add(1, Relaxed);
+                let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
+                // Files are read and written as the copy goes: on a thread of its own.
+                let copy = move || handle.block_on(on_thread.copy(&name, request, reader, writer));
+                // A panic there has been printed.
+                let _ = tokio::task::spawn_blocking(copy).await;
+                server.running.fetch_sub(1, Relaxed);
+                server.done.notify_waiters();
+            });
+        }
+    }
+
+    /// Does what a client asks for, and says what came of it.
+    async fn copy(
+        &self,
+        client: &str,
+        request: Result<Request, CopyError>,
+        mut reader: BufReader<RecvStream>,
+        writer: SendStream,
+    ) {
+        let mut writer = BufWriter::with_capacity(BUFFER_OCTETS, writer);
+        let (asked, result) = match request {
+            Ok(request) => {
+                let asked = (request.direction, request.path.clone());
+                (Some(asked), self.served.answer(request, &mut reader, &mut writer).await)
+            }
+            Err(error) => (None, Err(error)),
+        };
+        if matches!(result, Ok(_) | Err(CopyError::Refused(_))) && writer.shutdown().await.is_ok() {
+            // A client that has gone has what it wanted.
+            let _ = tokio::time::timeout(LAST_TIMEOUT, writer.get_mut().finished()).await;
+        }
+        if self.quiet {
+            return;
+        }
+        let (direction, path) = asked.unzip();
+        let path = path.unwrap_or_default();
+        if self.json {
+            let (summary, error) = match &result {
+                Ok(outcome) => (Some(outcome.summary), None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+            if let Ok(line) = serde_json::to_string(&Line { client, direction, path: &path, summary, error }) {
+                // Whoever reads it may have gone; the server serves on.
+                let _ = print(&format!("{line}\n"));
+            }
+            return;
+        }
+        let way = match direction {
+            Some(Direction::Push) => "to",
+            Some(Direction::Pull) => "from",
+            None => "of",
+        };
+        let came = match result {
+            Ok(outcome) => super::cp::said(&outcome.summary),
+            Err(error) => error.to_string(),
+        };
+        note(&printable(&format!("tacit: {client}: {way} /{path}: {came}")));
+    }
+}
