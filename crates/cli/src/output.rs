@@ -81,7 +81,8 @@ pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         // Of the invisible ones, those that change the order of what is read.
-        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let reorders =
+            matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         match c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}') {
             true => shown.extend(c.escape_default()),
             false => shown.push(c),

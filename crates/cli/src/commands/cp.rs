@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use indicatif::HumanBytes;
 use serde::Serialize;
 use tacit_apps::SERVE_PORT;
 use tacit_apps::copy::sender::Source;
@@ -13,8 +14,8 @@ use tacit_apps::copy::session::{pull, push};
 use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{Action, CopyError, Options, Outcome, Progress, Summary};
 use tacit_apps::node;
-use tacit_scenario::table::{count, octets};
-use tacit_tack::{Connection, PublicKey};
+use tacit_scenario::table::significant;
+use tacit_tack::{Connection, ConnectionError, PublicKey, StreamError};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
 
 use super::{keys, serve};
@@ -56,7 +57,7 @@ struct Report<'a> {
     outcome: &'a Outcome,
 }
 
-pub fn run(args: CpArgs) -> Result<ExitCode, Failure> {
+pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let plan = plan(&args.paths).map_err(CopyError::Argument)?;
     let options = Options { checksum: args.checksum, delete: args.delete, dry_run: args.dry_run };
     let (direction, server) = match &plan {
@@ -67,7 +68,9 @@ pub fn run(args: CpArgs) -> Result<ExitCode, Failure> {
     let source = match &plan {
         Plan::Push { sources, .. } => Some(Source::named(sources)?),
         Plan::Pull { paths, to, .. } if paths.len() > 1 && !Path::new(to).is_dir() => {
-            return Err(CopyError::Argument(format!("{to}: several SRC need a directory that is there")).into());
+            return Err(
+                CopyError::Argument(format!("{to}: several SRC need a directory that is there")).into()
+            );
         }
         Plan::Pull { .. } => None,
     };
@@ -76,11 +79,15 @@ pub fn run(args: CpArgs) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (node, connection) =
         runtime.block_on(node::connect(&store, &identity, &server, |key| ask(&server, key)))?;
-    let begun = Instant::now();
+    #[expect(clippy::disallowed_methods, reason = "a copy happens in real time")]
+    let now = Instant::now;
+    let begun = now();
     let progress = Progress::default();
     let copy = async {
         tokio::select! {
-            outcome = copy(&plan, source, options, &progress, &connection) => Ok(Some(outcome?)),
+            outcome = copy(&plan, source, options, &progress, &connection) => {
+                Ok(Some(outcome.map_err(|error| said_by(identity.public(), error))?))
+            }
             stopped = serve::stop() => stopped.map(|()| None),
         }
     };
@@ -118,9 +125,16 @@ pub fn run(args: CpArgs) -> Result<ExitCode, Failure> {
     let throughput_bps = outcome.summary.received_octets as f64 * 8.0 / duration_s.max(1e-9);
     if args.json {
         let dry_run = args.dry_run;
-        print_json(&Report { direction, server: &server, dry_run, duration_s, throughput_bps, outcome: &outcome })?;
+        print_json(&Report {
+            direction,
+            server: &server,
+            dry_run,
+            duration_s,
+            throughput_bps,
+            outcome: &outcome,
+        })?;
     }
-    say(&outcome, &args, duration_s, throughput_bps)?;
+    say(&outcome, args, duration_s, throughput_bps)?;
     Ok(if outcome.summary.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
@@ -136,7 +150,11 @@ fn plan(paths: &[String]) -> Result<Plan, String> {
             if remotes.iter().any(|remote| remote.server != server) {
                 return Err("all SRC must be on one server".into());
             }
-            Ok(Plan::Pull { server, paths: remotes.into_iter().map(|remote| remote.path).collect(), to: to.clone() })
+            Ok(Plan::Pull {
+                server,
+                paths: remotes.into_iter().map(|remote| remote.path).collect(),
+                to: to.clone(),
+            })
         }
         _ => Err(format!("either DEST or all SRC are {SCHEME}HOST[:PORT]/PATH, the others are here")),
     }
@@ -162,7 +180,10 @@ fn ask(server: &str, key: PublicKey) -> bool {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return false;
     }
-    note(&format!("{} is not known. Its key is\n  {key}\nTacit keys show prints it there. Is it the same? (yes/no)", printable(server)));
+    note(&format!(
+        "{} is not known. Its key is\n  {key}\nThere, tacit keys show prints it. Is it the same? (yes/no)",
+        printable(server)
+    ));
     let mut answer = String::new();
     // No answer is no yes.
     let _ = std::io::stdin().lock().read_line(&mut answer);
@@ -181,17 +202,13 @@ async fn copy(
     match (plan, source) {
         (Plan::Push { to, .. }, Some(source)) => {
             let (mut reader, mut writer) = streams(connection).await?;
-            all = push(source, &to.path, options, progress, &mut reader, &mut writer)
-                .await
-                .map_err(|error| said_by(connection, error))?;
+            all = push(source, &to.path, options, progress, &mut reader, &mut writer).await?;
             finish(writer).await?;
         }
         (Plan::Pull { paths, to, .. }, _) => {
             for path in paths {
                 let (mut reader, mut writer) = streams(connection).await?;
-                let outcome = pull(path, Path::new(to), options, progress, &mut reader, &mut writer)
-                    .await
-                    .map_err(|error| said_by(connection, error))?;
+                let outcome = pull(path, Path::new(to), options, progress, &mut reader, &mut writer).await?;
                 finish(writer).await?;
                 add(&mut all, outcome);
             }
@@ -204,7 +221,8 @@ async fn copy(
 type Streams = (BufReader<tacit_tack::RecvStream>, BufWriter<tacit_tack::SendStream>);
 
 async fn streams(connection: &Connection) -> Result<Streams, CopyError> {
-    let (writer, reader) = connection.open().await.map_err(|error| refused(&error))?;
+    let (writer, reader) =
+        connection.open().await.map_err(|error| std::io::Error::from(StreamError::from(error)))?;
     Ok((BufReader::with_capacity(BUFFER_OCTETS, reader), BufWriter::with_capacity(BUFFER_OCTETS, writer)))
 }
 
@@ -212,4 +230,113 @@ async fn streams(connection: &Connection) -> Result<Streams, CopyError> {
 async fn finish(mut writer: BufWriter<tacit_tack::SendStream>) -> Result<(), CopyError> {
     writer.shutdown().await?;
     Ok(writer.get_mut().finished().await.map_err(std::io::Error::from)?)
+}
+
+/// Tells a server that refuses this user's key from one that is gone.
+fn said_by(key: PublicKey, error: CopyError) -> CopyError {
+    let CopyError::Io(io) = &error else { return error };
+    match io.get_ref().and_then(|source| source.downcast_ref()) {
+        Some(StreamError::Connection(ConnectionError::Closed { text, .. })) if !text.is_empty() => {
+            CopyError::Refused(format!(
+                "{text}; where this user may copy: tacit keys trust NAME {key} --client"
+            ))
+        }
+        _ => error,
+    }
+}
+
+fn add(all: &mut Outcome, one: Outcome) {
+    let (sum, summary) = (&mut all.summary, one.summary);
+    sum.copied += summary.copied;
+    sum.unchanged += summary.unchanged;
+    sum.deleted += summary.deleted;
+    sum.failed += summary.failed;
+    sum.received_octets += summary.received_octets;
+    sum.resumed_octets += summary.resumed_octets;
+    all.paths.extend(one.paths);
+}
+
+/// A summary in one line.
+pub fn said(summary: &Summary) -> String {
+    let mut text = format!("{} copied, {} unchanged", summary.copied, summary.unchanged);
+    for (number, what) in [(summary.deleted, "deleted"), (summary.failed, "failed")] {
+        if number > 0 {
+            text.push_str(&format!(", {number} {what}"));
+        }
+    }
+    text.push_str(&format!("; {}", HumanBytes(summary.received_octets)));
+    if summary.resumed_octets > 0 {
+        text.push_str(&format!(", {} were there", HumanBytes(summary.resumed_octets)));
+    }
+    text
+}
+
+/// Prints what a copy came to: what failed in any case.
+fn say(outcome: &Outcome, args: &CpArgs, duration_s: f64, throughput_bps: f64) -> Result<(), Failure> {
+    for report in &outcome.paths {
+        let path = printable(&report.path);
+        match report.action {
+            Action::Failed => {
+                let reason = printable(report.reason.as_deref().unwrap_or("not said why"));
+                note(&format!("tacit: {path}: {reason}"));
+            }
+            Action::Deleted if args.dry_run && !args.quiet && !args.json => {
+                print(&format!("delete {path}\n"))?;
+            }
+            _ if args.dry_run && !args.quiet && !args.json => print(&format!("copy {path}\n"))?,
+            _ => (),
+        }
+    }
+    if args.quiet || args.json {
+        return Ok(());
+    }
+    let would = if args.dry_run { "would be: " } else { "" };
+    let rate = match outcome.summary.received_octets {
+        0 => String::new(),
+        _ => format!(" in {} s, {} Mb/s", significant(duration_s), significant(throughput_bps / 1e6)),
+    };
+    print(&format!("{would}{}{rate}\n", said(&outcome.summary)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_on_a_server_has_a_host_a_port_and_a_path() {
+        for (text, server, path) in [
+            ("tack://box/a/b", "box:4433", "a/b"),
+            ("tack://Box:99", "box:99", ""),
+            ("tack://[::1]/", "[::1]:4433", ""),
+            ("tack://[::1]:99//a/", "[::1]:99", "a/"),
+        ] {
+            let wanted = Remote { server: server.into(), path: path.into() };
+            assert_eq!(remote(text), Ok(Some(wanted)), "{text}");
+        }
+        for wrong in
+            ["tack://", "tack:///a", "tack://box:0/a", "tack://::1/a", "tack://me@box/a", "tack://box:x/"]
+        {
+            assert!(remote(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(remote("a:b/c"), Ok(None), "a file here may have any name");
+    }
+
+    #[test]
+    fn one_side_is_on_one_server() {
+        let plan = |words: &[&str]| plan(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+        assert!(
+            matches!(plan(&["a", "b", "tack://h/"]), Ok(Plan::Push { sources, .. }) if sources == ["a", "b"])
+        );
+        assert!(
+            matches!(plan(&["tack://h/a", "tack://h/b", "."]), Ok(Plan::Pull { paths, .. }) if paths == ["a", "b"])
+        );
+        for wrong in [
+            &["a", "b"][..],
+            &["tack://h/a", "tack://h/b"],
+            &["tack://h/a", "b", "c"],
+            &["tack://h/a", "tack://i/b", "c"],
+        ] {
+            assert!(plan(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

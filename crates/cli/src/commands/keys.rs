@@ -11,7 +11,8 @@ use crate::output::{FAILED, Failure, note, print, print_json, printable};
 
 /// Where this user's keys are.
 pub fn store() -> Result<Store, Failure> {
-    Store::of_user().ok_or_else(|| Failure::Machine("no place for keys: neither $HOME nor $XDG_CONFIG_HOME".into()))
+    Store::of_user()
+        .ok_or_else(|| Failure::Machine("no place for keys: neither $HOME nor $XDG_CONFIG_HOME".into()))
 }
 
 /// This user's key, made where there is none.

@@ -52,7 +52,7 @@ struct Line<'a> {
     error: Option<String>,
 }
 
-pub fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
+pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let store = keys::store()?;
     let served = Served::new(&args.path, args.write)?;
     let identity = keys::identity(&store)?;
@@ -200,7 +200,8 @@ impl Server {
                 Ok(outcome) => (Some(outcome.summary), None),
                 Err(error) => (None, Some(error.to_string())),
             };
-            if let Ok(line) = serde_json::to_string(&Line { client, direction, path: &path, summary, error }) {
+            if let Ok(line) = serde_json::to_string(&Line { client, direction, path: &path, summary, error })
+            {
                 // Whoever reads it may have gone; the server serves on.
                 let _ = print(&format!("{line}\n"));
             }
