@@ -41,6 +41,16 @@ pub enum NodeError {
     /// The peer is not trusted.
     #[error(transparent)]
     Trust(#[from] TrustError),
+    /// The server does not take this user.
+    #[error("refused by {name}: {text}; there, tacit keys trust NAME {key} --client lets this user in")]
+    Refused {
+        /// The server.
+        name: String,
+        /// What it says.
+        text: String,
+        /// This user's key.
+        key: PublicKey,
+    },
     /// There is no connection.
     #[error("{name}: {source}")]
     Connection {
@@ -49,6 +59,18 @@ pub enum NodeError {
         /// Why.
         source: ConnectionError,
     },
+}
+
+impl NodeError {
+    /// Why the server `name` is not connected to, or no more, by the user with `key`.
+    pub fn of_connection(name: &str, key: PublicKey, source: ConnectionError) -> Self {
+        match source {
+            ConnectionError::Closed { text, .. } if !text.is_empty() => {
+                Self::Refused { name: name.to_owned(), text, key }
+            }
+            source => Self::Connection { name: name.to_owned(), source },
+        }
+    }
 }
 
 /// An endpoint and its thread, which ends with it.
@@ -121,7 +143,7 @@ pub async fn connect(
 ) -> Result<(Node, Connection), NodeError> {
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
-    let failed = |source| NodeError::Connection { name: name.to_owned(), source };
+    let failed = |source| NodeError::of_connection(name, identity.public(), source);
     let mut tried = JoinSet::new();
     for address in addresses.take(ADDRESSES_MAX) {
         let node = Node::client(address, identity.clone())?;

@@ -124,7 +124,7 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
     let is_peers = matches!(failure, Failure::Trust(_) | Failure::Node(_) | Failure::Copy(_));
     note(&format!("tacit: {}", if is_peers { printable(&text) } else { text }));
     ExitCode::from(match failure {
-        Failure::Copy(CopyError::Refused(_)) => NO_ANSWER,
+        Failure::Copy(CopyError::Refused(_)) | Failure::Node(NodeError::Refused { .. }) => NO_ANSWER,
         Failure::Node(NodeError::Connection { .. } | NodeError::Resolve { .. })
         | Failure::Copy(CopyError::Io(_) | CopyError::Protocol(_)) => NO_NETWORK,
         Failure::Runs(RunsError::Run { source: RunError::Invariant { .. }, .. })

@@ -13,7 +13,7 @@ use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, push};
 use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{Action, CopyError, Options, Outcome, Progress, Summary};
-use tacit_apps::node;
+use tacit_apps::node::{self, NodeError};
 use tacit_scenario::table::significant;
 use tacit_tack::{Connection, ConnectionError, PublicKey, StreamError};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
@@ -28,7 +28,10 @@ const SCHEME: &str = "tack://";
 /// How often the bar is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 /// Octets that are read or written at once: a piece of contents.
-const BUFFER_OCTETS: usize = 64 * 1024;
+pub const BUFFER_OCTETS: usize = 64 * 1024;
+
+/// For the last message of a copy to arrive. Ours.
+pub const LAST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A place on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +89,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let copy = async {
         tokio::select! {
             outcome = copy(&plan, source, options, &progress, &connection) => {
-                Ok(Some(outcome.map_err(|error| said_by(identity.public(), error))?))
+                Ok(Some(outcome.map_err(|error| said_by(&server, identity.public(), error))?))
             }
             stopped = serve::stop() => stopped.map(|()| None),
         }
@@ -203,13 +206,14 @@ async fn copy(
         (Plan::Push { to, .. }, Some(source)) => {
             let (mut reader, mut writer) = streams(connection).await?;
             all = push(source, &to.path, options, progress, &mut reader, &mut writer).await?;
-            finish(writer).await?;
+            // The server has everything: it has summed up. It waits for the end.
+            writer.shutdown().await?;
         }
         (Plan::Pull { paths, to, .. }, _) => {
             for path in paths {
                 let (mut reader, mut writer) = streams(connection).await?;
                 let outcome = pull(path, Path::new(to), options, progress, &mut reader, &mut writer).await?;
-                finish(writer).await?;
+                finish(writer).await;
                 add(&mut all, outcome);
             }
         }
@@ -226,23 +230,23 @@ async fn streams(connection: &Connection) -> Result<Streams, CopyError> {
     Ok((BufReader::with_capacity(BUFFER_OCTETS, reader), BufWriter::with_capacity(BUFFER_OCTETS, writer)))
 }
 
-/// Waits until the server has all that was written.
-async fn finish(mut writer: BufWriter<tacit_tack::SendStream>) -> Result<(), CopyError> {
-    writer.shutdown().await?;
-    Ok(writer.get_mut().finished().await.map_err(std::io::Error::from)?)
+/// Waits until the server has the summary. All is here, whether it hears so or not.
+async fn finish(mut writer: BufWriter<tacit_tack::SendStream>) {
+    if writer.shutdown().await.is_ok() {
+        let _ = tokio::time::timeout(LAST_TIMEOUT, writer.get_mut().finished()).await;
+    }
 }
 
-/// Tells a server that refuses this user's key from one that is gone.
-fn said_by(key: PublicKey, error: CopyError) -> CopyError {
-    let CopyError::Io(io) = &error else { return error };
-    match io.get_ref().and_then(|source| source.downcast_ref()) {
-        Some(StreamError::Connection(ConnectionError::Closed { text, .. })) if !text.is_empty() => {
-            CopyError::Refused(format!(
-                "{text}; where this user may copy: tacit keys trust NAME {key} --client"
-            ))
-        }
-        _ => error,
+/// Tells a server that refuses this user's key from one that is gone: a client hears of it when it is connected already.
+fn said_by(server: &str, key: PublicKey, error: CopyError) -> Failure {
+    if let CopyError::Io(io) = &error
+        && let Some(StreamError::Connection(closed @ ConnectionError::Closed { text, .. })) =
+            io.get_ref().and_then(|source| source.downcast_ref())
+        && !text.is_empty()
+    {
+        return NodeError::of_connection(server, key, closed.clone()).into();
     }
+    error.into()
 }
 
 fn add(all: &mut Outcome, one: Outcome) {

@@ -12,19 +12,16 @@ use tacit_apps::copy::{CopyError, Summary};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
 use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
-use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Notify, Semaphore};
 
+use super::cp::{BUFFER_OCTETS, LAST_TIMEOUT, said};
 use super::keys;
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
 /// Copies at once: each has a thread while it runs. Ours.
 const COPIES_MAX: usize = 64;
-/// Octets that are read or written at once: a piece of contents.
-const BUFFER_OCTETS: usize = 64 * 1024;
-/// For the last message of a copy to arrive. Ours.
-const LAST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
 const REFUSED_TOLD_MAX: usize = 64;
 
@@ -187,8 +184,10 @@ impl Server {
             Err(error) => (None, Err(error)),
         };
         if matches!(result, Ok(_) | Err(CopyError::Refused(_))) && writer.shutdown().await.is_ok() {
-            // A client that has gone has what it wanted.
-            let _ = tokio::time::timeout(LAST_TIMEOUT, writer.get_mut().finished()).await;
+            // Streams that are dropped before their end are reset. A client that has gone has what it wanted.
+            let mut none = [0];
+            let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
+            let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
         }
         if self.quiet {
             return;
@@ -213,7 +212,7 @@ impl Server {
             None => "of",
         };
         let came = match result {
-            Ok(outcome) => super::cp::said(&outcome.summary),
+            Ok(outcome) => said(&outcome.summary),
             Err(error) => error.to_string(),
         };
         note(&printable(&format!("tacit: {client}: {way} /{path}: {came}")));
