@@ -11,3 +11,5 @@ pub mod trust;
 pub const SERVE_ADDRESS: &str = "127.0.0.1:4433";
 /// The port of [`SERVE_ADDRESS`].
 pub const SERVE_PORT: u16 = 4433;
+/// The port of a proxy's server end unless it is told: nobody's either.
+pub const PROXY_PORT: u16 = 4434;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use tacit_apps::proxy::allow::Rule;
 use tacit_live::AckMode;
 
 const AFTER_HELP: &str = "\
@@ -90,6 +91,19 @@ before it gets its name. A server that is not known is asked about on a terminal
 Exit codes: 0 all is there; 1 some paths failed; 2 bad input, or a server with a key that is not trusted;
 3 the server refuses; 4 no connection, or it broke; 130 interrupted.";
 
+const TACK_PROXY_AFTER_HELP: &str = "\
+TCP connections of programs here go through one TACK connection, a stream each; the server's end makes them
+again, to targets that --allow names and to no others. A RULE is HOST:PORTS: a name, *.example.org, *, an
+address or a network such as 10.0.0.0/8; a port, 8000-8999 or *. Addresses that are not public must be
+named as addresses. Who may connect is said as for tacit serve.
+
+  tacit proxy --serve --listen 0.0.0.0:4434 --allow '*:443'
+  tacit proxy box.example.org --socks5 & curl --socks5-hostname 127.0.0.1:1080 https://example.org/
+  tacit proxy box.example.org --forward 127.0.0.1:8080=10.0.0.5:80
+
+Exit codes: 0 stopped by a signal; 2 bad input, an address that cannot be listened at, or a server with a key
+that is not trusted; 3 the server refuses; 4 no connection, or it broke.";
+
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
 #[command(name = "tacit", version = tacit_runs::VERSION, after_help = AFTER_HELP)]
@@ -132,6 +146,9 @@ pub enum Command {
     /// Copy files and directories to or from a server, over TACK
     #[command(after_help = CP_AFTER_HELP)]
     Cp(CpArgs),
+    /// Carry TCP connections over TACK: a SOCKS5 proxy and forwarded ports
+    #[command(after_help = TACK_PROXY_AFTER_HELP)]
+    Proxy(ProxyArgs),
     /// Make this user's key, and say whose keys are trusted
     #[command(after_help = KEYS_AFTER_HELP)]
     Keys(KeysArgs),
@@ -365,6 +382,35 @@ pub struct CpArgs {
     /// Print nothing unless it fails
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
+}
+
+/// Arguments of `proxy`.
+#[derive(Debug, Args)]
+pub struct ProxyArgs {
+    /// The server's end: HOST[:PORT], the port 4434 unless said
+    #[arg(required_unless_present = "serve", conflicts_with = "serve")]
+    pub server: Option<String>,
+    /// Be the server's end
+    #[arg(long)]
+    pub serve: bool,
+    /// Connect to these targets, HOST:PORTS; may be repeated
+    #[arg(long, value_name = "RULE", requires = "serve")]
+    pub allow: Vec<Rule>,
+    /// Take programs by SOCKS5
+    #[arg(long, conflicts_with = "serve")]
+    pub socks5: bool,
+    /// Where to listen [default: 127.0.0.1:1080 for SOCKS5, 127.0.0.1:4434 with --serve]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Carry connections to LOCAL to TARGET, ADDR:PORT=HOST:PORT; may be repeated
+    #[arg(long, value_name = "LOCAL=TARGET", conflicts_with = "serve", required_unless_present_any = ["socks5", "serve"])]
+    pub forward: Vec<String>,
+    /// Let programs of other machines use it
+    #[arg(long, conflicts_with = "serve")]
+    pub open: bool,
+    /// Connections of programs at once
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    pub connections: u32,
 }
 
 /// Arguments of `keys`.

@@ -1,9 +1,10 @@
-//! `tacit keys`, `serve` and `cp` as their users meet them, over loopback.
+//! `tacit keys`, `serve`, `cp` and `proxy` as their users meet them, over loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -82,12 +83,17 @@ impl Users {
     fn serve(&self, words: &[&str]) -> Server {
         self.key("server");
         let words = [&["serve"], words, &["--listen", "127.0.0.1:0"]].concat();
-        let mut child = self.command("server", &words).stderr(Stdio::piped()).spawn().unwrap();
+        self.start("server", &words, "tack://")
+    }
+
+    /// Starts what says where it listens behind `before`.
+    fn start(&self, user: &str, words: &[&str], before: &str) -> Server {
+        let mut child = self.command(user, words).stderr(Stdio::piped()).spawn().unwrap();
         let mut says = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         says.read_line(&mut line).unwrap();
-        let address = line.split("tack://").nth(1).unwrap_or_else(|| panic!("{line}"));
-        let address = address.split('/').next().unwrap().to_owned();
+        let address = line.split(before).nth(1).unwrap_or_else(|| panic!("{line}"));
+        let address = address.split(['/', ' ']).next().unwrap().to_owned();
         Server { child, address, says }
     }
 
@@ -264,7 +270,73 @@ fn one_user_needs_no_introduction_and_anyone_may_read_where_that_is_said() {
     kill(Pid::from_raw(server.child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     let mut log = String::new();
-    std::io::Read::read_to_string(&mut server.says, &mut log).unwrap();
+    server.says.read_to_string(&mut log).unwrap();
     assert!(log.contains("this user: from /file: 1 copied"), "{log}");
     users.refused("client", &["cp", &server.at("file"), "."], 4);
+}
+
+/// Asks a SOCKS5 proxy for a port of this machine; gives the stream and the reply code.
+fn socks(proxy: &str, port: u16) -> (TcpStream, u8) {
+    let mut tcp = TcpStream::connect(proxy).unwrap();
+    // RFC 1928 sections 3 and 4: no authentication; CONNECT to an IPv4 address.
+    tcp.write_all(&[5, 1, 0]).unwrap();
+    let mut chosen = [0; 2];
+    tcp.read_exact(&mut chosen).unwrap();
+    assert_eq!(chosen, [5, 0]);
+    tcp.write_all(&[&[5, 1, 0, 1, 127, 0, 0, 1][..], &port.to_be_bytes()].concat()).unwrap();
+    let mut reply = [0; 10];
+    tcp.read_exact(&mut reply).unwrap();
+    (tcp, reply[1])
+}
+
+/// Sends `octets`, ends that way, and reads to the end what comes back.
+fn echoed(mut tcp: TcpStream, octets: &[u8]) -> Vec<u8> {
+    let mut writer = tcp.try_clone().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            writer.write_all(octets).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut back = Vec::new();
+        tcp.read_to_end(&mut back).unwrap();
+        back
+    })
+}
+
+#[test]
+fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
+    let users = Users::new();
+    let echo = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = echo.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for tcp in echo.incoming().flatten() {
+            // One whose program has gone ends.
+            std::thread::spawn(move || {
+                std::io::copy(&mut &tcp, &mut &tcp).map(|_| tcp.shutdown(Shutdown::Write))
+            });
+        }
+    });
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other_port = other.local_addr().unwrap().port();
+    users.key("server");
+    let rule = format!("127.0.0.1:{port}");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", &rule];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    let proxy = users.start("client", &words, "socks5 at ");
+    let content = octets(3_000_000);
+    let (tcp, answer) = socks(&proxy.address, port);
+    assert_eq!(answer, 0);
+    assert!(echoed(tcp, &content) == content);
+    // RFC 1928 section 6: not allowed by the ruleset.
+    assert_eq!(socks(&proxy.address, other_port).1, 2);
+    let forward = format!("127.0.0.1:0={rule}");
+    let words = ["proxy", &server.address, "--forward", &forward];
+    let forwarded = users.start("client", &words, &format!("{rule} at "));
+    assert!(echoed(TcpStream::connect(&forwarded.address).unwrap(), &content) == content);
+    users.refused("client", &["proxy", &server.address, "--socks5", "--listen", "0.0.0.0:0"], 2);
+    users.refused("client", &["proxy", "--serve", "--allow", "example.org"], 2);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    assert!(users.refused("other", &words, 2).contains("is not known"));
 }

@@ -168,18 +168,23 @@ fn remote(text: &str) -> Result<Option<Remote>, String> {
     let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let wrong = || format!("{text}: a place on a server is {SCHEME}HOST[:PORT]/PATH");
+    let server = server(host, SERVE_PORT).ok_or_else(wrong)?;
+    Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned() }))
+}
+
+/// HOST:PORT of `host`, which may have a port already; `None` where it is no host.
+pub fn server(host: &str, port: u16) -> Option<String> {
     let is_bare = host.rsplit(']').next().is_some_and(|end| !end.contains(':'));
-    let server = if is_bare { format!("{host}:{SERVE_PORT}") } else { host.to_owned() };
-    let (name, port) = server.rsplit_once(':').ok_or_else(wrong)?;
+    let server = if is_bare { format!("{host}:{port}") } else { host.to_owned() };
+    let (name, port) = server.rsplit_once(':')?;
     let is_one = !name.is_empty() && (!name.contains(':') || name.starts_with('['));
-    if !is_one || name.contains(['@', ' ', '?', '#']) || !port.parse::<u16>().is_ok_and(|port| port > 0) {
-        return Err(wrong());
-    }
-    Ok(Some(Remote { server: server.to_ascii_lowercase(), path: path.trim_start_matches('/').to_owned() }))
+    let is_host =
+        is_one && !name.contains(['@', ' ', '?', '#', '/']) && port.parse().is_ok_and(|port: u16| port > 0);
+    is_host.then(|| server.to_ascii_lowercase())
 }
 
 /// Asks whether to trust `key`; no without a terminal.
-fn ask(server: &str, key: PublicKey) -> bool {
+pub fn ask(server: &str, key: PublicKey) -> bool {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return false;
     }

@@ -12,6 +12,7 @@ mod figure;
 mod http_proxy;
 mod keys;
 mod live;
+mod proxy;
 mod replay;
 mod report;
 mod rohc;
@@ -44,6 +45,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::HttpProxy(args)) => http_proxy::run(args),
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Cp(args)) => cp::run(&args),
+        Some(Command::Proxy(args)) => proxy::run(&args),
         Some(Command::Keys(args)) => keys::run(args.command),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Report(args)) => report::run(&args),

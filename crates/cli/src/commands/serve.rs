@@ -101,7 +101,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 
 /// Who may connect. The file of peers is read for each client that has proved its key: it is short, and who is trusted since
 /// gets in.
-fn clients(store: &Store, own: PublicKey, anyone: bool) -> Clients {
+pub fn clients(store: &Store, own: PublicKey, anyone: bool) -> Clients {
     let store = store.clone();
     let told = Mutex::new(Vec::new());
     Arc::new(move |key| {
