@@ -111,7 +111,7 @@ test_all() {
     with_live_tally cargo test --workspace --no-fail-fast --quiet $(features)
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
-    # The audit is left to `fuzz`: building it with coverage takes longer than fuzzing the codecs.
+    # The audit and TACK's keys are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     fuzz 12 "${CODECS[@]}" trace http
     cargo run --release --quiet -- figure --all --quick
 }
@@ -140,6 +140,7 @@ fuzz() {
     for target in audit http trace; do
         [[ " $* " != *" $target "* ]] || features+=(--features "$target")
     done
+    [[ " $* " != *" tack_hub "* ]] || features+=(--features tack)
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
         "${@/#/--bin=}" --target-dir "$dir" --target "$host"
@@ -181,7 +182,7 @@ case "${1:-}" in
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
-    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http audit ;;
+    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http audit tack_hub ;;
     *)
         usage
         [ "${1:-}" = help ] || exit 2

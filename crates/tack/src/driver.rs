@@ -2,9 +2,11 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
-use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use nix::sys::socket::{setsockopt, sockopt};
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tacit_proto::packet::Ecn;
 use tokio::io::Interest;
@@ -14,7 +16,7 @@ use crate::clock::Timer;
 use crate::endpoint::Shared;
 
 /// What the system is asked to hold for the socket each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
-const SOCKET_BUFFER: usize = 4 << 20;
+pub(crate) const SOCKET_BUFFER: usize = 4 << 20;
 
 /// Octets of a datagram at most.
 const MAX_DATAGRAM: usize = 65_535;
@@ -51,7 +53,7 @@ impl Socket {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         let socket = UdpSocket::from_std(socket.into())?;
-        let state = UdpSocketState::new((&socket).into())?;
+        let state = offloads(&socket)?;
         // More than the system allows is no error: it gives what it allows.
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
@@ -65,6 +67,18 @@ impl Socket {
     pub fn max_gso(&self) -> usize {
         self.state.max_gso_segments()
     }
+}
+
+/// Has the system send and receive in batches, with marks of ECN.
+pub(crate) fn offloads<'a, S: AsFd>(socket: &'a S) -> io::Result<UdpSocketState>
+where
+    UdpSockRef<'a>: From<&'a S>,
+{
+    let state = UdpSocketState::new(socket.into())?;
+    // quinn-udp 0.6.3 asks for times of arrival, which leave no room for the mark of a batch (MSG_CTRUNC).
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    setsockopt(socket, sockopt::ReceiveTimestampns, &false)?;
+    Ok(state)
 }
 
 /// Datagrams of one length to one address, of which the last may be shorter.
@@ -88,9 +102,7 @@ struct Driver {
 
 /// Drives until all that use the endpoint are gone.
 pub(crate) async fn run(shared: Arc<Shared>, socket: Socket, alive: Weak<Alive>) {
-    let segments = socket.state.gro_segments().clamp(1, 64);
-    let buffers =
-        (0..BATCH_SIZE).map(|_| vec![0; MAX_DATAGRAM.min(segments * 2048).max(MAX_DATAGRAM)]).collect();
+    let buffers = (0..BATCH_SIZE).map(|_| vec![0; MAX_DATAGRAM]).collect();
     let mut driver = Driver { shared: shared.clone(), socket, batch: Batch::default(), next: None, buffers };
     if let Err(error) = driver.drive(&alive).await {
         shared.hub().fail(&error.to_string());

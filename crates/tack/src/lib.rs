@@ -1,13 +1,63 @@
 //! TACK over UDP, for tokio: connections with few acknowledgments, encrypted, with streams that read and write as others do.
+//!
+//! TACK (Li et al., SIGCOMM 2020) acknowledges a few times per round trip, not every second packet, so that on half-duplex
+//! links such as Wi-Fi its ACKs hardly compete with its data. Each end has an [`Identity`]; a client says which
+//! [`PublicKey`] the server must have, a server which clients it takes. [`Connection`]s carry streams, which are
+//! [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite), and datagrams.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use tacit_tack::{Config, Endpoint, Identity};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let (alice, bob) = (Identity::generate(), Identity::generate());
+//! let (alices, bobs) = (alice.public(), bob.public());
+//! let server =
+//!     Endpoint::server(([127, 0, 0, 1], 0).into(), bob, Config::default(), Arc::new(move |key| *key == alices))?;
+//! let client = Endpoint::client(server.local_addr(), alice, Config::default())?;
+//!
+//! let echo = async {
+//!     let connection = server.accept().await.ok_or("the endpoint failed")?;
+//!     let (mut send, mut receive) = connection.accept().await?;
+//!     tokio::io::copy(&mut receive, &mut send).await?;
+//!     send.shutdown().await?;
+//!     // The client closes once it has everything.
+//!     connection.closed().await;
+//!     Ok::<_, Box<dyn std::error::Error>>(())
+//! };
+//! let asking = async {
+//!     let connection = client.connect(server.local_addr(), bobs).await?;
+//!     let (mut send, mut receive) = connection.open().await?;
+//!     send.write_all(b"hello").await?;
+//!     send.shutdown().await?;
+//!     let mut answer = String::new();
+//!     receive.read_to_string(&mut answer).await?;
+//!     connection.close(0, "done");
+//!     assert_eq!(answer, "hello");
+//!     Ok::<_, Box<dyn std::error::Error>>(())
+//! };
+//! let (echoed, asked) = tokio::join!(echo, asking);
+//! echoed?;
+//! asked
+//! # }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! #     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(example())
+//! # }
+//! ```
 
 mod clock;
 mod config;
 mod driver;
 mod endpoint;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handshake;
 mod hub;
 mod identity;
+mod machine;
 mod path;
 mod pipe;
 mod seal;
@@ -20,5 +70,6 @@ pub use endpoint::{Connection, Endpoint};
 pub use error::{ConnectionError, DatagramError, StreamError};
 pub use hub::{Clients, Counters};
 pub use identity::{Identity, IdentityError, NoKey, PublicKey};
+pub use machine::{Machine, machine};
 pub use stream::{RecvStream, SendStream};
 pub use tacit_proto::transport::Stats;

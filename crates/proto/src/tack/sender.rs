@@ -204,6 +204,11 @@ impl Sender {
         );
     }
 
+    /// See [`Connection::stir`](super::Connection::stir).
+    pub fn stir(&mut self, fresh: u32) {
+        self.skips.stir(fresh);
+    }
+
     /// Octets of data in a full packet.
     pub fn mss(&self) -> u32 {
         self.mss

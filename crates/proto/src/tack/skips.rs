@@ -67,6 +67,11 @@ impl Skips {
         true
     }
 
+    /// Chance is mixed with what nobody else knows.
+    pub fn stir(&mut self, fresh: u32) {
+        self.chance.0 ^= fresh;
+    }
+
     /// Whether one of them is at `start` or behind it, before `end`.
     pub fn is_within(&self, start: Position, end: Position) -> bool {
         self.numbers.iter().any(|number| start <= *number && *number < end)

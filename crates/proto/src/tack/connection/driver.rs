@@ -48,6 +48,12 @@ impl Connection {
         self.own = own;
     }
 
+    /// Mixes `fresh`, which nobody else knows, into the chance by which numbers are left out. Of 32 bits from one seed a peer
+    /// that sees three of these numbers knows the rest; a driver who stirs between them leaves it guessing.
+    pub fn stir(&mut self, fresh: u32) {
+        self.sender.stir(fresh);
+    }
+
     /// Takes in one packet that arrived at `now`, and says what of it is for the driver; as
     /// [`handle_packet`](crate::Endpoint::handle_packet), which says nothing.
     pub fn receive(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) -> Option<Received> {

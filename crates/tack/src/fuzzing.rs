@@ -1,0 +1,133 @@
+//! What fuzz targets call: datagrams of anybody, and packets of a peer that has keys.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tacit_proto::packet::Ecn;
+use tacit_proto::tack::packet::ConnectionId;
+use tacit_proto::tack::wire;
+use tacit_proto::units::{Duration, Instant};
+
+use crate::config::Config;
+use crate::handshake::{INITIATION_LEN, kind};
+use crate::hub::Hub;
+use crate::identity::Identity;
+use crate::session::Expect;
+
+/// A client that has said hello and a server, which have exchanged nothing yet.
+struct Pair {
+    now: Instant,
+    client: Hub,
+    server: Hub,
+    client_id: u32,
+}
+
+fn address(host: u8) -> SocketAddr {
+    ([192, 0, 2, host], 1000).into()
+}
+
+/// The datagrams in `octets`: each behind its length, of two octets.
+fn datagrams(mut octets: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    std::iter::from_fn(move || {
+        let (len, rest) = octets.split_first_chunk()?;
+        let len = usize::from(u16::from_be_bytes(*len)) % 2000;
+        let (datagram, rest) = rest.split_at(len.min(rest.len()));
+        octets = rest;
+        Some(datagram.to_vec())
+    })
+}
+
+impl Pair {
+    fn new() -> Self {
+        let identity = Identity::generate();
+        let key = identity.public();
+        let mut client = Hub::new(Config::default(), Identity::generate(), None);
+        let server = Hub::new(Config::default(), identity, Some(Arc::new(|_| true)));
+        let client_id = client.connect(Instant::ZERO, address(2), Expect::Key(key));
+        Self { now: Instant::ZERO, client, server, client_id }
+    }
+
+    /// Carries datagrams until neither has more to say.
+    fn settle(&mut self) {
+        for _ in 0..100 {
+            let (mut up, mut down) = (Vec::new(), Vec::new());
+            let sent = self.client.poll_transmit(self.now, &mut up).is_some();
+            let answered = self.server.poll_transmit(self.now, &mut down).is_some();
+            if sent {
+                self.server.handle(self.now, address(1), Ecn::NotEct, &mut up);
+            }
+            if answered {
+                self.client.handle(self.now, address(2), Ecn::NotEct, &mut down);
+            }
+            if !sent && !answered {
+                break;
+            }
+        }
+    }
+
+    fn is_up(&self) -> bool {
+        self.client
+            .look(self.client_id)
+            .is_some_and(|session| session.is_connected() && session.alive().is_ok())
+    }
+}
+
+/// Somebody without keys sends `octets`, as datagrams, to a server and to a client that waits for its answer.
+///
+/// # Panics
+/// Where a server says more than three times what it heard, or a client takes it for an answer.
+pub fn anybody(octets: &[u8]) {
+    let mut pair = Pair::new();
+    let mut first = Vec::new();
+    pair.client.poll_transmit(pair.now, &mut first);
+    let (mut heard, mut said) = (0, 0);
+    for mut datagram in datagrams(octets) {
+        if datagram.first() == Some(&kind::INITIATION) {
+            datagram.resize(INITIATION_LEN, 0);
+        }
+        pair.now += Duration::from_millis(1);
+        heard += datagram.len();
+        pair.server.handle(pair.now, address(66), Ecn::NotEct, &mut datagram.clone());
+        pair.client.handle(pair.now, address(2), Ecn::NotEct, &mut datagram);
+        let mut answer = Vec::new();
+        while pair.server.poll_transmit(pair.now, &mut answer).is_some() {}
+        said += answer.len();
+        while pair.client.poll_transmit(pair.now, &mut answer).is_some() {}
+    }
+    assert!(said <= 3 * heard, "{said} octets for {heard}");
+    assert!(!pair.is_up());
+}
+
+thread_local! {
+    static CONNECTED: RefCell<Option<Pair>> = const { RefCell::new(None) };
+}
+
+/// A peer with keys sends `octets`, as packets with a tag of zeros in place of a sealed one, to a client.
+///
+/// # Panics
+/// Where the two do not connect.
+pub fn peer(octets: &[u8]) {
+    CONNECTED.with_borrow_mut(|connected| {
+        let mut pair = connected.take().filter(Pair::is_up).unwrap_or_else(|| {
+            let mut pair = Pair::new();
+            pair.settle();
+            assert!(pair.is_up(), "a handshake without losses fails");
+            pair
+        });
+        for datagram in datagrams(octets) {
+            pair.now += Duration::from_millis(1);
+            let Ok((mut packet, content)) = wire::decode(&datagram) else { continue };
+            packet.connection = ConnectionId(pair.client_id);
+            let Some(session) = pair.client.session(pair.client_id) else { break };
+            session.take(pair.now, address(2), Ecn::NotEct, &packet, content, Some(datagram.len()));
+            while let Ok(Some(stream)) = session.next_opened() {
+                session.drop_receiving(stream);
+            }
+            let mut sent = Vec::new();
+            while pair.client.poll_transmit(pair.now, &mut sent).is_some() {}
+            assert!(sent.len() < 1 << 20, "{} octets for {}", sent.len(), datagram.len());
+        }
+        *connected = Some(pair);
+    });
+}
