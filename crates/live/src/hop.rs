@@ -15,7 +15,7 @@ use tacit_proto::fwp;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::capture::{AtomicFile, CaptureWriter};
 use tacit_sim::setup::ApDriver;
-use tacit_sim::{Carried, Observer, Outcome, Setup, World};
+use tacit_sim::{Arrived, Carried, Observer, Outcome, Setup, World};
 
 use crate::ack_mode::AckMode;
 use crate::address::Block;
@@ -274,14 +274,14 @@ impl Hop<'_> {
     }
 
     fn deliver(&mut self, now: Instant) {
-        while let Some((host, frame)) = self.world.poll_arrived() {
-            let Frame::Live(datagram) = frame else { continue };
+        while let Some(Arrived { host, packet, missing_frames }) = self.world.poll_arrived() {
+            let Frame::Live(datagram) = packet else { continue };
             let side = usize::from(host != self.ports[0].host);
             self.meter.packet_out(now, WAYS_IN[side].reverse(), &datagram);
             let (tun, refused) = (&mut self.ports[side].tun, &mut self.refused_packets);
             let mut give = |datagram: Datagram| *refused += u64::from(!tun.send(datagram.octets()));
             match self.shim.as_mut().filter(|_| side == 0) {
-                Some(shim) => shim.incoming(now, datagram, give),
+                Some(shim) => shim.incoming(now, datagram, missing_frames, give),
                 None => give(datagram),
             }
         }

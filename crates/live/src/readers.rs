@@ -132,8 +132,15 @@ impl NearShim {
         self.shim.handle_up(now, datagram);
     }
 
-    /// `datagram` came for the command's kernel: each of what goes to it, in order.
-    pub fn incoming(&mut self, now: Instant, datagram: Datagram, mut each: impl FnMut(Datagram)) {
+    /// `datagram` came for the command's kernel, and `missing` frames before it did not: each of what goes to it, in order.
+    pub fn incoming(
+        &mut self,
+        now: Instant,
+        datagram: Datagram,
+        missing: u16,
+        mut each: impl FnMut(Datagram),
+    ) {
+        self.shim.link_lost(missing);
         if let Some(datagram) = self.shim.handle_down(now, datagram, &mut self.connections) {
             each(datagram);
         }

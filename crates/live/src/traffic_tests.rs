@@ -4,7 +4,7 @@ use etherparse::{IpNumber, PacketBuilder, TcpHeader, TcpOptionElement};
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_runs::bound::{Bound, bind};
 use tacit_runs::single::Options;
-use tacit_sim::World;
+use tacit_sim::{Arrived, World};
 
 use crate::address::Block;
 use crate::datagram::{Datagram, Frame};
@@ -44,6 +44,7 @@ struct Hop {
     now: Instant,
     sent: [Vec<Vec<u8>>; 2],
     arrived: [Vec<Vec<u8>>; 2],
+    missing_frames: u64,
 }
 
 impl Hop {
@@ -53,12 +54,17 @@ impl Hop {
 
     /// With so many simulated clients beside it.
     fn beside(background: u32, scheme: &str, oracle: Oracle) -> Self {
+        // Nothing may be lost: the question is what becomes of each packet.
+        Self::set(background, scheme, oracle, &["wifi.ap-queue=5000 packets"])
+    }
+
+    /// With changes of the scenario.
+    fn set(background: u32, scheme: &str, oracle: Oracle, assignments: &[&str]) -> Self {
         let options = Options {
             scenario: "wlan-11n-150".into(),
             scheme: Some(scheme.into()),
             seed: 3,
-            // Nothing may be lost: the question is what becomes of each packet.
-            assignments: vec!["wifi.ap-queue=5000 packets".into()],
+            assignments: assignments.iter().map(|assignment| (*assignment).into()).collect(),
             ..Options::default()
         };
         let bound = bind(&options, background).unwrap();
@@ -71,7 +77,8 @@ impl Hop {
         }
         let flows = setup.flows.iter().map(|flow| [flow.source, flow.sink]);
         *world.addresses_mut() = AddressTable::new(flows, [bound.near, bound.far], Block::first());
-        Self { world, bound, now: Instant::ZERO, sent: Default::default(), arrived: Default::default() }
+        let (sent, arrived) = Default::default();
+        Self { world, bound, now: Instant::ZERO, sent, arrived, missing_frames: 0 }
     }
 
     fn send(&mut self, from_client: bool, octets: Vec<u8>) {
@@ -84,8 +91,9 @@ impl Hop {
     fn wait(&mut self, time: Duration) {
         self.now += time;
         self.world.handle_timeout(self.now).unwrap();
-        while let Some((host, frame)) = self.world.poll_arrived() {
-            let Frame::Live(datagram) = frame else { panic!("there is nothing else") };
+        while let Some(Arrived { host, packet, missing_frames }) = self.world.poll_arrived() {
+            self.missing_frames += u64::from(missing_frames);
+            let Frame::Live(datagram) = packet else { panic!("there is nothing else") };
             self.arrived[usize::from(host == self.bound.far)].push(datagram.octets().to_vec());
         }
     }
@@ -125,6 +133,25 @@ fn compressed(outcome: &tacit_sim::Outcome) -> u64 {
         .filter_map(|station| station.driver.hack())
         .map(|hack| hack.compressed_acks)
         .sum()
+}
+
+#[test]
+fn frames_that_fwps_link_lost_are_counted_before_what_comes_next() {
+    let assignments = ["wifi.ap-queue=5000 packets", "wifi.mpdu-error={ down = \"10 %\" }"];
+    let mut hop = Hop::set(0, "fwp", Oracle::Watch, &assignments);
+    for number in 0..2_000_u32 {
+        let mut octets = segment(false, |tcp| tcp.ack(1_000).psh(), &[0; 1_000]);
+        octets[24..28].copy_from_slice(&(5_000 + number * 1_000).to_be_bytes());
+        hop.send(false, octets);
+        // 40 Mb/s: no queue overflows.
+        hop.wait(Duration::from_micros(200));
+    }
+    hop.wait(Duration::from_secs(2));
+    let [sent, arrived] = [&hop.sent, &hop.arrived].map(|way| way[0].len() as u64);
+    let lost = sent - arrived;
+    assert!((150..250).contains(&lost), "{lost} of {sent} are lost");
+    // After the last that arrived nobody counts.
+    assert!((lost - 5..=lost).contains(&hop.missing_frames), "{} missing, {lost} lost", hop.missing_frames);
 }
 
 const SCHEMES: [&str; 5] = ["stock", "hack-more-data", "hack-batch", "hack-opportunistic", "hack-timer"];

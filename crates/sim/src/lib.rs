@@ -16,7 +16,7 @@ mod world;
 pub use carried::Carried;
 pub use record::Outcome;
 pub use setup::Setup;
-pub use world::World;
+pub use world::{Arrived, World};
 
 use tacit_link::AirFrame;
 use tacit_proto::Packet;

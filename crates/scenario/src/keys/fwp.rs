@@ -54,8 +54,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         usual: Usual::Field,
         meaning: "who says which holes are the link's: `\"tcp\"`, statistics over TCP's numbers (`margin`); `\"driver\"`, the \
                   802.11 driver, which sees gaps in the numbers of frames: a hole of so many segments is the link's if as \
-                  many frames are missing before what came next, and congestion's otherwise. In simulations only; in live \
-                  hops it is `\"tcp\"`",
+                  many frames are missing before what came next, and congestion's otherwise",
         of: |fwp| &mut fwp.placeholders,
     },
     &Fwp {

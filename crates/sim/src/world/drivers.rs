@@ -96,7 +96,9 @@ impl<P: Carried> World<'_, P> {
         Delivery { to: function, from, missing, payload }: Delivery<P>,
     ) {
         if let Some(packet) = self.drivers[index].incoming(self.now, function, from, payload, missing) {
+            self.missing_frames = missing;
             self.deliver(self.bss_hosts[index][function.index()], &packet);
+            self.missing_frames = 0;
         }
         if self.drivers[index].acts_on_arrivals(function) {
             self.act(index, function);

@@ -57,6 +57,17 @@ struct Before {
     bss: Vec<(u64, u64, Vec<tacit_link::wifi::StationCounters>)>,
 }
 
+/// A packet that reached its destination.
+#[derive(Clone, Debug)]
+pub struct Arrived<P> {
+    /// Where.
+    pub host: HostId,
+    /// The packet.
+    pub packet: P,
+    /// Frames that the Wi-Fi lost directly before it, where the station's driver counts them.
+    pub missing_frames: u16,
+}
+
 /// Hosts, flows and links under one scheduler.
 ///
 /// Either [`World::run`] moves time to the end, or a driver does, with the contract of
@@ -102,7 +113,9 @@ pub struct World<'o, P: Carried = Packet> {
     wire: Option<WireCheck>,
     broken: Option<String>,
     /// Packets that are no flow's of this world.
-    arrived: VecDeque<(HostId, P)>,
+    arrived: VecDeque<Arrived<P>>,
+    /// Frames that are missing before the one whose packet is being delivered.
+    missing_frames: u16,
     addresses: P::Addresses,
     observer: Option<&'o mut dyn Observer<P>>,
 }
@@ -179,6 +192,7 @@ impl<'o, P: Carried> World<'o, P> {
             wire: setup.wire.then(WireCheck::default),
             broken: None,
             arrived: VecDeque::new(),
+            missing_frames: 0,
             addresses: P::Addresses::default(),
             observer,
         };
@@ -304,7 +318,7 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// The next packet that reached its destination and is no flow's of this world. Drain it to `None`.
-    pub fn poll_arrived(&mut self) -> Option<(HostId, P)> {
+    pub fn poll_arrived(&mut self) -> Option<Arrived<P>> {
         self.arrived.pop_front()
     }
 
@@ -478,7 +492,8 @@ impl<'o, P: Carried> World<'o, P> {
     #[inline(never)]
     fn take_in(&mut self, host: HostId, packet: &P) {
         let Some(packet) = packet.simulated() else {
-            self.arrived.push_back((host, packet.clone()));
+            let missing_frames = self.missing_frames;
+            self.arrived.push_back(Arrived { host, packet: packet.clone(), missing_frames });
             return;
         };
         let index = packet.flow.0 as usize;
