@@ -16,5 +16,6 @@ mod links;
 mod own_tcp;
 mod player;
 mod rre;
+mod servers;
 mod support;
 mod transfers;

@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
 use tacit_net::flow::ShimName;
 use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, ToReader, ToShim};
@@ -94,34 +96,42 @@ fn send(socket: &Socket, message: ToReader<'_>) {
     let _ = socket.send(&octets);
 }
 
+/// Registers a flow, then takes what its reader says until it is gone. `relay` takes it too, whichever comes first.
 fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
     let mut buffer = [0; MAX_MESSAGE_LEN];
-    let mut registered = None;
-    while let Ok(octets @ 1..) = (&*socket).read(&mut buffer) {
-        match ToShim::decode(&buffer[..octets]).unwrap() {
-            ToShim::Register { .. } if losses.refuses => {
-                send(socket, ToReader::Refused(tacit_proto::fwp::control::Refusal::Room));
-                return;
-            }
-            ToShim::Register { local, .. } => {
-                let flow = Flow { socket: socket.try_clone().unwrap(), allowed: Vec::new() };
-                flows.lock().unwrap().insert(local, flow);
-                counts.registered.fetch_add(1, Ordering::Relaxed);
-                registered = Some(local);
-                send(socket, ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 });
-            }
-            ToShim::Allow { start, end } => {
-                let mut flows = flows.lock().unwrap();
-                flows.get_mut(&registered.unwrap()).unwrap().allowed.push((start, end));
-            }
-            ToShim::Repaired { start, end } => {
-                counts.repaired_octets.fetch_add(end - start, Ordering::Relaxed);
-            }
-            ToShim::Stop => (),
-        }
+    let Ok(octets @ 1..) = (&*socket).read(&mut buffer) else { return };
+    let ToShim::Register { local, .. } = ToShim::decode(&buffer[..octets]).unwrap() else {
+        panic!("a reader registers first")
+    };
+    if losses.refuses {
+        send(socket, ToReader::Refused(tacit_proto::fwp::control::Refusal::Room));
+        return;
     }
-    if let Some(local) = registered {
-        flows.lock().unwrap().remove(&local);
+    let flow = Flow { socket: socket.try_clone().unwrap(), allowed: Vec::new() };
+    flows.lock().unwrap().insert(local, flow);
+    counts.registered.fetch_add(1, Ordering::Relaxed);
+    send(socket, ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 });
+    // Waits without taking the message, which whoever has the lock does.
+    while let Ok(1..) = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_PEEK) {
+        flows.lock().unwrap().get_mut(&local).unwrap().hear(counts);
+    }
+    flows.lock().unwrap().remove(&local);
+}
+
+impl Flow {
+    /// Takes all that the reader said so far.
+    fn hear(&mut self, counts: &Counts) {
+        let mut buffer = [0; MAX_MESSAGE_LEN];
+        while let Ok(octets @ 1..) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+            match ToShim::decode(&buffer[..octets]).unwrap() {
+                ToShim::Register { .. } => panic!("a reader registers once"),
+                ToShim::Allow { start, end } => self.allowed.push((start, end)),
+                ToShim::Repaired { start, end } => {
+                    counts.repaired_octets.fetch_add(end - start, Ordering::Relaxed);
+                }
+                ToShim::Stop => (),
+            }
+        }
     }
 }
 
@@ -155,8 +165,13 @@ fn relay(
             draw % 100 < losses.percent
         };
         {
-            let flows = flows.lock().unwrap();
-            if let Some(flow) = flows.get(&reader).filter(|_| is_lost) {
+            let mut flows = flows.lock().unwrap();
+            let mut flow = flows.get_mut(&reader);
+            if let Some(flow) = &mut flow {
+                // No message is answered but the first: what the reader allowed before it asked may still wait.
+                flow.hear(counts);
+            }
+            if let Some(flow) = flow.as_ref().filter(|_| is_lost) {
                 let allowed = flow.allowed.iter().any(|(start, stop)| *start <= position && end <= *stop);
                 if allowed || losses.anywhere {
                     send(&flow.socket, ToReader::Hole { start: position, end });
@@ -170,7 +185,7 @@ fn relay(
                     }
                 }
             }
-            if let (Some(flow), true) = (flows.get(&reader), late.len() > 2) {
+            if let (Some(flow), true) = (flow, late.len() > 2) {
                 let (start, octets) = late.remove(0);
                 send(&flow.socket, ToReader::Late { start, octets: &octets });
             }

@@ -1,0 +1,150 @@
+//! Servers that stall or reset in the middle of a body, behind a hop under FWP: `tacit fetch` ends in bounded time, and
+//! what it keeps is the server's.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use nix::libc::linger;
+use nix::sys::socket::{setsockopt, sockopt};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::helper::words;
+use super::player::octet;
+use super::support::{machine, said, shell};
+
+/// Octets of the file.
+const LEN: u64 = 2_000_000;
+/// The octet of the file where long answers break.
+const BREAKS_AT: u64 = 600_000;
+/// Answers of more octets are long: no answer for holes is.
+const LONG: u64 = 500_000;
+
+/// What is asked for: first and last octet. `None` where the connection is at its end.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
+    let (mut line, mut range) = (String::new(), (0, LEN - 1));
+    while reader.read_line(&mut line).is_ok_and(|octets| octets > 0) {
+        let words = line.trim_end().to_ascii_lowercase();
+        if words.is_empty() {
+            return Some(range);
+        }
+        if let Some((first, last)) =
+            words.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'))
+        {
+            range = (first.parse().unwrap(), last.parse().unwrap_or(LEN - 1).min(LEN - 1));
+        }
+        line.clear();
+    }
+    None
+}
+
+/// Answers requests of one connection. Long bodies break at [`BREAKS_AT`], or with their first octet behind it, as `way` says,
+/// until so many `times` they did.
+fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while let Some((first, last)) = request(&mut reader) {
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Range: bytes {first}-{last}/{LEN}\r\nContent-Length: {}\r\n\r\n",
+            last - first + 1
+        );
+        let breaks = last - first > LONG && broken.fetch_add(1, Ordering::Relaxed) < times;
+        let end = if breaks { first.max(BREAKS_AT) } else { last + 1 };
+        let octets: Vec<u8> = head.bytes().chain((first..end).map(octet)).collect();
+        // A reader that gave up went away.
+        if stream.write_all(&octets).is_err() {
+            return;
+        }
+        if breaks && way == "stall" {
+            std::thread::sleep(Duration::from_secs(600));
+        } else if breaks {
+            // What TCP holds is on its way by then; a close without lingering is a reset.
+            std::thread::sleep(Duration::from_millis(300));
+            setsockopt(&stream, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 }).unwrap();
+            return;
+        }
+    }
+}
+
+#[test]
+#[ignore = "runs inside a hop"]
+fn serve() {
+    let (way, times) = (std::env::var("WAY").unwrap(), std::env::var("TIMES").unwrap().parse().unwrap());
+    let broken = AtomicU32::new(0);
+    let listener = TcpListener::bind("0.0.0.0:80").unwrap();
+    std::thread::scope(|scope| {
+        for stream in listener.incoming() {
+            scope.spawn(|| answer(stream.unwrap(), &way, &broken, times));
+        }
+    });
+}
+
+/// A fetch of a file from a server that breaks so many long answers: its exit code, what it said, and its report.
+fn fetch(folder: &Path, way: &str, times: u32) -> (i32, String, Value) {
+    let script =
+        "$TACIT fetch http://198.18.0.1/file -o got --timeout 4 --json > report.json 2> said; echo $? > code";
+    let server = words("servers", "serve");
+    let options = ["--json", "--scheme", "fwp", "--set", "wifi.mpdu-error={ down = \"10 %\", up = \"0 %\" }"];
+    let mut all = options.to_vec();
+    all.extend(["--", "sh", "-c", script, "--server", "--"]);
+    all.extend(server.iter().map(String::as_str));
+    let mut hop = shell(&all);
+    hop.env("WAY", way).env("TIMES", times.to_string()).env("TACIT", env!("CARGO_BIN_EXE_tacit"));
+    let output = hop.current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let report = serde_json::from_str(&text("report.json")).unwrap_or(Value::Null);
+    (text("code").trim().parse().unwrap(), text("said"), report)
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn content() -> Vec<u8> {
+    (0..LEN).map(octet).collect()
+}
+
+#[test]
+fn a_server_that_resets_or_stalls_once_is_gone_on_from() {
+    let Some(_machine) = machine(&[]) else { return };
+    for way in ["reset", "stall"] {
+        let folder = folder();
+        let (code, said, report) = fetch(folder.path(), way, 1);
+        println!("{way}: {report:#}");
+        assert_eq!(code, 0, "{way}: {said}");
+        assert!(fs::read(folder.path().join("got")).unwrap() == content(), "{way}: the file is another one");
+        assert_eq!(report["shim"], "registered", "{way}");
+        assert!(report["repair"]["holes"].as_u64().unwrap() > 20, "{way}: {report}");
+        assert_eq!(report["repair"]["resumed"], 1, "{way}: {report}");
+        // The timeout of the program is 4 s; TCP's first flights need some time too.
+        assert!(report["duration_s"].as_f64().unwrap() < 15.0, "{way}: {report}");
+    }
+}
+
+/// What stays is the server's, and another run goes on with it.
+#[test]
+fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
+    let Some(_machine) = machine(&[]) else { return };
+    for way in ["reset", "stall"] {
+        let folder = folder();
+        #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+        let begun = std::time::Instant::now();
+        let (code, said, _) = fetch(folder.path(), way, u32::MAX);
+        let took = begun.elapsed();
+        println!("{way}: {took:?}, {said}");
+        assert_eq!(code, 4, "{way}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{way}: {said}");
+        assert!(took < Duration::from_secs(60), "{way}: {took:?}");
+        assert!(!folder.path().join("got").exists(), "{way}");
+        let kept = fs::read(folder.path().join("got.part")).unwrap();
+        assert!(kept.len() > 100_000 && content().starts_with(&kept), "{way}: {} octets", kept.len());
+        let (code, said, report) = fetch(folder.path(), way, 0);
+        assert_eq!(code, 0, "{way}: {said}");
+        assert_eq!(report["resumed_octets"], kept.len(), "{way}: {report}");
+        assert!(fs::read(folder.path().join("got")).unwrap() == content(), "{way}: the file is another one");
+    }
+}
