@@ -59,9 +59,11 @@ fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
             return;
         }
         if breaks && way == "stall" {
+            #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
             std::thread::sleep(Duration::from_secs(600));
         } else if breaks {
             // What TCP holds is on its way by then; a close without lingering is a reset.
+            #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
             std::thread::sleep(Duration::from_millis(300));
             setsockopt(&stream, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 }).unwrap();
             return;
