@@ -205,7 +205,9 @@ fn the_exit_code_tells_whether_a_claim_failed() {
     let outcomes: Value = serde_json::from_slice(&output.stdout).unwrap();
     let claims =
         || outcomes.as_array().unwrap().iter().flat_map(|figure| figure["claims"].as_array().unwrap());
-    let failed = claims().any(|claim| claim["pass"] == false && claim["deviation"].is_null());
+    // What the machine did not let a live claim show is no failure where all figures are made.
+    let excused = |claim: &Value| !claim["deviation"].is_null() || !claim["skipped"].is_null();
+    let failed = claims().any(|claim| claim["pass"] == false && !excused(claim));
     assert!(claims().count() >= 20);
     assert_eq!(output.status.code(), Some(i32::from(failed)));
 }
