@@ -101,7 +101,7 @@ impl Served {
             Some(_) => return Err("it is not served".into()),
             None => path,
         };
-        let mut source = Source::below(&self.tree, path).map_err(|error| error.to_string())?;
+        let mut source = Source::below(&self.tree, path).map_err(|error| format!("{path}: {error}"))?;
         name.map_or(Ok(()), |name| source.rename(name))?;
         Ok(source)
     }
