@@ -61,6 +61,11 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[wifi]\nap-acks = \"fastack\"\nstream-queues = \"independent\"\n",
         &[],
     ),
+    (
+        "a driver's placeholders with queues of streams",
+        "base = \"wlan-11n-150\"\n[wifi]\nstream-queues = \"independent\"\n[fwp]\nplaceholders = \"driver\"\n",
+        &[],
+    ),
     ("no window", "base = \"wlan-11n-150\"\n[wifi]\nblock-ack-window = 1\n", &[]),
     ("too many clients", "base = \"wlan-11n-150\"\n[[client]]\ncount = 600\n[[client]]\ncount = 401\n", &[]),
     (

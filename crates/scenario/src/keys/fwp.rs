@@ -54,7 +54,8 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         usual: Usual::Field,
         meaning: "who says which holes are the link's: `\"tcp\"`, statistics over TCP's numbers (`margin`); `\"driver\"`, the \
                   802.11 driver, which sees gaps in the numbers of frames: a hole of so many segments is the link's if as \
-                  many frames are missing before what came next, and congestion's otherwise",
+                  many frames are missing before what came next, and congestion's otherwise. Not with \
+                  `wifi.stream-queues = \"independent\"`: a gap shows when its own stream goes on, after others'",
         of: |fwp| &mut fwp.placeholders,
     },
     &Fwp {

@@ -1,16 +1,26 @@
 //! `[fwp]`.
 
+use tacit_link::wifi::StreamQueues;
+use tacit_proto::fwp::Placeholders;
+
+use crate::Wifi;
 use crate::error::InputError;
 use crate::fwp::FwpPlan;
 use crate::input::Section;
 use crate::keys::{fill, fwp};
 
-pub(super) fn fwp_section(section: Section<'_>, has_wifi: bool) -> Result<FwpPlan, InputError> {
-    if section.is_present() && !has_wifi {
+pub(super) fn fwp_section(section: Section<'_>, wifi: Option<&Wifi>) -> Result<FwpPlan, InputError> {
+    if section.is_present() && wifi.is_none() {
         return Err(section.error("repair", "there is no [wifi]").allowed("[fwp] beside [wifi]"));
     }
     let mut plan = fwp::usual();
     fill(fwp::FWP, &section, &mut plan)?;
+    let queues = wifi.map_or(StreamQueues::Joint, |wifi| wifi.bss.stream_queues);
+    if (plan.placeholders, queues) == (Placeholders::Driver, StreamQueues::Independent) {
+        let what = "a driver sees the gaps of each stream by themselves, when segments behind them came by others";
+        let allowed = "\"tcp\"; or \"driver\" with wifi.stream-queues = \"joint\"";
+        return Err(section.error("placeholders", what).allowed(allowed));
+    }
     section.finish()?;
     Ok(plan)
 }

@@ -64,7 +64,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         invocation: String::new(),
         run: run_section(root.section("run")?)?,
         hack: hack_section(root.section("hack")?, wifi.is_some())?,
-        fwp: fwp_section(root.section("fwp")?, wifi.is_some())?,
+        fwp: fwp_section(root.section("fwp")?, wifi.as_ref())?,
         hops: chain(&root, wifi.is_some())?,
         clients: run::COUNT.or(&clients, default_count)?,
         stagger: run::STAGGER.or(&clients, Duration::ZERO)?,
