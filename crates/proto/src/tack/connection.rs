@@ -315,6 +315,7 @@ impl Connection {
             State::Accepted if hello.own == self.peer => {}
             _ => return,
         }
+        self.heard_at = now;
         (self.echo, self.echo_at) = (hello.departed, now);
         self.hello_due = true;
     }

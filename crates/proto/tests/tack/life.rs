@@ -99,6 +99,18 @@ fn an_abort_resets_the_peer() {
     assert_eq!(pipe.server_events.last(), Some(&Event::Reset));
 }
 
+/// Idle time counts from the hello on, not from when the server began to listen.
+#[test]
+fn a_server_that_has_listened_for_long_takes_a_client() {
+    let mut server = Script::listening(Config::default());
+    let late = at_ms(10 * 3_600_000);
+    let hello = Hello { version: Hello::VERSION, own: server.peer, max_payload: 1472, ..Hello::default() };
+    server.give(late, Body::Open(hello));
+    assert!(matches!(server.takes(late)[..], [Body::Answer(_)]));
+    assert!(server.takes(late + ms(1)).is_empty());
+    assert!(server.events().is_empty(), "it gave up a client that has just come");
+}
+
 #[test]
 fn another_version_is_refused() {
     let mut server = Script::listening(Config::default());

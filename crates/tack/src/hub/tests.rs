@@ -392,3 +392,14 @@ fn what_a_gone_user_leaves_is_forgotten() {
     net.run(Duration::from_secs(1));
     assert_eq!(net.server.len(), 0);
 }
+
+/// Idle time counts from the first packet on, not from the start of the server.
+#[test]
+fn a_client_gets_in_after_an_hour_too() {
+    let mut net = Net::new();
+    net.run(Duration::from_secs(3_600));
+    let client = net.connect();
+    net.run(Duration::from_millis(500));
+    assert!(net.client.session(client).unwrap().is_connected());
+    assert!(net.server.accept().is_some());
+}
