@@ -29,6 +29,8 @@ use sync::SyncState;
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
 const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
 
+/// How often at least a peer is asked within the idle time-out.
+const PROBES_BEFORE_IDLE: u64 = 4;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
 
@@ -262,9 +264,11 @@ impl Sender {
         self.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
     }
 
-    /// The same, twice as long for each that passed in vain.
+    /// [`probe_timeout`](Self::probe_timeout), twice as long for each that passed in vain. A peer that is there is asked
+    /// several times before it is given up for its silence (RFC 9000 section 10.1 has three).
     pub fn backed_off(&self) -> Duration {
-        self.probe_timeout().saturating_mul(1 << self.timeouts.min(10)).min(PTO_MAX)
+        let longest = (self.config.idle_timeout / PROBES_BEFORE_IDLE).min(PTO_MAX);
+        self.probe_timeout().saturating_mul(1 << self.timeouts.min(10)).min(longest.max(self.probe_timeout()))
     }
 
     /// When something happens though nothing arrives.
@@ -294,7 +298,8 @@ impl Sender {
         if self.probe_at().is_some_and(|at| at <= now) {
             self.counters.timeouts += 1;
             self.timeouts += 1;
-            self.probes = 1;
+            // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4).
+            self.probes = if self.timeouts > 1 { 2 } else { 1 };
             self.last_sent = now;
             if self.path_mtu.on_timeouts(now, self.timeouts) {
                 self.set_mss();

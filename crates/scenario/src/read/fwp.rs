@@ -17,7 +17,8 @@ pub(super) fn fwp_section(section: Section<'_>, wifi: Option<&Wifi>) -> Result<F
     fill(fwp::FWP, &section, &mut plan)?;
     let queues = wifi.map_or(StreamQueues::Joint, |wifi| wifi.bss.stream_queues);
     if (plan.placeholders, queues) == (Placeholders::Driver, StreamQueues::Independent) {
-        let what = "a driver sees the gaps of each stream by themselves, when segments behind them came by others";
+        let what =
+            "a driver sees the gaps of each stream by themselves, when segments behind them came by others";
         let allowed = "\"tcp\"; or \"driver\" with wifi.stream-queues = \"joint\"";
         return Err(section.error("placeholders", what).allowed(allowed));
     }
