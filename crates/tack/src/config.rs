@@ -15,6 +15,9 @@ pub struct Config {
     /// clients by their addresses. A client that moves to another address may then find itself at another endpoint, which does
     /// not know it.
     pub reuse_port: bool,
+    /// Where what happens to each connection is written down.
+    #[cfg(feature = "qlog")]
+    pub qlog: Option<crate::Qlog>,
 }
 
 impl Default for Config {
@@ -30,6 +33,12 @@ impl Default for Config {
             keep_alive: Some(Duration::from_secs(10)),
             ..tack::Config::default()
         };
-        Self { transport, max_connections: 4096, reuse_port: false }
+        Self {
+            transport,
+            max_connections: 4096,
+            reuse_port: false,
+            #[cfg(feature = "qlog")]
+            qlog: None,
+        }
     }
 }
