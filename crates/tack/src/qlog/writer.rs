@@ -228,7 +228,7 @@ mod tests {
     fn records_that_come_too_fast_are_dropped_and_those_that_end_files_are_not() {
         let counts = Arc::new(Counts::default());
         let (orders, received) = channel();
-        let writer = Writer { orders: Some(orders), counts: counts.clone(), thread: Mutex::new(None) };
+        let writer = Writer { orders: Some(orders), counts, thread: Mutex::new(None) };
         for _ in 0..WAITING_MAX {
             assert!(writer.record(0, Instant::ZERO, Event::Connected));
         }
