@@ -173,7 +173,7 @@ pub fn explain_usage(error: &clap::Error) -> ExitCode {
 }
 
 /// What clap says in several lines, as one: what is wrong, its list, its hints, and where to read more.
-fn usage_error(kind: ErrorKind, text: &str) -> String {
+pub fn usage_error(kind: ErrorKind, text: &str) -> String {
     let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: "));
     let words = usage.unwrap_or("tacit").split_whitespace();
     let command = words.take_while(|word| word.bytes().all(|octet| octet.is_ascii_lowercase()));

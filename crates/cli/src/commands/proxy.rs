@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::cp::{self, LAST_TIMEOUT};
-use super::{keys, serve};
+use super::{keys, seen, serve};
 use crate::args::ProxyArgs;
 use crate::output::{Failure, note, printable};
 
@@ -48,7 +48,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     let identity = keys::identity(&store)?;
     let own = identity.public();
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], PROXY_PORT).into());
-    let node = Node::server(listen, identity, serve::clients(&store, own, false))?;
+    let node = Node::server(listen, identity, seen::config(&args.seen)?, serve::clients(&store, own, false))?;
     let address = node.endpoint().local_addr();
     note(&format!(
         "tacit: carrying connections at {address} to {} rules' targets, key {own}",
@@ -102,7 +102,9 @@ async fn client(args: &ProxyArgs, server: &str) -> Result<(), Failure> {
     }
     let store = keys::store()?;
     let identity = keys::identity(&store)?;
-    let (node, connection) = node::connect(&store, &identity, &server, |key| cp::ask(&server, key)).await?;
+    let (node, connection) =
+        node::connect(&store, &identity, &seen::config(&args.seen)?, &server, |key| cp::ask(&server, key))
+            .await?;
     let permits = Arc::new(Semaphore::new(args.connections as usize));
     for (listener, purpose) in listeners {
         let what = match &purpose {

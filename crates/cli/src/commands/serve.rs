@@ -1,7 +1,7 @@
 //! `tacit serve`.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,14 +9,16 @@ use serde::Serialize;
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{CopyError, Summary};
+use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
+use tacit_scenario::InputError;
 use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Notify, Semaphore};
 
 use super::cp::{BUFFER_OCTETS, LAST_TIMEOUT, said};
-use super::keys;
+use super::{keys, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
@@ -32,7 +34,7 @@ struct Server {
     own: PublicKey,
     copies: Semaphore,
     /// Copies that run, and who waits for their end.
-    running: AtomicUsize,
+    counts: Arc<CopyCounts>,
     done: Notify,
     json: bool,
     quiet: bool,
@@ -50,29 +52,46 @@ struct Line<'a> {
 }
 
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    let path = args.path.as_ref().ok_or_else(|| InputError::new("PATH", "nothing to serve"))?;
     let store = keys::store()?;
-    let served = Served::new(&args.path, args.write)?;
+    let served = Served::new(path, args.write)?;
+    seen::check(&args.metrics)?;
+    let config = seen::config(&args.seen)?;
+    if args.file.check {
+        keys::check(&store)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    seen::begin(&args.seen);
     let identity = keys::identity(&store)?;
     let own = identity.public();
     let clients = clients(&store, own, args.anyone);
-    let node = Node::server(args.listen, identity, clients)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let metrics = runtime.block_on(seen::listen(&args.metrics))?;
+    let node = Node::server(args.listen, identity, config, clients)?;
+    let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
         let way = if args.write { "reading and writing" } else { "reading" };
-        note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", args.path.display()));
+        note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", path.display()));
     }
     let server = Arc::new(Server {
         served,
         store,
         own,
         copies: Semaphore::new(COPIES_MAX),
-        running: AtomicUsize::new(0),
+        counts: counts.clone(),
         done: Notify::new(),
         json: args.json,
         quiet: args.quiet,
     });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
+        let endpoint = node.endpoint().clone();
+        seen::serve(metrics, move || {
+            let mut page = Page::default();
+            page.endpoint(&endpoint.metrics());
+            counts.write(&mut page);
+            page.into_text()
+        });
         let accept = async {
             while let Some(connection) = node.endpoint().accept().await {
                 tokio::spawn(server.clone().connection(connection));
@@ -82,7 +101,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             () = accept => return Err(Failure::Machine("the socket failed".into())),
             stopped = stop() => stopped?,
         }
-        let running = server.running.load(Relaxed);
+        let running = server.counts.running.load(Relaxed);
         if running > 0 && !args.quiet {
             note(&format!("tacit: waiting up to {} s for what is running: {running}", args.grace));
         }
@@ -135,7 +154,7 @@ impl Server {
     async fn idle(&self) {
         loop {
             let done = self.done.notified();
-            if self.running.load(Relaxed) == 0 {
+            if self.counts.running.load(Relaxed) == 0 {
                 return;
             }
             done.await;
@@ -155,13 +174,13 @@ impl Server {
                 let Ok(_permit) = server.copies.acquire().await else { return };
                 let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
                 let request = Request::read(&mut reader).await;
-                server.running.fetch_add(1, Relaxed);
+                server.counts.running.fetch_add(1, Relaxed);
                 let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
                 // Files are read and written as the copy goes: on a thread of its own.
                 let copy = move || handle.block_on(on_thread.copy(&name, request, reader, writer));
                 // A panic there has been printed.
                 let _ = tokio::task::spawn_blocking(copy).await;
-                server.running.fetch_sub(1, Relaxed);
+                server.counts.running.fetch_sub(1, Relaxed);
                 server.done.notify_waiters();
             });
         }
@@ -188,6 +207,19 @@ impl Server {
             let mut none = [0];
             let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
             let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
+        }
+        let direction = asked.as_ref().map(|(direction, _)| *direction);
+        self.counts.on_end(direction, &result);
+        match &result {
+            Ok(outcome) => {
+                let summary = &outcome.summary;
+                let (octets, failed) = (summary.received_octets, summary.failed);
+                tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
+            }
+            Err(error) => {
+                let error = error.to_string();
+                tracing::warn!(target: "tacit::copy", ?client, ?direction, ?error, "a copy ended");
+            }
         }
         if self.quiet {
             return;
