@@ -248,10 +248,10 @@ impl ProxyCounts {
         }
     }
 
-    /// A connection that was carried ended.
-    pub fn on_end(&self, result: &Result<u64, ProxyError>) {
-        self.broken
-            .fetch_add(u64::from(matches!(result, Err(ProxyError::Io(_) | ProxyError::Idle))), Relaxed);
+    /// A connection ended, in order or with an error.
+    pub fn on_end(&self, error: Option<&ProxyError>) {
+        let is_broken = matches!(error, Some(ProxyError::Io(_) | ProxyError::Idle));
+        self.broken.fetch_add(u64::from(is_broken), Relaxed);
     }
 
     /// Writes them.

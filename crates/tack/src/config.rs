@@ -20,6 +20,17 @@ pub struct Config {
     pub qlog: Option<crate::Qlog>,
 }
 
+impl Config {
+    /// This configuration, with which a connection ends when nothing comes from the peer for `time`; three probes may be lost.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, time: std::time::Duration) -> Self {
+        let time = Duration::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX / 1000));
+        self.transport.idle_timeout = time;
+        self.transport.keep_alive = Some(time / 4);
+        self
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         let transport = tack::Config {
