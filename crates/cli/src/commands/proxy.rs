@@ -20,7 +20,7 @@ use tacit_scenario::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::cp::{self, LAST_TIMEOUT};
 use super::{keys, seen, serve};
@@ -71,6 +71,8 @@ struct Proxy {
     /// It was stopped: no more connections.
     is_closing: AtomicBool,
     done: Notify,
+    /// True: connections to the other end are closed.
+    closed: watch::Sender<bool>,
     json: bool,
 }
 
@@ -91,6 +93,7 @@ impl Proxy {
             permits: Arc::new(Semaphore::new(args.connections as usize)),
             is_closing: AtomicBool::new(false),
             done: Notify::new(),
+            closed: watch::Sender::new(false),
             json: args.json,
         })
     }
@@ -178,12 +181,22 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
         () = accept => return Err(Failure::Machine("the socket failed".into())),
         stopped = serve::stop() => stopped?,
     }
-    proxy.end(args.grace).await
+    proxy.end(args.grace).await?;
+    // Clients hear of it, and what is still carried is reset.
+    proxy.closed.send_replace(true);
+    let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.idle()).await;
+    Ok(())
 }
 
 /// Serves the streams of a connection until it ends.
 async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, proxy: Arc<Proxy>) {
-    while let Ok((mut writer, mut reader)) = connection.accept().await {
+    let mut closed = proxy.closed.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = connection.accept() => accepted,
+            _ = closed.wait_for(|closed| *closed) => return connection.close(0, ""),
+        };
+        let Ok((mut writer, mut reader)) = accepted else { return };
         if proxy.is_closing.load(Relaxed) {
             // The client's end hears a reset.
             continue;
@@ -279,10 +292,12 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
             why = keeping => return Err(why.into()),
             ended = proxy.end(args.grace) => ended?,
         }
+        if let Some(connection) = link.clone().connection(Duration::ZERO).await {
+            connection.close(0, "");
+        }
+        // What is still carried breaks now, and is reset.
+        let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.idle()).await;
     }
-    // The connection went with what kept it: what is still carried breaks, and is reset.
-    drop(link);
-    let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.idle()).await;
     Ok(())
 }
 
