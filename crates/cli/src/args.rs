@@ -103,7 +103,7 @@ named as addresses. Who may connect is said as for tacit serve.
   tacit proxy box.example.org --forward 127.0.0.1:8080=10.0.0.5:80
 
 Exit codes: 0 stopped by a signal; 2 bad input, an address that cannot be listened at, or a server with a key
-that is not trusted; 3 the server refuses; 4 no connection, or it broke.";
+that is not trusted; 3 the server refuses; 4 no connection at the start.";
 
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
