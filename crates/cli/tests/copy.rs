@@ -119,6 +119,38 @@ fn a_copy_that_was_killed_is_gone_on_with() {
 }
 
 #[test]
+fn an_upload_that_was_killed_is_gone_on_with_at_once() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    let content = octets(300_000_000);
+    fs::write(users.path("big"), &content).unwrap();
+    let server = users.serve(&["served", "--write"]);
+    users.introduce(&server);
+    let mut child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();
+    let left = || {
+        let names = fs::read_dir(users.path("served")).unwrap().map(|entry| entry.unwrap());
+        names.map(|entry| entry.metadata().unwrap().len()).sum::<u64>()
+    };
+    while left() < 10_000_000 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
+        sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!users.path("served/big").exists(), "it was whole before it was killed");
+    #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+    let begun = std::time::Instant::now();
+    let report: Value =
+        serde_json::from_str(&users.done("client", &["cp", "--json", "big", &server.at("")])).unwrap();
+    assert_eq!(report["paths"][0]["action"], "resumed", "{report}");
+    // Not after the 30 s for which the server keeps a silent connection.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(fs::read(users.path("served/big")).unwrap() == content);
+    assert_eq!(fs::read_dir(users.path("served")).unwrap().count(), 1, "nothing is left");
+}
+
+#[test]
 fn nobody_is_trusted_who_was_not_named() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();

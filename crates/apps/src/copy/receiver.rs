@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
 use super::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX};
+use super::writers::{Claim, Writers};
 use super::{Action, CopyError, Options, Outcome, Progress, Report};
 
 /// What is wanted of a file.
@@ -23,6 +24,8 @@ struct Want {
 struct Receiver<'a> {
     tree: &'a Tree,
     options: Options,
+    /// Of a server: who else writes there, and for whom this copy is.
+    writers: Option<(&'a Writers, &'a str)>,
     /// By place; a path that was refused is `None`.
     entries: Vec<Option<(Relative, Entry)>>,
     /// False where the sender could not list all it has.
@@ -37,12 +40,19 @@ struct Receiver<'a> {
 pub(super) async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     tree: &Tree,
     options: Options,
+    writers: Option<(&Writers, &str)>,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
-    let mut receiver =
-        Receiver { tree, options, entries: Vec::new(), is_complete: false, outcome: Outcome::default() };
+    let mut receiver = Receiver {
+        tree,
+        options,
+        writers,
+        entries: Vec::new(),
+        is_complete: false,
+        outcome: Outcome::default(),
+    };
     receiver.manifest(reader).await?;
     let wants = receiver.plan(progress, writer).await?;
     for want in &wants {
@@ -237,11 +247,17 @@ impl Receiver<'_> {
         // A want has an entry, and the entry is a file's: `plan` looked.
         let Some((path, entry)) = self.entries[want.index].clone() else { return Ok(()) };
         let Kind::File { size_octets, .. } = entry.kind else { return Ok(()) };
-        let mut opened = self.open_partial(&path, offset_octets);
+        // It goes after the file: whoever waits for that finds it free.
+        let claim;
+        let mut opened = self.open_partial(&path, offset_octets).await;
+        claim = match (self.writers, &opened) {
+            (Some((writers, owner)), Ok((file, _))) => writers.claim(owner, file).ok(),
+            _ => None,
+        };
         let mut at_octets = offset_octets;
         let mut piece = Vec::new();
         loop {
-            wire::read_piece(reader, &mut piece).await?;
+            read_unless_stopped(reader, &mut piece, claim.as_ref()).await?;
             if piece.is_empty() {
                 break;
             }
@@ -280,8 +296,13 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Opens what holds `path` until it is whole, for writing from `offset_octets` on.
-    fn open_partial(&self, path: &Relative, offset_octets: u64) -> Result<(File, blake3::Hasher), String> {
+    /// Opens what holds `path` until it is whole, for writing from `offset_octets` on. Another copy of the same user that has it
+    /// and gets nothing is stopped.
+    async fn open_partial(
+        &self,
+        path: &Relative,
+        offset_octets: u64,
+    ) -> Result<(File, blake3::Hasher), String> {
         let open = |partial: &Relative| -> std::io::Result<Option<(File, blake3::Hasher)>> {
             let mut file = self.tree.write_alone(partial)?;
             let Some(hasher) = tree::hash_prefix(&mut file, offset_octets)? else { return Ok(None) };
@@ -289,7 +310,16 @@ impl Receiver<'_> {
             file.seek(SeekFrom::Start(offset_octets))?;
             Ok(Some((file, hasher)))
         };
-        let opened = open(&partial(path)?).map_err(|error| error.to_string())?;
+        let partial = partial(path)?;
+        let mut opened = open(&partial);
+        if let (Err(error), Some((writers, owner))) = (&opened, self.writers)
+            && error.kind() == std::io::ErrorKind::WouldBlock
+            && let Ok(stat) = self.tree.stat(&partial)
+            && writers.take_over(owner, (stat.st_dev, stat.st_ino)).await
+        {
+            opened = open(&partial);
+        }
+        let opened = opened.map_err(|error| error.to_string())?;
         opened.ok_or_else(|| "what an earlier copy left has changed".to_owned())
     }
 
@@ -375,6 +405,23 @@ impl Receiver<'_> {
             }
         }
     }
+}
+
+/// Reads a piece, unless another copy takes the file over.
+async fn read_unless_stopped<R: AsyncRead + Unpin>(
+    reader: &mut R,
+    piece: &mut Vec<u8>,
+    claim: Option<&Claim<'_>>,
+) -> Result<(), CopyError> {
+    let Some(claim) = claim else { return wire::read_piece(reader, piece).await };
+    tokio::select! {
+        read = wire::read_piece(reader, piece) => read?,
+        () = claim.stopped() => {
+            return Err(std::io::Error::other("another copy of this user goes on with the file").into());
+        }
+    }
+    claim.on_octets(piece.len());
+    Ok(())
 }
 
 /// What a receiver does about an entry.

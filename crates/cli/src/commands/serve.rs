@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
+use tacit_apps::copy::idle::{IDLE, Passed};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{CopyError, Summary};
@@ -173,7 +174,10 @@ impl Server {
             tokio::spawn(async move {
                 let Ok(_permit) = server.copies.acquire().await else { return };
                 let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
-                let request = Request::read(&mut reader).await;
+                let mut request = Request::read(&mut reader).await;
+                if let Ok(request) = &mut request {
+                    request.owner = Some(peer.to_string());
+                }
                 server.counts.running.fetch_add(1, Relaxed);
                 let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
                 // Files are read and written as the copy goes: on a thread of its own.
@@ -195,10 +199,13 @@ impl Server {
         writer: SendStream,
     ) {
         let mut writer = BufWriter::with_capacity(BUFFER_OCTETS, writer);
+        let passed = Passed::default();
         let (asked, result) = match request {
             Ok(request) => {
                 let asked = (request.direction, request.path.clone());
-                (Some(asked), self.served.answer(request, &mut reader, &mut writer).await)
+                let (mut reader, mut writer) = (passed.counted(&mut reader), passed.counted(&mut writer));
+                let copy = self.served.answer(request, &mut reader, &mut writer);
+                (Some(asked), passed.watch(IDLE, copy).await)
             }
             Err(error) => (None, Err(error)),
         };
