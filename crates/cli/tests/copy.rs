@@ -5,9 +5,10 @@
 mod peers;
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -293,4 +294,74 @@ fn a_file_of_arguments_is_checked_and_used() {
     assert!(refused("path = \"served\"\n").contains("known-peers, line 1"));
     users.refused("server", &["serve", "--config", "nowhere.toml"], 2);
     users.refused("client", &["keys", "trust", "name", "no-key"], 2);
+}
+
+#[test]
+fn an_unknown_server_is_asked_about_on_a_terminal() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"abc").unwrap();
+    let server = users.serve(&["served", "--anyone"]);
+    let file = server.at("file");
+    let on_terminal = |answer: &str| {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        let mut command = users.command("client", &["cp", &file, "."]);
+        command.stdin(pty.slave.try_clone().unwrap()).stdout(Stdio::null()).stderr(pty.slave);
+        let mut child = command.spawn().unwrap();
+        // The terminal ends when nobody has it any more.
+        drop(command);
+        let mut terminal = fs::File::from(pty.master);
+        let mut said = String::new();
+        let mut piece = [0; 1024];
+        while let Ok(count @ 1..) = terminal.read(&mut piece) {
+            let asked = said.contains("(yes/no)");
+            said.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+            if !asked && said.contains("(yes/no)") {
+                terminal.write_all(answer.as_bytes()).unwrap();
+            }
+        }
+        (child.wait().unwrap().code(), said)
+    };
+    let (code, said) = on_terminal("y\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains(&users.key("server")), "{said}");
+    assert!(!users.path("file").exists());
+    let (code, said) = on_terminal("yes\n");
+    assert_eq!(code, Some(0), "{said}");
+    // It is known from now on.
+    fs::remove_file(users.path("file")).unwrap();
+    users.done("client", &["cp", &file, "."]);
+    assert!(users.done("client", &["keys", "list"]).contains(&server.address));
+}
+
+#[test]
+fn a_server_that_is_stopped_lets_copies_end_as_long_as_grace_says() {
+    for (grace, code) in [("60", 0), ("0", 4)] {
+        let users = Users::new();
+        fs::create_dir_all(users.path("served")).unwrap();
+        fs::write(users.path("big"), octets(300_000_000)).unwrap();
+        let mut server = users.serve(&["served", "--write", "--grace", grace]);
+        users.introduce(&server);
+        let mut child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();
+        let has_begun = || fs::read_dir(users.path("served")).unwrap().count() > 0;
+        while !has_begun() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "waits for another process, which no event announces"
+            )]
+            sleep(Duration::from_millis(1));
+        }
+        #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+        let begun = std::time::Instant::now();
+        terminate(&server.child);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "--grace {grace}");
+        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+        assert_eq!(users.path("served/big").exists(), code == 0);
+        // The client hears of the end, and does not wait for the idle time of 30 s.
+        assert!(code == 0 || begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        let mut said = String::new();
+        server.says.read_to_string(&mut said).unwrap();
+        assert!(said.contains("waiting up to") && said.contains("what is running: 1"), "{said}");
+    }
 }

@@ -16,7 +16,7 @@ use tacit_apps::trust::Store;
 use tacit_scenario::InputError;
 use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::cp::{BUFFER_OCTETS, LAST_TIMEOUT, said};
 use super::{keys, seen};
@@ -37,6 +37,8 @@ struct Server {
     /// Copies that run, and who waits for their end.
     counts: Arc<CopyCounts>,
     done: Notify,
+    /// True: connections are closed.
+    closed: watch::Sender<bool>,
     json: bool,
     quiet: bool,
 }
@@ -82,6 +84,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         copies: Semaphore::new(COPIES_MAX),
         counts: counts.clone(),
         done: Notify::new(),
+        closed: watch::Sender::new(false),
         json: args.json,
         quiet: args.quiet,
     });
@@ -111,6 +114,9 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             () = tokio::time::sleep(Duration::from_secs(args.grace.into())) => (),
             stopped = stop() => stopped?,
         }
+        // Clients hear that this is the end.
+        server.closed.send_replace(true);
+        tokio::task::yield_now().await;
         Ok(())
     })?;
     // Copies that are still running end with their connections, and with this process.
@@ -169,7 +175,13 @@ impl Server {
             true => "this user".to_owned(),
             false => self.store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
         };
-        while let Ok((writer, reader)) = connection.accept().await {
+        let mut closed = self.closed.subscribe();
+        loop {
+            let accepted = tokio::select! {
+                accepted = connection.accept() => accepted,
+                _ = closed.wait_for(|closed| *closed) => return connection.close(0, ""),
+            };
+            let Ok((writer, reader)) = accepted else { return };
             let (server, name) = (self.clone(), name.clone());
             tokio::spawn(async move {
                 let Ok(_permit) = server.copies.acquire().await else { return };
