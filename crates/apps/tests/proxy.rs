@@ -117,6 +117,8 @@ fn socks_takes_names_and_addresses_and_says_no_to_the_rest() {
     assert_eq!(refused(&connect(&[9]))[3], 8);
     assert_eq!(refused(&connect(b"\x03\x03a b\x00\x50"))[3], 1);
     assert_eq!(refused(&connect(b"\x03\x05127.1\x00\x50"))[3], 1);
+    // Resolvers take it for 127.0.0.1.
+    assert_eq!(refused(&connect(b"\x03\x0a0X7f000001\x00\x50"))[3], 1);
 }
 
 proptest! {
