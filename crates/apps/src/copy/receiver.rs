@@ -1,6 +1,6 @@
 //! The end that gets the files. It trusts nothing that the sender says.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,7 +26,7 @@ struct Receiver<'a> {
     options: Options,
     /// Of a server: who else writes there, and for whom this copy is.
     writers: Option<(&'a Writers, &'a str)>,
-    /// By place; a path that was refused is `None`.
+    /// By place; a path that was refused is `None`. The entry has no path of its own.
     entries: Vec<Option<(Relative, Entry)>>,
     /// False where the sender could not list all it has.
     is_complete: bool,
@@ -88,11 +88,12 @@ impl Receiver<'_> {
 
     /// Reads what the sender has.
     async fn manifest<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> Result<(), CopyError> {
-        let mut seen = BTreeMap::new();
+        // Of a million paths their hashes take less than they do.
+        let mut seen = BTreeSet::new();
         let mut names_octets = 0;
         loop {
             match wire::read(reader).await? {
-                Message::Entry(entry) => {
+                Message::Entry(mut entry) => {
                     if self.entries.len() == ENTRIES_MAX {
                         return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
                     }
@@ -104,11 +105,15 @@ impl Receiver<'_> {
                         return Err(CopyError::Limit { what: "octets of names", max: NAMES_OCTETS_MAX });
                     }
                     let path = admit(&entry).and_then(|path| {
-                        let is_first = seen.insert(path.clone(), ()).is_none();
+                        let is_first = seen.insert(*blake3::hash(path.as_str().as_bytes()).as_bytes());
                         is_first.then_some(path).ok_or_else(|| "it is listed twice".to_owned())
                     });
                     match path {
-                        Ok(path) => self.entries.push(Some((path, entry))),
+                        Ok(path) => {
+                            // It stands beside it from now on.
+                            entry.path = String::new();
+                            self.entries.push(Some((path, entry)));
+                        }
                         Err(reason) => {
                             self.report(&entry.path, Action::Failed, Some(reason));
                             self.entries.push(None);
@@ -368,22 +373,21 @@ impl Receiver<'_> {
             let reason = "nothing was deleted: the list of the source is not complete";
             return self.report("", Action::Failed, Some(reason.into()));
         }
-        let listed: BTreeMap<_, _> =
-            self.entries.iter().flatten().map(|(path, _)| (path.clone(), ())).collect();
-        let directories = self.entries.iter().flatten().filter(|(_, entry)| entry.kind == Kind::Directory);
-        let directories: Vec<_> = directories.map(|(path, _)| path.clone()).collect();
-        for directory in directories {
+        let entries = std::mem::take(&mut self.entries);
+        let listed: BTreeSet<_> = entries.iter().flatten().map(|(path, _)| path).collect();
+        let directories = entries.iter().flatten().filter(|(_, entry)| entry.kind == Kind::Directory);
+        for (directory, _) in directories {
             // One that a dry run did not make has nothing to delete.
-            for name in self.tree.names(&directory).unwrap_or_default() {
+            for name in self.tree.names(directory).unwrap_or_default() {
                 let Some(path) = name.to_str().and_then(|name| directory.join(name).ok()) else { continue };
                 // What is left of a file that failed is for the next copy.
-                if !listed.contains_key(&path)
-                    && !name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes())
-                {
+                if !listed.contains(&path) && !name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes()) {
                     self.delete_tree(path);
                 }
             }
         }
+        drop(listed);
+        self.entries = entries;
     }
 
     fn delete_tree(&mut self, start: Relative) {
