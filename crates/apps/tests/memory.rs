@@ -1,5 +1,4 @@
 //! What the longest list that a receiver takes costs it. A program of its own: memory is the process's.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
 
