@@ -127,7 +127,7 @@ test_all() {
     with_live_tally cargo test --workspace --no-fail-fast --quiet $(features)
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
-    # The audit and TACK's keys are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
+    # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     fuzz 12 "${CODECS[@]}" trace http
     cargo run --release --quiet -- figure --all --quick
 }
@@ -157,6 +157,7 @@ fuzz() {
         [[ " $* " != *" $target "* ]] || features+=(--features "$target")
     done
     [[ " $* " != *" tack_hub "* ]] || features+=(--features tack)
+    [[ " $* " != *" copy_messages "* && " $* " != *" proxy_requests "* ]] || features+=(--features apps)
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
         "${@/#/--bin=}" --target-dir "$dir" --target "$host"
@@ -198,7 +199,7 @@ case "${1:-}" in
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
-    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http audit tack_hub ;;
+    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http audit tack_hub copy_messages proxy_requests ;;
     *)
         usage
         [ "${1:-}" = help ] || exit 2

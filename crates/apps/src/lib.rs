@@ -2,6 +2,8 @@
 //! [`node`] connects. All but that takes any stream of octets, so that tests need no transport.
 
 pub mod copy;
+pub mod link;
+pub mod metrics;
 pub mod node;
 pub mod proxy;
 pub mod trust;

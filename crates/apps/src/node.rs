@@ -85,13 +85,18 @@ impl Node {
     ///
     /// # Errors
     /// Where the address is taken, or the system gives no socket or thread.
-    pub fn server(address: SocketAddr, identity: Identity, clients: Clients) -> Result<Self, NodeError> {
-        Self::start(move || Endpoint::server(address, identity, Config::default(), clients))
+    pub fn server(
+        address: SocketAddr,
+        identity: Identity,
+        config: Config,
+        clients: Clients,
+    ) -> Result<Self, NodeError> {
+        Self::start(move || Endpoint::server(address, identity, config, clients))
             .map_err(|source| NodeError::Io { what: format!("nothing can listen at {address}"), source })
     }
 
-    fn client(remote: SocketAddr, identity: Identity) -> Result<Self, NodeError> {
-        Self::start(move || Endpoint::client(remote, identity, Config::default()))
+    fn client(remote: SocketAddr, identity: Identity, config: Config) -> Result<Self, NodeError> {
+        Self::start(move || Endpoint::client(remote, identity, config))
             .map_err(|source| NodeError::Io { what: format!("no socket for {remote}"), source })
     }
 
@@ -138,6 +143,7 @@ impl Drop for Node {
 pub async fn connect(
     store: &Store,
     identity: &Identity,
+    config: &Config,
     name: &str,
     ask: impl FnOnce(PublicKey) -> bool,
 ) -> Result<(Node, Connection), NodeError> {
@@ -146,7 +152,7 @@ pub async fn connect(
     let failed = |source| NodeError::of_connection(name, identity.public(), source);
     let mut tried = JoinSet::new();
     for address in addresses.take(ADDRESSES_MAX) {
-        let node = Node::client(address, identity.clone())?;
+        let node = Node::client(address, identity.clone(), config.clone())?;
         tried.spawn(async move {
             let learnt = timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await;
             (node, address, learnt.unwrap_or(Err(ConnectionError::TimedOut)))

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use tacit_apps::metrics::ProxyCounts;
 use tacit_apps::proxy::allow::AllowList;
-use tacit_apps::proxy::relay::{Limits, serve};
+use tacit_apps::proxy::relay::{Carried, Limits, serve};
 use tacit_apps::proxy::{Answer, ProxyError, ask, asked, socks};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
 use tokio::net::TcpListener;
@@ -17,11 +18,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Asks a server's end with `rule` for `port` of this machine, says `hello`, ends that way and reads to the end.
-async fn echoed(
-    rule: &str,
-    port: u16,
-    limits: Limits,
-) -> (Result<Vec<u8>, ProxyError>, Result<u64, ProxyError>) {
+async fn echoed(rule: &str, port: u16, limits: Limits) -> (Result<Vec<u8>, ProxyError>, Carried) {
     let (mine, theirs) = duplex(64);
     let (mut reader, mut writer) = split(mine);
     let (mut their_reader, mut their_writer) = split(theirs);
@@ -36,7 +33,8 @@ async fn echoed(
         Ok(heard)
     };
     let server = async {
-        let result = serve(&allowed, limits, &mut their_reader, &mut their_writer).await;
+        let counts = ProxyCounts::default();
+        let result = serve(&allowed, limits, &mut their_reader, &mut their_writer, &counts).await;
         their_writer.shutdown().await.unwrap();
         result
     };
@@ -57,7 +55,7 @@ fn octets_go_both_ways_after_one_way_has_ended() {
         };
         let ((client, relayed), ()) = tokio::join!(echoed("127.0.0.1:*", port, Limits::default()), server);
         assert_eq!(client.unwrap(), b"olleh");
-        assert_eq!(relayed.unwrap(), 10);
+        assert_eq!((relayed.octets, relayed.error.is_none()), (10, true));
     });
 }
 
@@ -83,7 +81,7 @@ fn an_idle_connection_is_ended() {
         let port = listener.local_addr().unwrap().port();
         let limits = Limits { idle: Duration::from_millis(50), ..Limits::default() };
         let (_, relayed) = echoed("127.0.0.1:*", port, limits).await;
-        assert!(matches!(relayed, Err(ProxyError::Idle)));
+        assert!(matches!(relayed.error, Some(ProxyError::Idle)));
     });
 }
 
@@ -119,6 +117,8 @@ fn socks_takes_names_and_addresses_and_says_no_to_the_rest() {
     assert_eq!(refused(&connect(&[9]))[3], 8);
     assert_eq!(refused(&connect(b"\x03\x03a b\x00\x50"))[3], 1);
     assert_eq!(refused(&connect(b"\x03\x05127.1\x00\x50"))[3], 1);
+    // Resolvers take it for 127.0.0.1.
+    assert_eq!(refused(&connect(b"\x03\x0a0X7f000001\x00\x50"))[3], 1);
 }
 
 proptest! {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tacit_apps::proxy::allow::Rule;
 use tacit_live::AckMode;
+use tracing_subscriber::filter::Targets;
 
 const AFTER_HELP: &str = "\
 Without a command, tacit runs `compare` with its defaults.
@@ -102,7 +103,7 @@ named as addresses. Who may connect is said as for tacit serve.
   tacit proxy box.example.org --forward 127.0.0.1:8080=10.0.0.5:80
 
 Exit codes: 0 stopped by a signal; 2 bad input, an address that cannot be listened at, or a server with a key
-that is not trusted; 3 the server refuses; 4 no connection, or it broke.";
+that is not trusted; 3 the server refuses; 4 no connection at the start.";
 
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
@@ -336,11 +337,63 @@ pub struct HttpProxyArgs {
     pub json: bool,
 }
 
+/// Where log lines and qlogs go.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// Log to standard error: error, warn, info, debug or trace, or such levels of targets as in tacit_tack::path=debug,warn
+    #[arg(long, value_name = "FILTER")]
+    pub log: Option<Targets>,
+    /// How a log line looks
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+    /// Write what happens to each connection to a file in this directory: qlog, for qvis
+    #[arg(long, value_name = "DIR")]
+    pub qlog: Option<PathBuf>,
+}
+
+/// How a log line looks.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// An object of JSON
+    Json,
+}
+
+/// Counts for others.
+#[derive(Debug, Args)]
+pub struct MetricsArgs {
+    /// Answer Prometheus at this address, such as 127.0.0.1:9101
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Let other machines read them
+    #[arg(long, requires = "metrics")]
+    pub metrics_open: bool,
+}
+
+/// Arguments that stand in a file.
+#[derive(Debug, Args)]
+pub struct FileArgs {
+    /// Read arguments from this TOML file, each a key named as its flag; flags win
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Only say whether all that is needed is there, and what is wrong
+    #[arg(long)]
+    pub check: bool,
+}
+
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// The directory or file
-    pub path: PathBuf,
+    #[arg(required_unless_present = "config")]
+    pub path: Option<PathBuf>,
+    #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
+    pub seen: LogArgs,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
     /// Where to listen; 0.0.0.0:4433 or [::]:4433 for other machines
     #[arg(long, value_name = "ADDR:PORT", default_value = tacit_apps::SERVE_ADDRESS)]
     pub listen: SocketAddr,
@@ -379,6 +432,8 @@ pub struct CpArgs {
     /// Print what became of each path as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub seen: LogArgs,
     /// Print nothing unless it fails
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
@@ -388,8 +443,14 @@ pub struct CpArgs {
 #[derive(Debug, Args)]
 pub struct ProxyArgs {
     /// The server's end: HOST[:PORT], the port 4434 unless said
-    #[arg(required_unless_present = "serve", conflicts_with = "serve")]
+    #[arg(required_unless_present_any = ["serve", "config"], conflicts_with = "serve")]
     pub server: Option<String>,
+    #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
+    pub seen: LogArgs,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
     /// Be the server's end
     #[arg(long)]
     pub serve: bool,
@@ -403,7 +464,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
     /// Carry connections to LOCAL to TARGET, ADDR:PORT=HOST:PORT; may be repeated
-    #[arg(long, value_name = "LOCAL=TARGET", conflicts_with = "serve", required_unless_present_any = ["socks5", "serve"])]
+    #[arg(long, value_name = "LOCAL=TARGET", conflicts_with = "serve", required_unless_present_any = ["socks5", "serve", "config"])]
     pub forward: Vec<String>,
     /// Let programs of other machines use it
     #[arg(long, conflicts_with = "serve")]
@@ -411,6 +472,12 @@ pub struct ProxyArgs {
     /// Connections of programs at once
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=16_384))]
     pub connections: u32,
+    /// When stopped, wait so long for connections that are carried
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    pub grace: u32,
+    /// Print a JSON line about each connection that was carried
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `keys`.

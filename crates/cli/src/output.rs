@@ -173,7 +173,7 @@ pub fn explain_usage(error: &clap::Error) -> ExitCode {
 }
 
 /// What clap says in several lines, as one: what is wrong, its list, its hints, and where to read more.
-fn usage_error(kind: ErrorKind, text: &str) -> String {
+pub fn usage_error(kind: ErrorKind, text: &str) -> String {
     let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: "));
     let words = usage.unwrap_or("tacit").split_whitespace();
     let command = words.take_while(|word| word.bytes().all(|octet| octet.is_ascii_lowercase()));
@@ -198,4 +198,16 @@ fn usage_error(kind: ErrorKind, text: &str) -> String {
         sentence.push_str(line);
     }
     format!("{}; {see}", sentence.strip_prefix("error: ").unwrap_or(&sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        let shown = printable("a b\tü\n\u{1b}[31m\u{9b}\u{202e}\u{2066}\u{200f}\u{2028}\u{7f}");
+        assert_eq!(shown, "a b\\tü\\n\\u{1b}[31m\\u{9b}\\u{202e}\\u{2066}\\u{200f}\\u{2028}\\u{7f}");
+        assert!(shown.chars().all(|c| !c.is_control()));
+    }
 }

@@ -1,119 +1,19 @@
-//! `tacit keys`, `serve`, `cp` and `proxy` as their users meet them, over loopback.
+//! `tacit keys`, `serve` and `cp` as their users meet them, over loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod peers;
+
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use peers::{Users, octets, scraped, terminate, value};
 use serde_json::Value;
-
-/// Two users, each with a directory of keys, in a folder of their own.
-struct Users {
-    folder: tempfile::TempDir,
-}
-
-/// A server that is stopped with the test.
-struct Server {
-    child: Child,
-    address: String,
-    /// What it says, so that it is never told that nobody reads.
-    says: BufReader<std::process::ChildStderr>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have been stopped already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Users {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn command(&self, user: &str, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
-        command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env("XDG_CONFIG_HOME", self.path(user));
-        command
-    }
-
-    fn tacit(&self, user: &str, words: &[&str]) -> Output {
-        self.command(user, words).output().unwrap()
-    }
-
-    /// Standard output of a command that succeeds.
-    fn done(&self, user: &str, words: &[&str]) -> String {
-        let output = self.tacit(user, words);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{words:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Standard error of a command that ends with `code`.
-    fn refused(&self, user: &str, words: &[&str], code: i32) -> String {
-        let output = self.tacit(user, words);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
-        said
-    }
-
-    fn key(&self, user: &str) -> String {
-        if !self.path(user).join("tacit/identity").exists() {
-            self.done(user, &["keys", "make"]);
-        }
-        self.done(user, &["keys", "show"]).trim().to_owned()
-    }
-
-    /// Starts a server of `server`'s on a free port.
-    fn serve(&self, words: &[&str]) -> Server {
-        self.key("server");
-        let words = [&["serve"], words, &["--listen", "127.0.0.1:0"]].concat();
-        self.start("server", &words, "tack://")
-    }
-
-    /// Starts what says where it listens behind `before`.
-    fn start(&self, user: &str, words: &[&str], before: &str) -> Server {
-        let mut child = self.command(user, words).stderr(Stdio::piped()).spawn().unwrap();
-        let mut says = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        says.read_line(&mut line).unwrap();
-        let address = line.split(before).nth(1).unwrap_or_else(|| panic!("{line}"));
-        let address = address.split(['/', ' ']).next().unwrap().to_owned();
-        Server { child, address, says }
-    }
-
-    /// Lets the two know each other.
-    fn introduce(&self, server: &Server) {
-        let client = self.key("client");
-        self.done("server", &["keys", "trust", "laptop", &client, "--client"]);
-        self.done("client", &["keys", "trust", &server.address, &self.key("server")]);
-    }
-}
-
-impl Server {
-    fn at(&self, path: &str) -> String {
-        format!("tack://{}/{path}", self.address)
-    }
-}
-
-fn octets(count: usize) -> Vec<u8> {
-    (0..count as u64).map(|at| (at.wrapping_mul(at) / 7) as u8).collect()
-}
 
 fn make_tree(tree: &Path) {
     fs::create_dir_all(tree.join("in/none")).unwrap();
@@ -220,6 +120,38 @@ fn a_copy_that_was_killed_is_gone_on_with() {
 }
 
 #[test]
+fn an_upload_that_was_killed_is_gone_on_with_at_once() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    let content = octets(300_000_000);
+    fs::write(users.path("big"), &content).unwrap();
+    let server = users.serve(&["served", "--write"]);
+    users.introduce(&server);
+    let mut child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();
+    let left = || {
+        let names = fs::read_dir(users.path("served")).unwrap().map(|entry| entry.unwrap());
+        names.map(|entry| entry.metadata().unwrap().len()).sum::<u64>()
+    };
+    while left() < 10_000_000 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
+        sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!users.path("served/big").exists(), "it was whole before it was killed");
+    #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+    let begun = std::time::Instant::now();
+    let report: Value =
+        serde_json::from_str(&users.done("client", &["cp", "--json", "big", &server.at("")])).unwrap();
+    assert_eq!(report["paths"][0]["action"], "resumed", "{report}");
+    // Not after the 30 s for which the server keeps a silent connection.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(fs::read(users.path("served/big")).unwrap() == content);
+    assert_eq!(fs::read_dir(users.path("served")).unwrap().count(), 1, "nothing is left");
+}
+
+#[test]
 fn nobody_is_trusted_who_was_not_named() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
@@ -267,7 +199,7 @@ fn one_user_needs_no_introduction_and_anyone_may_read_where_that_is_said() {
     users.done("client", &["cp", &server.at("file"), "yours"]);
     assert_eq!(fs::read(users.path("mine")).unwrap(), fs::read(users.path("yours")).unwrap());
     users.refused("client", &["serve", "served", "--anyone", "--write"], 2);
-    kill(Pid::from_raw(server.child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
+    terminate(&server.child);
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     let mut log = String::new();
     server.says.read_to_string(&mut log).unwrap();
@@ -275,68 +207,161 @@ fn one_user_needs_no_introduction_and_anyone_may_read_where_that_is_said() {
     users.refused("client", &["cp", &server.at("file"), "."], 4);
 }
 
-/// Asks a SOCKS5 proxy for a port of this machine; gives the stream and the reply code.
-fn socks(proxy: &str, port: u16) -> (TcpStream, u8) {
-    let mut tcp = TcpStream::connect(proxy).unwrap();
-    // RFC 1928 sections 3 and 4: no authentication; CONNECT to an IPv4 address.
-    tcp.write_all(&[5, 1, 0]).unwrap();
-    let mut chosen = [0; 2];
-    tcp.read_exact(&mut chosen).unwrap();
-    assert_eq!(chosen, [5, 0]);
-    tcp.write_all(&[&[5, 1, 0, 1, 127, 0, 0, 1][..], &port.to_be_bytes()].concat()).unwrap();
-    let mut reply = [0; 10];
-    tcp.read_exact(&mut reply).unwrap();
-    (tcp, reply[1])
-}
-
-/// Sends `octets`, ends that way, and reads to the end what comes back.
-fn echoed(mut tcp: TcpStream, octets: &[u8]) -> Vec<u8> {
-    let mut writer = tcp.try_clone().unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            writer.write_all(octets).unwrap();
-            writer.shutdown(Shutdown::Write).unwrap();
-        });
-        let mut back = Vec::new();
-        tcp.read_to_end(&mut back).unwrap();
-        back
-    })
+#[test]
+fn prometheus_qlog_and_logs_say_what_copies_did() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::create_dir_all(users.path("qlogs")).unwrap();
+    fs::write(users.path("served/big"), octets(5_000_000)).unwrap();
+    let words = ["served", "--write", "--metrics", "127.0.0.1:0", "--qlog", "qlogs", "--log", "info"];
+    let mut server = users.serve(&[&words[..], &["--log-format", "json"]].concat());
+    let mut said = String::new();
+    std::io::BufRead::read_line(&mut server.says, &mut said).unwrap();
+    let metrics = said.split("http://").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let metrics = metrics.trim_end().trim_end_matches("/metrics").to_owned();
+    users.introduce(&server);
+    users.done("client", &["cp", "-q", &server.at("big"), "."]);
+    users.done("client", &["cp", "-q", "big", &server.at("again")]);
+    users.refused("client", &["cp", &server.at("none"), "."], 3);
+    users.key("other");
+    users.done("other", &["keys", "trust", &server.address, &users.key("server")]);
+    users.refused("other", &["cp", &server.at("big"), "."], 3);
+    let page = scraped(&metrics);
+    let of = |name: &str| value(&page, name);
+    assert!((of("tacit_copies_total{direction=\"pull\",result=\"done\"}") - 1.0).abs() < 0.5);
+    assert!((of("tacit_copies_total{direction=\"push\",result=\"done\"}") - 1.0).abs() < 0.5);
+    assert!((of("tacit_copies_total{direction=\"pull\",result=\"refused\"}") - 1.0).abs() < 0.5);
+    assert!((of("tacit_copied_bytes_total{direction=\"pull\"}") - 5e6).abs() < 0.5);
+    assert!((of("tacit_copied_bytes_total{direction=\"push\"}") - 5e6).abs() < 0.5);
+    assert!((of("tacit_tack_refusals_total{reason=\"key\"}") - 1.0).abs() < 0.5);
+    assert!(of("tacit_tack_connections_total") >= 3.0);
+    assert!(of("tacit_tack_data_bytes_total{direction=\"sent\"}") >= 5e6);
+    assert!(of("tacit_tack_data_bytes_total{direction=\"received\"}") >= 5e6);
+    assert!(of("tacit_udp_bytes_total{direction=\"sent\"}") >= 5e6);
+    // A page is families: what they are, which type, and then lines of theirs alone.
+    let mut family = String::new();
+    for line in page.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+            family = name.to_owned();
+        } else if !line.starts_with('#') {
+            let (name, number) = line.rsplit_once(' ').unwrap();
+            assert!(name.starts_with(&family) && number.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+    terminate(&server.child);
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    let mut log = String::new();
+    server.says.read_to_string(&mut log).unwrap();
+    let lines: Vec<Value> = log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let told = |target: &str, message: &str| {
+        lines.iter().filter(|line| line["target"] == target && line["message"] == message).count()
+    };
+    assert_eq!(told("tacit::copy", "a copy is done"), 2, "{log}");
+    assert!(told("tacit_tack::connection", "connected") >= 3, "{log}");
+    let qlogs: Vec<_> = fs::read_dir(users.path("qlogs")).unwrap().collect();
+    assert_eq!(qlogs.len(), 3, "one for each connection that was taken");
+    for qlog in qlogs {
+        let text = fs::read_to_string(qlog.unwrap().path()).unwrap();
+        assert!(text.starts_with('\u{1e}') && text.contains("transport:packet_sent"));
+    }
 }
 
 #[test]
-fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
+fn a_file_of_arguments_is_checked_and_used() {
     let users = Users::new();
-    let echo = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = echo.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for tcp in echo.incoming().flatten() {
-            // One whose program has gone ends.
-            std::thread::spawn(move || {
-                std::io::copy(&mut &tcp, &mut &tcp).map(|_| tcp.shutdown(Shutdown::Write))
-            });
-        }
-    });
-    let other = TcpListener::bind("127.0.0.1:0").unwrap();
-    let other_port = other.local_addr().unwrap().port();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"abc").unwrap();
     users.key("server");
-    let rule = format!("127.0.0.1:{port}");
-    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", &rule];
-    let server = users.start("server", &words, "connections at ");
-    users.introduce(&server);
-    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
-    let proxy = users.start("client", &words, "socks5 at ");
-    let content = octets(3_000_000);
-    let (tcp, answer) = socks(&proxy.address, port);
-    assert_eq!(answer, 0);
-    assert!(echoed(tcp, &content) == content);
-    // RFC 1928 section 6: not allowed by the ruleset.
-    assert_eq!(socks(&proxy.address, other_port).1, 2);
-    let forward = format!("127.0.0.1:0={rule}");
-    let words = ["proxy", &server.address, "--forward", &forward];
-    let forwarded = users.start("client", &words, &format!("{rule} at "));
-    assert!(echoed(TcpStream::connect(&forwarded.address).unwrap(), &content) == content);
-    users.refused("client", &["proxy", &server.address, "--socks5", "--listen", "0.0.0.0:0"], 2);
-    users.refused("client", &["proxy", "--serve", "--allow", "example.org"], 2);
-    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
-    assert!(users.refused("other", &words, 2).contains("is not known"));
+    let config = |text: &str| fs::write(users.path("serve.toml"), text).unwrap();
+    config("path = \"served\"\nlisten = \"127.0.0.1:0\"\nanyone = true\n");
+    users.done("server", &["serve", "--config", "serve.toml", "--check"]);
+    let server = users.start("server", &["serve", "--config", "serve.toml"], "tack://");
+    users.done("server", &["cp", &server.at("file"), "mine"]);
+    let refused = |text: &str| {
+        config(text);
+        users.refused("server", &["serve", "--config", "serve.toml", "--check"], 2)
+    };
+    assert!(refused("path = \"served\"\nlissten = 1\n").contains("serve.toml:2: unknown key \"lissten\""));
+    assert!(refused("path = \"nowhere\"\n").contains("nowhere"));
+    assert!(refused("listen = \"127.0.0.1:0\"\n").contains("PATH"));
+    assert!(refused("path = \"served\"\nanyone = true\nwrite = true\n").contains("cannot be used with"));
+    let metrics = refused("path = \"served\"\nmetrics = \"0.0.0.0:0\"\n");
+    assert!(metrics.contains("--metrics-open"), "{metrics}");
+    fs::write(users.path("server/tacit/known-peers"), "no line\n").unwrap();
+    assert!(refused("path = \"served\"\n").contains("known-peers, line 1"));
+    users.refused("server", &["serve", "--config", "nowhere.toml"], 2);
+    users.refused("client", &["keys", "trust", "name", "no-key"], 2);
+}
+
+#[test]
+fn an_unknown_server_is_asked_about_on_a_terminal() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"abc").unwrap();
+    let server = users.serve(&["served", "--anyone"]);
+    let file = server.at("file");
+    let on_terminal = |answer: &str| {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        let mut command = users.command("client", &["cp", &file, "."]);
+        command.stdin(pty.slave.try_clone().unwrap()).stdout(Stdio::null()).stderr(pty.slave);
+        let mut child = command.spawn().unwrap();
+        // The terminal ends when nobody has it any more.
+        drop(command);
+        let mut terminal = fs::File::from(pty.master);
+        let mut said = String::new();
+        let mut piece = [0; 1024];
+        while let Ok(count @ 1..) = terminal.read(&mut piece) {
+            let asked = said.contains("(yes/no)");
+            said.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+            if !asked && said.contains("(yes/no)") {
+                terminal.write_all(answer.as_bytes()).unwrap();
+            }
+        }
+        (child.wait().unwrap().code(), said)
+    };
+    let (code, said) = on_terminal("y\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains(&users.key("server")), "{said}");
+    assert!(!users.path("file").exists());
+    let (code, said) = on_terminal("yes\n");
+    assert_eq!(code, Some(0), "{said}");
+    // It is known from now on.
+    fs::remove_file(users.path("file")).unwrap();
+    users.done("client", &["cp", &file, "."]);
+    assert!(users.done("client", &["keys", "list"]).contains(&server.address));
+}
+
+#[test]
+fn a_server_that_is_stopped_lets_copies_end_as_long_as_grace_says() {
+    for (grace, code) in [("60", 0), ("0", 4)] {
+        let users = Users::new();
+        fs::create_dir_all(users.path("served")).unwrap();
+        fs::write(users.path("big"), octets(300_000_000)).unwrap();
+        let mut server = users.serve(&["served", "--write", "--grace", grace]);
+        users.introduce(&server);
+        let mut child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();
+        let has_begun = || fs::read_dir(users.path("served")).unwrap().count() > 0;
+        while !has_begun() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "waits for another process, which no event announces"
+            )]
+            sleep(Duration::from_millis(1));
+        }
+        #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+        let begun = std::time::Instant::now();
+        terminate(&server.child);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "--grace {grace}");
+        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+        assert_eq!(users.path("served/big").exists(), code == 0);
+        // The client hears of the end, and does not wait for the idle time of 30 s.
+        assert!(code == 0 || begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        let mut said = String::new();
+        server.says.read_to_string(&mut said).unwrap();
+        assert!(said.contains("waiting up to") && said.contains("what is running: 1"), "{said}");
+    }
 }

@@ -23,6 +23,13 @@ impl Clock {
         Self { start }
     }
 
+    /// The time of day, for those who read logs.
+    #[cfg(feature = "qlog")]
+    pub fn wall() -> std::time::SystemTime {
+        #[expect(clippy::disallowed_methods, reason = "the edge, where time is read")]
+        std::time::SystemTime::now()
+    }
+
     pub fn now(&self) -> Instant {
         Instant::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }

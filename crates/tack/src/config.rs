@@ -15,6 +15,20 @@ pub struct Config {
     /// clients by their addresses. A client that moves to another address may then find itself at another endpoint, which does
     /// not know it.
     pub reuse_port: bool,
+    /// Where what happens to each connection is written down.
+    #[cfg(feature = "qlog")]
+    pub qlog: Option<crate::Qlog>,
+}
+
+impl Config {
+    /// This configuration, with which a connection ends when nothing comes from the peer for `time`; three probes may be lost.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, time: std::time::Duration) -> Self {
+        let time = Duration::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX / 1000));
+        self.transport.idle_timeout = time;
+        self.transport.keep_alive = Some(time / 4);
+        self
+    }
 }
 
 impl Default for Config {
@@ -30,6 +44,12 @@ impl Default for Config {
             keep_alive: Some(Duration::from_secs(10)),
             ..tack::Config::default()
         };
-        Self { transport, max_connections: 4096, reuse_port: false }
+        Self {
+            transport,
+            max_connections: 4096,
+            reuse_port: false,
+            #[cfg(feature = "qlog")]
+            qlog: None,
+        }
     }
 }

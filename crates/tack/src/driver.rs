@@ -64,6 +64,15 @@ impl Socket {
         self.socket.local_addr()
     }
 
+    /// Octets that the system holds, out and in; 0 where it does not say.
+    pub fn buffers(&self) -> [usize; 2] {
+        let socket = UdpSockRef::from(&self.socket);
+        [
+            self.state.send_buffer_size(socket).unwrap_or(0),
+            self.state.recv_buffer_size((&self.socket).into()).unwrap_or(0),
+        ]
+    }
+
     pub fn max_gso(&self) -> usize {
         self.state.max_gso_segments()
     }

@@ -13,8 +13,9 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver;
 use crate::error::{ConnectionError, DatagramError};
-use crate::hub::{Clients, Counters, Hub};
+use crate::hub::{Clients, Hub};
 use crate::identity::{Identity, PublicKey};
+use crate::metrics::{Counters, Metrics};
 use crate::session::{Bells, Expect, Session};
 use crate::stream::{RecvStream, SendStream};
 
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     /// A connection went, or the driver ended.
     pub gone: Notify,
     pub max_gso: usize,
+    /// Octets that the system holds, out and in.
+    pub buffers: [usize; 2],
 }
 
 impl Shared {
@@ -92,13 +95,17 @@ impl Endpoint {
     ) -> io::Result<Self> {
         let socket = driver::Socket::bind(address, config.reuse_port)?;
         let local = socket.local_addr()?;
+        let clock = Clock::start();
+        #[cfg(feature = "qlog")]
+        let config = Config { qlog: config.qlog.map(|qlog| qlog.began(Clock::wall(), local)), ..config };
         let shared = Arc::new(Shared {
             hub: Mutex::new(Hub::new(config, identity, clients)),
-            clock: Clock::start(),
+            clock,
             work: Notify::new(),
             accept: Notify::new(),
             gone: Notify::new(),
             max_gso: socket.max_gso(),
+            buffers: socket.buffers(),
         });
         let alive = Arc::new(driver::Alive(shared.clone()));
         tokio::spawn(driver::run(shared.clone(), socket, Arc::downgrade(&alive)));
@@ -197,6 +204,11 @@ impl Endpoint {
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
         self.shared.hub().counters
+    }
+
+    /// All that was counted, and readings as of now.
+    pub fn metrics(&self) -> Metrics {
+        Metrics { socket_buffers: self.shared.buffers, ..self.shared.hub().metrics() }
     }
 
     /// Connections there are, those too that are being opened.

@@ -14,7 +14,9 @@ use crate::config::Config;
 use crate::error::ConnectionError;
 use crate::handshake::{Initiation, addressed, datagram, kind};
 use crate::identity::{Identity, PublicKey};
-use crate::session::{Expect, Session};
+use crate::metrics::{Counters, Distributions, Metrics, Totals};
+use crate::observer::{Observer, target};
+use crate::session::{Expect, Sealed, Session};
 use crate::token::Mint;
 
 /// Half-open connections from which on a client has to show first that it is where it says it is. Ours.
@@ -25,22 +27,6 @@ const MAX_HALF_OPEN: usize = 1024;
 
 /// Who may connect to a server: what it says of a client's key.
 pub type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
-
-/// What a hub counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Datagrams that arrived.
-    pub datagrams_received: u64,
-    /// Datagrams for no connection, or of no form.
-    pub datagrams_strange: u64,
-    /// Clients that were asked to show that they are where they say they are.
-    pub retries_sent: u64,
-    /// Handshakes that were not begun, for too many were half open.
-    pub handshakes_refused: u64,
-    /// Clients that proved who they are and may not connect.
-    pub clients_refused: u64,
-}
 
 struct Entry {
     session: Session,
@@ -66,6 +52,9 @@ pub(crate) struct Hub {
     /// Datagrams of the hub itself.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     pub counters: Counters,
+    pub distributions: Distributions,
+    /// Sums of the connections that are gone.
+    gone: Totals,
     /// A connection went.
     went: bool,
     /// The socket is gone, and why.
@@ -97,6 +86,8 @@ impl Hub {
             accepted: VecDeque::new(),
             outbox: VecDeque::new(),
             counters: Counters::default(),
+            distributions: Distributions::default(),
+            gone: Totals::default(),
             went: false,
             failed: None,
         }
@@ -115,8 +106,9 @@ impl Hub {
     /// Begins a connection to `remote`, with one handle.
     pub fn connect(&mut self, now: Instant, remote: SocketAddr, expect: Expect) -> u32 {
         let numbers = self.numbers();
+        let observer = self.observer(numbers[0], now, true);
         let mut session =
-            Session::connect(now, &self.identity, &self.config.transport, numbers, remote, expect);
+            Session::connect(now, observer, &self.identity, &self.config.transport, numbers, remote, expect);
         session.handles = 1;
         self.insert(
             numbers[0],
@@ -163,6 +155,7 @@ impl Hub {
     /// A datagram arrived.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) {
         self.counters.datagrams_received += 1;
+        self.counters.octets_received += bytes.len() as u64;
         match bytes.first() {
             Some(&kind::INITIATION) => return self.on_initiation(now, from, bytes),
             Some(first) if first & kind::MASK == kind::MASK => {
@@ -181,7 +174,16 @@ impl Hub {
                 if let Ok(prefix) = Prefix::of(bytes)
                     && let Some(entry) = self.entries.get_mut(&prefix.connection.0)
                 {
-                    entry.session.on_sealed(now, from, ecn, bytes);
+                    match entry.session.on_sealed(now, from, ecn, bytes) {
+                        Sealed::Taken => {}
+                        Sealed::Strange => self.counters.datagrams_strange += 1,
+                        Sealed::Misplaced => self.counters.datagrams_misplaced += 1,
+                        Sealed::Repeated => self.counters.datagrams_repeated += 1,
+                        Sealed::Forged => self.counters.datagrams_forged += 1,
+                    }
+                    if let Some(sample) = entry.session.take_sample() {
+                        self.distributions.add(&sample);
+                    }
                     if !entry.announced && entry.session.is_connected() {
                         entry.announced = true;
                         // The handle of who accepts it, who may come late.
@@ -211,20 +213,25 @@ impl Hub {
         if !shown && self.half_open.len() >= SHOW_FROM {
             let token = self.mint.make(now, from, client);
             self.counters.retries_sent += 1;
+            tracing::debug!(target: target::HANDSHAKE, %from, "asked a client where it is");
             self.outbox.push_back((from, datagram(kind::RETRY, client, &token.0)));
             return;
         }
         if self.half_open.len() >= MAX_HALF_OPEN || self.entries.len() >= self.config.max_connections {
             self.counters.handshakes_refused += 1;
+            tracing::debug!(target: target::HANDSHAKE, %from, "no room for a handshake");
             return;
         }
         let numbers = self.numbers();
         let transport = &self.config.transport;
-        let Some(session) = Session::accept(now, &self.identity, transport, numbers, from, &initiation)
+        let observer = self.observer(numbers[0], now, false);
+        let Some(session) =
+            Session::accept(now, observer, &self.identity, transport, numbers, from, &initiation)
         else {
             self.counters.datagrams_strange += 1;
             return;
         };
+        self.counters.handshakes_begun += 1;
         let half_open = (from, client.0);
         self.half_open.insert(half_open, numbers[0]);
         self.insert(
@@ -241,7 +248,9 @@ impl Hub {
         }
         let may =
             entry.session.peer().is_some_and(|peer| self.clients.as_ref().is_some_and(|may| may(&peer)));
-        if !may {
+        if may {
+            entry.session.begin_records();
+        } else {
             self.counters.clients_refused += 1;
             entry.announced = true;
             entry.session.close(0, "not allowed");
@@ -251,6 +260,14 @@ impl Hub {
     /// Appends the next datagram to send, and says where to and how marked. Connections take turns, each as long as it has
     /// something.
     pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+        let before = into.len();
+        let sent = self.next_datagram(now, into)?;
+        self.counters.datagrams_sent += 1;
+        self.counters.octets_sent += (into.len() - before) as u64;
+        Some(sent)
+    }
+
+    fn next_datagram(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
         if let Some((to, bytes)) = self.outbox.pop_front() {
             into.extend_from_slice(&bytes);
             return Some((to, Ecn::NotEct));
@@ -293,9 +310,81 @@ impl Hub {
             if let Some(half_open) = entry.half_open {
                 self.half_open.remove(&half_open);
             }
-            self.entries.remove(&id);
+            if let Some(entry) = self.entries.remove(&id) {
+                self.count(&entry.session);
+            }
             self.went = true;
         }
+    }
+
+    /// A session is gone: what it counted stays.
+    fn count(&mut self, session: &Session) {
+        session.add_to(&mut self.gone);
+        let counters = &mut self.counters;
+        counters.paths_changed += session.observer.paths_changed;
+        counters.keys_updated += session.observer.keys_updated;
+        if !session.is_connected() {
+            counters.handshakes_unfinished += u64::from(session.is_half_open());
+            return;
+        }
+        counters.connections_made += 1;
+        match session.end() {
+            Some(ConnectionError::TimedOut) => counters.ended_silent += 1,
+            Some(ConnectionError::Closed { .. }) => counters.ended_by_peer += 1,
+            Some(ConnectionError::ClosedHere) => counters.ended_here += 1,
+            _ => counters.ended_broken += 1,
+        }
+    }
+
+    /// Counts and readings of now, but for those of the socket.
+    pub fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics {
+            counters: self.counters,
+            totals: self.gone,
+            connections_open: 0,
+            handshakes_open: self.half_open.len() as u64,
+            streams_open: 0,
+            octets_in_flight: 0,
+            rtt_us: self.distributions.rtt_us.clone(),
+            rate_bps: self.distributions.rate_bps.clone(),
+            socket_buffers: [0; 2],
+            qlog_records_dropped: self.qlog_records_dropped(),
+        };
+        #[expect(clippy::disallowed_methods, reason = "sums do not depend on the order")]
+        let entries = self.entries.values();
+        entries.for_each(|entry| {
+            let session = &entry.session;
+            session.add_to(&mut metrics.totals);
+            metrics.counters.paths_changed += session.observer.paths_changed;
+            metrics.counters.keys_updated += session.observer.keys_updated;
+            metrics.octets_in_flight += session.stats().bytes_in_flight;
+            metrics.counters.connections_made += u64::from(session.is_connected());
+            if session.is_connected() && session.alive().is_ok() {
+                metrics.connections_open += 1;
+                metrics.streams_open += session.streams();
+            }
+        });
+        metrics
+    }
+
+    fn observer(&self, id: u32, now: Instant, is_client: bool) -> Observer {
+        #[cfg_attr(not(feature = "qlog"), expect(unused_mut, reason = "a feature has more to say"))]
+        let mut observer = Observer::new(id, now, is_client);
+        #[cfg(feature = "qlog")]
+        {
+            observer.qlog = self.config.qlog.as_ref().map(|qlog| qlog.trace(id, is_client));
+        }
+        observer
+    }
+
+    #[cfg(feature = "qlog")]
+    fn qlog_records_dropped(&self) -> u64 {
+        self.config.qlog.as_ref().map_or(0, crate::Qlog::dropped)
+    }
+
+    #[cfg(not(feature = "qlog"))]
+    fn qlog_records_dropped(&self) -> u64 {
+        0
     }
 
     /// True when a connection may have something to send.

@@ -58,8 +58,12 @@ mod handshake;
 mod hub;
 mod identity;
 mod machine;
+mod metrics;
+mod observer;
 mod path;
 mod pipe;
+#[cfg(feature = "qlog")]
+mod qlog;
 mod seal;
 mod session;
 mod stream;
@@ -68,8 +72,11 @@ mod token;
 pub use config::Config;
 pub use endpoint::{Connection, Endpoint};
 pub use error::{ConnectionError, DatagramError, StreamError};
-pub use hub::{Clients, Counters};
+pub use hub::Clients;
 pub use identity::{Identity, IdentityError, NoKey, PublicKey};
 pub use machine::{Machine, machine};
+pub use metrics::{Counters, Histogram, Metrics, Totals};
+#[cfg(feature = "qlog")]
+pub use qlog::Qlog;
 pub use stream::{RecvStream, SendStream};
 pub use tacit_proto::transport::Stats;

@@ -17,6 +17,8 @@ use tokio::sync::Notify;
 use crate::error::{ConnectionError, DatagramError, StreamError};
 use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder, datagram, kind};
 use crate::identity::{Identity, PublicKey};
+use crate::metrics::{Sample, Totals};
+use crate::observer::Observer;
 use crate::path::Path;
 use crate::pipe::{Pipe, wake};
 
@@ -52,6 +54,21 @@ struct Up {
     keys: Keys,
     /// The client's last datagram of the handshake and when it was sent, until something shows that it arrived.
     finish: Option<(Vec<u8>, Option<Instant>)>,
+}
+
+/// What became of a datagram that says it is sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sealed {
+    /// The peer sealed it.
+    Taken,
+    /// It has no form, or nothing can be sealed yet.
+    Strange,
+    /// It does not come from where the server is.
+    Misplaced,
+    /// It came before, or nobody can say.
+    Repeated,
+    /// The peer did not seal it.
+    Forged,
 }
 
 /// Who is woken by what.
@@ -93,6 +110,7 @@ pub(crate) struct Session {
     connected: bool,
     end: Option<ConnectionError>,
     pub bells: Arc<Bells>,
+    pub observer: Observer,
     /// Handles that the user holds; the hub counts them.
     pub handles: usize,
 }
@@ -101,6 +119,7 @@ impl Session {
     /// A client's session.
     pub fn connect(
         now: Instant,
+        mut observer: Observer,
         identity: &Identity,
         config: &tack::Config,
         [own, seed]: [u32; 2],
@@ -109,10 +128,12 @@ impl Session {
     ) -> Self {
         let mut core = tack::Connection::connect(config_for(config, remote), ENDS, seed, now);
         core.set_own(ConnectionId(own));
-        let open = core.poll_packet(now).expect("a connection that opens says so first").packet;
-        let initiator = Initiator::new(identity, ConnectionId(own), &open);
+        let open = core.poll_packet(now).expect("a connection that opens says so first");
+        observer.watch(&mut core);
+        observer.on_sent(now, &open);
+        let initiator = Initiator::new(identity, ConnectionId(own), &open.packet);
         let first = initiator.datagram();
-        let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote);
+        let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote, observer);
         session.expect = Some(expect);
         session.outbox.push_back((remote, first));
         session
@@ -121,6 +142,7 @@ impl Session {
     /// A server's session, for a client that began a handshake; `None` where what it says is no opening packet.
     pub fn accept(
         now: Instant,
+        mut observer: Observer,
         identity: &Identity,
         config: &tack::Config,
         [own, seed]: [u32; 2],
@@ -130,6 +152,8 @@ impl Session {
         let (responder, open) = Responder::new(identity, initiation)?;
         let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
         core.set_own(ConnectionId(own));
+        observer.watch(&mut core);
+        observer.on_received(now, &open, core.whole_number(open.number), None);
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),
@@ -137,10 +161,10 @@ impl Session {
             response: None,
             until: now + HALF_OPEN,
         };
-        Some(Self::new(core, stage, remote))
+        Some(Self::new(core, stage, remote, observer))
     }
 
-    fn new(core: tack::Connection, stage: Stage, remote: SocketAddr) -> Self {
+    fn new(core: tack::Connection, stage: Stage, remote: SocketAddr, observer: Observer) -> Self {
         Self {
             core,
             stage,
@@ -158,6 +182,7 @@ impl Session {
             connected: false,
             end: None,
             bells: Arc::default(),
+            observer,
             handles: 0,
         }
     }
@@ -189,6 +214,40 @@ impl Session {
         self.core.stats()
     }
 
+    /// Packets that were held lost.
+    #[cfg(all(test, feature = "qlog"))]
+    pub fn packets_lost(&self) -> u64 {
+        self.core.packets_lost()
+    }
+
+    /// Streams that are open.
+    pub fn streams(&self) -> u64 {
+        self.pipes.len() as u64
+    }
+
+    /// What was sampled since this was asked last.
+    #[inline]
+    pub fn take_sample(&mut self) -> Option<Sample> {
+        self.observer.take_sample()
+    }
+
+    /// Adds what was counted.
+    pub fn add_to(&self, totals: &mut Totals) {
+        totals.add(&self.core.stats());
+        totals.packets_lost += self.core.packets_lost();
+        self.observer.add_to(totals);
+    }
+
+    /// What happened so far, and what happens from now on, is written down: the client may connect.
+    pub fn begin_records(&mut self) {
+        self.observer.begin(self.observer.now, self.remote, self.core.peer_id());
+    }
+
+    /// Why it ended.
+    pub fn end(&self) -> Option<&ConnectionError> {
+        self.end.as_ref()
+    }
+
     // What arrives.
 
     /// The client began the handshake of this session once more: our answer was lost.
@@ -204,12 +263,16 @@ impl Session {
 
     /// Takes in a datagram of the handshake that is not an initiation.
     pub fn on_handshake(&mut self, now: Instant, kind: u8, from: SocketAddr, body: &[u8]) {
+        self.observer.now = now;
         if from != self.remote {
             return;
         }
         match (kind, &mut self.stage) {
             (kind::RETRY, Stage::Initiating(initiator)) => {
                 let again = initiator.on_retry(body).map(|datagram| (self.remote, datagram));
+                if again.is_some() {
+                    self.observer.on_retry();
+                }
                 self.outbox.extend(again);
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
@@ -242,6 +305,8 @@ impl Session {
         let Body::Answer(hello) = &answer.body else { return };
         let finish = datagram(kind::FINISH, hello.own, &message);
         self.stage = Stage::Up(Box::new(Up { keys, finish: Some((finish, None)) }));
+        self.observer.begin(now, self.remote, hello.own);
+        self.observer.on_received(now, &answer, self.core.whole_number(answer.number), None);
         self.core.receive(now, &answer, Ecn::NotEct);
     }
 
@@ -260,28 +325,34 @@ impl Session {
     }
 
     /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
-    pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) {
-        let Stage::Up(up) = &mut self.stage else { return };
+    pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
+        let Stage::Up(up) = &mut self.stage else { return Sealed::Strange };
         // A server has one address (RFC 9000 section 9).
         if self.expect.is_some() && from != self.remote {
-            return;
+            return Sealed::Misplaced;
         }
         let len = bytes.len();
-        let Ok(prefix) = Prefix::of(bytes) else { return };
+        let Ok(prefix) = Prefix::of(bytes) else { return Sealed::Strange };
         let number = self.core.whole_number(prefix.number);
-        let Some(key) = up.keys.opener.of(number) else { return };
+        let Some(key) = up.keys.opener.of(number) else { return Sealed::Repeated };
         let (packet, content) = match decode_sealed(bytes, number, key) {
             Ok(opened) => opened,
-            Err(DecodeError::Forged(_)) => return up.keys.opener.on_forged(),
+            Err(DecodeError::Forged(_)) => {
+                up.keys.opener.on_forged();
+                return Sealed::Forged;
+            }
             // The peer sealed what no peer says.
             Err(_) => {
                 self.core.abort();
-                return self.pump();
+                self.observer.now = now;
+                self.pump();
+                return Sealed::Taken;
             }
         };
         let newest = up.keys.opener.on_opened(number);
         up.finish = None;
         self.take(now, from, ecn, &packet, content, newest.then_some(len));
+        Sealed::Taken
     }
 
     /// Takes in a packet that the peer sealed, with the octets it carries; `newest` are the octets of the datagram where none
@@ -295,7 +366,18 @@ impl Session {
         content: &[u8],
         newest: Option<usize>,
     ) {
-        match self.core.receive(now, packet, ecn) {
+        self.observer.now = now;
+        let number = self.core.whole_number(packet.number);
+        let received = self.core.receive(now, packet, ecn);
+        let start = match &received {
+            Some(Received::Octets(accepted)) => Some(accepted.start - u64::from(accepted.skip)),
+            _ => None,
+        };
+        self.observer.on_received(now, packet, number, start);
+        if packet.is_feedback() {
+            self.observer.on_feedback(now, &mut self.core);
+        }
+        match received {
             Some(Received::Octets(accepted)) => {
                 let pipe = self.pipes.entry(accepted.stream).or_default();
                 if !pipe.receiving.dropped {
@@ -314,10 +396,11 @@ impl Session {
                 // Elsewhere, no more than came from there.
                 let room = if from == self.remote { u32::MAX } else { packet.len() };
                 if let Some(response) = self.core.path_response(now, token, room) {
-                    self.send_aside(from, &response);
+                    self.send_aside(now, from, &response);
                 }
             }
             Some(Received::PathResponse(token)) if self.path.is_proved(from, token) => {
+                self.observer.on_path_changed(now, self.remote, from);
                 self.remote = from;
                 self.core.on_path_changed(now);
             }
@@ -336,14 +419,14 @@ impl Session {
     fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
         let Some((token, room)) = self.path.on_packet(now, from, len) else { return };
         if let Some(challenge) = self.core.path_challenge(now, token, room) {
-            self.send_aside(from, &challenge);
+            self.send_aside(now, from, &challenge);
         }
     }
 
     /// Sends a packet of the core to an address of its own.
-    fn send_aside(&mut self, to: SocketAddr, sent: &Transmit) {
+    fn send_aside(&mut self, now: Instant, to: SocketAddr, sent: &Transmit) {
         let mut bytes = Vec::new();
-        if self.seal(sent, &mut bytes) {
+        if self.seal(now, sent, &mut bytes) {
             self.outbox.push_back((to, bytes));
         }
     }
@@ -360,22 +443,24 @@ impl Session {
             let sent = self.core.poll_packet(now)?;
             match (&sent.packet.body, &mut self.stage) {
                 (Body::Open(_), Stage::Initiating(initiator)) => {
+                    self.observer.on_sent(now, &sent);
                     self.outbox.push_back((self.remote, initiator.repeat()));
                 }
                 (Body::Answer(_), Stage::Responding { responder, response, .. }) => {
                     let response = response.get_or_insert_with(|| responder.respond(&sent.packet));
                     let response = datagram(kind::RESPONSE, sent.packet.connection, response);
+                    self.observer.on_sent(now, &sent);
                     self.outbox.push_back((self.remote, response));
                 }
                 (Body::Open(_) | Body::Answer(_), _) => {}
                 (_, Stage::Up(_)) => {
                     self.say_finish(now);
                     if self.outbox.is_empty() {
-                        if self.seal(&sent, into) {
+                        if self.seal(now, &sent, into) {
                             return Some((self.remote, sent.ecn));
                         }
                     } else {
-                        self.send_aside(self.remote, &sent);
+                        self.send_aside(now, self.remote, &sent);
                     }
                 }
                 _ => {}
@@ -394,7 +479,8 @@ impl Session {
     }
 
     /// Appends a packet, sealed, with the octets that it carries.
-    fn seal(&mut self, sent: &Transmit, into: &mut Vec<u8>) -> bool {
+    fn seal(&mut self, now: Instant, sent: &Transmit, into: &mut Vec<u8>) -> bool {
+        self.observer.on_sent(now, sent);
         self.scratch.clear();
         match &sent.packet.body {
             Body::Data(data) => {
@@ -436,12 +522,14 @@ impl Session {
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.observer.now = now;
         if let Stage::Responding { until, .. } = &self.stage
             && *until <= now
         {
             return self.finish(ConnectionError::TimedOut);
         }
         self.core.handle_timeout(now);
+        self.observer.on_time(now, &mut self.core);
         self.pump();
     }
 
@@ -449,6 +537,7 @@ impl Session {
 
     fn finish(&mut self, why: ConnectionError) {
         if self.end.is_none() {
+            self.observer.on_end(&why, &self.core, self.connected);
             self.end = Some(why);
         }
         for pipe in self.pipes.values_mut() {
@@ -462,6 +551,7 @@ impl Session {
             match event {
                 Event::Connected => {
                     self.connected = true;
+                    self.observer.on_connected(self.remote, self.peer.as_ref());
                     self.bells.state.notify_waiters();
                 }
                 Event::SendDone | Event::PeerClosed => {}
@@ -483,6 +573,7 @@ impl Session {
         let stream = match event {
             StreamEvent::MayOpen => return self.bells.open.notify_waiters(),
             StreamEvent::Opened(stream) => {
+                self.observer.streams_opened += 1;
                 self.pipes.entry(stream).or_default();
                 self.opened.push_back(stream);
                 return self.bells.accept.notify_waiters();
@@ -557,6 +648,7 @@ impl Session {
         self.alive()?;
         let stream = self.core.open_stream();
         if let Some(stream) = stream {
+            self.observer.streams_opened += 1;
             self.pipes.insert(stream, Pipe::default());
         }
         Ok(stream)

@@ -5,11 +5,13 @@
 //! with full buffers: the sender lists what it has; the receiver says what it wants, and from which octet; the sender
 //! streams contents, with no round trip per file; the receiver reports.
 
+pub mod idle;
 pub mod receiver;
 pub mod sender;
 pub mod session;
 mod tree;
 pub mod wire;
+mod writers;
 
 use std::io;
 use std::sync::atomic::AtomicU64;

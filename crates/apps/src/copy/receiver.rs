@@ -1,6 +1,6 @@
 //! The end that gets the files. It trusts nothing that the sender says.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
 use super::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX};
+use super::writers::{Claim, Writers};
 use super::{Action, CopyError, Options, Outcome, Progress, Report};
 
 /// What is wanted of a file.
@@ -23,7 +24,9 @@ struct Want {
 struct Receiver<'a> {
     tree: &'a Tree,
     options: Options,
-    /// By place; a path that was refused is `None`.
+    /// Of a server: who else writes there, and for whom this copy is.
+    writers: Option<(&'a Writers, &'a str)>,
+    /// By place; a path that was refused is `None`. The entry has no path of its own.
     entries: Vec<Option<(Relative, Entry)>>,
     /// False where the sender could not list all it has.
     is_complete: bool,
@@ -37,12 +40,19 @@ struct Receiver<'a> {
 pub(super) async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     tree: &Tree,
     options: Options,
+    writers: Option<(&Writers, &str)>,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
-    let mut receiver =
-        Receiver { tree, options, entries: Vec::new(), is_complete: false, outcome: Outcome::default() };
+    let mut receiver = Receiver {
+        tree,
+        options,
+        writers,
+        entries: Vec::new(),
+        is_complete: false,
+        outcome: Outcome::default(),
+    };
     receiver.manifest(reader).await?;
     let wants = receiver.plan(progress, writer).await?;
     for want in &wants {
@@ -78,11 +88,12 @@ impl Receiver<'_> {
 
     /// Reads what the sender has.
     async fn manifest<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> Result<(), CopyError> {
-        let mut seen = BTreeMap::new();
+        // Of a million paths their hashes take less than they do.
+        let mut seen = BTreeSet::new();
         let mut names_octets = 0;
         loop {
             match wire::read(reader).await? {
-                Message::Entry(entry) => {
+                Message::Entry(mut entry) => {
                     if self.entries.len() == ENTRIES_MAX {
                         return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
                     }
@@ -94,11 +105,15 @@ impl Receiver<'_> {
                         return Err(CopyError::Limit { what: "octets of names", max: NAMES_OCTETS_MAX });
                     }
                     let path = admit(&entry).and_then(|path| {
-                        let is_first = seen.insert(path.clone(), ()).is_none();
+                        let is_first = seen.insert(*blake3::hash(path.as_str().as_bytes()).as_bytes());
                         is_first.then_some(path).ok_or_else(|| "it is listed twice".to_owned())
                     });
                     match path {
-                        Ok(path) => self.entries.push(Some((path, entry))),
+                        Ok(path) => {
+                            // It stands beside it from now on.
+                            entry.path = String::new();
+                            self.entries.push(Some((path, entry)));
+                        }
                         Err(reason) => {
                             self.report(&entry.path, Action::Failed, Some(reason));
                             self.entries.push(None);
@@ -237,11 +252,17 @@ impl Receiver<'_> {
         // A want has an entry, and the entry is a file's: `plan` looked.
         let Some((path, entry)) = self.entries[want.index].clone() else { return Ok(()) };
         let Kind::File { size_octets, .. } = entry.kind else { return Ok(()) };
-        let mut opened = self.open_partial(&path, offset_octets);
+        // It goes after the file: whoever waits for that finds it free.
+        let claim;
+        let mut opened = self.open_partial(&path, offset_octets).await;
+        claim = match (self.writers, &opened) {
+            (Some((writers, owner)), Ok((file, _))) => writers.claim(owner, file).ok(),
+            _ => None,
+        };
         let mut at_octets = offset_octets;
         let mut piece = Vec::new();
         loop {
-            wire::read_piece(reader, &mut piece).await?;
+            read_unless_stopped(reader, &mut piece, claim.as_ref()).await?;
             if piece.is_empty() {
                 break;
             }
@@ -280,8 +301,13 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Opens what holds `path` until it is whole, for writing from `offset_octets` on.
-    fn open_partial(&self, path: &Relative, offset_octets: u64) -> Result<(File, blake3::Hasher), String> {
+    /// Opens what holds `path` until it is whole, for writing from `offset_octets` on. Another copy of the same user that has it
+    /// and gets nothing is stopped.
+    async fn open_partial(
+        &self,
+        path: &Relative,
+        offset_octets: u64,
+    ) -> Result<(File, blake3::Hasher), String> {
         let open = |partial: &Relative| -> std::io::Result<Option<(File, blake3::Hasher)>> {
             let mut file = self.tree.write_alone(partial)?;
             let Some(hasher) = tree::hash_prefix(&mut file, offset_octets)? else { return Ok(None) };
@@ -289,7 +315,16 @@ impl Receiver<'_> {
             file.seek(SeekFrom::Start(offset_octets))?;
             Ok(Some((file, hasher)))
         };
-        let opened = open(&partial(path)?).map_err(|error| error.to_string())?;
+        let partial = partial(path)?;
+        let mut opened = open(&partial);
+        if let (Err(error), Some((writers, owner))) = (&opened, self.writers)
+            && error.kind() == std::io::ErrorKind::WouldBlock
+            && let Ok(stat) = self.tree.stat(&partial)
+            && writers.take_over(owner, (stat.st_dev, stat.st_ino)).await
+        {
+            opened = open(&partial);
+        }
+        let opened = opened.map_err(|error| error.to_string())?;
         opened.ok_or_else(|| "what an earlier copy left has changed".to_owned())
     }
 
@@ -338,22 +373,21 @@ impl Receiver<'_> {
             let reason = "nothing was deleted: the list of the source is not complete";
             return self.report("", Action::Failed, Some(reason.into()));
         }
-        let listed: BTreeMap<_, _> =
-            self.entries.iter().flatten().map(|(path, _)| (path.clone(), ())).collect();
-        let directories = self.entries.iter().flatten().filter(|(_, entry)| entry.kind == Kind::Directory);
-        let directories: Vec<_> = directories.map(|(path, _)| path.clone()).collect();
-        for directory in directories {
+        let entries = std::mem::take(&mut self.entries);
+        let listed: BTreeSet<_> = entries.iter().flatten().map(|(path, _)| path).collect();
+        let directories = entries.iter().flatten().filter(|(_, entry)| entry.kind == Kind::Directory);
+        for (directory, _) in directories {
             // One that a dry run did not make has nothing to delete.
-            for name in self.tree.names(&directory).unwrap_or_default() {
+            for name in self.tree.names(directory).unwrap_or_default() {
                 let Some(path) = name.to_str().and_then(|name| directory.join(name).ok()) else { continue };
                 // What is left of a file that failed is for the next copy.
-                if !listed.contains_key(&path)
-                    && !name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes())
-                {
+                if !listed.contains(&path) && !name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes()) {
                     self.delete_tree(path);
                 }
             }
         }
+        drop(listed);
+        self.entries = entries;
     }
 
     fn delete_tree(&mut self, start: Relative) {
@@ -375,6 +409,23 @@ impl Receiver<'_> {
             }
         }
     }
+}
+
+/// Reads a piece, unless another copy takes the file over.
+async fn read_unless_stopped<R: AsyncRead + Unpin>(
+    reader: &mut R,
+    piece: &mut Vec<u8>,
+    claim: Option<&Claim<'_>>,
+) -> Result<(), CopyError> {
+    let Some(claim) = claim else { return wire::read_piece(reader, piece).await };
+    tokio::select! {
+        read = wire::read_piece(reader, piece) => read?,
+        () = claim.stopped() => {
+            return Err(std::io::Error::other("another copy of this user goes on with the file").into());
+        }
+    }
+    claim.on_octets(piece.len());
+    Ok(())
 }
 
 /// What a receiver does about an entry.

@@ -10,6 +10,7 @@ use super::receiver::receive;
 use super::sender::{Source, send};
 use super::tree::{Relative, Tree};
 use super::wire::{self, Direction, Message, VERSION};
+use super::writers::Writers;
 use super::{CopyError, Options, Outcome, Progress};
 
 /// For a client to say what it wants on a stream that it opened. Ours.
@@ -22,6 +23,7 @@ pub struct Served {
     /// The one file below `tree` that is served; `None`: all of it.
     file: Option<Relative>,
     is_writable: bool,
+    writers: Writers,
 }
 
 impl Served {
@@ -33,7 +35,12 @@ impl Served {
         let failed = |error| CopyError::Argument(format!("{}: {error}", path.display()));
         let path = path.canonicalize().map_err(failed)?;
         if path.is_dir() {
-            return Ok(Self { tree: Tree::open(&path).map_err(failed)?, file: None, is_writable });
+            return Ok(Self {
+                tree: Tree::open(&path).map_err(failed)?,
+                file: None,
+                is_writable,
+                writers: Writers::default(),
+            });
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
         else {
@@ -43,7 +50,12 @@ impl Served {
             return Err(CopyError::Argument(format!("{}: only directories take uploads", path.display())));
         }
         let file = Relative::parse(name).map_err(CopyError::Argument)?;
-        Ok(Self { tree: Tree::open(parent).map_err(failed)?, file: Some(file), is_writable })
+        Ok(Self {
+            tree: Tree::open(parent).map_err(failed)?,
+            file: Some(file),
+            is_writable,
+            writers: Writers::default(),
+        })
     }
 
     /// Does what a client asks for on one stream.
@@ -70,7 +82,8 @@ impl Served {
         writer: &mut W,
     ) -> Result<Outcome, CopyError> {
         let progress = Progress::default();
-        let Request { version, direction, path, name, options } = request;
+        let Request { version, direction, path, name, options, owner } = request;
+        let writers = owner.as_deref().map(|owner| (&self.writers, owner));
         let refusal = match (version, direction) {
             (VERSION, Direction::Pull) => match self.source(&path, name.as_deref()) {
                 Ok(source) => {
@@ -82,7 +95,7 @@ impl Served {
             (VERSION, Direction::Push) => match self.destination(&path) {
                 Ok((tree, name)) => {
                     accept(name, writer).await?;
-                    return receive(&tree, options, &progress, reader, writer).await;
+                    return receive(&tree, options, writers, &progress, reader, writer).await;
                 }
                 Err(reason) => reason,
             },
@@ -136,6 +149,8 @@ pub struct Request {
     name: Option<String>,
     /// How.
     pub options: Options,
+    /// Who asks, as far as is known: a copy of the same one takes over from one whose client has gone.
+    pub owner: Option<String>,
 }
 
 impl Request {
@@ -147,7 +162,7 @@ impl Request {
         let first = tokio::time::timeout(HELLO_TIMEOUT, wire::read(reader)).await;
         match first.map_err(|_| CopyError::Protocol("nothing is asked for".into()))?? {
             Message::Hello { version, direction, path, name, options } => {
-                Ok(Self { version, direction, path, name, options })
+                Ok(Self { version, direction, path, name, options, owner: None })
             }
             _ => Err(CopyError::Protocol("the first message is no hello".into())),
         }
@@ -217,7 +232,7 @@ pub async fn pull<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     let path = path.to_owned();
     let hello = Message::Hello { version: VERSION, direction: Direction::Pull, path, name, options };
     ask(&hello, reader, writer).await?;
-    receive(&tree, options, progress, reader, writer).await
+    receive(&tree, options, None, progress, reader, writer).await
 }
 
 /// The directory that `destination` is; or the one that it stands in, and its name there.

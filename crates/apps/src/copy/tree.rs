@@ -130,7 +130,7 @@ impl Tree {
 
     /// As [`Self::write`], and for nobody else: two copies that write one file would each verify its own octets only.
     pub fn write_alone(&self, path: &Relative) -> io::Result<File> {
-        let busy = || io::Error::other("another copy is writing it");
+        let busy = || io::Error::new(io::ErrorKind::WouldBlock, "another copy is writing it");
         let file = self.write(path)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
         // Another copy may have finished since, and given the file its name.

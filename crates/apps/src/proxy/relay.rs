@@ -9,7 +9,9 @@ use tokio::net::TcpStream;
 
 use super::allow::AllowList;
 use super::dial::dial;
+use super::target::Target;
 use super::{Answer, ProxyError, asked};
+use crate::metrics::ProxyCounts;
 
 /// Octets that are read at once.
 const BUFFER_OCTETS: usize = 16 * 1024;
@@ -30,8 +32,35 @@ impl Default for Limits {
     }
 }
 
+/// What was carried over one stream.
+#[derive(Debug, Default)]
+pub struct Carried {
+    /// What was asked for, where that came.
+    pub target: Option<Target>,
+    /// What the server's end said of it.
+    pub answer: Option<Answer>,
+    /// Octets that were moved, both ways.
+    pub octets: u64,
+    /// Why it was not made, or broke.
+    pub error: Option<ProxyError>,
+}
+
+impl Carried {
+    /// One that ended before octets were moved.
+    pub fn failed(target: Option<Target>, error: ProxyError) -> Self {
+        let answer = if let ProxyError::Answer(answer) = &error { Some(*answer) } else { None };
+        Self { target, answer, octets: 0, error: Some(error) }
+    }
+}
+
+/// Octets of one connection, and of all.
+struct Moved<'a> {
+    own: AtomicU64,
+    all: &'a AtomicU64,
+}
+
 /// Moves octets of one way, and hands on their end.
-async fn pump<R, W>(mut reader: R, mut writer: W, moved: &AtomicU64) -> io::Result<()>
+async fn pump<R, W>(mut reader: R, mut writer: W, moved: &Moved<'_>) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -44,60 +73,72 @@ where
         }
         writer.write_all(&buffer[..count]).await?;
         writer.flush().await?;
-        moved.fetch_add(count as u64, Relaxed);
+        moved.own.fetch_add(count as u64, Relaxed);
+        moved.all.fetch_add(count as u64, Relaxed);
     }
 }
 
-/// Moves octets between `tcp` and a stream until both ways have ended, and gives their number. Where one end breaks, `tcp`
-/// is reset; whoever owns the stream resets it when this fails.
-///
-/// # Errors
-/// Where one end breaks, or both are idle.
+/// Moves octets between `tcp` and a stream until both ways have ended, and gives their number; `all` counts them as they go.
+/// Where one end breaks, or this program ends before, `tcp` is reset, so that half of something is not taken for all of it;
+/// whoever owns the stream resets it when this fails.
 pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     mut tcp: TcpStream,
     reader: &mut R,
     writer: &mut W,
     idle: Duration,
-) -> Result<u64, ProxyError> {
-    let moved = AtomicU64::new(0);
+    all: &AtomicU64,
+) -> (u64, Result<(), ProxyError>) {
+    let moved = Moved { own: AtomicU64::new(0), all };
+    // Closed with no time to linger, it is reset. Where that cannot be set the program sees an end in place of a reset.
+    let _ = tcp.set_zero_linger();
     let result = {
         let (tcp_reader, tcp_writer) = tcp.split();
         let both =
             async { tokio::try_join!(pump(tcp_reader, writer, &moved), pump(reader, tcp_writer, &moved)) };
         let watch = async {
             let mut before = u64::MAX;
-            while before != moved.load(Relaxed) {
-                before = moved.load(Relaxed);
+            while before != moved.own.load(Relaxed) {
+                before = moved.own.load(Relaxed);
                 tokio::time::sleep(idle).await;
             }
         };
         tokio::select! {
-            result = both => result.map_err(ProxyError::Io),
+            result = both => result.map(|_| ()).map_err(ProxyError::Io),
             () = watch => Err(ProxyError::Idle),
         }
     };
-    if result.is_err() {
-        // Where it cannot be set the peer sees an end in place of a reset.
-        let _ = tcp.set_zero_linger();
+    if result.is_ok() {
+        let _ = rustix::net::sockopt::set_socket_linger(&tcp, None);
     }
-    result.map(|_| moved.load(Relaxed))
+    (moved.own.load(Relaxed), result)
 }
 
-/// Does what the client's end asks for on one stream; gives the octets that were moved.
-///
-/// # Errors
-/// Where the target is refused or not reached, or one end breaks.
+/// Does what the client's end asks for on one stream.
 pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     allowed: &AllowList,
     limits: Limits,
     reader: &mut R,
     writer: &mut W,
-) -> Result<u64, ProxyError> {
-    let target =
-        tokio::time::timeout(limits.connect, asked(reader)).await.map_err(|_| ProxyError::Idle)??;
+    counts: &ProxyCounts,
+) -> Carried {
+    let target = match tokio::time::timeout(limits.connect, asked(reader)).await {
+        Ok(Ok(target)) => target,
+        Ok(Err(error)) => return Carried::failed(None, error),
+        Err(_) => return Carried::failed(None, ProxyError::Idle),
+    };
     let dialled = dial(allowed, &target, limits.connect).await;
     let answer = dialled.as_ref().err().copied().unwrap_or(Answer::Connected);
-    writer.write_u8(answer as u8).await?;
-    writer.flush().await?;
-    relay(dialled.map_err(ProxyError::Answer)?, reader, writer, limits.idle).await
+    counts.on_answer(answer);
+    let told = async {
+        writer.write_u8(answer as u8).await?;
+        writer.flush().await
+    };
+    let told: io::Result<()> = told.await;
+    let tcp = match (told, dialled) {
+        (Ok(()), Ok(tcp)) => tcp,
+        (Err(error), _) => return Carried::failed(Some(target), error.into()),
+        (_, Err(answer)) => return Carried::failed(Some(target), ProxyError::Answer(answer)),
+    };
+    let (octets, result) = relay(tcp, reader, writer, limits.idle, &counts.octets).await;
+    Carried { target: Some(target), answer: Some(answer), octets, error: result.err() }
 }

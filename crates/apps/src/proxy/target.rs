@@ -25,7 +25,7 @@ impl FromStr for Host {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self::Address(address.to_canonical()));
         }
-        let name = text.strip_suffix('.').unwrap_or(text);
+        let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
         let is_name = |octet: u8| octet.is_ascii_alphanumeric() || b"-._".contains(&octet);
         if name.is_empty() || name.len() > NAME_OCTETS_MAX || !name.bytes().all(is_name) {
             return Err("not the name of a host".into());
@@ -35,7 +35,7 @@ impl FromStr for Host {
         if last.starts_with("0x") || last.bytes().all(|octet| octet.is_ascii_digit()) {
             return Err("neither a name nor an address".into());
         }
-        Ok(Self::Name(name.to_ascii_lowercase()))
+        Ok(Self::Name(name))
     }
 }
 

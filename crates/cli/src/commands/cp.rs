@@ -18,7 +18,7 @@ use tacit_scenario::table::significant;
 use tacit_tack::{Connection, ConnectionError, PublicKey, StreamError};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
 
-use super::{keys, serve};
+use super::{keys, seen, serve};
 use crate::args::CpArgs;
 use crate::output::{FAILED, Failure, INTERRUPTED, note, print, print_json, printable};
 use crate::progress;
@@ -61,6 +61,7 @@ struct Report<'a> {
 }
 
 pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
+    seen::begin(&args.seen);
     let plan = plan(&args.paths).map_err(CopyError::Argument)?;
     let options = Options { checksum: args.checksum, delete: args.delete, dry_run: args.dry_run };
     let (direction, server) = match &plan {
@@ -79,9 +80,10 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     };
     let store = keys::store()?;
     let identity = keys::identity(&store)?;
+    let config = seen::config(&args.seen)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (node, connection) =
-        runtime.block_on(node::connect(&store, &identity, &server, |key| ask(&server, key)))?;
+        runtime.block_on(node::connect(&store, &identity, &config, &server, |key| ask(&server, key)))?;
     #[expect(clippy::disallowed_methods, reason = "a copy happens in real time")]
     let now = Instant::now;
     let begun = now();

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use tacit_apps::trust::{Peer, Store, TrustError, text};
-use tacit_tack::{Identity, PublicKey};
+use tacit_scenario::InputError;
+use tacit_tack::{Identity, NoKey, PublicKey};
 
 use crate::args::KeysCommand;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
@@ -13,6 +14,16 @@ use crate::output::{FAILED, Failure, note, print, print_json, printable};
 pub fn store() -> Result<Store, Failure> {
     Store::of_user()
         .ok_or_else(|| Failure::Machine("no place for keys: neither $HOME nor $XDG_CONFIG_HOME".into()))
+}
+
+/// Looks at this user's key, where there is one, and at the file of peers; changes nothing.
+pub fn check(store: &Store) -> Result<(), Failure> {
+    match store.read_identity() {
+        Ok(_) | Err(TrustError::NoIdentity(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    store.peers()?;
+    Ok(())
 }
 
 /// This user's key, made where there is none.
@@ -41,7 +52,7 @@ pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
         KeysCommand::Make { json } => own(&store, &store.make_identity()?, json)?,
         KeysCommand::Show { json } => own(&store, &store.read_identity()?, json)?,
         KeysCommand::Trust { name, key, client, json } => {
-            let key = key.parse().map_err(|error| Failure::Machine(format!("KEY: {error}")))?;
+            let key = key.parse().map_err(|error: NoKey| InputError::new("KEY", error.to_string()))?;
             let peer = Peer { name, key, is_client: client };
             store.trust(peer.clone())?;
             if json {

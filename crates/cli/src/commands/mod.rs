@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod compare;
 mod completions;
+mod config;
 mod cp;
 mod doctor;
 mod explain;
@@ -19,6 +20,7 @@ mod rohc;
 mod rre;
 mod run;
 mod scenarios;
+mod seen;
 mod serve;
 mod shell;
 mod theory;
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, FileArgs, ProxyArgs, ServeArgs};
 use crate::output::Failure;
 
 /// Does what the user asked for.
@@ -43,6 +45,10 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Rre(args)) => rre::run(args.command),
         Some(Command::Fetch(args)) => fetch::run(args),
         Some(Command::HttpProxy(args)) => http_proxy::run(args),
+        Some(Command::Serve(ServeArgs { file: FileArgs { config: Some(path), .. }, .. }))
+        | Some(Command::Proxy(ProxyArgs { file: FileArgs { config: Some(path), .. }, .. })) => {
+            dispatch(config::merged(&path)?)
+        }
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Cp(args)) => cp::run(&args),
         Some(Command::Proxy(args)) => proxy::run(&args),

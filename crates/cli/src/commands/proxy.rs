@@ -1,28 +1,40 @@
 //! `tacit proxy`.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tacit_apps::PROXY_PORT;
-use tacit_apps::node::{self, Node, NodeError};
+use tacit_apps::link::{self, Link, Told};
+use tacit_apps::metrics::{Page, ProxyCounts};
+use tacit_apps::node::{self, Node};
 use tacit_apps::proxy::allow::AllowList;
-use tacit_apps::proxy::relay::{self, Limits};
+use tacit_apps::proxy::relay::{self, Carried, Limits};
 use tacit_apps::proxy::target::Target;
 use tacit_apps::proxy::{Answer, ProxyError, ask, socks};
+use tacit_scenario::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::cp::{self, LAST_TIMEOUT};
-use super::{keys, serve};
+use super::{keys, seen, serve};
 use crate::args::ProxyArgs;
-use crate::output::{Failure, note, printable};
+use crate::output::{Failure, note, print, printable};
 
 /// For a program to say what it wants. Ours.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// After so long without a word from the other end it is taken for gone. Ours: programs wait for it.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// For a connection that is being made again, before a program is refused. Ours.
+const LINK_TIMEOUT: Duration = Duration::from_secs(10);
+/// For what is carried to break when the connection goes. Ours.
+const BREAK_TIMEOUT: Duration = Duration::from_millis(500);
 /// Where programs find SOCKS5 unless told (RFC 1928 section 3).
 const SOCKS_PORT: u16 = 1080;
 
@@ -34,48 +46,168 @@ enum Purpose {
 }
 
 pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
+    seen::check(&args.metrics)?;
+    let plan = args.server.as_ref().map(|server| plan(args, server)).transpose()?;
+    if args.file.check {
+        seen::config(&args.seen)?;
+        keys::check(&keys::store()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    seen::begin(&args.seen);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = match &args.server {
-        Some(server) => runtime.block_on(client(args, server)),
+    let result = match plan {
+        Some(plan) => runtime.block_on(client(args, plan)),
         None => runtime.block_on(server(args)),
     };
+    // What is still carried is reset when its sockets are closed.
     runtime.shutdown_background();
     result.map(|()| ExitCode::SUCCESS)
 }
 
+/// What all connections share.
+struct Proxy {
+    counts: ProxyCounts,
+    permits: Arc<Semaphore>,
+    /// It was stopped: no more connections.
+    is_closing: AtomicBool,
+    done: Notify,
+    /// True: connections to the other end are closed.
+    closed: watch::Sender<bool>,
+    json: bool,
+}
+
+/// What became of a connection, for `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    client: Option<&'a str>,
+    target: Option<String>,
+    octets: u64,
+    duration_s: f64,
+    error: Option<String>,
+}
+
+impl Proxy {
+    fn new(args: &ProxyArgs) -> Arc<Self> {
+        Arc::new(Self {
+            counts: ProxyCounts::default(),
+            permits: Arc::new(Semaphore::new(args.connections as usize)),
+            is_closing: AtomicBool::new(false),
+            done: Notify::new(),
+            closed: watch::Sender::new(false),
+            json: args.json,
+        })
+    }
+
+    /// Carries a connection, and says what came of it.
+    async fn carrying(&self, client: Option<&str>, work: impl Future<Output = Carried>) -> Carried {
+        #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
+        let begun = Instant::now();
+        self.counts.running.fetch_add(1, Relaxed);
+        let carried = work.await;
+        self.counts.running.fetch_sub(1, Relaxed);
+        self.done.notify_waiters();
+        self.counts.on_end(carried.error.as_ref());
+        let (duration_s, octets) = (begun.elapsed().as_secs_f64(), carried.octets);
+        let target = carried.target.as_ref().map(ToString::to_string);
+        let error = carried.error.as_ref().map(ToString::to_string);
+        tracing::info!(target: "tacit::proxy", ?client, to = ?target, octets, duration_s, ?error, "carried");
+        if self.json {
+            let line = Line { client, target, octets, duration_s, error };
+            if let Ok(line) = serde_json::to_string(&line) {
+                // Whoever reads it may have gone; the proxy goes on.
+                let _ = print(&format!("{line}\n"));
+            }
+        } else if let (None, Some(error)) = (client, error) {
+            let target = target.map_or(String::new(), |target| format!("{target}: "));
+            note(&printable(&format!("tacit: {target}{error}")));
+        }
+        carried
+    }
+
+    async fn idle(&self) {
+        loop {
+            let done = self.done.notified();
+            if self.counts.running.load(Relaxed) == 0 {
+                return;
+            }
+            done.await;
+        }
+    }
+
+    /// Takes no more connections, and waits for those that are carried.
+    async fn end(&self, grace: u32) -> Result<(), Failure> {
+        self.is_closing.store(true, Relaxed);
+        tokio::select! {
+            () = self.idle() => Ok(()),
+            () = tokio::time::sleep(Duration::from_secs(grace.into())) => Ok(()),
+            stopped = serve::stop() => stopped,
+        }
+    }
+}
+
 async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     let store = keys::store()?;
+    let config = seen::config(&args.seen)?.with_idle_timeout(IDLE_TIMEOUT);
+    let metrics = seen::listen(&args.metrics).await?;
     let identity = keys::identity(&store)?;
     let own = identity.public();
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], PROXY_PORT).into());
-    let node = Node::server(listen, identity, serve::clients(&store, own, false))?;
+    let node = Node::server(listen, identity, config, serve::clients(&store, own, false))?;
     let address = node.endpoint().local_addr();
     note(&format!(
         "tacit: carrying connections at {address} to {} rules' targets, key {own}",
         args.allow.len()
     ));
     let allowed = Arc::new(AllowList(args.allow.clone()));
-    let permits = Arc::new(Semaphore::new(args.connections as usize));
+    let proxy = Proxy::new(args);
+    let (endpoint, counted) = (node.endpoint().clone(), proxy.clone());
+    seen::serve(metrics, move || {
+        let mut page = Page::default();
+        page.endpoint(&endpoint.metrics());
+        counted.counts.write(&mut page);
+        page.into_text()
+    });
     let accept = async {
         while let Some(connection) = node.endpoint().accept().await {
-            tokio::spawn(streams(connection, allowed.clone(), permits.clone()));
+            let peer = connection.peer();
+            let name = match peer == own {
+                true => "this user".to_owned(),
+                false => store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
+            };
+            tokio::spawn(streams(connection, name, allowed.clone(), proxy.clone()));
         }
     };
     tokio::select! {
-        () = accept => Err(Failure::Machine("the socket failed".into())),
-        stopped = serve::stop() => stopped,
+        () = accept => return Err(Failure::Machine("the socket failed".into())),
+        stopped = serve::stop() => stopped?,
     }
+    proxy.end(args.grace).await?;
+    // Clients hear of it, and what is still carried is reset.
+    proxy.closed.send_replace(true);
+    let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.idle()).await;
+    Ok(())
 }
 
 /// Serves the streams of a connection until it ends.
-async fn streams(connection: Connection, allowed: Arc<AllowList>, permits: Arc<Semaphore>) {
-    while let Ok((mut writer, mut reader)) = connection.accept().await {
-        let (allowed, permits) = (allowed.clone(), permits.clone());
+async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, proxy: Arc<Proxy>) {
+    let mut closed = proxy.closed.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = connection.accept() => accepted,
+            _ = closed.wait_for(|closed| *closed) => return connection.close(0, ""),
+        };
+        let Ok((mut writer, mut reader)) = accepted else { return };
+        if proxy.is_closing.load(Relaxed) {
+            // The client's end hears a reset.
+            continue;
+        }
+        let (allowed, proxy, name) = (allowed.clone(), proxy.clone(), name.clone());
         tokio::spawn(async move {
-            let Ok(_permit) = permits.acquire().await else { return };
-            let relayed = relay::serve(&allowed, Limits::default(), &mut reader, &mut writer).await;
+            let Ok(_permit) = proxy.permits.acquire().await else { return };
+            let work = relay::serve(&allowed, Limits::default(), &mut reader, &mut writer, &proxy.counts);
+            let carried = proxy.carrying(Some(&name), work).await;
             // A stream that is dropped before its end is reset, as is right where an end broke: not where the answer was no.
-            if let Err(ProxyError::Answer(_)) = relayed
+            if let Some(ProxyError::Answer(_)) = carried.error
                 && writer.shutdown().await.is_ok()
             {
                 let _ = tokio::time::timeout(LAST_TIMEOUT, writer.finished()).await;
@@ -84,92 +216,163 @@ async fn streams(connection: Connection, allowed: Arc<AllowList>, permits: Arc<S
     }
 }
 
-async fn client(args: &ProxyArgs, server: &str) -> Result<(), Failure> {
-    let wrong = |what: String| Failure::Machine(what);
-    let server =
-        cp::server(server, PROXY_PORT).ok_or_else(|| wrong(format!("{server}: a server is HOST[:PORT]")))?;
+/// What a client's end is to do.
+struct Plan {
+    /// HOST:PORT.
+    server: String,
+    listeners: Vec<(SocketAddr, Purpose)>,
+}
+
+fn plan(args: &ProxyArgs, server: &str) -> Result<Plan, InputError> {
+    let server = cp::server(server, PROXY_PORT)
+        .ok_or_else(|| InputError::new("SERVER", format!("{server:?} is none")).allowed("HOST[:PORT]"))?;
     let mut listeners = Vec::new();
     if args.socks5 {
         let address = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], SOCKS_PORT).into());
-        listeners.push((listen(address, args.open).await?, Purpose::Socks));
+        listeners.push((local(address, "--listen", args.open)?, Purpose::Socks));
     }
     for forward in &args.forward {
-        let (local, target) =
-            forward.split_once('=').ok_or_else(|| wrong(format!("{forward}: not LOCAL=TARGET")))?;
-        let local = local.parse().map_err(|_| wrong(format!("{local}: an address here is ADDR:PORT")))?;
+        let wrong = |what: String| InputError::new("--forward", format!("{forward}: {what}"));
+        let (here, target) = forward
+            .split_once('=')
+            .ok_or_else(|| wrong("no = in it".into()).allowed("ADDR:PORT=HOST:PORT"))?;
+        let here =
+            here.parse().map_err(|_| wrong(format!("{here} is no address here")).allowed("ADDR:PORT"))?;
         let target = target.parse().map_err(|why| wrong(format!("{target}: {why}")))?;
-        listeners.push((listen(local, args.open).await?, Purpose::Forward(target)));
+        listeners.push((local(here, "--forward", args.open)?, Purpose::Forward(target)));
     }
+    Ok(Plan { server, listeners })
+}
+
+/// `address`, which others reach only where that is meant.
+fn local(address: SocketAddr, argument: &str, open: bool) -> Result<SocketAddr, InputError> {
+    if open || address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err(InputError::new(argument, format!("{address} lets other machines in: --open says that it may")))
+}
+
+async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
+    let config = seen::config(&args.seen)?.with_idle_timeout(IDLE_TIMEOUT);
+    let metrics = seen::listen(&args.metrics).await?;
+    let mut listeners = Vec::new();
+    for (address, purpose) in plan.listeners {
+        listeners.push((listen(address).await?, purpose));
+    }
+    let server = plan.server;
     let store = keys::store()?;
     let identity = keys::identity(&store)?;
-    let (node, connection) = node::connect(&store, &identity, &server, |key| cp::ask(&server, key)).await?;
-    let permits = Arc::new(Semaphore::new(args.connections as usize));
+    let first = node::connect(&store, &identity, &config, &server, |key| cp::ask(&server, key)).await?;
+    let proxy = Proxy::new(args);
+    proxy.counts.links.fetch_add(1, Relaxed);
+    let counted = proxy.clone();
+    seen::serve(metrics, move || {
+        let mut page = Page::default();
+        counted.counts.write(&mut page);
+        page.into_text()
+    });
+    let told = proxy.clone();
+    let (link, keeping) =
+        link::keep(first, store, identity, config, server.clone(), move |happened| tell(&told, &happened));
     for (listener, purpose) in listeners {
         let what = match &purpose {
             Purpose::Socks => "socks5".to_owned(),
             Purpose::Forward(target) => target.to_string(),
         };
         note(&format!("tacit: {what} at {} through {server}", listener.local_addr()?));
-        tokio::spawn(programs(listener, purpose, connection.clone(), permits.clone()));
+        tokio::spawn(programs(listener, purpose, link.clone(), proxy.clone()));
     }
-    let ended = tokio::select! {
-        error = connection.closed() => Err(NodeError::of_connection(&server, identity.public(), error).into()),
-        stopped = serve::stop() => stopped,
-    };
-    connection.close(0, "");
-    drop(connection);
-    drop(node);
-    ended
+    {
+        let mut keeping = std::pin::pin!(keeping);
+        tokio::select! {
+            why = &mut keeping => return Err(why.into()),
+            stopped = serve::stop() => stopped?,
+        }
+        tokio::select! {
+            why = keeping => return Err(why.into()),
+            ended = proxy.end(args.grace) => ended?,
+        }
+        if let Some(connection) = link.clone().connection(Duration::ZERO).await {
+            connection.close(0, "");
+        }
+        // What is still carried breaks now, and is reset.
+        let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.idle()).await;
+    }
+    Ok(())
 }
 
-async fn listen(address: SocketAddr, open: bool) -> Result<TcpListener, Failure> {
-    if !open && !address.ip().is_loopback() {
-        return Err(Failure::Machine(format!("{address} lets other machines in: --open says that it may")));
+/// Says what happens to the connection.
+fn tell(proxy: &Proxy, happened: &Told<'_>) {
+    match happened {
+        Told::Broke(why) => note(&printable(&format!("tacit: {why}; trying again"))),
+        Told::Failed(why, wait) => {
+            let (why, wait_s) = (why.to_string(), wait.as_secs_f64());
+            tracing::info!(target: "tacit::proxy", ?why, wait_s, "no connection to the server's end");
+        }
+        Told::Again => {
+            proxy.counts.links.fetch_add(1, Relaxed);
+            note("tacit: the server's end is there again");
+        }
     }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await;
-    listener.map_err(|error| Failure::Machine(format!("nothing can listen at {address}: {error}")))
+    let wrong = |error| InputError::new(address, format!("nothing can listen there: {error}"));
+    Ok(listener.map_err(wrong)?)
 }
 
-/// Carries connections of programs.
-async fn programs(listener: TcpListener, purpose: Purpose, connection: Connection, permits: Arc<Semaphore>) {
+/// Carries connections of programs, until the proxy is stopped.
+async fn programs(listener: TcpListener, purpose: Purpose, link: Link, proxy: Arc<Proxy>) {
     loop {
-        let Ok(permit) = permits.clone().acquire_owned().await else { return };
+        let Ok(permit) = proxy.permits.clone().acquire_owned().await else { return };
         let Ok((tcp, _)) = listener.accept().await else {
             // No file descriptors left, mostly: some come back when connections end.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (purpose, connection) = (purpose.clone(), connection.clone());
+        if proxy.is_closing.load(Relaxed) {
+            return;
+        }
+        let (purpose, link, proxy) = (purpose.clone(), link.clone(), proxy.clone());
         tokio::spawn(async move {
-            if let Err(error) = carry(tcp, purpose, &connection).await {
-                note(&printable(&format!("tacit: {error}")));
-            }
+            proxy.carrying(None, carry(tcp, purpose, link, &proxy.counts)).await;
             drop(permit);
         });
     }
 }
 
 /// Carries one connection. Its stream is reset where this fails, for it is dropped before its end.
-async fn carry(mut tcp: TcpStream, purpose: Purpose, connection: &Connection) -> Result<u64, ProxyError> {
+async fn carry(mut tcp: TcpStream, purpose: Purpose, link: Link, counts: &ProxyCounts) -> Carried {
     let is_socks = matches!(purpose, Purpose::Socks);
     let target = match purpose {
         Purpose::Forward(target) => target,
-        Purpose::Socks => tokio::time::timeout(REQUEST_TIMEOUT, socks::request(&mut tcp))
-            .await
-            .map_err(|_| ProxyError::Idle)??,
+        Purpose::Socks => match tokio::time::timeout(REQUEST_TIMEOUT, socks::request(&mut tcp)).await {
+            Ok(Ok(target)) => target,
+            Ok(Err(error)) => return Carried::failed(None, error),
+            Err(_) => return Carried::failed(None, ProxyError::Idle),
+        },
     };
-    let (asked, streams) = open(&target, connection).await;
-    if is_socks {
-        socks::reply(&mut tcp, asked).await?;
+    let (answer, streams) = open(&target, link).await;
+    counts.on_answer(answer);
+    if is_socks && let Err(error) = socks::reply(&mut tcp, answer).await {
+        return Carried::failed(Some(target), error);
     }
-    let Some((mut writer, mut reader)) = streams.filter(|_| asked == Answer::Connected) else {
-        return Err(ProxyError::Protocol(format!("{target}: {asked}")));
+    let Some((mut writer, mut reader)) = streams.filter(|_| answer == Answer::Connected) else {
+        if !is_socks {
+            // Where no reply is spoken, a reset says that there is no connection.
+            let _ = tcp.set_zero_linger();
+        }
+        return Carried::failed(Some(target), ProxyError::Answer(answer));
     };
-    relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle).await
+    let (octets, result) =
+        relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &counts.octets).await;
+    Carried { target: Some(target), answer: Some(answer), octets, error: result.err() }
 }
 
-/// Asks the server's end for `target`, and gives its answer with the stream.
-async fn open(target: &Target, connection: &Connection) -> (Answer, Option<(SendStream, RecvStream)>) {
+/// Asks the server's end for `target`, and gives its answer with the stream. Where there is no connection, one is waited for.
+async fn open(target: &Target, mut link: Link) -> (Answer, Option<(SendStream, RecvStream)>) {
+    let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (Answer::Failed, None) };
     let Ok((mut writer, mut reader)) = connection.open().await else { return (Answer::Failed, None) };
     match ask(target, &mut reader, &mut writer).await {
         Ok(()) => (Answer::Connected, Some((writer, reader))),

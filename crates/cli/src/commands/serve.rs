@@ -1,22 +1,25 @@
 //! `tacit serve`.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
+use tacit_apps::copy::idle::{IDLE, Passed};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{CopyError, Summary};
+use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
+use tacit_scenario::InputError;
 use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::cp::{BUFFER_OCTETS, LAST_TIMEOUT, said};
-use super::keys;
+use super::{keys, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
@@ -32,8 +35,10 @@ struct Server {
     own: PublicKey,
     copies: Semaphore,
     /// Copies that run, and who waits for their end.
-    running: AtomicUsize,
+    counts: Arc<CopyCounts>,
     done: Notify,
+    /// True: connections are closed.
+    closed: watch::Sender<bool>,
     json: bool,
     quiet: bool,
 }
@@ -50,29 +55,47 @@ struct Line<'a> {
 }
 
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    let path = args.path.as_ref().ok_or_else(|| InputError::new("PATH", "nothing to serve"))?;
     let store = keys::store()?;
-    let served = Served::new(&args.path, args.write)?;
+    let served = Served::new(path, args.write)?;
+    seen::check(&args.metrics)?;
+    let config = seen::config(&args.seen)?;
+    if args.file.check {
+        keys::check(&store)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    seen::begin(&args.seen);
     let identity = keys::identity(&store)?;
     let own = identity.public();
     let clients = clients(&store, own, args.anyone);
-    let node = Node::server(args.listen, identity, clients)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let metrics = runtime.block_on(seen::listen(&args.metrics))?;
+    let node = Node::server(args.listen, identity, config, clients)?;
+    let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
         let way = if args.write { "reading and writing" } else { "reading" };
-        note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", args.path.display()));
+        note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", path.display()));
     }
     let server = Arc::new(Server {
         served,
         store,
         own,
         copies: Semaphore::new(COPIES_MAX),
-        running: AtomicUsize::new(0),
+        counts: counts.clone(),
         done: Notify::new(),
+        closed: watch::Sender::new(false),
         json: args.json,
         quiet: args.quiet,
     });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
+        let endpoint = node.endpoint().clone();
+        seen::serve(metrics, move || {
+            let mut page = Page::default();
+            page.endpoint(&endpoint.metrics());
+            counts.write(&mut page);
+            page.into_text()
+        });
         let accept = async {
             while let Some(connection) = node.endpoint().accept().await {
                 tokio::spawn(server.clone().connection(connection));
@@ -82,7 +105,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             () = accept => return Err(Failure::Machine("the socket failed".into())),
             stopped = stop() => stopped?,
         }
-        let running = server.running.load(Relaxed);
+        let running = server.counts.running.load(Relaxed);
         if running > 0 && !args.quiet {
             note(&format!("tacit: waiting up to {} s for what is running: {running}", args.grace));
         }
@@ -91,6 +114,9 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             () = tokio::time::sleep(Duration::from_secs(args.grace.into())) => (),
             stopped = stop() => stopped?,
         }
+        // Clients hear that this is the end.
+        server.closed.send_replace(true);
+        tokio::task::yield_now().await;
         Ok(())
     })?;
     // Copies that are still running end with their connections, and with this process.
@@ -135,7 +161,7 @@ impl Server {
     async fn idle(&self) {
         loop {
             let done = self.done.notified();
-            if self.running.load(Relaxed) == 0 {
+            if self.counts.running.load(Relaxed) == 0 {
                 return;
             }
             done.await;
@@ -149,19 +175,28 @@ impl Server {
             true => "this user".to_owned(),
             false => self.store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
         };
-        while let Ok((writer, reader)) = connection.accept().await {
+        let mut closed = self.closed.subscribe();
+        loop {
+            let accepted = tokio::select! {
+                accepted = connection.accept() => accepted,
+                _ = closed.wait_for(|closed| *closed) => return connection.close(0, ""),
+            };
+            let Ok((writer, reader)) = accepted else { return };
             let (server, name) = (self.clone(), name.clone());
             tokio::spawn(async move {
                 let Ok(_permit) = server.copies.acquire().await else { return };
                 let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
-                let request = Request::read(&mut reader).await;
-                server.running.fetch_add(1, Relaxed);
+                let mut request = Request::read(&mut reader).await;
+                if let Ok(request) = &mut request {
+                    request.owner = Some(peer.to_string());
+                }
+                server.counts.running.fetch_add(1, Relaxed);
                 let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
                 // Files are read and written as the copy goes: on a thread of its own.
                 let copy = move || handle.block_on(on_thread.copy(&name, request, reader, writer));
                 // A panic there has been printed.
                 let _ = tokio::task::spawn_blocking(copy).await;
-                server.running.fetch_sub(1, Relaxed);
+                server.counts.running.fetch_sub(1, Relaxed);
                 server.done.notify_waiters();
             });
         }
@@ -176,10 +211,13 @@ impl Server {
         writer: SendStream,
     ) {
         let mut writer = BufWriter::with_capacity(BUFFER_OCTETS, writer);
+        let passed = Passed::default();
         let (asked, result) = match request {
             Ok(request) => {
                 let asked = (request.direction, request.path.clone());
-                (Some(asked), self.served.answer(request, &mut reader, &mut writer).await)
+                let (mut reader, mut writer) = (passed.counted(&mut reader), passed.counted(&mut writer));
+                let copy = self.served.answer(request, &mut reader, &mut writer);
+                (Some(asked), passed.watch(IDLE, copy).await)
             }
             Err(error) => (None, Err(error)),
         };
@@ -188,6 +226,19 @@ impl Server {
             let mut none = [0];
             let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
             let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
+        }
+        let direction = asked.as_ref().map(|(direction, _)| *direction);
+        self.counts.on_end(direction, &result);
+        match &result {
+            Ok(outcome) => {
+                let summary = &outcome.summary;
+                let (octets, failed) = (summary.received_octets, summary.failed);
+                tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
+            }
+            Err(error) => {
+                let error = error.to_string();
+                tracing::warn!(target: "tacit::copy", ?client, ?direction, ?error, "a copy ended");
+            }
         }
         if self.quiet {
             return;

@@ -139,6 +139,8 @@ pub(super) struct Sender {
     path_since: Instant,
     elsewhere: u64,
     pub counters: Counters,
+    /// Numbers that were lost and not told of, where somebody wants to hear.
+    pub losses: Option<Vec<u64>>,
 }
 
 impl Sender {
@@ -190,6 +192,7 @@ impl Sender {
             path_since: Instant::ZERO,
             elsewhere: 0,
             counters: Counters::default(),
+            losses: None,
         }
     }
 

@@ -9,6 +9,9 @@ use tacit_proto::units::Duration;
 use super::*;
 use crate::session::HALF_OPEN;
 
+#[cfg(feature = "qlog")]
+mod qlog;
+
 fn address(host: u8, port: u16) -> SocketAddr {
     ([192, 0, 2, host], port).into()
 }
@@ -66,12 +69,16 @@ struct Net {
 
 impl Net {
     fn new() -> Self {
+        Self::with(&Config::default())
+    }
+
+    fn with(config: &Config) -> Self {
         let identity = Identity::generate();
         let server_key = identity.public();
         Self {
             now: Instant::ZERO,
-            client: Hub::new(Config::default(), Identity::generate(), None),
-            server: Hub::new(Config::default(), identity, Some(Arc::new(|_| true))),
+            client: Hub::new(config.clone(), Identity::generate(), None),
+            server: Hub::new(config.clone(), identity, Some(Arc::new(|_| true))),
             server_key,
             client_at: client_address(),
             flying: BinaryHeap::new(),

@@ -137,6 +137,31 @@ impl Connection {
         self.sender.on_path_changed(now, self.seed);
     }
 
+    /// How the peer wants to be addressed; 0 while it has not said.
+    pub fn peer_id(&self) -> ConnectionId {
+        self.peer
+    }
+
+    /// Packets that were held lost so far.
+    pub fn packets_lost(&self) -> u64 {
+        self.sender.counters.packets_lost
+    }
+
+    /// Times that the retransmission timeout passed so far.
+    pub fn timeouts(&self) -> u64 {
+        self.sender.counters.timeouts
+    }
+
+    /// Keeps the numbers of packets that are held lost from now on, until [`take_losses`](Self::take_losses) has them.
+    pub fn watch_losses(&mut self) {
+        self.sender.losses.get_or_insert_default();
+    }
+
+    /// Whole numbers of the packets that were held lost since this was asked last; none unless they are watched.
+    pub fn take_losses(&mut self) -> Vec<u64> {
+        self.sender.losses.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
     /// The system sends no datagram of more than `octets` of UDP payload.
     pub fn set_max_payload(&mut self, octets: u32) {
         self.sender.set_max_payload(octets);

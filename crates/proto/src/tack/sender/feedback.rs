@@ -203,6 +203,9 @@ impl Sender {
                 Carried::Probe | Carried::Nothing => {}
             }
             sender.counters.packets_lost += 1;
+            if let Some(losses) = &mut sender.losses {
+                losses.push(number.saturating_since(START));
+            }
             if number >= sender.path_start {
                 seen.newest_lost = seen.newest_lost.max(Some(number));
             }

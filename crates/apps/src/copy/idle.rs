@@ -1,0 +1,144 @@
+//! Copies in which nothing comes or goes.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::sleep;
+
+use super::CopyError;
+
+/// A copy in which nothing comes or goes for so long is ended. Ours: an end may have to hash a file before it says a word, of
+/// some 500 GB in that time.
+pub const IDLE: Duration = Duration::from_secs(600);
+
+/// Octets that passed streams.
+#[derive(Clone, Debug, Default)]
+pub struct Passed(Arc<AtomicU64>);
+
+/// A stream whose octets are counted.
+#[derive(Debug)]
+pub struct Counted<S> {
+    stream: S,
+    passed: Passed,
+}
+
+impl Passed {
+    /// Counts those of `stream` too.
+    pub fn counted<S>(&self, stream: S) -> Counted<S> {
+        Counted { stream, passed: self.clone() }
+    }
+
+    fn add(&self, count: usize) {
+        self.0.fetch_add(count as u64, Relaxed);
+    }
+
+    /// Does `copy`, unless no octets pass for `idle`.
+    ///
+    /// # Errors
+    /// Those of `copy`, and where nothing passed.
+    pub async fn watch<T>(
+        &self,
+        idle: Duration,
+        copy: impl Future<Output = Result<T, CopyError>>,
+    ) -> Result<T, CopyError> {
+        let watch = async {
+            let mut before = u64::MAX;
+            // A copy that worked on its files for long comes to its own turn between the two looks.
+            let mut looks = 0;
+            while looks < 2 {
+                let now = self.0.load(Relaxed);
+                looks = if now == before { looks + 1 } else { 0 };
+                before = now;
+                sleep(idle / 2).await;
+            }
+        };
+        let (copy, watch) = (pin!(copy), pin!(watch));
+        tokio::select! {
+            biased;
+            done = copy => done,
+            () = watch => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing came or went for too long").into()),
+        }
+    }
+}
+
+impl<S> Counted<S> {
+    /// The stream.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, into);
+        self.passed.add(into.filled().len() - before);
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, octets);
+        if let Poll::Ready(Ok(count)) = &polled {
+            self.passed.add(*count);
+        }
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    #[test]
+    fn a_copy_ends_when_nothing_passes_and_not_while_something_does() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let idle = Duration::from_millis(200);
+            let (mut mine, theirs) = duplex(64);
+            let passed = Passed::default();
+            let mut counted = passed.counted(theirs);
+            let slow = async {
+                for _ in 0..20 {
+                    mine.write_u8(1).await.unwrap();
+                    sleep(idle / 8).await;
+                }
+                mine
+            };
+            let reading = passed.watch(idle, async {
+                for _ in 0..20 {
+                    counted.read_u8().await?;
+                }
+                Ok(())
+            });
+            let (_mine, read) = tokio::join!(slow, reading);
+            read.unwrap();
+            let silent = passed.watch(idle, async { Ok(counted.read_u8().await?) }).await;
+            assert!(matches!(silent, Err(CopyError::Io(error)) if error.kind() == io::ErrorKind::TimedOut));
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! Which copies write which files, so that one whose client has gone makes room for the next copy of the same user: its
+//! connection stands until nothing came for the idle time.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// A copy that has got nothing for so long is taken for gone when its user copies the file again. Ours.
+const SILENCE: Duration = Duration::from_secs(2);
+/// For a copy that is told to stop to let go of its file. Ours.
+const LET_GO: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Which file it is, whatever its name: device and number.
+type FileId = (u64, u64);
+
+/// Copies of a server that write.
+#[derive(Debug, Default)]
+pub(super) struct Writers(Mutex<BTreeMap<FileId, Arc<Writing>>>);
+
+/// One copy that writes one file.
+#[derive(Debug)]
+struct Writing {
+    owner: String,
+    octets: AtomicU64,
+    stop: Notify,
+}
+
+/// The file of a copy, which is known to [`Writers`] until this is dropped.
+pub(super) struct Claim<'a> {
+    writers: &'a Writers,
+    file: FileId,
+    writing: Arc<Writing>,
+}
+
+impl Writers {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<FileId, Arc<Writing>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `owner` writes `file`.
+    pub fn claim(&self, owner: &str, file: &File) -> io::Result<Claim<'_>> {
+        let stat = rustix::fs::fstat(file)?;
+        let file = (stat.st_dev, stat.st_ino);
+        let writing =
+            Arc::new(Writing { owner: owner.to_owned(), octets: AtomicU64::new(0), stop: Notify::new() });
+        self.all().insert(file, writing.clone());
+        Ok(Claim { writers: self, file, writing })
+    }
+
+    /// Stops the copy that writes `file`, if it is `owner`'s and gets nothing. True once it has let go.
+    pub async fn take_over(&self, owner: &str, file: FileId) -> bool {
+        let Some(writing) = self.all().get(&file).filter(|writing| writing.owner == owner).cloned() else {
+            return false;
+        };
+        let before = writing.octets.load(Relaxed);
+        sleep(SILENCE).await;
+        if writing.octets.load(Relaxed) != before {
+            return false;
+        }
+        writing.stop.notify_one();
+        let mut waited = Duration::ZERO;
+        while self.all().get(&file).is_some_and(|now| Arc::ptr_eq(now, &writing)) {
+            if waited >= LET_GO {
+                return false;
+            }
+            sleep(LOOK_EVERY).await;
+            waited += LOOK_EVERY;
+        }
+        true
+    }
+}
+
+impl Claim<'_> {
+    pub fn on_octets(&self, count: usize) {
+        self.writing.octets.fetch_add(count as u64, Relaxed);
+    }
+
+    /// Waits until another copy takes the file over.
+    pub async fn stopped(&self) {
+        self.writing.stop.notified().await;
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut all = self.writers.all();
+        if all.get(&self.file).is_some_and(|now| Arc::ptr_eq(now, &self.writing)) {
+            all.remove(&self.file);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A connection to one server that is made again when it breaks.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tacit_tack::{Config, Connection, Identity};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::node::{self, Node, NodeError};
+use crate::trust::Store;
+
+/// The first wait before another attempt, which doubles each time, and the last. Ours.
+const AGAIN_FIRST: Duration = Duration::from_millis(250);
+const AGAIN_LAST: Duration = Duration::from_secs(15);
+
+/// Where the connection is for those who use it.
+#[derive(Clone)]
+pub struct Link(watch::Receiver<Option<Connection>>);
+
+impl Link {
+    /// The connection; where there is none, the next, if it comes in time.
+    pub async fn connection(&mut self, patience: Duration) -> Option<Connection> {
+        let there = timeout(patience, self.0.wait_for(Option::is_some)).await;
+        there.ok()?.ok()?.clone()
+    }
+}
+
+/// What happens to the connection.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// It broke, for this reason.
+    Broke(&'a NodeError),
+    /// An attempt failed; the next one comes after so long.
+    Failed(&'a NodeError, Duration),
+    /// It is there again.
+    Again,
+}
+
+/// Keeps a connection that is there, and gives the link to it with what keeps it: that ends with the error which other
+/// attempts would meet too, a server that refuses or has another key. `tell` hears what happens.
+pub fn keep(
+    first: (Node, Connection),
+    store: Store,
+    identity: Identity,
+    config: Config,
+    name: String,
+    tell: impl Fn(Told<'_>),
+) -> (Link, impl Future<Output = NodeError>) {
+    let (sender, receiver) = watch::channel(Some(first.1.clone()));
+    let keeping = async move {
+        let (mut node, mut connection) = first;
+        loop {
+            let why = connection.closed().await;
+            sender.send_replace(None);
+            let why = NodeError::of_connection(&name, identity.public(), why);
+            if is_final(&why) {
+                return why;
+            }
+            tell(Told::Broke(&why));
+            // Its thread is waited for, which takes a while.
+            drop(tokio::task::spawn_blocking(move || drop(node)));
+            (node, connection) = match again(&store, &identity, &config, &name, &tell).await {
+                Ok(made) => made,
+                Err(error) => return error,
+            };
+            tell(Told::Again);
+            sender.send_replace(Some(connection.clone()));
+        }
+    };
+    (Link(receiver), keeping)
+}
+
+async fn again(
+    store: &Store,
+    identity: &Identity,
+    config: &Config,
+    name: &str,
+    tell: &impl Fn(Told<'_>),
+) -> Result<(Node, Connection), NodeError> {
+    let mut wait = AGAIN_FIRST;
+    loop {
+        // Nobody is asked: whom the user did not trust at first is not trusted now.
+        match node::connect(store, identity, config, name, |_| false).await {
+            Err(error) if !is_final(&error) => {
+                tell(Told::Failed(&error, wait));
+                sleep(wait).await;
+                wait = (wait * 2).min(AGAIN_LAST);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// True for what another attempt would meet too.
+fn is_final(error: &NodeError) -> bool {
+    matches!(error, NodeError::Trust(_) | NodeError::Refused { .. } | NodeError::Io { .. })
+}

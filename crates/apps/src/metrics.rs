@@ -1,0 +1,316 @@
+//! Counts for Prometheus, in its text format (version 0.0.4), and the HTTP that hands them out.
+//!
+//! Names end in their unit and counters in `_total`, as Prometheus' conventions have it. Labels have few values, all of them
+//! written here: no name, key or address of a peer is one.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tacit_tack::{Histogram, Metrics};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::copy::wire::Direction;
+use crate::copy::{CopyError, Outcome};
+use crate::proxy::{Answer, ProxyError};
+
+/// Readers at once. Ours: one, and some who try by hand.
+const READERS_MAX: usize = 8;
+/// For a reader to ask and to take its answer. Ours.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Text that grows.
+#[derive(Debug, Default)]
+pub struct Page(String);
+
+impl Page {
+    /// What was written.
+    pub fn into_text(self) -> String {
+        self.0
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // A string takes all.
+        let _ = write!(self.0, "# HELP tacit_{name} {help}\n# TYPE tacit_{name} {kind}\n");
+    }
+
+    fn line(&mut self, name: &str, labels: &str, value: u64) {
+        let _ = writeln!(self.0, "tacit_{name}{labels} {value}");
+    }
+
+    /// A counter without labels.
+    pub fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "counter", help);
+        self.line(name, "", value);
+    }
+
+    /// A counter whose `label` is one of a few words.
+    pub fn counters(&mut self, name: &str, help: &str, label: &str, values: &[(&str, u64)]) {
+        self.family(name, "counter", help);
+        for (word, value) in values {
+            self.line(name, &format!("{{{label}=\"{word}\"}}"), *value);
+        }
+    }
+
+    /// A reading.
+    pub fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "gauge", help);
+        self.line(name, "", value);
+    }
+
+    /// A distribution, of which a value is so many `units_per_second` or per bit.
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram, per_unit: f64) {
+        self.family(name, "histogram", help);
+        let mut below = 0;
+        for (bound, count) in histogram.bounds.iter().zip(&histogram.counts) {
+            below += count;
+            self.line(
+                name_of_bucket(name).as_str(),
+                &format!("{{le=\"{}\"}}", *bound as f64 / per_unit),
+                below,
+            );
+        }
+        let all = histogram.counts.iter().sum();
+        self.line(name_of_bucket(name).as_str(), "{le=\"+Inf\"}", all);
+        let _ = writeln!(self.0, "tacit_{name}_sum {}", histogram.sum as f64 / per_unit);
+        let _ = writeln!(self.0, "tacit_{name}_count {all}");
+    }
+
+    /// What an endpoint counts.
+    pub fn endpoint(&mut self, metrics: &Metrics) {
+        let (counters, totals) = (&metrics.counters, &metrics.totals);
+        self.gauge("tack_connections", "Connections that stand.", metrics.connections_open);
+        self.gauge("tack_handshakes", "Handshakes that are not finished.", metrics.handshakes_open);
+        self.gauge("tack_streams", "Streams that are open.", metrics.streams_open);
+        self.gauge("tack_in_flight_bytes", "Data sent and not acknowledged.", metrics.octets_in_flight);
+        let made = counters.connections_made;
+        self.counter("tack_connections_total", "Connections that stood.", made);
+        let ended = [
+            ("silent", counters.ended_silent),
+            ("peer", counters.ended_by_peer),
+            ("here", counters.ended_here),
+            ("broken", counters.ended_broken),
+        ];
+        self.counters("tack_connections_ended_total", "Connections that ended, by why.", "reason", &ended);
+        self.counter("tack_handshakes_total", "Handshakes that clients began.", counters.handshakes_begun);
+        let unfinished = counters.handshakes_unfinished;
+        self.counter("tack_handshakes_failed_total", "Those that clients did not finish.", unfinished);
+        let refused = [
+            ("key", counters.clients_refused),
+            ("full", counters.handshakes_refused),
+            ("address", counters.retries_sent),
+        ];
+        self.counters("tack_refusals_total", "Clients refused, or asked where they are.", "reason", &refused);
+        self.traffic(metrics);
+        let opened = totals.streams_opened;
+        self.counter("tack_streams_total", "Streams that were opened, by either end.", opened);
+        self.counter("tack_path_changes_total", "Clients found at another address.", counters.paths_changed);
+        self.counter("tack_key_updates_total", "Keys that followed on others.", counters.keys_updated);
+        let rtt = "Smoothed round-trip time, a value per second of a connection that hears acknowledgments.";
+        self.histogram("tack_rtt_seconds", rtt, &metrics.rtt_us, 1e6);
+        let rate = "Rate of acknowledged data, a value per such second.";
+        self.histogram("tack_rate_bits_per_second", rate, &metrics.rate_bps, 1.0);
+        self.family("udp_buffer_bytes", "gauge", "What the system holds for the socket.");
+        for (direction, octets) in ["sent", "received"].into_iter().zip(metrics.socket_buffers) {
+            self.line("udp_buffer_bytes", &format!("{{direction=\"{direction}\"}}"), octets as u64);
+        }
+        let dropped = metrics.qlog_records_dropped;
+        self.counter("qlog_records_dropped_total", "Records that no qlog has.", dropped);
+    }
+
+    fn traffic(&mut self, metrics: &Metrics) {
+        let (counters, totals) = (&metrics.counters, &metrics.totals);
+        let both = |sent, received| [("sent", sent), ("received", received)];
+        let way = "direction";
+        let datagrams = both(counters.datagrams_sent, counters.datagrams_received);
+        self.counters("udp_datagrams_total", "UDP datagrams.", way, &datagrams);
+        let octets = both(counters.octets_sent, counters.octets_received);
+        self.counters("udp_bytes_total", "UDP payload.", way, &octets);
+        let dropped = [
+            ("strange", counters.datagrams_strange),
+            ("forged", counters.datagrams_forged),
+            ("repeated", counters.datagrams_repeated),
+            ("misplaced", counters.datagrams_misplaced),
+        ];
+        self.counters("udp_datagrams_dropped_total", "Datagrams that nobody believed.", "reason", &dropped);
+        let packets = both(totals.packets_sent, totals.packets_received);
+        self.counters("tack_packets_total", "Packets of connections.", way, &packets);
+        let data = both(totals.data_packets_sent, totals.data_packets_received);
+        self.counters("tack_data_packets_total", "Packets with data.", way, &data);
+        let acks = [("tack", totals.tacks_sent), ("iack", totals.iacks_sent)];
+        self.counters("tack_acks_sent_total", "Acknowledgments sent.", "kind", &acks);
+        self.counter("tack_acks_received_total", "Acknowledgments received.", totals.acks_received);
+        self.counter("tack_packets_lost_total", "Packets held lost.", totals.packets_lost);
+        let again = totals.packets_retransmitted;
+        self.counter("tack_packets_retransmitted_total", "Packets whose contents were sent before.", again);
+        self.counter("tack_loss_episodes_total", "Round trips with losses.", totals.loss_episodes);
+        self.counter("tack_timeouts_total", "Times that nothing was heard for too long.", totals.timeouts);
+        let delivered = both(totals.octets_sent, totals.octets_delivered);
+        self.counters(
+            "tack_data_bytes_total",
+            "Data sent, repeats included; data delivered.",
+            way,
+            &delivered,
+        );
+    }
+}
+
+fn name_of_bucket(name: &str) -> String {
+    format!("{name}_bucket")
+}
+
+/// What became of copies, for whoever serves them.
+#[derive(Debug, Default)]
+pub struct CopyCounts {
+    /// Copies that run.
+    pub running: AtomicU64,
+    /// By direction and result.
+    ended: [[AtomicU64; RESULTS.len()]; 2],
+    octets: [AtomicU64; 2],
+}
+
+const RESULTS: [&str; 4] = ["done", "partial", "refused", "broken"];
+const DIRECTIONS: [&str; 2] = ["push", "pull"];
+
+impl CopyCounts {
+    /// A copy ended; `direction` is not known of one that asked for nothing.
+    pub fn on_end(&self, direction: Option<Direction>, result: &Result<Outcome, CopyError>) {
+        let place = usize::from(direction == Some(Direction::Pull));
+        let what = match result {
+            Ok(outcome) if outcome.summary.failed == 0 => 0,
+            Ok(_) => 1,
+            Err(CopyError::Refused(_)) => 2,
+            Err(_) => 3,
+        };
+        self.ended[place][what].fetch_add(1, Relaxed);
+        if let Ok(outcome) = result {
+            self.octets[place].fetch_add(outcome.summary.received_octets, Relaxed);
+        }
+    }
+
+    /// Writes them.
+    pub fn write(&self, page: &mut Page) {
+        page.gauge("copies_running", "Copies that run.", self.running.load(Relaxed));
+        page.family("copies_total", "counter", "Copies that ended, as their clients see the direction.");
+        for (direction, ended) in DIRECTIONS.iter().zip(&self.ended) {
+            for (result, count) in RESULTS.iter().zip(ended) {
+                let labels = format!("{{direction=\"{direction}\",result=\"{result}\"}}");
+                page.line("copies_total", &labels, count.load(Relaxed));
+            }
+        }
+        let [push, pull] = &self.octets;
+        let octets = [("push", push.load(Relaxed)), ("pull", pull.load(Relaxed))];
+        page.counters(
+            "copied_bytes_total",
+            "Contents of copies that came to a summary.",
+            "direction",
+            &octets,
+        );
+    }
+}
+
+/// What became of the connections of a proxy.
+#[derive(Debug, Default)]
+pub struct ProxyCounts {
+    /// Connections that are carried.
+    pub running: AtomicU64,
+    /// Octets that were carried, both ways.
+    pub octets: AtomicU64,
+    answers: [AtomicU64; ANSWERS.len()],
+    broken: AtomicU64,
+    /// Times that the connection to the server's end was made.
+    pub links: AtomicU64,
+}
+
+const ANSWERS: [(&str, Answer); 5] = [
+    ("connected", Answer::Connected),
+    ("failed", Answer::Failed),
+    ("not_allowed", Answer::NotAllowed),
+    ("unreachable", Answer::Unreachable),
+    ("refused", Answer::Refused),
+];
+
+impl ProxyCounts {
+    /// A target was asked for.
+    pub fn on_answer(&self, answer: Answer) {
+        if let Some(place) = ANSWERS.iter().position(|(_, one)| *one == answer) {
+            self.answers[place].fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A connection ended, in order or with an error.
+    pub fn on_end(&self, error: Option<&ProxyError>) {
+        let is_broken = matches!(error, Some(ProxyError::Io(_) | ProxyError::Idle));
+        self.broken.fetch_add(u64::from(is_broken), Relaxed);
+    }
+
+    /// Writes them.
+    pub fn write(&self, page: &mut Page) {
+        page.gauge("proxy_connections", "TCP connections that are carried.", self.running.load(Relaxed));
+        let answers: Vec<_> = ANSWERS
+            .iter()
+            .zip(&self.answers)
+            .map(|((word, _), count)| (*word, count.load(Relaxed)))
+            .collect();
+        page.counters("proxy_requests_total", "Targets that were asked for.", "answer", &answers);
+        page.counter("proxy_broken_total", "Connections that broke.", self.broken.load(Relaxed));
+        page.counter("proxy_bytes_total", "What was carried, both ways.", self.octets.load(Relaxed));
+        page.counter(
+            "proxy_links_total",
+            "Times that the server's end was reached.",
+            self.links.load(Relaxed),
+        );
+    }
+}
+
+/// Answers every GET of `/metrics` at `listener` with what `page` says then, until dropped.
+pub async fn serve(listener: TcpListener, page: Arc<dyn Fn() -> String + Send + Sync>) {
+    let readers = Arc::new(Semaphore::new(READERS_MAX));
+    loop {
+        let Ok(permit) = readers.clone().acquire_owned().await else { return };
+        let Ok((reader, _)) = listener.accept().await else {
+            // No file descriptors left, mostly.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let page = page.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let answer = answer(&request, &*page);
+                async { Ok::<_, Infallible>(answer) }
+            });
+            let mut builder = Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
+            // A reader that goes away has no other effect.
+            let served = builder.serve_connection(TokioIo::new(reader), service);
+            let _ = tokio::time::timeout(PATIENCE, served).await;
+            drop(permit);
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, page: &dyn Fn() -> String) -> Response<Full<Bytes>> {
+    let (status, body) = match (request.method(), request.uri().path()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, page()),
+        (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "it is at /metrics\n".to_owned()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, String::new()),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("text/plain; version=0.0.4"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+    }
+    response
+}

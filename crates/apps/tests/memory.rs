@@ -1,0 +1,63 @@
+//! What the longest list that a receiver takes costs it. A program of its own: memory is the process's.
+
+use std::fs;
+
+use tacit_apps::copy::session::Served;
+use tacit_apps::copy::wire::{self, Direction, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, VERSION};
+use tacit_apps::copy::{CopyError, Options};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter, duplex, split};
+
+/// The most memory that this process had, in octets; `None` where the system does not say.
+fn peak_octets() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+#[test]
+fn a_list_as_long_as_is_taken_stays_below_1_gib() {
+    let to = tempfile::tempdir().unwrap();
+    let options = Options { dry_run: true, delete: true, ..Options::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        let (mine, theirs) = duplex(1 << 20);
+        let (mut heard, said) = split(mine);
+        let saying = async {
+            let mut said = BufWriter::with_capacity(1 << 16, said);
+            let path = String::new();
+            let direction = Direction::Push;
+            let hello = Message::Hello { version: VERSION, direction, path, name: None, options };
+            wire::write(&mut said, &hello).await?;
+            let width = NAMES_OCTETS_MAX / ENTRIES_MAX - 20;
+            for number in 0..ENTRIES_MAX {
+                let path = format!("{number:0width$}");
+                let entry = Entry { path, kind: Kind::Directory, mtime_ns: 0, mode: 0o755 };
+                wire::write(&mut said, &Message::Entry(entry)).await?;
+            }
+            wire::write(&mut said, &Message::EntriesEnd { unlisted: Vec::new(), unlisted_count: 0 }).await?;
+            said.flush().await?;
+            Ok::<_, CopyError>(said)
+        };
+        let hearing = async {
+            let mut buffer = vec![0; 1 << 16];
+            while heard.read(&mut buffer).await? > 0 {}
+            Ok::<_, CopyError>(())
+        };
+        let serving = async {
+            let (reader, mut writer) = split(theirs);
+            let mut reader = BufReader::with_capacity(1 << 16, reader);
+            let outcome = Served::new(to.path(), true)?.serve(&mut reader, &mut writer).await;
+            writer.shutdown().await?;
+            outcome
+        };
+        tokio::try_join!(saying, hearing, serving).map(|(_, (), outcome)| outcome)
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.summary.copied, outcome.summary.failed), (ENTRIES_MAX as u64, 0));
+    let Some(peak) = peak_octets() else {
+        eprintln!("SKIPPED: the system does not say how much memory a process had");
+        return;
+    };
+    println!("{} MiB at most", peak >> 20);
+    assert!(peak < 1 << 30, "{} MiB", peak >> 20);
+}

@@ -1,0 +1,72 @@
+//! What is seen of the programs that run over TACK: logs, qlogs, counts for Prometheus.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use tacit_apps::metrics;
+use tacit_scenario::InputError;
+use tacit_tack::{Config, Qlog};
+use tokio::net::TcpListener;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::args::{LogArgs, LogFormat, MetricsArgs};
+use crate::output::{Failure, note};
+
+/// Begins to log, where that is asked for.
+pub fn begin(args: &LogArgs) {
+    let Some(filter) = &args.log else { return };
+    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let registry = tracing_subscriber::registry().with(filter.clone());
+    // It fails only where there is a log already.
+    let _ = match args.log_format {
+        LogFormat::Text => registry.with(layer).try_init(),
+        LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init(),
+    };
+}
+
+/// How endpoints are configured.
+pub fn config(args: &LogArgs) -> Result<Config, Failure> {
+    let mut config = Config::default();
+    config.qlog = args.qlog.as_deref().map(qlog).transpose()?;
+    Ok(config)
+}
+
+fn qlog(directory: &Path) -> Result<Qlog, InputError> {
+    let wrong = |error: std::io::Error| {
+        InputError::new("--qlog", format!("{}: {error}", directory.display())).allowed("a directory")
+    };
+    Qlog::to_directory(directory).map_err(wrong)
+}
+
+/// Refuses what must not be listened at.
+pub fn check(args: &MetricsArgs) -> Result<(), InputError> {
+    match args.metrics {
+        Some(address) if !address.ip().is_loopback() && !args.metrics_open => {
+            let what = format!("{address} lets other machines read: --metrics-open says that they may");
+            Err(InputError::new("--metrics", what))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Listens for Prometheus, where that is asked for.
+pub async fn listen(args: &MetricsArgs) -> Result<Option<TcpListener>, Failure> {
+    check(args)?;
+    let Some(address) = args.metrics else { return Ok(None) };
+    let listener = TcpListener::bind(address).await;
+    let wrong = |error: std::io::Error| {
+        InputError::new("--metrics", format!("nothing can listen at {address}: {error}"))
+    };
+    Ok(Some(listener.map_err(wrong)?))
+}
+
+/// Answers Prometheus with `page`, on a task of its own.
+pub fn serve(listener: Option<TcpListener>, page: impl Fn() -> String + Send + Sync + 'static) {
+    let Some(listener) = listener else { return };
+    let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
+    note(&format!("tacit: metrics at http://{address}/metrics"));
+    tokio::spawn(metrics::serve(listener, Arc::new(page)));
+}

@@ -1,0 +1,102 @@
+//! `tacit proxy` as its users meet it, over loopback.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod peers;
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::Value;
+
+use peers::{Users, echo, echoed, octets, socks, terminate};
+
+#[test]
+fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
+    let users = Users::new();
+    let port = echo();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other_port = other.local_addr().unwrap().port();
+    users.key("server");
+    let rule = format!("127.0.0.1:{port}");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", &rule];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    let proxy = users.start("client", &words, "socks5 at ");
+    let content = octets(3_000_000);
+    let (tcp, answer) = socks(&proxy.address, port);
+    assert_eq!(answer, 0);
+    assert!(echoed(tcp, &content) == content);
+    // RFC 1928 section 6: not allowed by the ruleset.
+    assert_eq!(socks(&proxy.address, other_port).1, 2);
+    let forward = format!("127.0.0.1:0={rule}");
+    let words = ["proxy", &server.address, "--forward", &forward];
+    let forwarded = users.start("client", &words, &format!("{rule} at "));
+    assert!(echoed(TcpStream::connect(&forwarded.address).unwrap(), &content) == content);
+    users.refused("client", &["proxy", &server.address, "--socks5", "--listen", "0.0.0.0:0"], 2);
+    users.refused("client", &["proxy", "--serve", "--allow", "example.org"], 2);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    assert!(users.refused("other", &words, 2).contains("is not known"));
+}
+
+#[test]
+fn a_server_that_was_killed_is_found_again_and_what_it_carried_is_reset() {
+    let users = Users::new();
+    let port = echo();
+    users.key("server");
+    let rule = format!("127.0.0.1:{port}");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", &rule, "--json"];
+    let mut server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0", "--json"];
+    let mut proxy = users.start("client", &words, "socks5 at ");
+    let (mut carried, answer) = socks(&proxy.address, port);
+    assert_eq!(answer, 0);
+    carried.write_all(b"half of it").unwrap();
+    carried.read_exact(&mut [0; 10]).unwrap();
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    // In the middle: neither an end nor silence.
+    let broke = carried.read(&mut [0; 10]).unwrap_err();
+    assert_eq!(broke.kind(), std::io::ErrorKind::ConnectionReset);
+    let words = ["proxy", "--serve", "--listen", &server.address, "--allow", &rule];
+    let again = users.start("server", &words, "connections at ");
+    assert_eq!(again.address, server.address);
+    // It comes as soon as the server's end is found again.
+    let (tcp, answer) = socks(&proxy.address, port);
+    assert_eq!(answer, 0);
+    assert!(echoed(tcp, &octets(100_000)) == octets(100_000));
+    terminate(&proxy.child);
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+    let mut said = String::new();
+    proxy.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert_eq!((&lines[0]["octets"], lines[0]["error"].is_string()), (&20.into(), true), "{said}");
+    assert_eq!((&lines[1]["octets"], lines[1]["error"].is_null()), (&200_000.into(), true), "{said}");
+    assert_eq!(lines[1]["target"], rule);
+}
+
+#[test]
+fn a_proxy_that_is_stopped_waits_for_what_it_carries_and_resets_the_rest() {
+    let users = Users::new();
+    let port = echo();
+    users.key("server");
+    let rule = format!("127.0.0.1:{port}");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", &rule];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0", "--grace", "2"];
+    let mut proxy = users.start("client", &words, "socks5 at ");
+    let (mut ends, _) = socks(&proxy.address, port);
+    let (mut stays, _) = socks(&proxy.address, port);
+    for tcp in [&mut ends, &mut stays] {
+        tcp.write_all(b"x").unwrap();
+        tcp.read_exact(&mut [0]).unwrap();
+    }
+    terminate(&proxy.child);
+    assert!(echoed(ends, b"what was begun") == b"what was begun");
+    assert_eq!(stays.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,287 @@
+//! What others get to see of a connection: lines for logs, counts, and its qlog.
+//!
+//! Lines are events of `tracing`, each with a target of its own below `tacit_tack`. What happens per packet is at the level
+//! `trace`, and costs a look at one flag where nobody listens.
+
+use std::net::SocketAddr;
+
+use tacit_proto::tack::packet::ConnectionId;
+use tacit_proto::tack::{self, Body, Transmit};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tracing::{debug, info, trace};
+
+use crate::error::ConnectionError;
+use crate::identity::PublicKey;
+use crate::metrics::{Sample, Totals};
+#[cfg(feature = "qlog")]
+use crate::qlog::Trace;
+use crate::seal::EPOCH;
+
+/// What lines are about.
+pub(crate) mod target {
+    pub const CONNECTION: &str = "tacit_tack::connection";
+    pub const HANDSHAKE: &str = "tacit_tack::handshake";
+    pub const PATH: &str = "tacit_tack::path";
+    pub const KEYS: &str = "tacit_tack::keys";
+    pub const RECOVERY: &str = "tacit_tack::recovery";
+    pub const PACKET: &str = "tacit_tack::packet";
+}
+
+/// How often a connection tells its round-trip time and its rate. Ours.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// Watches one connection.
+pub(crate) struct Observer {
+    id: u32,
+    /// The latest time that the session was told.
+    pub now: Instant,
+    is_client: bool,
+    began: Instant,
+    tacks_sent: u64,
+    iacks_sent: u64,
+    pub streams_opened: u64,
+    /// Losses, timeouts and loss episodes that were told of.
+    lost: u64,
+    timeouts: u64,
+    episodes: u64,
+    /// Which key sealed the newest packet that was sent, and that was received.
+    sent_epoch: u64,
+    received_epoch: u64,
+    pub paths_changed: u64,
+    pub keys_updated: u64,
+    /// When the last sample was made, with how many octets acknowledged.
+    sampled: Option<(Instant, u64)>,
+    sample: Option<Sample>,
+    #[cfg(feature = "qlog")]
+    pub qlog: Option<Trace>,
+}
+
+/// What a packet is called in logs.
+pub(crate) fn name_of(body: &Body) -> &'static str {
+    match body {
+        Body::Open(_) => "open",
+        Body::Answer(_) => "answer",
+        Body::Data(_) => "data",
+        Body::Tack(_) => "tack",
+        Body::Instant(_) => "iack",
+        Body::Sync(_) => "sync",
+        Body::Probe { .. } => "probe",
+        Body::Control(_) => "control",
+        Body::Datagram(_) => "datagram",
+        Body::PathChallenge(_) => "path_challenge",
+        Body::PathResponse(_) => "path_response",
+        Body::Close(_) | Body::CloseWith(_) => "close",
+    }
+}
+
+impl Observer {
+    pub fn new(id: u32, now: Instant, is_client: bool) -> Self {
+        Self {
+            id,
+            now,
+            is_client,
+            began: now,
+            tacks_sent: 0,
+            iacks_sent: 0,
+            streams_opened: 0,
+            lost: 0,
+            timeouts: 0,
+            episodes: 0,
+            sent_epoch: 0,
+            received_epoch: 0,
+            paths_changed: 0,
+            keys_updated: 0,
+            sampled: None,
+            sample: None,
+            #[cfg(feature = "qlog")]
+            qlog: None,
+        }
+    }
+
+    /// Has the core tell what is to be written down.
+    pub fn watch(&self, core: &mut tack::Connection) {
+        #[cfg(feature = "qlog")]
+        if self.qlog.is_some() {
+            core.watch_losses();
+        }
+        #[cfg(not(feature = "qlog"))]
+        let _ = core;
+    }
+
+    /// The peer is known, or is the server that was looked for.
+    pub fn begin(&mut self, now: Instant, remote: SocketAddr, peer: ConnectionId) {
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.begin(now, remote, Some(peer));
+        }
+        #[cfg(not(feature = "qlog"))]
+        let _ = (now, remote, peer);
+    }
+
+    /// A packet of the core leaves.
+    #[inline]
+    pub fn on_sent(&mut self, now: Instant, sent: &Transmit) {
+        match sent.packet.body {
+            Body::Tack(_) => self.tacks_sent += 1,
+            Body::Instant(_) => self.iacks_sent += 1,
+            _ => {}
+        }
+        let epoch = sent.number >> EPOCH;
+        if epoch > self.sent_epoch {
+            self.sent_epoch = epoch;
+            self.on_key(now, epoch, true);
+        }
+        trace!(
+            target: target::PACKET,
+            connection = self.id,
+            number = sent.number,
+            kind = name_of(&sent.packet.body),
+            octets = sent.packet.len(),
+            "sent"
+        );
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.packet_sent(now, sent);
+        }
+    }
+
+    /// A packet of the peer came, with the whole `number`; `start` is the place in its stream of the first octet it carries,
+    /// where that is known.
+    #[inline]
+    pub fn on_received(&mut self, now: Instant, packet: &tack::Packet, number: u64, start: Option<u64>) {
+        let epoch = number >> EPOCH;
+        if epoch > self.received_epoch {
+            self.received_epoch = epoch;
+            self.on_key(now, epoch, false);
+        }
+        trace!(
+            target: target::PACKET,
+            connection = self.id,
+            number,
+            kind = name_of(&packet.body),
+            octets = packet.len(),
+            "received"
+        );
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.packet_received(now, packet, number, start);
+        }
+        #[cfg(not(feature = "qlog"))]
+        let _ = start;
+    }
+
+    fn on_key(&mut self, now: Instant, epoch: u64, is_ours: bool) {
+        self.keys_updated += 1;
+        let direction = if is_ours { "sending" } else { "receiving" };
+        debug!(target: target::KEYS, connection = self.id, direction, key = epoch, "a new key");
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.key_updated(now, epoch, is_ours == self.is_client, is_ours);
+        }
+        #[cfg(not(feature = "qlog"))]
+        let _ = now;
+    }
+
+    /// The connection stands.
+    pub fn on_connected(&mut self, remote: SocketAddr, peer: Option<&PublicKey>) {
+        let role = if self.is_client { "client" } else { "server" };
+        let peer = peer.map(tracing::field::display);
+        info!(target: target::CONNECTION, connection = self.id, role, %remote, peer, "connected");
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.connected(self.now);
+        }
+    }
+
+    /// The connection is over, or was none. What the peer says of it is escaped.
+    pub fn on_end(&mut self, why: &ConnectionError, core: &tack::Connection, was_connected: bool) {
+        let lasted_s = self.now.saturating_since(self.began).as_secs_f64();
+        let reason = why.to_string();
+        if was_connected {
+            let stats = core.stats();
+            info!(
+                target: target::CONNECTION,
+                connection = self.id,
+                ?reason,
+                lasted_s,
+                data_packets_sent = stats.data_packets_sent,
+                packets_lost = core.packets_lost(),
+                delivered_octets = stats.delivered_bytes,
+                "ended"
+            );
+        } else {
+            debug!(target: target::HANDSHAKE, connection = self.id, ?reason, lasted_s, "no connection");
+        }
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.ended(self.now, why);
+        }
+    }
+
+    /// The client is elsewhere now.
+    pub fn on_path_changed(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) {
+        self.paths_changed += 1;
+        info!(target: target::PATH, connection = self.id, %from, %to, "the client has moved");
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.path_updated(now, from, to);
+        }
+        #[cfg(not(feature = "qlog"))]
+        let _ = now;
+    }
+
+    /// The server wants the client to show where it is.
+    pub fn on_retry(&self) {
+        debug!(target: target::HANDSHAKE, connection = self.id, "the server asks where this client is");
+    }
+
+    /// Time passed: something may be held lost for it.
+    #[inline]
+    pub fn on_time(&mut self, now: Instant, core: &mut tack::Connection) {
+        if core.timeouts() > self.timeouts {
+            self.on_feedback(now, core);
+        }
+    }
+
+    /// Acknowledgments came, or time passed without any.
+    pub fn on_feedback(&mut self, now: Instant, core: &mut tack::Connection) {
+        let stats = core.stats();
+        let (timeouts, episodes) = (stats.timeouts.unwrap_or(0), stats.fast_recoveries.unwrap_or(0));
+        if episodes > self.episodes {
+            let (lost, flight) = (core.packets_lost(), stats.bytes_in_flight);
+            let fresh = lost - self.lost;
+            debug!(target: target::RECOVERY, connection = self.id, fresh, lost, in_flight_octets = flight, "losses");
+        }
+        if timeouts > self.timeouts {
+            debug!(target: target::RECOVERY, connection = self.id, timeouts, "nothing was heard for too long");
+        }
+        (self.lost, self.timeouts, self.episodes) = (core.packets_lost(), timeouts, episodes);
+        match self.sampled {
+            None => self.sampled = Some((now, stats.bytes_acked)),
+            Some((at, acked)) if now.saturating_since(at) >= SAMPLE_EVERY => {
+                let octets = Bytes(stats.bytes_acked.saturating_sub(acked));
+                let rate = BitRate::from_amount(octets, now.saturating_since(at)).filter(|_| octets.0 > 0);
+                self.sample = Some(Sample { rtt: stats.srtt, rate });
+                self.sampled = Some((now, stats.bytes_acked));
+            }
+            Some(_) => {}
+        }
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.feedback(now, &stats, core.take_losses());
+        }
+    }
+
+    /// What was sampled since this was asked last.
+    #[inline]
+    pub fn take_sample(&mut self) -> Option<Sample> {
+        self.sample.take()
+    }
+
+    /// Adds what it counted.
+    pub fn add_to(&self, totals: &mut Totals) {
+        totals.tacks_sent += self.tacks_sent;
+        totals.iacks_sent += self.iacks_sent;
+        totals.streams_opened += self.streams_opened;
+    }
+}

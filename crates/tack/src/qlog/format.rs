@@ -1,0 +1,399 @@
+//! Events as qlog writes them.
+
+use std::net::SocketAddr;
+use std::time::{Duration as WallDuration, SystemTime};
+
+use serde_json::{Value, json};
+use tacit_proto::tack::packet::{Block, Cause, CloseCode, ConnectionId, Control, Sync, Tack};
+use tacit_proto::tack::{self, Body};
+use tacit_proto::transport::Stats;
+use tacit_proto::units::{BitRate, Duration, Instant, SeqNumber};
+
+use crate::error::ConnectionError;
+
+/// Whose connection a file is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub began: SystemTime,
+    pub id: u32,
+    pub is_client: bool,
+    pub local: Option<SocketAddr>,
+    pub remote: SocketAddr,
+    pub peer: Option<ConnectionId>,
+}
+
+impl Header {
+    fn role(&self) -> &'static str {
+        if self.is_client { "client" } else { "server" }
+    }
+
+    /// Milliseconds since 1970 when times are counted from.
+    fn reference_ms(&self) -> f64 {
+        self.began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(WallDuration::ZERO).as_millis() as f64
+    }
+
+    /// What the file is called, without what makes it the only one.
+    pub fn file_name(&self) -> String {
+        format!("{:.0}-{:08x}-{}", self.reference_ms(), self.id, self.role())
+    }
+
+    /// The first record.
+    pub fn to_record(self) -> Value {
+        json!({
+            "qlog_version": "0.3",
+            "qlog_format": "JSON-SEQ",
+            "title": format!("tacit {}", self.role()),
+            "trace": {
+                "vantage_point": { "name": "tacit", "type": self.role() },
+                "title": format!("connection {:08x} with {}", self.id, self.remote),
+                "common_fields": {
+                    "group_id": format!("{:08x}", self.id),
+                    "protocol_type": ["TACK"],
+                    "reference_time": self.reference_ms(),
+                    "time_format": "relative",
+                },
+            },
+        })
+    }
+
+    fn started(&self) -> Value {
+        let local = self.local.unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
+        let (source, destination) = if self.is_client { (local, self.remote) } else { (self.remote, local) };
+        let own = format!("{:08x}", self.id);
+        let peer = self.peer.map(|peer| format!("{:08x}", peer.0));
+        let (source_id, destination_id) = if self.is_client { (Some(own), peer) } else { (peer, Some(own)) };
+        let mut data = json!({
+            "ip_version": if self.remote.is_ipv4() { "v4" } else { "v6" },
+            "src_ip": source.ip().to_string(),
+            "dst_ip": destination.ip().to_string(),
+            "protocol": "TACK",
+            "src_port": source.port(),
+            "dst_port": destination.port(),
+        });
+        for (key, id) in [("src_cid", source_id), ("dst_cid", destination_id)] {
+            if let Some(id) = id {
+                data[key] = id.into();
+            }
+        }
+        data
+    }
+}
+
+/// What the sender goes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Readings {
+    rtt_min: Option<Duration>,
+    srtt: Option<Duration>,
+    cwnd: Option<u64>,
+    in_flight: u64,
+    pacing: Option<BitRate>,
+}
+
+impl Readings {
+    pub fn of(stats: &Stats) -> Self {
+        Self {
+            rtt_min: stats.rtt_min,
+            srtt: stats.srtt,
+            cwnd: stats.cwnd,
+            in_flight: stats.bytes_in_flight,
+            pacing: stats.pacing_rate,
+        }
+    }
+
+    /// Those that are not as `before`.
+    fn to_data(self, before: &Self) -> Value {
+        let mut data = json!({});
+        let mut put = |key: &str, value: Option<Value>, changed: bool| {
+            if let Some(value) = value.filter(|_| changed) {
+                data[key] = value;
+            }
+        };
+        put("min_rtt", self.rtt_min.map(|rtt| millis(rtt).into()), self.rtt_min != before.rtt_min);
+        put("smoothed_rtt", self.srtt.map(|rtt| millis(rtt).into()), self.srtt != before.srtt);
+        put("congestion_window", self.cwnd.map(Value::from), self.cwnd != before.cwnd);
+        put("bytes_in_flight", Some(self.in_flight.into()), self.in_flight != before.in_flight);
+        put("pacing_rate", self.pacing.map(|rate| rate.as_bps().into()), self.pacing != before.pacing);
+        data
+    }
+}
+
+/// What an acknowledgment says of low numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acked {
+    /// A number that all in it are near.
+    pub near: u64,
+    /// Those from here, and below there, it is the first to acknowledge for good.
+    pub from: u64,
+    pub below: u64,
+}
+
+/// What is written down.
+pub(super) enum Event {
+    Started(Header),
+    Connected,
+    Packet {
+        is_sent: bool,
+        number: u64,
+        start: u64,
+        packet: tack::Packet,
+        acked: Option<Acked>,
+    },
+    Metrics {
+        readings: Readings,
+        before: Readings,
+    },
+    Lost {
+        number: u64,
+    },
+    Key {
+        generation: u64,
+        is_clients: bool,
+        is_ours: bool,
+    },
+    Path {
+        from: SocketAddr,
+        to: SocketAddr,
+    },
+    Ended(ConnectionError),
+    /// So many records are missing.
+    Dropped(u64),
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}
+
+/// The whole number whose low 32 bits are `low`, and that is nearest to `near`.
+pub(super) fn whole(near: u64, low: SeqNumber) -> u64 {
+    let ahead = low.0.wrapping_sub(near as u32) as i32;
+    near.saturating_add_signed(ahead.into())
+}
+
+/// Below that an acknowledgment says that all arrived.
+pub(super) fn cumulative(packet: &tack::Packet) -> Option<SeqNumber> {
+    match &packet.body {
+        Body::Tack(tack) => Some(tack.cumulative),
+        Body::Instant(instant) => Some(instant.cumulative),
+        _ => None,
+    }
+}
+
+/// Of the place of a packet's octets in their stream, what the packet itself says.
+pub(super) fn low_offset(packet: &tack::Packet) -> u64 {
+    match &packet.body {
+        Body::Data(data) => data.offset.0.into(),
+        _ => 0,
+    }
+}
+
+impl Event {
+    /// The records of this event, at `now`.
+    pub fn to_records(&self, now: Instant) -> Vec<Value> {
+        let time = now.as_nanos() as f64 / 1e6;
+        let record = |name: &str, data: Value| json!({ "time": time, "name": name, "data": data });
+        match self {
+            Self::Started(header) => vec![record("connectivity:connection_started", header.started())],
+            Self::Connected => {
+                let data = json!({ "old": "handshake_started", "new": "handshake_completed" });
+                vec![record("connectivity:connection_state_updated", data)]
+            }
+            Self::Packet { is_sent, number, start, packet, acked } => {
+                let name = if *is_sent { "transport:packet_sent" } else { "transport:packet_received" };
+                let mut records = vec![record(name, packet_data(*number, *start, packet, *acked))];
+                if let Some((name, mut data)) = own(packet) {
+                    data["direction"] = if *is_sent { "sent" } else { "received" }.into();
+                    data["packet_number"] = (*number).into();
+                    records.push(record(name, data));
+                }
+                records
+            }
+            Self::Metrics { readings, before } => {
+                vec![record("recovery:metrics_updated", readings.to_data(before))]
+            }
+            Self::Lost { number } => {
+                let header = json!({ "packet_type": "1RTT", "packet_number": number });
+                vec![record("recovery:packet_lost", json!({ "header": header }))]
+            }
+            Self::Key { generation, is_clients, is_ours } => {
+                // The schema wants the key itself, which nobody but its owners should have.
+                let data = json!({
+                    "key_type": if *is_clients { "client_1rtt_secret" } else { "server_1rtt_secret" },
+                    "new": "",
+                    "generation": generation,
+                    "trigger": if *is_ours { "local_update" } else { "remote_update" },
+                });
+                vec![record("security:key_updated", data)]
+            }
+            Self::Path { from, to } => {
+                vec![record("tacit:path_updated", json!({ "old": from.to_string(), "new": to.to_string() }))]
+            }
+            Self::Dropped(count) => vec![record("tacit:records_dropped", json!({ "count": count }))],
+            Self::Ended(why) => vec![record("connectivity:connection_closed", ended(why))],
+        }
+    }
+}
+
+fn ended(why: &ConnectionError) -> Value {
+    let (owner, trigger) = match why {
+        ConnectionError::TimedOut => ("local", "idle_timeout"),
+        ConnectionError::Closed { .. } => ("remote", "application"),
+        ConnectionError::Reset => ("remote", "error"),
+        ConnectionError::ClosedHere => ("local", "application"),
+        ConnectionError::WrongPeer { .. } | ConnectionError::Endpoint(_) => ("local", "error"),
+    };
+    let mut data = json!({ "owner": owner, "reason": why.to_string(), "trigger": trigger });
+    if let ConnectionError::Closed { code, .. } = why {
+        data["internal_code"] = (*code).into();
+    }
+    data
+}
+
+/// The header and the frames of a packet, in QUIC's words.
+fn packet_data(number: u64, start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
+    let packet_type = match packet.body {
+        Body::Open(_) => "initial",
+        Body::Answer(_) => "handshake",
+        _ => "1RTT",
+    };
+    json!({
+        "header": {
+            "packet_type": packet_type,
+            "packet_number": number,
+            "dcid": format!("{:08x}", packet.connection.0),
+        },
+        "raw": { "length": packet.len(), "payload_length": packet.payload_len() },
+        "frames": frames(start, packet, acked),
+    })
+}
+
+/// What a packet carries. TACKs and IACKs are QUIC's ACK frames too, so that tools see what is acknowledged.
+fn frames(start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
+    match &packet.body {
+        Body::Open(_) | Body::Answer(_) => {
+            json!([{ "frame_type": "crypto", "offset": 0, "length": packet.len() }])
+        }
+        Body::Data(data) => json!([{
+            "frame_type": "stream",
+            "stream_id": data.stream.0,
+            "offset": start,
+            "length": data.payload_len,
+            "fin": data.fin,
+        }]),
+        Body::Datagram(datagram) => json!([{ "frame_type": "datagram", "length": datagram.payload_len }]),
+        Body::Tack(tack) => ack(acked, &tack_ranges(tack, acked)),
+        Body::Instant(instant) => {
+            let mut ranges = Vec::new();
+            if let (Some(acked), Cause::Loss) = (acked, instant.cause) {
+                let number = |low| whole(acked.near, low);
+                ranges.push([number(instant.since), number(instant.second)]);
+                ranges.push([number(instant.largest), number(instant.largest)]);
+            }
+            ack(acked, &ranges)
+        }
+        Body::Probe { padding } => {
+            json!([{ "frame_type": "ping" }, { "frame_type": "padding", "payload_length": padding }])
+        }
+        Body::Control(Control::Reset { stream, code, end }) => json!([{
+            "frame_type": "reset_stream", "stream_id": stream.0, "error_code": code, "final_size": end.0,
+        }]),
+        Body::Control(Control::Stop { stream, code }) => {
+            json!([{ "frame_type": "stop_sending", "stream_id": stream.0, "error_code": code }])
+        }
+        Body::Control(Control::Streams { limit }) => {
+            json!([{ "frame_type": "max_streams", "stream_type": "bidirectional", "maximum": limit }])
+        }
+        Body::PathChallenge(_) => json!([{ "frame_type": "path_challenge" }]),
+        Body::PathResponse(_) => json!([{ "frame_type": "path_response" }]),
+        Body::Close(code) => json!([{
+            "frame_type": "connection_close",
+            "error_space": "transport_error",
+            "error_code": match code {
+                CloseCode::Done => 0,
+                CloseCode::Aborted => 1,
+                CloseCode::Refused => 2,
+                CloseCode::Violation => 3,
+            },
+        }]),
+        Body::CloseWith(reason) => json!([{
+            "frame_type": "connection_close",
+            "error_space": "application_error",
+            "error_code": reason.code,
+            "reason": reason.text,
+        }]),
+        // No frame of QUIC's: a record of its own tells of it.
+        Body::Sync(_) | Body::Control(Control::Held { .. }) => json!([]),
+    }
+}
+
+fn ack(acked: Option<Acked>, ranges: &[[u64; 2]]) -> Value {
+    let new = acked.filter(|acked| acked.from < acked.below).map(|acked| [acked.from, acked.below - 1]);
+    let mut ranges: Vec<_> = new.into_iter().chain(ranges.iter().copied().filter(|[a, b]| a <= b)).collect();
+    ranges.sort_unstable();
+    json!([{ "frame_type": "ack", "acked_ranges": ranges }])
+}
+
+/// What a TACK says arrived above its cumulative number: the acked list, and what lies between blocks of the unacked list.
+fn tack_ranges(tack: &Tack, acked: Option<Acked>) -> Vec<[u64; 2]> {
+    let Some(acked) = acked else { return Vec::new() };
+    let number = |low| whole(acked.near, low);
+    let mut ranges: Vec<_> =
+        tack.acked.iter().map(|block| [number(block.first), number(block.last)]).collect();
+    for (place, pair) in tack.unacked.windows(2).enumerate() {
+        let (before, after) = (number(pair[0].last), number(pair[1].first));
+        if place + 1 != usize::from(tack.repeated) && before + 1 < after {
+            ranges.push([before + 1, after - 1]);
+        }
+    }
+    ranges
+}
+
+fn blocks(blocks: &[Block]) -> Vec<[u32; 2]> {
+    blocks.iter().map(|block| [block.first.0, block.last.0]).collect()
+}
+
+fn sync_data(sync: &Sync) -> Value {
+    json!({
+        "rtt_min_us": sync.rtt_min_us,
+        "floor": sync.floor.0,
+        "blocks": sync.blocks,
+        "startup": sync.startup,
+    })
+}
+
+/// What TACK says and QUIC has no word for, as the packet has it: numbers have 32 bits.
+fn own(packet: &tack::Packet) -> Option<(&'static str, Value)> {
+    match &packet.body {
+        Body::Tack(tack) => Some((
+            "tacit:tack",
+            json!({
+                "delay_us": Some(tack.delay_us).filter(|delay| *delay != u32::MAX),
+                "rate_kbps": tack.rate_kbps,
+                "loss_65536ths": tack.loss,
+                "received_octets": tack.received.0,
+                "window_octets": tack.window.0,
+                "ce_packets": tack.ce,
+                "cumulative": tack.cumulative.0,
+                "acked": blocks(&tack.acked),
+                "unacked": blocks(&tack.unacked),
+                "repeated": tack.repeated,
+                "streams": tack.streams.iter().map(|(stream, limit)| [stream.0, limit.0]).collect::<Vec<_>>(),
+            }),
+        )),
+        Body::Instant(instant) => Some((
+            "tacit:iack",
+            json!({
+                "cause": match instant.cause { Cause::Loss => "loss", Cause::Window => "window" },
+                "largest": instant.largest.0,
+                "second": instant.second.0,
+                "since": instant.since.0,
+                "cumulative": instant.cumulative.0,
+                "window_octets": instant.window.0,
+            }),
+        )),
+        Body::Sync(sync) => Some(("tacit:sync", sync_data(sync))),
+        Body::Data(data) => data.sync.as_ref().map(|sync| ("tacit:sync", sync_data(sync))),
+        Body::Datagram(datagram) => datagram.sync.as_ref().map(|sync| ("tacit:sync", sync_data(sync))),
+        Body::Control(Control::Held { stream }) => Some(("tacit:held", json!({ "stream_id": stream.0 }))),
+        _ => None,
+    }
+}

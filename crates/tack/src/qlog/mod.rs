@@ -1,0 +1,197 @@
+//! Files of what happened to each connection, in qlog's format.
+//!
+//! A file is a JSON text sequence (RFC 7464) as draft-ietf-quic-qlog-main-schema-02 has it, which calls itself version 0.3, with
+//! events of draft-ietf-quic-qlog-quic-events-02: the version that qvis reads. Drafts since have other names for the same
+//! events. What QUIC has no word for has a name that begins with `tacit:`.
+//!
+//! Records are made on the thread of the endpoint, which hands them on and never waits; one more thread writes them.
+
+mod format;
+mod writer;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tacit_proto::tack::packet::ConnectionId;
+use tacit_proto::tack::{self, Transmit};
+use tacit_proto::transport::Stats;
+use tacit_proto::units::Instant;
+
+use crate::error::ConnectionError;
+use format::{Event, Header, Readings};
+use writer::{Order, Writer};
+
+/// Records of a connection that wait until its peer has proved who it is: the datagrams of a handshake, some of them twice. Ours.
+const EARLY_MAX: usize = 16;
+
+/// Where files go. Clones write to the same directory, by the same thread; it ends with the last of them.
+#[derive(Clone, Debug)]
+pub struct Qlog {
+    writer: Arc<Writer>,
+    /// The time at which the endpoint's clock began, and its address.
+    began: SystemTime,
+    local: Option<SocketAddr>,
+}
+
+impl Qlog {
+    /// Files in `directory`, which is there. Their names have the time, the connection and the role in them; none that is there
+    /// is written to.
+    ///
+    /// # Errors
+    /// Where it is no directory, or the system gives no thread.
+    pub fn to_directory(directory: &Path) -> io::Result<Self> {
+        let writer = Arc::new(Writer::start(directory)?);
+        Ok(Self { writer, began: SystemTime::UNIX_EPOCH, local: None })
+    }
+
+    /// For an endpoint at `local`, whose clock begins now.
+    pub(crate) fn began(&self, now: SystemTime, local: SocketAddr) -> Self {
+        Self { began: now, local: Some(local), ..self.clone() }
+    }
+
+    /// Records that were not written: they came faster than the disk takes them, or it took none.
+    pub fn dropped(&self) -> u64 {
+        self.writer.dropped()
+    }
+
+    /// Waits until all that was recorded is written.
+    pub fn flush(&self) {
+        self.writer.flush();
+    }
+
+    /// What records a connection; nothing is written before [`Trace::begin`].
+    pub(crate) fn trace(&self, id: u32, is_client: bool) -> Trace {
+        Trace {
+            qlog: self.clone(),
+            id,
+            is_client,
+            early: Some(Vec::new()),
+            file: 0,
+            last: Readings::default(),
+            dropped: 0,
+            sent: 0,
+            received: 0,
+            acked_below: [0; 2],
+        }
+    }
+}
+
+/// What records one connection.
+pub(crate) struct Trace {
+    qlog: Qlog,
+    id: u32,
+    is_client: bool,
+    /// Records from before the file was begun.
+    early: Option<Vec<(Instant, Event)>>,
+    file: u64,
+    last: Readings,
+    dropped: u64,
+    /// The highest numbers so far, which those in acknowledgments are near.
+    sent: u64,
+    received: u64,
+    /// Below that all was acknowledged, by the peer and by us.
+    acked_below: [u64; 2],
+}
+
+impl Trace {
+    /// Begins the file: the peer is known, or is to be a server.
+    pub fn begin(&mut self, now: Instant, remote: SocketAddr, peer: Option<ConnectionId>) {
+        let Some(early) = self.early.take() else { return };
+        let header = Header {
+            began: self.qlog.began,
+            id: self.id,
+            is_client: self.is_client,
+            local: self.qlog.local,
+            remote,
+            peer,
+        };
+        self.file = self.qlog.writer.begin(header);
+        let first = early.first().map_or(now, |(at, _)| *at);
+        self.record(first, Event::Started(header));
+        for (at, event) in early {
+            self.record(at, event);
+        }
+    }
+
+    fn record(&mut self, now: Instant, event: Event) {
+        match &mut self.early {
+            Some(early) if early.len() < EARLY_MAX => early.push((now, event)),
+            Some(_) => {}
+            None => self.dropped += u64::from(!self.qlog.writer.record(self.file, now, event)),
+        }
+    }
+
+    pub fn packet_sent(&mut self, now: Instant, sent: &Transmit) {
+        self.sent = self.sent.max(sent.number);
+        let acked = self.acked(&sent.packet, self.received, 1);
+        let packet = sent.packet.clone();
+        self.record(
+            now,
+            Event::Packet { is_sent: true, number: sent.number, start: sent.start, packet, acked },
+        );
+    }
+
+    pub fn packet_received(&mut self, now: Instant, packet: &tack::Packet, number: u64, start: Option<u64>) {
+        self.received = self.received.max(number);
+        let acked = self.acked(packet, self.sent, 0);
+        let start = start.unwrap_or_else(|| format::low_offset(packet));
+        let packet = packet.clone();
+        self.record(now, Event::Packet { is_sent: false, number, start, packet, acked });
+    }
+
+    /// What `packet` acknowledges anew at its low end, and the number that those in it are near.
+    fn acked(&mut self, packet: &tack::Packet, near: u64, whose: usize) -> Option<format::Acked> {
+        let cumulative = format::whole(near, format::cumulative(packet)?);
+        let below = self.acked_below[whose];
+        self.acked_below[whose] = cumulative.max(below);
+        Some(format::Acked { near, from: below.min(cumulative), below: cumulative })
+    }
+
+    pub fn key_updated(&mut self, now: Instant, generation: u64, is_clients: bool, is_ours: bool) {
+        self.record(now, Event::Key { generation, is_clients, is_ours });
+    }
+
+    pub fn connected(&mut self, now: Instant) {
+        self.record(now, Event::Connected);
+    }
+
+    pub fn path_updated(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) {
+        self.record(now, Event::Path { from, to });
+    }
+
+    /// Acknowledgments came, or time passed: what was lost, and what changed of the readings.
+    pub fn feedback(&mut self, now: Instant, stats: &Stats, losses: Vec<u64>) {
+        for number in losses {
+            self.record(now, Event::Lost { number });
+        }
+        let readings = Readings::of(stats);
+        if readings != self.last {
+            let before = std::mem::replace(&mut self.last, readings);
+            self.record(now, Event::Metrics { readings, before });
+        }
+    }
+
+    /// The connection ended: the file is whole. Of one that never stood nothing is written.
+    pub fn ended(&mut self, now: Instant, why: &ConnectionError) {
+        if self.early.is_some() {
+            return;
+        }
+        if self.dropped > 0 {
+            let (id, dropped) = (self.id, self.dropped);
+            tracing::warn!(target: "tacit_tack::qlog", connection = id, dropped, "records came too fast to be written");
+            self.qlog.writer.order(Order::Event { file: self.file, now, event: Event::Dropped(dropped) });
+        }
+        self.qlog.writer.order(Order::Event { file: self.file, now, event: Event::Ended(why.clone()) });
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        if self.early.is_none() {
+            self.qlog.writer.order(Order::End(self.file));
+        }
+    }
+}

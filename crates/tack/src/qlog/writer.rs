@@ -1,0 +1,242 @@
+//! The thread that writes.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tacit_proto::units::Instant;
+
+use super::format::{Event, Header};
+
+/// Records that wait to be written at most; those that come then are dropped. Ours: some 10 MB.
+const WAITING_MAX: usize = 1 << 16;
+
+/// Files of one name that are looked past. Ours.
+const NAMES_MAX: u32 = 1000;
+
+/// How long what waits may take to be written when the program ends. Ours.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What the thread is told.
+pub(super) enum Order {
+    Begin { file: u64, header: Header },
+    Event { file: u64, now: Instant, event: Event },
+    End(u64),
+    Flush(Sender<()>),
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    waiting: AtomicUsize,
+    dropped: AtomicU64,
+    files: AtomicU64,
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    orders: Option<Sender<Order>>,
+    counts: Arc<Counts>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    pub fn start(directory: &Path) -> io::Result<Self> {
+        if !directory.metadata()?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let (orders, received) = channel();
+        let counts = Arc::new(Counts::default());
+        let mut desk =
+            Desk { directory: directory.to_owned(), counts: counts.clone(), files: BTreeMap::new() };
+        let thread = thread::Builder::new().name("qlog".into()).spawn(move || desk.work(&received))?;
+        Ok(Self { orders: Some(orders), counts, thread: Mutex::new(Some(thread)) })
+    }
+
+    pub fn begin(&self, header: Header) -> u64 {
+        let file = self.counts.files.fetch_add(1, Relaxed);
+        self.order(Order::Begin { file, header });
+        file
+    }
+
+    /// Hands an event on; false where too many wait.
+    pub fn record(&self, file: u64, now: Instant, event: Event) -> bool {
+        if self.counts.waiting.load(Relaxed) >= WAITING_MAX {
+            self.counts.dropped.fetch_add(1, Relaxed);
+            return false;
+        }
+        self.order(Order::Event { file, now, event });
+        true
+    }
+
+    /// Hands an order on, however many wait: those are few.
+    pub fn order(&self, order: Order) {
+        self.counts.waiting.fetch_add(1, Relaxed);
+        // The thread ends after this, unless it panicked, which was printed.
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order);
+        }
+    }
+
+    pub fn dropped(&self) -> u64 {
+        self.counts.dropped.load(Relaxed)
+    }
+
+    pub fn flush(&self) {
+        let (told, done) = channel();
+        self.order(Order::Flush(told));
+        let _ = done.recv_timeout(FLUSH_TIMEOUT);
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.flush();
+        self.orders = None;
+        // What takes longer than that is not waited for.
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread.filter(JoinHandle::is_finished) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A file that is being written; none once the disk has refused something.
+struct Open {
+    file: Option<BufWriter<File>>,
+    path: PathBuf,
+}
+
+/// What the thread has.
+struct Desk {
+    directory: PathBuf,
+    counts: Arc<Counts>,
+    files: BTreeMap<u64, Open>,
+}
+
+impl Desk {
+    fn work(&mut self, orders: &Receiver<Order>) {
+        while let Ok(order) = orders.recv() {
+            self.counts.waiting.fetch_sub(1, Relaxed);
+            match order {
+                Order::Begin { file, header } => self.begin(file, &header),
+                Order::Event { file, now, event } => self.write(file, &event.to_records(now)),
+                Order::End(file) => self.end(file),
+                Order::Flush(told) => {
+                    let files: Vec<_> = self.files.keys().copied().collect();
+                    for file in files {
+                        self.try_file(file, |open| open.flush());
+                    }
+                    // Who asked may have given up.
+                    let _ = told.send(());
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, file: u64, header: &Header) {
+        let name = header.file_name();
+        let open = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let mut path = self.directory.join(format!("{name}.sqlog"));
+        let mut opened = open(&path);
+        for again in 1..NAMES_MAX {
+            match &opened {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    path = self.directory.join(format!("{name}-{again}.sqlog"));
+                    opened = open(&path);
+                }
+                _ => break,
+            }
+        }
+        let opened = match opened {
+            Ok(opened) => Some(BufWriter::with_capacity(1 << 16, opened)),
+            Err(error) => {
+                tracing::warn!(target: "tacit_tack::qlog", path = ?path, %error, "no file for a connection");
+                None
+            }
+        };
+        self.files.insert(file, Open { file: opened, path });
+        self.write(file, &[header.to_record()]);
+    }
+
+    /// Writes records: each behind a record separator, and with a line feed at its end (RFC 7464 section 2.2).
+    fn write(&mut self, file: u64, records: &[serde_json::Value]) {
+        self.try_file(file, |open| {
+            for record in records {
+                open.write_all(b"\x1e")?;
+                serde_json::to_writer(&mut *open, record)?;
+                open.write_all(b"\n")?;
+            }
+            Ok(())
+        });
+    }
+
+    /// Ends a file.
+    fn end(&mut self, file: u64) {
+        self.try_file(file, |open| open.flush());
+        self.files.remove(&file);
+    }
+
+    /// Does something to a file. One that fails is given up: the disk is full, mostly, and no transfer waits for it.
+    fn try_file(&mut self, file: u64, act: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+        let Some(open) = self.files.get_mut(&file) else { return };
+        let Some(writer) = &mut open.file else {
+            self.counts.dropped.fetch_add(1, Relaxed);
+            return;
+        };
+        if let Err(error) = act(writer) {
+            tracing::warn!(target: "tacit_tack::qlog", path = ?open.path, %error, "a file ends before its connection");
+            self.counts.dropped.fetch_add(1, Relaxed);
+            // What is in its buffer would be tried again when it is dropped.
+            if let Some(writer) = open.file.take() {
+                let _ = writer.into_parts();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_ends_the_file_and_what_comes_then_is_counted() {
+        // Writing there fails as on a full disk.
+        let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
+            eprintln!("SKIPPED: no /dev/full on this machine");
+            return;
+        };
+        let counts = Arc::new(Counts::default());
+        let mut desk = Desk { directory: PathBuf::new(), counts: counts.clone(), files: BTreeMap::new() };
+        let file = Some(BufWriter::with_capacity(100, full));
+        desk.files.insert(0, Open { file, path: PathBuf::new() });
+        for _ in 0..100 {
+            desk.write(0, &[serde_json::json!({ "time": 0, "name": "x", "data": {} })]);
+        }
+        assert!(desk.files[&0].file.is_none());
+        assert!(counts.dropped.load(Relaxed) > 90);
+        desk.end(0);
+        assert!(desk.files.is_empty());
+    }
+
+    #[test]
+    fn records_that_come_too_fast_are_dropped_and_those_that_end_files_are_not() {
+        let counts = Arc::new(Counts::default());
+        let (orders, received) = channel();
+        let writer = Writer { orders: Some(orders), counts, thread: Mutex::new(None) };
+        for _ in 0..WAITING_MAX {
+            assert!(writer.record(0, Instant::ZERO, Event::Connected));
+        }
+        assert!(!writer.record(0, Instant::ZERO, Event::Connected));
+        assert_eq!(writer.dropped(), 1);
+        writer.order(Order::End(0));
+        assert_eq!(received.try_iter().count(), WAITING_MAX + 1);
+        // Nobody is there to flush.
+        drop(received);
+    }
+}

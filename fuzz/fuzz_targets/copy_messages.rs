@@ -1,0 +1,32 @@
+//! All that a client may say to `tacit serve --write` on one stream. Nothing is written beside the directory that is served.
+
+#![no_main]
+
+use std::cell::RefCell;
+use std::fs;
+
+use libfuzzer_sys::fuzz_target;
+use tacit_apps::copy::session::Served;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+thread_local! {
+    static SCENE: RefCell<Option<(TempDir, Runtime)>> = const { RefCell::new(None) };
+}
+
+fuzz_target!(|octets: &[u8]| {
+    SCENE.with_borrow_mut(|scene| {
+        let (folder, runtime) = scene.get_or_insert_with(|| {
+            let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+            (tempfile::tempdir().expect("a folder"), runtime)
+        });
+        let (served, beside) = (folder.path().join("served"), folder.path().join("beside"));
+        fs::create_dir(&served).expect("it was removed");
+        let server = Served::new(&served, true).expect("it is there");
+        // What it says is not read; whether it refuses is its own business.
+        let _ = runtime.block_on(server.serve(&mut &*octets, &mut tokio::io::sink()));
+        let names = fs::read_dir(folder.path()).expect("it is there").count();
+        assert!(names == 1 && !beside.exists(), "something was written beside what is served");
+        fs::remove_dir_all(&served).expect("it is ours");
+    });
+});
