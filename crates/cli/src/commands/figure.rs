@@ -3,11 +3,14 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_papers::figure::{DownloadRuns, Figure, LiveRuns, Options, Outcome, Tally, all, find};
+use tacit_papers::figure::{
+    DownloadRuns, Figure, LiveRuns, Options, Outcome, Tally, TransferRuns, all, find,
+};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 
 use super::live;
+use super::transfers;
 use crate::args::FigureArgs;
 use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, watched};
@@ -30,9 +33,13 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         if args.all { all()? } else { args.ids.iter().map(|id| find(id)).collect::<Result<_, _>>()? };
     let report = args.report.or_else(|| args.from.clone()).unwrap_or_else(|| DEFAULT_DIRECTORY.into());
     // Before anything starts a thread.
-    let (live, downloads) = match args.from {
-        None => (live::measured(&figures, args.quick)?, live::downloaded(&figures, args.quick)?),
-        Some(_) => (LiveRuns::default(), DownloadRuns::default()),
+    let (live, downloads, transfers) = match args.from {
+        None => (
+            live::measured(&figures, args.quick)?,
+            live::downloaded(&figures, args.quick)?,
+            transfers::transferred(&figures, args.quick)?,
+        ),
+        Some(_) => (LiveRuns::default(), DownloadRuns::default(), TransferRuns::default()),
     };
     let options = Options {
         quick: args.quick,
@@ -41,6 +48,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         all: args.all,
         live,
         downloads,
+        transfers,
     };
     let outcomes = watched(cache(args.no_cache).as_ref(), |control| {
         tacit_papers::figure::run(&figures, &options, control)

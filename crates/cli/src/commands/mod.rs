@@ -22,6 +22,7 @@ mod scenarios;
 mod serve;
 mod shell;
 mod theory;
+mod transfers;
 
 use std::process::ExitCode;
 
