@@ -36,8 +36,6 @@ impl Certificate {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use super::*;
 
     #[test]

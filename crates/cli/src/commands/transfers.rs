@@ -1,11 +1,13 @@
 //! Transfers through live hops for figures.
 
-use std::io::{self, IsTerminal as _};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tacit_papers::figure::{
     Figure, MakeTransfers, Teller, TransferReport, TransferRun, TransferRuns, needs_transfers, nginx_config,
 };
@@ -19,19 +21,66 @@ const PEERS: &str = "tacit-peers";
 /// What makes it.
 const PEERS_MADE_BY: &str = "cargo build --release -p tacit-peers";
 
-/// Makes the transfers of `figures`, where there are any and this machine can.
-pub fn transferred(figures: &[Figure], quick: bool) -> Result<TransferRuns, RunsError> {
+/// Longest file of results that is read.
+const MAX_KEPT_OCTETS: u64 = 64 << 20;
+
+/// Makes the transfers of `figures`, where there are any and this machine can. Valid runs are kept in `directory`, and those
+/// that are there already are not made again.
+pub fn transferred(
+    figures: &[Figure],
+    quick: bool,
+    directory: Option<&Path>,
+) -> Result<TransferRuns, RunsError> {
     if !needs_transfers(figures) {
         return Ok(TransferRuns::default());
     }
-    TransferRuns::make(figures, quick, no_hops().as_deref(), &mut Hand::default())
+    let mut hand = Hand { kept: directory.map(Kept::open).transpose()?, told: Vec::new() };
+    TransferRuns::make(figures, quick, no_hops().as_deref(), &mut hand)
 }
 
 /// Makes runs by processes of this program.
-#[derive(Default)]
 struct Hand {
+    kept: Option<Kept>,
     /// What was said already: obstacles are told once each.
     told: Vec<String>,
+}
+
+/// Runs that were made before.
+struct Kept {
+    path: PathBuf,
+    file: File,
+    known: BTreeMap<String, TransferReport>,
+}
+
+/// A run as it is kept: a line of JSON.
+#[derive(Serialize, Deserialize)]
+struct KeptRun {
+    /// Of the program that made it; another's is made again.
+    version: String,
+    command: String,
+    report: TransferReport,
+}
+
+impl Kept {
+    fn open(directory: &Path) -> Result<Self, RunsError> {
+        std::fs::create_dir_all(directory).map_err(RunsError::io(directory))?;
+        let path = directory.join("transfers.jsonl");
+        let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let file = opened.map_err(RunsError::io(&path))?;
+        // A last line that a kill cut short is no run; the next starts a line of its own.
+        let lines = BufReader::new((&file).take(MAX_KEPT_OCTETS)).lines().map_while(Result::ok);
+        let runs = lines.filter_map(|line| serde_json::from_str::<KeptRun>(&line).ok());
+        let own = runs.filter(|run| run.version == tacit_runs::VERSION);
+        let known = own.map(|run| (run.command, run.report)).collect();
+        Ok(Self { path, file, known })
+    }
+
+    fn keep(&mut self, run: &TransferRun, report: &TransferReport) -> Result<(), RunsError> {
+        let (version, command) = (tacit_runs::VERSION.to_owned(), run.command());
+        let line = serde_json::to_string(&KeptRun { version, command, report: report.clone() });
+        let line = line.map_err(io::Error::from).map_err(RunsError::io(&self.path))?;
+        self.file.write_all(format!("\n{line}\n").as_bytes()).map_err(RunsError::io(&self.path))
+    }
 }
 
 /// What stands where `{tacit}` and `{peers}` do.
@@ -73,10 +122,17 @@ impl MakeTransfers for Hand {
     }
 
     fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+        if let Some(report) = self.kept.as_ref().and_then(|kept| kept.known.get(&run.command())) {
+            return Ok(report.clone());
+        }
         if io::stderr().is_terminal() {
             note(&format!("tacit: {}", run.command()));
         }
-        make(run).map_err(|error| format!("{error:#}"))
+        let report = make(run).map_err(|error| format!("{error:#}"))?;
+        if let (None, Some(kept)) = (&report.invalid, &mut self.kept) {
+            kept.keep(run, &report).map_err(|error| error.to_string())?;
+        }
+        Ok(report)
     }
 }
 
@@ -90,14 +146,14 @@ fn obstacle(run: &TransferRun) -> Option<String> {
     if let Some(Err(error)) = congestion {
         return Some(error.to_string());
     }
-    let missing = [&run.server, &run.client].into_iter().filter_map(|words| words.first()).find_map(|word| {
-        let program = programs.fill(run, std::slice::from_ref(word), Path::new("")).remove(0);
-        (!is_program(Path::new(&program))).then_some((word, program))
-    });
-    missing.map(|(word, program)| match word.as_str() {
-        "{peers}" => format!("{PEERS} is not beside this program and not on the path: {PEERS_MADE_BY}"),
-        _ => format!("{program} is not installed"),
-    })
+    let words = || run.server.iter().chain(&run.client);
+    if words().any(|word| word.contains("{peers}")) && !is_program(&programs.peers) {
+        return Some(format!("{PEERS} is not beside this program and not on the path: {PEERS_MADE_BY}"));
+    }
+    let first = [&run.server, &run.client].map(|words| words.iter().take(1).cloned().collect::<Vec<_>>());
+    let first = first.iter().flat_map(|words| programs.fill(run, words, Path::new("")));
+    let missing = first.map(PathBuf::from).find(|program| !is_program(program));
+    missing.map(|program| format!("{} is not installed", program.display()))
 }
 
 /// Whether there is such a file, or one of that name where programs are looked for; servers are often in `sbin`.
@@ -128,7 +184,7 @@ fn make(run: &TransferRun) -> anyhow::Result<TransferReport> {
         .context("a server's file")?;
     if run.octets > 0 {
         // What is in it does not matter: nothing on the way looks.
-        let file = std::fs::File::create(own.join("file")).context("the file")?;
+        let file = File::create(own.join("file")).context("the file")?;
         file.set_len(run.octets).context("the file")?;
     }
     let mut shell = Command::new(&programs.tacit);
@@ -174,4 +230,83 @@ fn report(run: &TransferRun, told: &Told) -> anyhow::Result<TransferReport> {
         }
     }
     Ok(transfer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> TransferRun {
+        TransferRun {
+            scenario: "wlan-11n-150".into(),
+            assignments: Vec::new(),
+            scheme: "stock",
+            acks: "kernel".into(),
+            congestion: None,
+            background: 0,
+            seed: 1,
+            server: vec!["sh".into(), "-c".into(), "exec {peers} tcp send".into()],
+            client: vec!["sh".into()],
+            seconds: 3,
+            octets: 0,
+            told_by: Teller::Client,
+        }
+    }
+
+    fn told(report: &str, said: &str) -> Told {
+        let report: serde_json::Value = serde_json::from_str(report).unwrap();
+        Told { report, invalid: None, said: said.to_owned() }
+    }
+
+    const REPORT: &str = r#"{"exit_status": 0, "waits": {"command": {"ran_s": 0.5}, "server": {"ran_s": 0.25}},
+        "transfer": {"down": {"intervals": [{"sum": {"bits_per_second": 8e6}}],
+                              "end": {"packets_received": 100, "sum_received": {"bytes": 7000, "seconds": 2.0}}},
+                     "up": {"end": {"packets_sent": 3}}}}"#;
+
+    #[test]
+    fn the_client_says_what_arrived_and_the_hop_how() {
+        let line = "noise\n{\"octets\":5000,\"duration_s\":1.5,\"mbps\":[1.0,2.0],\"more\":1}\ntrailing";
+        let client = report(&run(), &told(REPORT, line)).unwrap();
+        let expected = TransferReport {
+            mbps: vec![1.0, 2.0],
+            file: Some((5_000, 1.5)),
+            data_packets: Some(100),
+            ack_packets: Some(3),
+            octets: Some(5_000),
+            cpu_s: Some(0.75),
+            invalid: None,
+        };
+        assert_eq!(client, expected);
+        let hop = report(&TransferRun { told_by: Teller::Hop, ..run() }, &told(REPORT, "")).unwrap();
+        assert_eq!((hop.mbps, hop.file, hop.octets), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
+        assert!(report(&run(), &told(REPORT, "no line")).is_err());
+    }
+
+    #[test]
+    fn a_client_that_fails_is_told() {
+        let failed = report(&run(), &told(r#"{"exit_status": 1}"#, "x\nError: no route\n")).unwrap();
+        assert_eq!(failed.invalid.as_deref(), Some("its client ended with 1: Error: no route"));
+    }
+
+    #[test]
+    fn valid_runs_are_kept_whatever_was_cut_short() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = TransferReport { mbps: vec![1.5], ..TransferReport::default() };
+        Kept::open(directory.path()).unwrap().keep(&run(), &made).unwrap();
+        let mut kept = Kept::open(directory.path()).unwrap();
+        assert_eq!(kept.known.get(&run().command()), Some(&made));
+        kept.file.write_all(b"{\"version\":").unwrap();
+        kept.keep(&TransferRun { seed: 2, ..run() }, &made).unwrap();
+        assert_eq!(Kept::open(directory.path()).unwrap().known.len(), 2);
+    }
+
+    #[test]
+    fn a_program_that_is_named_anywhere_is_looked_for() {
+        // Tests do not stand beside the program.
+        let missing = obstacle(&run());
+        assert!(missing.is_none_or(|said| said.contains("cargo build --release -p tacit-peers")));
+        let gone =
+            TransferRun { client: vec!["tacit-no-such-program".into()], server: vec!["sh".into()], ..run() };
+        assert_eq!(obstacle(&gone).as_deref(), Some("tacit-no-such-program is not installed"));
+    }
 }

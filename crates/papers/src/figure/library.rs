@@ -62,6 +62,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/fig14",
     "tack/fig15",
     "tack/sharing",
+    "tack/live",
     "tack/baselines",
     "tack/baselines-11ac",
     "rre/slow-uplink",

@@ -4,6 +4,8 @@
 //! As in [`live`](super::live) this room makes no live runs: it says which it wants ([`TransferRun`]) and is given what
 //! came of them ([`TransferReport`]).
 
+use serde::{Deserialize, Serialize};
+
 use super::file::{Axis, Figure, Source, read_axis, read_scheme};
 use super::made::Made;
 use super::measure::{Measure, same};
@@ -126,7 +128,7 @@ pub struct TransferRun {
 }
 
 /// What came of a live run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferReport {
     /// Goodput of each full second in Mb/s.
     pub mbps: Vec<f64>,
