@@ -14,6 +14,7 @@ usage: ./ci.sh COMMAND
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md
+  peers     TACK beside QUIC and TCP on this machine, over loopback and through a clean hop: speed, processor, requests, memory
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
@@ -193,6 +194,13 @@ case "${1:-}" in
     bench)
         cargo run --release -- bench
         cargo bench --workspace
+        ;;
+    peers)
+        cargo build --release --quiet -p tacit -p tacit-peers
+        echo "loopback:"
+        target/release/tacit-peers compare
+        echo "through tacit shell wlan-11n-300:"
+        target/release/tacit-peers compare --through wlan-11n-300 --requests 1000
         ;;
     swarm)
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \

@@ -5,6 +5,7 @@
 //! thread, and are otherwise as their authors left them.
 
 mod certificate;
+mod compare;
 mod quinn_stack;
 mod s2n_stack;
 mod stack;
@@ -14,16 +15,35 @@ mod work;
 
 use std::net::SocketAddr;
 
-use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use anyhow::{Context as _, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::stack::{Congestion, Settings};
 use crate::work::{Job, client, server};
 
-/// Arguments.
+/// What to do.
 #[derive(Debug, Parser)]
-#[command(about = "Bulk transfers and requests over TACK, QUIC and TCP, for comparisons")]
-struct Arguments {
+#[command(
+    about = "Bulk transfers and requests over TACK, QUIC and TCP, for comparisons",
+    args_conflicts_with_subcommands = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    all: Option<All>,
+    #[command(flatten)]
+    one: Option<One>,
+}
+
+/// What concerns all stacks.
+#[derive(Debug, Subcommand)]
+enum All {
+    /// Print a table of all stacks on this machine
+    Compare(compare::Arguments),
+}
+
+/// One end of a job.
+#[derive(Debug, Args)]
+struct One {
     stack: Stack,
     job: Job,
     /// Where to listen, or whom to connect to
@@ -60,9 +80,16 @@ enum Stack {
     Tcp,
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    if let Some(All::Compare(arguments)) = &cli.all {
+        return compare::run(arguments);
+    }
+    let one = cli.one.context("STACK, JOB and ADDRESS are needed; --help says more")?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(one))
+}
+
+async fn run(arguments: One) -> Result<()> {
     let settings = Settings {
         congestion: arguments.congestion,
         seconds: arguments.seconds,
