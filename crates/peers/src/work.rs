@@ -131,8 +131,9 @@ async fn send(link: &mut impl Link, settings: &Settings) -> Result<u64> {
         }
     }
     write.shutdown().await?;
-    // The client's end of the stream, or of the connection, comes when it has read everything.
+    // The client's end of the stream comes when it has read everything, and that of the connection when it knows that we know.
     let _ = read.read_to_end(&mut Vec::new()).await;
+    let _ = link.accept().await;
     Ok(sent)
 }
 
