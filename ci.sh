@@ -130,6 +130,8 @@ test_all() {
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit and TACK's keys are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     fuzz 12 "${CODECS[@]}" trace http
+    # Figures of transfers find it beside the program.
+    cargo build --release --quiet -p tacit-peers
     cargo run --release --quiet -- figure --all --quick
 }
 
@@ -189,6 +191,7 @@ case "${1:-}" in
         with_live_tally cargo test -p tacit --test live $(features)
         ;;
     figures)
+        cargo build --release --quiet -p tacit-peers
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
         ;;
     bench)
