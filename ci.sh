@@ -14,6 +14,7 @@ usage: ./ci.sh COMMAND
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md
+  peers     TACK beside QUIC and TCP on this machine, over loopback and through a clean hop: speed, processor, requests, memory
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
@@ -129,6 +130,8 @@ test_all() {
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     fuzz 12 "${CODECS[@]}" trace http
+    # Figures of transfers find it beside the program.
+    cargo build --release --quiet -p tacit-peers
     cargo run --release --quiet -- figure --all --quick
 }
 
@@ -189,11 +192,19 @@ case "${1:-}" in
         with_live_tally cargo test -p tacit --test live $(features)
         ;;
     figures)
+        cargo build --release --quiet -p tacit-peers
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
         ;;
     bench)
         cargo run --release -- bench
         cargo bench --workspace
+        ;;
+    peers)
+        cargo build --release --quiet -p tacit -p tacit-peers
+        echo "loopback:"
+        target/release/tacit-peers compare
+        echo "through tacit shell wlan-11n-300:"
+        target/release/tacit-peers compare --through wlan-11n-300 --requests 1000
         ;;
     swarm)
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \

@@ -10,7 +10,7 @@ mod ack_mode;
 mod address;
 pub mod apart;
 mod clock;
-mod congestion;
+pub mod congestion;
 mod datagram;
 pub mod doctor;
 mod error;

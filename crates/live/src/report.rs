@@ -93,6 +93,10 @@ pub struct WayEnd {
     pub sum_sent: Sum,
     /// What receivers have: acknowledged TCP, or UDP that came out.
     pub sum_received: Sum,
+    /// Packets of all kinds that were given to the hop.
+    pub packets_sent: u64,
+    /// Those that came out.
+    pub packets_received: u64,
     /// Segments of TCP sent again.
     pub retransmits: u64,
     /// TCP segments with data that came out.
@@ -313,6 +317,8 @@ impl Way {
             end: WayEnd {
                 sum_sent: Sum::new(start, end, totals.payload_in),
                 sum_received: Sum::new(start, end, totals.received),
+                packets_sent: totals.packets_in,
+                packets_received: totals.packets_out,
                 retransmits: totals.retransmitted_segments,
                 data_segments: totals.data_segments_out,
                 pure_acks: meter.totals(direction.reverse()).pure_acks_in,

@@ -20,20 +20,22 @@ pub struct Waits {
     pub server: Option<Wait>,
 }
 
-/// What the threads of one side waited.
+/// What the threads of one side waited, and ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
     /// Times that one got a processor.
     pub turns: u64,
     /// How long it had been ready by then, in microseconds.
     pub mean_us: f64,
+    /// For how many seconds they ran, all together.
+    pub ran_s: f64,
 }
 
 /// Looks at the threads of a side.
 #[derive(Debug, Default)]
 pub struct Watcher {
-    /// By thread: nanoseconds ready, and times it ran.
-    threads: BTreeMap<u32, [u64; 2]>,
+    /// By thread: nanoseconds it ran, nanoseconds it was ready, and times it ran.
+    threads: BTreeMap<u32, [u64; 3]>,
 }
 
 impl Watcher {
@@ -56,16 +58,17 @@ impl Watcher {
 
     /// What they waited so far; `None` where nothing is known.
     pub fn wait(&self) -> Option<Wait> {
-        let [waited_ns, turns] =
-            self.threads.values().fold([0, 0], |sum, [waited, turns]| [sum[0] + waited, sum[1] + turns]);
-        (turns > 0).then(|| Wait { turns, mean_us: waited_ns as f64 / turns as f64 / 1e3 })
+        let sum = |place: usize| self.threads.values().map(|counted| counted[place]).sum::<u64>();
+        let [ran_ns, waited_ns, turns] = [0, 1, 2].map(sum);
+        let mean_us = waited_ns as f64 / turns as f64 / 1e3;
+        (turns > 0).then(|| Wait { turns, mean_us, ran_s: ran_ns as f64 / 1e9 })
     }
 }
 
-/// Nanoseconds ready and times run, of a line that has the nanoseconds run before them.
-fn parse(schedstat: &str) -> Option<[u64; 2]> {
-    let mut numbers = schedstat.split_ascii_whitespace().skip(1).map(str::parse);
-    Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
+/// Nanoseconds run, nanoseconds ready, and times run.
+fn parse(schedstat: &str) -> Option<[u64; 3]> {
+    let mut numbers = schedstat.split_ascii_whitespace().map(str::parse);
+    Some([numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?])
 }
 
 fn threads(process: u32) -> Vec<u32> {
@@ -88,15 +91,15 @@ mod tests {
 
     #[test]
     fn schedstat_is_ran_waited_and_turns() {
-        assert_eq!(parse("1253424 3217432 4\n"), Some([3_217_432, 4]));
+        assert_eq!(parse("1253424 3217432 4\n"), Some([1_253_424, 3_217_432, 4]));
         assert_eq!(parse(""), None);
         assert_eq!(parse("1 x 3"), None);
     }
 
     #[test]
     fn the_mean_is_over_all_turns_of_all_threads() {
-        let watcher = Watcher { threads: [(7, [9_000, 1]), (8, [1_000, 9])].into() };
-        assert_eq!(watcher.wait(), Some(Wait { turns: 10, mean_us: 1.0 }));
+        let watcher = Watcher { threads: [(7, [5_000, 9_000, 1]), (8, [3_000, 1_000, 9])].into() };
+        assert_eq!(watcher.wait(), Some(Wait { turns: 10, mean_us: 1.0, ran_s: 8e-6 }));
         assert_eq!(Watcher::default().wait(), None);
     }
 

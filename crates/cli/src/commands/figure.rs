@@ -3,11 +3,14 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_papers::figure::{DownloadRuns, Figure, LiveRuns, Options, Outcome, Tally, all, find};
+use tacit_papers::figure::{
+    DownloadRuns, Figure, LiveRuns, Options, Outcome, Tally, TransferRuns, all, find,
+};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 
 use super::live;
+use super::transfers;
 use crate::args::FigureArgs;
 use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, watched};
@@ -29,19 +32,18 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     let figures =
         if args.all { all()? } else { args.ids.iter().map(|id| find(id)).collect::<Result<_, _>>()? };
     let report = args.report.or_else(|| args.from.clone()).unwrap_or_else(|| DEFAULT_DIRECTORY.into());
+    let directory = (!args.no_report).then_some(report);
     // Before anything starts a thread.
-    let (live, downloads) = match args.from {
-        None => (live::measured(&figures, args.quick)?, live::downloaded(&figures, args.quick)?),
-        Some(_) => (LiveRuns::default(), DownloadRuns::default()),
+    let (live, downloads, transfers) = match args.from {
+        None => (
+            live::measured(&figures, args.quick)?,
+            live::downloaded(&figures, args.quick)?,
+            transfers::transferred(&figures, args.quick, directory.as_deref())?,
+        ),
+        Some(_) => (LiveRuns::default(), DownloadRuns::default(), TransferRuns::default()),
     };
-    let options = Options {
-        quick: args.quick,
-        directory: (!args.no_report).then_some(report),
-        from: args.from,
-        all: args.all,
-        live,
-        downloads,
-    };
+    let options =
+        Options { quick: args.quick, directory, from: args.from, all: args.all, live, downloads, transfers };
     let outcomes = watched(cache(args.no_cache).as_ref(), |control| {
         tacit_papers::figure::run(&figures, &options, control)
     })?;

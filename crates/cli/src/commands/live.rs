@@ -65,10 +65,13 @@ pub fn downloaded(figures: &[Figure], quick: bool) -> Result<DownloadRuns, RunsE
 
 /// Why there are no live runs here.
 fn obstacle() -> Option<String> {
-    if !doctor::examine().live {
-        return Some("live hops do not work here; tacit doctor says why".to_owned());
-    }
-    (!is_there(IPERF, "--version")).then(|| format!("{IPERF} is not installed"))
+    no_hops().or_else(|| (!is_there(IPERF, "--version")).then(|| format!("{IPERF} is not installed")))
+}
+
+/// Why there are no live hops here.
+pub fn no_hops() -> Option<String> {
+    let works = doctor::examine().live;
+    (!works).then(|| "live hops do not work here; tacit doctor says why".to_owned())
 }
 
 /// Whether `program` runs when it is asked what it is.
@@ -92,8 +95,7 @@ fn download(runs: &[DownloadRun]) -> anyhow::Result<Vec<DownloadReport>> {
         shell.args(run.assignments.iter().flat_map(|assignment| ["--set", assignment]));
         shell.arg("--server-log").arg(own.join("log"));
         shell.args(["--", "sh", "-c", &run.client_script(), "--server", "--", "sh", "-c", &server]);
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        shell.spawn().context("tacit shell")
+        watched(&mut shell).spawn().context("tacit shell")
     };
     let started: Vec<_> = runs.iter().zip(1..).map(start).collect::<Result<_, _>>()?;
     // All are read to their ends: what they say is a line for each download.
@@ -103,20 +105,39 @@ fn download(runs: &[DownloadRun]) -> anyhow::Result<Vec<DownloadReport>> {
 
 /// What a shell of downloads said: its report, and what its command wrote.
 fn of_downloads(output: &Output) -> anyhow::Result<DownloadReport> {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
-        format!("tacit shell: {}", said.trim_end().lines().last().unwrap_or("said nothing"))
-    })?;
+    let Told { invalid, said, .. } = Told::of(output)?;
     let download = |line: &str| {
         let (total, connected) = line.strip_prefix("took ")?.split_once(' ')?;
         Some(Download { total_s: total.parse().ok()?, connected_s: connected.parse().ok()? })
     };
-    let reasons = report["reasons"].as_array().into_iter().flatten();
-    let reasons: Vec<&str> = reasons.filter_map(serde_json::Value::as_str).collect();
-    Ok(DownloadReport {
-        downloads: said.lines().filter_map(download).collect(),
-        invalid: (report["valid"] != true).then(|| reasons.join(", ")),
-    })
+    Ok(DownloadReport { downloads: said.lines().filter_map(download).collect(), invalid })
+}
+
+/// A shell whose report and whose command's words are read.
+pub fn watched(shell: &mut Command) -> &mut Command {
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
+}
+
+/// What a shell said.
+pub struct Told {
+    pub report: serde_json::Value,
+    /// Why the run is not valid.
+    pub invalid: Option<String>,
+    /// What its command wrote.
+    pub said: String,
+}
+
+impl Told {
+    pub fn of(output: &Output) -> anyhow::Result<Self> {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
+            format!("tacit shell: {}", said.trim_end().lines().last().unwrap_or("said nothing"))
+        })?;
+        let reasons = report["reasons"].as_array().into_iter().flatten();
+        let reasons: Vec<&str> = reasons.filter_map(serde_json::Value::as_str).collect();
+        let invalid = (report["valid"] != true).then(|| reasons.join(", "));
+        Ok(Self { report, invalid, said })
+    }
 }
 
 fn make(run: &LiveRun) -> Result<LiveReport, String> {

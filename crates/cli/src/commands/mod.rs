@@ -24,6 +24,7 @@ mod seen;
 mod serve;
 mod shell;
 mod theory;
+mod transfers;
 
 use std::process::ExitCode;
 

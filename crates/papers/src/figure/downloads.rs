@@ -232,12 +232,7 @@ impl DownloadRun {
     /// What the server's side runs, in the directory `directory` that is its own: nginx, and a server for the upload.
     /// `tacit` is this program.
     pub fn server_script(&self, tacit: &str, directory: &str) -> String {
-        let config = format!(
-            "daemon off; user root; pid {directory}/pid; error_log {directory}/errors; events {{}} \
-             http {{ access_log off; client_body_temp_path {directory}/t; proxy_temp_path {directory}/t; \
-             fastcgi_temp_path {directory}/t; uwsgi_temp_path {directory}/t; scgi_temp_path {directory}/t; \
-             server {{ listen 198.18.0.1:8001; root {directory}; }} }}"
-        );
+        let config = nginx_config(directory);
         let with =
             if self.sender == "rre" { format!("{} rre run -- ", quoted(tacit)) } else { String::new() };
         format!(
@@ -290,6 +285,16 @@ impl DownloadRun {
         let download = |total_s| Download { total_s, connected_s: 0.0 };
         Ok(ended.map(|flow| download(flow.lasted.as_secs_f64())).collect())
     }
+}
+
+/// What an nginx is told that serves the files of `directory` on port 8001, and writes nowhere else.
+pub fn nginx_config(directory: &str) -> String {
+    format!(
+        "daemon off; user root; pid {directory}/pid; error_log {directory}/errors; events {{}} \
+         http {{ access_log off; client_body_temp_path {directory}/t; proxy_temp_path {directory}/t; \
+         fastcgi_temp_path {directory}/t; uwsgi_temp_path {directory}/t; scgi_temp_path {directory}/t; \
+         server {{ listen 198.18.0.1:8001; root {directory}; }} }}"
+    )
 }
 
 impl DownloadRuns {

@@ -7,6 +7,8 @@ use super::measure;
 use super::series::Series;
 use super::table::Table;
 use super::timeline::{self, Timeline};
+use super::transferred;
+use super::transfers::Transfers;
 use super::variant::{self, Depends, Variant};
 use serde::Serialize;
 use tacit_runs::metric;
@@ -65,6 +67,8 @@ pub(super) enum Source {
     Live(Box<Live>),
     /// Downloads through live hops.
     Downloads(Box<Downloads>),
+    /// Transfers through live hops.
+    Transfers(Box<Transfers>),
 }
 
 /// Simulations: one curve per scheme over one axis.
@@ -269,6 +273,7 @@ impl Figure {
             Source::Series(series) => series.curve_names(),
             Source::Live(live) => live.curve_names(),
             Source::Downloads(downloads) => downloads.curve_names(),
+            Source::Transfers(transfers) => transfers.curve_names(),
             Source::Timeline(_) => return Ok(()),
         };
         if let Source::Curves { theory: Some(id), .. } = &self.source
@@ -284,19 +289,20 @@ impl Figure {
                 Err(root.error("claim", format!("{name:?} is measured, but not swept")))
             }
         };
+        let variants = self.variant_names();
         for measure in self.measures() {
-            match measure.variant() {
-                Some(name) => self.check_variant(root, name, measure)?,
-                None => measure.curves().try_for_each(swept)?,
+            match (measure.variant(), &self.source) {
+                (Some(name), Source::Transfers(_)) if variants.contains(&name) => {
+                    measure.curves().try_for_each(swept)?;
+                }
+                (Some(name), _) => self.check_variant(root, name, measure)?,
+                (None, _) => measure.curves().try_for_each(swept)?,
             }
         }
         if let Some(gain) = &self.plot.gain {
             [&gain.of, &gain.over].into_iter().try_for_each(|name| swept(name))?;
         }
-        let variants = self.sweep().map_or(&[][..], |sweep| &sweep.variants);
-        if let Some(name) =
-            self.plot.panels.iter().find(|name| !variants.iter().any(|variant| variant.name == **name))
-        {
+        if let Some(name) = self.plot.panels.iter().find(|name| !variants.contains(&name.as_str())) {
             return Err(root.error("plot", format!("panels: no variant {name:?}")));
         }
         let depends = self.sweep().and_then(|sweep| sweep.depends.as_ref());
@@ -306,9 +312,7 @@ impl Figure {
                 if !Series::has_column(name) {
                     return Err(root.error("claim", format!("{name:?} is no column of a series")));
                 }
-            } else if !(matches!(self.source, Source::Live(_)) && arms::COLUMNS.contains(&name)
-                || matches!(self.source, Source::Downloads(_)) && Downloads::has_column(name))
-            {
+            } else if !self.source.has_own_column(name) {
                 column(&Value::Text(name.to_owned()))
                     .map_err(|mismatch| root.error("claim", mismatch.what).allowed(mismatch.allowed))?;
             }
@@ -325,8 +329,8 @@ impl Figure {
         let variants = self.sweep().map_or(&[][..], |sweep| &sweep.variants);
         let Some((sweep, variant)) = self.sweep().zip(variants.iter().find(|variant| variant.name == name))
         else {
-            let known: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
-            return Err(root.error("claim", format!("no variant {name:?}")).allowed(known.join(", ")));
+            let known = self.variant_names().join(", ");
+            return Err(root.error("claim", format!("no variant {name:?}")).allowed(known));
         };
         let names = variant.of(sweep).curve_names();
         match measure.curves().find(|curve| !names.iter().any(|known| known == curve)) {
@@ -338,7 +342,34 @@ impl Figure {
     pub(super) fn sweep(&self) -> Option<&Sweep> {
         match &self.source {
             Source::Curves { sweep, .. } => sweep.as_deref(),
-            Source::Timeline(_) | Source::Series(_) | Source::Live(_) | Source::Downloads(_) => None,
+            Source::Timeline(_)
+            | Source::Series(_)
+            | Source::Live(_)
+            | Source::Downloads(_)
+            | Source::Transfers(_) => None,
+        }
+    }
+
+    /// Names of what is made beside the curves that are drawn first.
+    fn variant_names(&self) -> Vec<&str> {
+        match &self.source {
+            Source::Transfers(transfers) => transfers.variant_names().collect(),
+            _ => {
+                let variants = self.sweep().map_or(&[][..], |sweep| &sweep.variants);
+                variants.iter().map(|variant| variant.name.as_str()).collect()
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Whether `name` is a column of this kind of figure, beside the metrics of runs.
+    fn has_own_column(&self, name: &str) -> bool {
+        match self {
+            Self::Live(_) => arms::COLUMNS.contains(&name),
+            Self::Downloads(_) => Downloads::has_column(name),
+            Self::Transfers(_) => transferred::COLUMNS.contains(&name),
+            Self::Curves { .. } | Self::Timeline(_) | Self::Series(_) => false,
         }
     }
 }
@@ -363,13 +394,16 @@ fn read_source(root: &Section<'_>) -> Result<Source, InputError> {
     let (theory, sweep, timeline) =
         (root.section("theory")?, root.section("sweep")?, root.section("timeline")?);
     let (series, live) = (root.section("series")?, root.section("live")?);
-    let downloads = root.section("downloads")?;
+    let (downloads, transfers) = (root.section("downloads")?, root.section("transfers")?);
     let curves = theory.is_present() || sweep.is_present();
-    let others = [timeline.is_present(), series.is_present(), live.is_present(), downloads.is_present()];
+    let others = [&timeline, &series, &live, &downloads, &transfers].map(Section::is_present);
     if others.into_iter().chain([curves]).filter(|present| *present).count() != 1 {
-        let needed =
-            "[theory] or [sweep] or both are needed, or [timeline], [series], [live] or [downloads] alone";
+        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series], [live], [downloads] or \
+                      [transfers] alone";
         return Err(root.error("theory", needed));
+    }
+    if transfers.is_present() {
+        return Ok(Source::Transfers(Box::new(Transfers::read(transfers)?)));
     }
     if downloads.is_present() {
         return Ok(Source::Downloads(Box::new(Downloads::read(downloads)?)));
@@ -535,9 +569,11 @@ fn read_claim(section: Section<'_>, source: &Source, said_by: &str) -> Result<Cl
     let measure = section.section("measure")?;
     let measure = match source {
         Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
-        Source::Curves { .. } | Source::Series(_) | Source::Live(_) | Source::Downloads(_) => {
-            Measure::Curves(measure::Measure::read(measure)?)
-        }
+        Source::Curves { .. }
+        | Source::Series(_)
+        | Source::Live(_)
+        | Source::Downloads(_)
+        | Source::Transfers(_) => Measure::Curves(measure::Measure::read(measure)?),
     };
     let claim = Claim {
         text: section.required("text", text)?,

@@ -108,6 +108,12 @@ impl Measure {
         at && self.curves().any(|mine| curves.iter().any(|curve| curve == mine))
     }
 
+    /// Whether it finds what it takes where curves have points at `places` only.
+    pub(super) fn is_within(&self, places: &[f64]) -> bool {
+        let there = places.iter().any(|x| (self.from..=self.to).contains(x));
+        there && self.over_x.is_none_or(|over_x| places.iter().any(|x| same(over_x, *x)))
+    }
+
     /// The column it refers to, if not the plotted one.
     pub(super) fn column(&self) -> Option<&str> {
         self.column.as_deref()

@@ -18,6 +18,8 @@ mod series;
 mod summary;
 mod table;
 mod timeline;
+mod transferred;
+mod transfers;
 mod variant;
 
 use std::fmt;
@@ -25,7 +27,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use downloads::{Download, DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads};
+pub use downloads::{
+    Download, DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads, nginx_config,
+};
 pub use file::{Bound, Figure};
 pub use live::{LiveReport, LiveRun, LiveRuns, MakeLive, needs_live};
 pub use measure::{Curve, Measure};
@@ -33,6 +37,7 @@ pub use run::MACHINE_SHARE_MAX;
 pub use run::{Options, run};
 pub use summary::summary;
 pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
+pub use transfers::{MakeTransfers, Teller, TransferReport, TransferRun, TransferRuns, needs_transfers};
 pub use variant::{Dependence, DependenceCell, DependenceRow};
 
 use tacit_runs::RunsError;
@@ -57,6 +62,8 @@ pub struct Outcome {
     pub depends: Option<Dependence>,
     /// The claims, in the order of the file.
     pub claims: Vec<ClaimOutcome>,
+    /// What was measured where, a line for each place of a curve, of transfers.
+    pub told: Vec<String>,
     /// Its picture.
     pub svg: Option<PathBuf>,
     /// Why it was not made: this machine cannot. It claims nothing then.
@@ -189,6 +196,7 @@ impl Outcome {
         if let Some(depends) = &self.depends {
             text.push_str(&depends.to_text());
         }
+        self.told.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         text
     }
 }

@@ -13,6 +13,8 @@ use super::results::Results;
 use super::series::Series;
 use super::table::MeasuredTable;
 use super::timeline::Timeline;
+use super::transferred::Transferred;
+use super::transfers::{TransferRuns, Transfers};
 use super::variant::Dependence;
 use super::{ClaimOutcome, Outcome, page, value};
 use crate::chart::{standalone, table_picture};
@@ -39,6 +41,8 @@ pub struct Options {
     pub live: LiveRuns,
     /// What figures of downloads through live hops are made of; see [`DownloadRuns::make`].
     pub downloads: DownloadRuns,
+    /// What figures of transfers through live hops are made of; see [`TransferRuns::make`].
+    pub transfers: TransferRuns,
 }
 
 /// Curves with what their axes mean.
@@ -85,6 +89,7 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
             table: judged.table,
             depends: judged.depends,
             claims: judged.claims,
+            told: judged.told,
             svg,
             skipped,
         };
@@ -120,6 +125,15 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
                 keep(options, &figure.id, || samples.to_json(&figure.id))?;
                 from_downloads(figure, &samples)
             }
+            Source::Transfers(transfers) => {
+                let transfers = transfers.shortened(options.quick);
+                let results = match &options.from {
+                    Some(from) => Transferred::read(&from.join(file_name(&figure.id, ".json")))?,
+                    None => Transferred::new(&transfers, options.transfers.places(&figure.id), control)?,
+                };
+                keep(options, &figure.id, || results.to_json(&figure.id))?;
+                from_transfers(figure, &transfers, &results)
+            }
         };
         let path =
             options.directory.as_deref().map(|directory| directory.join(file_name(&figure.id, ".svg")));
@@ -141,6 +155,7 @@ fn obstacle(figure: &Figure, options: &Options) -> Option<String> {
         return match &figure.source {
             Source::Live(_) => options.live.obstacle(&figure.id),
             Source::Downloads(_) => options.downloads.obstacle(&figure.id),
+            Source::Transfers(_) => options.transfers.obstacle(&figure.id),
             _ => None,
         };
     };
@@ -148,7 +163,7 @@ fn obstacle(figure: &Figure, options: &Options) -> Option<String> {
     let made = match &figure.source {
         Source::Curves { sweep: None, .. } => true,
         Source::Series(series) => !Store::existing(&from.join(series.first_directory(figure))).is_empty(),
-        Source::Live(_) | Source::Downloads(_) => from.join(name + ".json").exists(),
+        Source::Live(_) | Source::Downloads(_) | Source::Transfers(_) => from.join(name + ".json").exists(),
         Source::Curves { .. } | Source::Timeline(_) => !Store::existing(&from.join(name)).is_empty(),
     };
     (options.all && !made)
@@ -175,6 +190,7 @@ struct Judged {
     claims: Vec<ClaimOutcome>,
     table: Option<MeasuredTable>,
     depends: Option<Dependence>,
+    told: Vec<String>,
 }
 
 fn from_curves(figure: &Figure, drawn: Drawn) -> Judged {
@@ -188,7 +204,7 @@ fn from_curves(figure: &Figure, drawn: Drawn) -> Judged {
         Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
         None => picture(figure, &drawn),
     };
-    Judged { svg, claims, table, depends: drawn.depends }
+    Judged { svg, claims, table, depends: drawn.depends, told: Vec::new() }
 }
 
 fn from_timeline(
@@ -264,6 +280,30 @@ fn from_downloads(figure: &Figure, samples: &Samples) -> Judged {
             outcome.skipped = Some(reason.to_owned());
         }
     }
+    judged
+}
+
+fn from_transfers(figure: &Figure, transfers: &Transfers, results: &Transferred) -> Judged {
+    let mut drawn =
+        Drawn::new(transfers.x_label.clone(), "goodput (Mb/s)".to_owned(), results.curves(transfers, None));
+    let variants = transfers.variant_names();
+    drawn.variants = variants.map(|name| (name.to_owned(), results.curves(transfers, Some(name)))).collect();
+    let mut judged = from_curves(figure, drawn);
+    judged.told = results.told();
+    let mut made = figure.claims.iter().map(|claim| match &claim.measure {
+        Measure::Curves(measure) => transfers.makes(measure),
+        Measure::Timeline(_) => false,
+    });
+    for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
+        if let Measure::Curves(measure) = &claim.measure
+            && let Some(reason) = results.disturbance(measure)
+        {
+            outcome.pass = false;
+            outcome.skipped = Some(reason);
+        }
+    }
+    // The quick form says nothing of what it does not make.
+    judged.claims.retain(|_| made.next().unwrap_or(true));
     judged
 }
 

@@ -1,0 +1,312 @@
+//! Transfers through live hops for figures.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use tacit_papers::figure::{
+    Figure, MakeTransfers, Teller, TransferReport, TransferRun, TransferRuns, needs_transfers, nginx_config,
+};
+use tacit_runs::RunsError;
+
+use super::live::{Told, no_hops, watched};
+use crate::output::note;
+
+/// The program that other transports are driven by.
+const PEERS: &str = "tacit-peers";
+/// What makes it.
+const PEERS_MADE_BY: &str = "cargo build --release -p tacit-peers";
+
+/// Longest file of results that is read.
+const MAX_KEPT_OCTETS: u64 = 64 << 20;
+
+/// Makes the transfers of `figures`, where there are any and this machine can. Valid runs are kept in `directory`, and those
+/// that are there already are not made again.
+pub fn transferred(
+    figures: &[Figure],
+    quick: bool,
+    directory: Option<&Path>,
+) -> Result<TransferRuns, RunsError> {
+    if !needs_transfers(figures) {
+        return Ok(TransferRuns::default());
+    }
+    let mut hand = Hand { kept: directory.map(Kept::open).transpose()?, told: Vec::new() };
+    TransferRuns::make(figures, quick, no_hops().as_deref(), &mut hand)
+}
+
+/// Makes runs by processes of this program.
+struct Hand {
+    kept: Option<Kept>,
+    /// What was said already: obstacles are told once each.
+    told: Vec<String>,
+}
+
+/// Runs that were made before.
+struct Kept {
+    path: PathBuf,
+    file: File,
+    known: BTreeMap<String, TransferReport>,
+}
+
+/// A run as it is kept: a line of JSON.
+#[derive(Serialize, Deserialize)]
+struct KeptRun {
+    /// Of the program that made it; another's is made again.
+    version: String,
+    command: String,
+    report: TransferReport,
+}
+
+impl Kept {
+    fn open(directory: &Path) -> Result<Self, RunsError> {
+        std::fs::create_dir_all(directory).map_err(RunsError::io(directory))?;
+        let path = directory.join("transfers.jsonl");
+        let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let file = opened.map_err(RunsError::io(&path))?;
+        // A last line that a kill cut short is no run; the next starts a line of its own.
+        let lines = BufReader::new((&file).take(MAX_KEPT_OCTETS)).lines().map_while(Result::ok);
+        let runs = lines.filter_map(|line| serde_json::from_str::<KeptRun>(&line).ok());
+        let own = runs.filter(|run| run.version == tacit_runs::VERSION);
+        let known = own.map(|run| (run.command, run.report)).collect();
+        Ok(Self { path, file, known })
+    }
+
+    fn keep(&mut self, run: &TransferRun, report: &TransferReport) -> Result<(), RunsError> {
+        let (version, command) = (tacit_runs::VERSION.to_owned(), run.command());
+        let line = serde_json::to_string(&KeptRun { version, command, report: report.clone() });
+        let line = line.map_err(io::Error::from).map_err(RunsError::io(&self.path))?;
+        self.file.write_all(format!("\n{line}\n").as_bytes()).map_err(RunsError::io(&self.path))
+    }
+}
+
+/// What stands where `{tacit}` and `{peers}` do.
+struct Programs {
+    tacit: PathBuf,
+    peers: PathBuf,
+}
+
+impl Programs {
+    fn find() -> anyhow::Result<Self> {
+        let tacit = std::env::current_exe().context("this program's file")?;
+        let beside = tacit.with_file_name(PEERS);
+        let peers = if beside.is_file() { beside } else { PEERS.into() };
+        Ok(Self { tacit, peers })
+    }
+
+    fn fill(&self, run: &TransferRun, words: &[String], directory: &Path) -> Vec<String> {
+        let names = [self.tacit.as_path(), self.peers.as_path(), directory].map(Path::to_string_lossy);
+        let file = directory.join("file");
+        let [tacit, peers, directory] = &names;
+        let own = [
+            ("{tacit}", &**tacit),
+            ("{peers}", peers),
+            ("{dir}", directory),
+            ("{file}", &file.to_string_lossy()),
+        ];
+        run.filled(words, &own)
+    }
+}
+
+impl MakeTransfers for Hand {
+    fn obstacle(&mut self, run: &TransferRun) -> Option<String> {
+        let said = obstacle(run)?;
+        if !self.told.contains(&said) {
+            note(&format!("tacit: SKIPPED: {said}"));
+            self.told.push(said.clone());
+        }
+        Some(said)
+    }
+
+    fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+        if let Some(report) = self.kept.as_ref().and_then(|kept| kept.known.get(&run.command())) {
+            return Ok(report.clone());
+        }
+        if io::stderr().is_terminal() {
+            note(&format!("tacit: {}", run.command()));
+        }
+        let report = make(run).map_err(|error| format!("{error:#}"))?;
+        if let (None, Some(kept)) = (&report.invalid, &mut self.kept) {
+            kept.keep(run, &report).map_err(|error| error.to_string())?;
+        }
+        Ok(report)
+    }
+}
+
+/// Why a run like this one cannot be made: one of its programs is not there, or the kernel lacks a congestion control.
+fn obstacle(run: &TransferRun) -> Option<String> {
+    let programs = match Programs::find() {
+        Ok(programs) => programs,
+        Err(error) => return Some(format!("{error:#}")),
+    };
+    let congestion = run.congestion.as_deref().map(tacit_live::congestion::find);
+    if let Some(Err(error)) = congestion {
+        return Some(error.to_string());
+    }
+    let words = || run.server.iter().chain(&run.client);
+    if words().any(|word| word.contains("{peers}")) && !is_program(&programs.peers) {
+        return Some(format!("{PEERS} is not beside this program and not on the path: {PEERS_MADE_BY}"));
+    }
+    let first = [&run.server, &run.client].map(|words| words.iter().take(1).cloned().collect::<Vec<_>>());
+    let first = first.iter().flat_map(|words| programs.fill(run, words, Path::new("")));
+    let missing = first.map(PathBuf::from).find(|program| !is_program(program));
+    missing.map(|program| format!("{} is not installed", program.display()))
+}
+
+/// Whether there is such a file, or one of that name where programs are looked for; servers are often in `sbin`.
+fn is_program(program: &Path) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    program.is_file()
+        || program.components().count() == 1
+            && std::env::split_paths(&path)
+                .chain(["/usr/sbin".into(), "/sbin".into()])
+                .any(|directory| directory.join(program).is_file())
+}
+
+/// The line that a client writes. Names are those of `tacit fetch --json`.
+#[derive(Deserialize)]
+struct Line {
+    octets: u64,
+    duration_s: f64,
+    /// Of each full second.
+    #[serde(default)]
+    mbps: Vec<f64>,
+}
+
+fn make(run: &TransferRun) -> anyhow::Result<TransferReport> {
+    let programs = Programs::find()?;
+    let directory = tempfile::tempdir().context("a temporary directory")?;
+    let own = directory.path();
+    std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
+        .context("a server's file")?;
+    if run.octets > 0 {
+        // What is in it does not matter: nothing on the way looks.
+        let file = File::create(own.join("file")).context("the file")?;
+        file.set_len(run.octets).context("the file")?;
+    }
+    let mut shell = Command::new(&programs.tacit);
+    shell.args(["shell", "--json"]).args(run.shell_words()).arg("--server-log").arg(own.join("log"));
+    shell.arg("--").args(programs.fill(run, &run.client, own));
+    shell.args(["--server", "--"]).args(programs.fill(run, &run.server, own));
+    let told = Told::of(&watched(&mut shell).output().context("tacit shell")?)?;
+    report(run, &told)
+}
+
+/// What a figure wants of what a shell and its command said.
+fn report(run: &TransferRun, told: &Told) -> anyhow::Result<TransferReport> {
+    let Told { report, invalid, said } = told;
+    if let Some(status) = report["exit_status"].as_u64().filter(|status| *status != 0) {
+        let last = said.trim_end().lines().last().unwrap_or_default();
+        let invalid = Some(format!("its client ended with {status}: {last}"));
+        return Ok(TransferReport { invalid, ..TransferReport::default() });
+    }
+    let line = said.lines().rev().find_map(|line| serde_json::from_str::<Line>(line).ok());
+    let (down, up) = (&report["transfer"]["down"], &report["transfer"]["up"]);
+    let ran_s = |side: &str| report["waits"][side]["ran_s"].as_f64();
+    let hop_octets = down["end"]["sum_received"]["bytes"].as_u64();
+    let mut transfer = TransferReport {
+        data_packets: down["end"]["packets_received"].as_u64(),
+        ack_packets: up["end"]["packets_sent"].as_u64(),
+        octets: hop_octets,
+        cpu_s: ran_s("command").zip(ran_s("server")).map(|(command, server)| command + server),
+        invalid: invalid.clone(),
+        ..TransferReport::default()
+    };
+    match run.told_by {
+        Teller::Client => {
+            let line = line.context("its client wrote no line of JSON with octets and duration_s")?;
+            transfer.octets = Some(line.octets);
+            transfer.file = Some((line.octets, line.duration_s));
+            transfer.mbps = line.mbps;
+        }
+        Teller::Hop => {
+            let intervals = down["intervals"].as_array().into_iter().flatten();
+            let bps = intervals.filter_map(|interval| interval["sum"]["bits_per_second"].as_f64());
+            transfer.mbps = bps.map(|bps| bps / 1e6).collect();
+            transfer.file = hop_octets.zip(down["end"]["sum_received"]["seconds"].as_f64());
+        }
+    }
+    Ok(transfer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> TransferRun {
+        TransferRun {
+            scenario: "wlan-11n-150".into(),
+            assignments: Vec::new(),
+            scheme: "stock",
+            acks: "kernel".into(),
+            congestion: None,
+            background: 0,
+            seed: 1,
+            server: vec!["sh".into(), "-c".into(), "exec {peers} tcp send".into()],
+            client: vec!["sh".into()],
+            seconds: 3,
+            octets: 0,
+            told_by: Teller::Client,
+        }
+    }
+
+    fn told(report: &str, said: &str) -> Told {
+        let report: serde_json::Value = serde_json::from_str(report).unwrap();
+        Told { report, invalid: None, said: said.to_owned() }
+    }
+
+    const REPORT: &str = r#"{"exit_status": 0, "waits": {"command": {"ran_s": 0.5}, "server": {"ran_s": 0.25}},
+        "transfer": {"down": {"intervals": [{"sum": {"bits_per_second": 8e6}}],
+                              "end": {"packets_received": 100, "sum_received": {"bytes": 7000, "seconds": 2.0}}},
+                     "up": {"end": {"packets_sent": 3}}}}"#;
+
+    #[test]
+    fn the_client_says_what_arrived_and_the_hop_how() {
+        let line = "noise\n{\"octets\":5000,\"duration_s\":1.5,\"mbps\":[1.0,2.0],\"more\":1}\ntrailing";
+        let client = report(&run(), &told(REPORT, line)).unwrap();
+        let expected = TransferReport {
+            mbps: vec![1.0, 2.0],
+            file: Some((5_000, 1.5)),
+            data_packets: Some(100),
+            ack_packets: Some(3),
+            octets: Some(5_000),
+            cpu_s: Some(0.75),
+            invalid: None,
+        };
+        assert_eq!(client, expected);
+        let hop = report(&TransferRun { told_by: Teller::Hop, ..run() }, &told(REPORT, "")).unwrap();
+        assert_eq!((hop.mbps, hop.file, hop.octets), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
+        assert!(report(&run(), &told(REPORT, "no line")).is_err());
+    }
+
+    #[test]
+    fn a_client_that_fails_is_told() {
+        let failed = report(&run(), &told(r#"{"exit_status": 1}"#, "x\nError: no route\n")).unwrap();
+        assert_eq!(failed.invalid.as_deref(), Some("its client ended with 1: Error: no route"));
+    }
+
+    #[test]
+    fn valid_runs_are_kept_whatever_was_cut_short() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = TransferReport { mbps: vec![1.5], ..TransferReport::default() };
+        Kept::open(directory.path()).unwrap().keep(&run(), &made).unwrap();
+        let mut kept = Kept::open(directory.path()).unwrap();
+        assert_eq!(kept.known.get(&run().command()), Some(&made));
+        kept.file.write_all(b"{\"version\":").unwrap();
+        kept.keep(&TransferRun { seed: 2, ..run() }, &made).unwrap();
+        assert_eq!(Kept::open(directory.path()).unwrap().known.len(), 2);
+    }
+
+    #[test]
+    fn a_program_that_is_named_anywhere_is_looked_for() {
+        // Tests do not stand beside the program.
+        let missing = obstacle(&run());
+        assert!(missing.is_none_or(|said| said.contains("cargo build --release -p tacit-peers")));
+        let gone =
+            TransferRun { client: vec!["tacit-no-such-program".into()], server: vec!["sh".into()], ..run() };
+        assert_eq!(obstacle(&gone).as_deref(), Some("tacit-no-such-program is not installed"));
+    }
+}

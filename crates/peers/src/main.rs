@@ -1,0 +1,122 @@
+//! One program that moves data over several transports, so that they are compared under the same words:
+//! `tacit-peers STACK send|receive ADDRESS`, or requests (`answer`, `ask`), or connections that rest (`hold`, `rest`).
+//!
+//! Each end writes a line of JSON when it has ended. Stacks have windows of 64 MiB, the sockets' buffers of TACK and one
+//! thread, and are otherwise as their authors left them.
+
+mod certificate;
+mod compare;
+mod quinn_stack;
+mod s2n_stack;
+mod stack;
+mod tack_stack;
+mod tcp_stack;
+mod work;
+
+use std::net::SocketAddr;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::stack::{Congestion, Settings};
+use crate::work::{Job, client, server};
+
+/// What to do.
+#[derive(Debug, Parser)]
+#[command(
+    about = "Bulk transfers and requests over TACK, QUIC and TCP, for comparisons",
+    args_conflicts_with_subcommands = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    all: Option<All>,
+    #[command(flatten)]
+    one: Option<One>,
+}
+
+/// What concerns all stacks.
+#[derive(Debug, Subcommand)]
+enum All {
+    /// Print a table of all stacks on this machine
+    Compare(compare::Arguments),
+}
+
+/// One end of a job.
+#[derive(Debug, Args)]
+struct One {
+    stack: Stack,
+    job: Job,
+    /// Where to listen, or whom to connect to
+    address: SocketAddr,
+    /// End after so long [default: when the data does]
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Send so many octets [default: until the receiver has had enough]
+    #[arg(long)]
+    octets: Option<u64>,
+    /// Of the sender; TCP's is that of its route
+    #[arg(long, default_value = "default")]
+    congestion: Congestion,
+    /// Requests to make one after the other
+    #[arg(long, default_value_t = 2_000)]
+    requests: u32,
+    /// Connections to hold at once
+    #[arg(long, default_value_t = 1)]
+    connections: usize,
+}
+
+/// What carries the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stack {
+    /// TACK, of this project
+    Tack,
+    /// QUIC by quinn, as it is
+    Quinn,
+    /// quinn that asks for an ACK per 11 packets or round trip (draft-ietf-quic-ack-frequency)
+    QuinnAckFrequency,
+    /// QUIC by s2n-quic
+    S2n,
+    /// The kernel's TCP, without encryption
+    Tcp,
+}
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    if let Some(All::Compare(arguments)) = &cli.all {
+        return compare::run(arguments);
+    }
+    let one = cli.one.context("STACK, JOB and ADDRESS are needed; --help says more")?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(one))
+}
+
+async fn run(arguments: One) -> Result<()> {
+    let settings = Settings {
+        congestion: arguments.congestion,
+        seconds: arguments.seconds,
+        octets: arguments.octets,
+        requests: arguments.requests,
+        connections: arguments.connections,
+    };
+    let (address, job) = (arguments.address, arguments.job);
+    if job.serves() {
+        match arguments.stack {
+            Stack::Tack => server(job, tack_stack::listen(address, &settings)?, &settings).await,
+            Stack::Quinn => server(job, quinn_stack::listen(address, &settings, false)?, &settings).await,
+            Stack::QuinnAckFrequency => {
+                server(job, quinn_stack::listen(address, &settings, true)?, &settings).await
+            }
+            Stack::S2n => server(job, s2n_stack::listen(address, &settings)?, &settings).await,
+            Stack::Tcp => server(job, tcp_stack::listen(address).await?, &settings).await,
+        }
+    } else {
+        match arguments.stack {
+            Stack::Tack => client(job, tack_stack::dial(address, &settings).await?, &settings).await,
+            Stack::Quinn => client(job, quinn_stack::dial(address, &settings, false)?, &settings).await,
+            Stack::QuinnAckFrequency => {
+                client(job, quinn_stack::dial(address, &settings, true)?, &settings).await
+            }
+            Stack::S2n => client(job, s2n_stack::dial(address, &settings)?, &settings).await,
+            Stack::Tcp => client(job, tcp_stack::dial(address), &settings).await,
+        }
+    }
+}

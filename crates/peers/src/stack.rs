@@ -1,0 +1,69 @@
+//! What all transports do alike.
+
+use anyhow::Result;
+use clap::ValueEnum;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// What windows let be in flight at most: those of TACK.
+pub const WINDOW: u32 = 64 << 20;
+/// Buffers of the sockets: those of TACK.
+pub const SOCKET_BUFFER: usize = 4 << 20;
+
+/// Congestion control of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Congestion {
+    /// The stack's own choice
+    Default,
+    Cubic,
+    Bbr,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub congestion: Congestion,
+    pub seconds: Option<u64>,
+    pub octets: Option<u64>,
+    pub requests: u32,
+    pub connections: usize,
+}
+
+/// Packets as a stack counts them.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub struct Packets {
+    pub sent: Option<u64>,
+    pub received: Option<u64>,
+    pub acks_sent: Option<u64>,
+    pub acks_received: Option<u64>,
+}
+
+/// Both directions of a stream.
+pub type Pair = (Box<dyn AsyncWrite + Unpin>, Box<dyn AsyncRead + Unpin>);
+
+/// A connection.
+pub trait Link {
+    /// Opens a stream.
+    async fn open(&mut self) -> Result<Pair>;
+    /// Takes the next that the peer opens; none where the connection has ended.
+    async fn accept(&mut self) -> Option<Pair>;
+    /// What was counted.
+    fn packets(&self) -> Packets;
+    /// Tells the peer that this is the end.
+    fn close(&mut self);
+}
+
+/// A server.
+pub trait Listen {
+    type Link: Link;
+    /// The next client.
+    async fn accept(&mut self) -> Result<Self::Link>;
+}
+
+/// A client.
+pub trait Dial {
+    type Link: Link;
+    /// A connection to the server.
+    async fn connect(&mut self) -> Result<Self::Link>;
+    /// Lets the last packets leave.
+    async fn drain(&mut self);
+}

@@ -1,0 +1,260 @@
+//! What is done over a transport.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use clap::ValueEnum;
+use cpu_time::ProcessTime;
+use serde::Serialize;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::{sleep, timeout_at};
+
+use crate::stack::{Dial, Link, Listen, Packets, Pair, Settings};
+
+/// What is written and read at once.
+const PIECE_OCTETS: usize = 1 << 20;
+/// Length of a request and of its answer.
+const REQUEST_OCTETS: usize = 1_000;
+/// Requests that do not count: buffers grow, and the congestion window.
+const WARM_UP: u32 = 100;
+
+/// What to do: the first of each pair serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Job {
+    /// Listen, and send to the first who connects
+    Send,
+    /// Connect, and read
+    Receive,
+    /// Listen, and answer requests of 1 kB with 1 kB
+    Answer,
+    /// Connect, and ask
+    Ask,
+    /// Listen, and hold connections
+    Hold,
+    /// Connect many times, and rest
+    Rest,
+}
+
+impl Job {
+    pub const fn serves(self) -> bool {
+        matches!(self, Self::Send | Self::Answer | Self::Hold)
+    }
+}
+
+/// What an end says when it has ended.
+#[derive(Debug, Default, Serialize)]
+struct Line {
+    /// Octets of data that were read or written.
+    octets: u64,
+    /// From the first attempt to connect.
+    duration_s: f64,
+    /// Data read in each full second.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mbps: Vec<f64>,
+    /// Of this process.
+    cpu_s: f64,
+    packets: Packets,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_us: Option<Percentiles>,
+    /// Connections held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections: Option<usize>,
+    /// Memory of this process that is in use, and what of it came with the connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resident_mb: Option<[f64; 2]>,
+}
+
+impl Line {
+    fn print(&self) -> Result<()> {
+        println!("{}", serde_json::to_string(self)?);
+        Ok(())
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Percentiles {
+    p50: f64,
+    p99: f64,
+}
+
+#[expect(clippy::disallowed_methods, reason = "an edge that measures")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Serves one client, or holds many.
+pub async fn server<L: Listen>(job: Job, mut listener: L, settings: &Settings) -> Result<()> {
+    if job == Job::Hold {
+        return hold(&mut listener, settings).await;
+    }
+    let mut link = listener.accept().await?;
+    let (began, cpu) = (now(), ProcessTime::now());
+    let octets = match job {
+        Job::Answer => answer(&mut link).await,
+        _ => send(&mut link, settings).await?,
+    };
+    let (duration_s, cpu_s) = (began.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
+    Line { octets, duration_s, cpu_s, packets: link.packets(), ..Line::default() }.print()
+}
+
+/// Does a client's job.
+pub async fn client<D: Dial>(job: Job, mut dialer: D, settings: &Settings) -> Result<()> {
+    if job == Job::Rest {
+        return rest(&mut dialer, settings).await;
+    }
+    let (began, cpu) = (now(), ProcessTime::now());
+    let mut link = dialer.connect().await?;
+    let mut line = match job {
+        Job::Ask => ask(&mut link, settings).await?,
+        _ => receive(&mut link, settings, began).await?,
+    };
+    (line.cpu_s, line.packets) = (cpu.elapsed().as_secs_f64(), link.packets());
+    link.close();
+    // One that is held is not idle.
+    drop(link);
+    dialer.drain().await;
+    line.print()
+}
+
+/// Sends what was asked for, or until the client has enough.
+async fn send(link: &mut impl Link, settings: &Settings) -> Result<u64> {
+    let (mut write, mut read) = link.accept().await.context("no stream came")?;
+    let piece = vec![7; PIECE_OCTETS];
+    let mut sent = 0;
+    let all = settings.octets.unwrap_or(u64::MAX);
+    while sent < all {
+        let len = usize::try_from(all - sent).unwrap_or(PIECE_OCTETS).min(PIECE_OCTETS);
+        match write.write(&piece[..len]).await {
+            Ok(len) if len > 0 => sent += len as u64,
+            // The client has closed.
+            _ => return Ok(sent),
+        }
+    }
+    write.shutdown().await?;
+    // The client's end of the stream comes when it has read everything, and that of the connection when it knows that we know.
+    let _ = read.read_to_end(&mut Vec::new()).await;
+    let _ = link.accept().await;
+    Ok(sent)
+}
+
+/// Reads to the end, or for as long as was asked for.
+async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> Result<Line> {
+    let (mut write, mut read) = link.open().await?;
+    // A stream is known to the peer once something came on it.
+    write.write_all(&[1]).await?;
+    write.flush().await?;
+    let deadline = settings.seconds.map(|seconds| began + Duration::from_secs(seconds));
+    let mut buffer = vec![0; PIECE_OCTETS];
+    let (mut octets, mut mbps, mut before) = (0, Vec::new(), 0);
+    loop {
+        let full = began + Duration::from_secs(mbps.len() as u64 + 1);
+        let wake = deadline.map_or(full, |deadline| deadline.min(full));
+        let len = match timeout_at(wake.into(), read.read(&mut buffer)).await {
+            Ok(len) => Some(len?),
+            Err(_) => None,
+        };
+        octets += len.unwrap_or(0) as u64;
+        while now() >= began + Duration::from_secs(mbps.len() as u64 + 1) {
+            mbps.push((octets - before) as f64 * 8e-6);
+            before = octets;
+        }
+        if len == Some(0) || deadline.is_some_and(|deadline| now() >= deadline) {
+            let duration_s = began.elapsed().as_secs_f64();
+            let _ = write.shutdown().await;
+            return Ok(Line { octets, duration_s, mbps, ..Line::default() });
+        }
+    }
+}
+
+/// Answers requests until the client ends.
+async fn answer(link: &mut impl Link) -> u64 {
+    let mut octets = 0;
+    while let Some((mut write, mut read)) = link.accept().await {
+        // Over TCP all requests come on one stream.
+        while let Ok(true) = message(&mut read).await {
+            if write.write_all(&[7; REQUEST_OCTETS]).await.is_err() || write.flush().await.is_err() {
+                break;
+            }
+            octets += REQUEST_OCTETS as u64;
+        }
+        let _ = write.shutdown().await;
+    }
+    octets
+}
+
+/// Reads a whole message; false at the end.
+async fn message(read: &mut (impl AsyncRead + Unpin + ?Sized)) -> Result<bool> {
+    let mut buffer = [0; REQUEST_OCTETS];
+    let mut len = 0;
+    while len < REQUEST_OCTETS {
+        match read.read(&mut buffer[len..]).await? {
+            0 if len == 0 => return Ok(false),
+            0 => bail!("a message ended after {len} octets"),
+            more => len += more,
+        }
+    }
+    Ok(true)
+}
+
+/// Asks one request after the other, on one stream.
+async fn ask(link: &mut impl Link, settings: &Settings) -> Result<Line> {
+    let (mut write, mut read): Pair = link.open().await?;
+    let began = now();
+    let mut took_us = Vec::new();
+    for number in 0..settings.requests + WARM_UP {
+        let asked = now();
+        write.write_all(&[1; REQUEST_OCTETS]).await?;
+        write.flush().await?;
+        if !message(&mut read).await? {
+            bail!("no answer");
+        }
+        if number >= WARM_UP {
+            took_us.push(asked.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    took_us.sort_by(f64::total_cmp);
+    // The nearest rank.
+    let rank = |percent: usize| took_us[(took_us.len() * percent).div_ceil(100).max(1) - 1];
+    let request_us = (!took_us.is_empty()).then(|| Percentiles { p50: rank(50), p99: rank(99) });
+    let octets = took_us.len() as u64 * REQUEST_OCTETS as u64;
+    Ok(Line { octets, duration_s: began.elapsed().as_secs_f64(), request_us, ..Line::default() })
+}
+
+/// Memory of this process in MB (proc_pid_status(5)).
+fn resident_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kib.unwrap_or(0.0) * 1_024.0 / 1e6
+}
+
+/// Takes connections until there are as many as asked for, and says what they take.
+async fn hold<L: Listen>(listener: &mut L, settings: &Settings) -> Result<()> {
+    let before = resident_mb();
+    let mut links = Vec::with_capacity(settings.connections);
+    while links.len() < settings.connections {
+        links.push(listener.accept().await?);
+    }
+    // What is left of the last handshakes goes.
+    sleep(Duration::from_secs(2)).await;
+    let after = resident_mb();
+    let (connections, resident_mb) = (Some(links.len()), Some([after, after - before]));
+    Line { connections, resident_mb, ..Line::default() }.print()?;
+    sleep(Duration::from_secs(settings.seconds.unwrap_or(0))).await;
+    Ok(())
+}
+
+/// Connects as often as asked for, and rests.
+async fn rest<D: Dial>(dialer: &mut D, settings: &Settings) -> Result<()> {
+    let before = resident_mb();
+    let began = now();
+    let mut links = Vec::with_capacity(settings.connections);
+    while links.len() < settings.connections {
+        links.push(dialer.connect().await?);
+    }
+    let duration_s = began.elapsed().as_secs_f64();
+    sleep(Duration::from_secs(settings.seconds.unwrap_or(5))).await;
+    let after = resident_mb();
+    let (connections, resident_mb) = (Some(links.len()), Some([after, after - before]));
+    Line { connections, resident_mb, duration_s, ..Line::default() }.print()
+}
