@@ -3,6 +3,7 @@
 //! Lines are events of `tracing`, each with a target of its own below `tacit_tack`. What happens per packet is at the level
 //! `trace`, and costs a look at one flag where nobody listens.
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use tacit_proto::tack::packet::ConnectionId;
@@ -29,6 +30,15 @@ pub(crate) mod target {
 
 /// How often a connection tells its round-trip time and its rate. Ours.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// The number of a connection as its packets are seen to have it, and as qlog writes it.
+struct Id(u32);
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
 
 /// Watches one connection.
 pub(crate) struct Observer {
@@ -133,7 +143,7 @@ impl Observer {
         }
         trace!(
             target: target::PACKET,
-            connection = self.id,
+            connection = %Id(self.id),
             number = sent.number,
             kind = name_of(&sent.packet.body),
             octets = sent.packet.len(),
@@ -156,7 +166,7 @@ impl Observer {
         }
         trace!(
             target: target::PACKET,
-            connection = self.id,
+            connection = %Id(self.id),
             number,
             kind = name_of(&packet.body),
             octets = packet.len(),
@@ -173,7 +183,7 @@ impl Observer {
     fn on_key(&mut self, now: Instant, epoch: u64, is_ours: bool) {
         self.keys_updated += 1;
         let direction = if is_ours { "sending" } else { "receiving" };
-        debug!(target: target::KEYS, connection = self.id, direction, key = epoch, "a new key");
+        debug!(target: target::KEYS, connection = %Id(self.id), direction, key = epoch, "a new key");
         #[cfg(feature = "qlog")]
         if let Some(qlog) = &mut self.qlog {
             qlog.key_updated(now, epoch, is_ours == self.is_client, is_ours);
@@ -186,7 +196,7 @@ impl Observer {
     pub fn on_connected(&mut self, remote: SocketAddr, peer: Option<&PublicKey>) {
         let role = if self.is_client { "client" } else { "server" };
         let peer = peer.map(tracing::field::display);
-        info!(target: target::CONNECTION, connection = self.id, role, %remote, peer, "connected");
+        info!(target: target::CONNECTION, connection = %Id(self.id), role, %remote, peer, "connected");
         #[cfg(feature = "qlog")]
         if let Some(qlog) = &mut self.qlog {
             qlog.connected(self.now);
@@ -201,7 +211,7 @@ impl Observer {
             let stats = core.stats();
             info!(
                 target: target::CONNECTION,
-                connection = self.id,
+                connection = %Id(self.id),
                 ?reason,
                 lasted_s,
                 data_packets_sent = stats.data_packets_sent,
@@ -210,7 +220,7 @@ impl Observer {
                 "ended"
             );
         } else {
-            debug!(target: target::HANDSHAKE, connection = self.id, ?reason, lasted_s, "no connection");
+            debug!(target: target::HANDSHAKE, connection = %Id(self.id), ?reason, lasted_s, "no connection");
         }
         #[cfg(feature = "qlog")]
         if let Some(qlog) = &mut self.qlog {
@@ -221,7 +231,7 @@ impl Observer {
     /// The client is elsewhere now.
     pub fn on_path_changed(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) {
         self.paths_changed += 1;
-        info!(target: target::PATH, connection = self.id, %from, %to, "the client has moved");
+        info!(target: target::PATH, connection = %Id(self.id), %from, %to, "the client has moved");
         #[cfg(feature = "qlog")]
         if let Some(qlog) = &mut self.qlog {
             qlog.path_updated(now, from, to);
@@ -232,7 +242,7 @@ impl Observer {
 
     /// The server wants the client to show where it is.
     pub fn on_retry(&self) {
-        debug!(target: target::HANDSHAKE, connection = self.id, "the server asks where this client is");
+        debug!(target: target::HANDSHAKE, connection = %Id(self.id), "the server asks where this client is");
     }
 
     /// Time passed: something may be held lost for it.
@@ -250,10 +260,10 @@ impl Observer {
         if episodes > self.episodes {
             let (lost, flight) = (core.packets_lost(), stats.bytes_in_flight);
             let fresh = lost - self.lost;
-            debug!(target: target::RECOVERY, connection = self.id, fresh, lost, in_flight_octets = flight, "losses");
+            debug!(target: target::RECOVERY, connection = %Id(self.id), fresh, lost, in_flight_octets = flight, "losses");
         }
         if timeouts > self.timeouts {
-            debug!(target: target::RECOVERY, connection = self.id, timeouts, "nothing was heard for too long");
+            debug!(target: target::RECOVERY, connection = %Id(self.id), timeouts, "nothing was heard for too long");
         }
         (self.lost, self.timeouts, self.episodes) = (core.packets_lost(), timeouts, episodes);
         match self.sampled {

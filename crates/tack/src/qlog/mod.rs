@@ -180,7 +180,7 @@ impl Trace {
             return;
         }
         if self.dropped > 0 {
-            let (id, dropped) = (self.id, self.dropped);
+            let (id, dropped) = (format!("{:08x}", self.id), self.dropped);
             tracing::warn!(target: "tacit_tack::qlog", connection = id, dropped, "records came too fast to be written");
             self.qlog.writer.order(Order::Event { file: self.file, now, event: Event::Dropped(dropped) });
         }

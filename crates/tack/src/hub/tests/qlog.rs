@@ -130,8 +130,9 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let mut net = Net::with(&config);
     let client = net.connect();
     net.run(Duration::from_secs(1));
-    net.lose = |order| scattered(order).is_multiple_of(41);
-    let content = octets(1_000_000);
+    net.lose = |order| scattered(order).is_multiple_of(11);
+    // No more than the peer lets wait for its reader, which comes late.
+    let content = octets(250_000);
     let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
     let mut written = 0;
     for _ in 0..1000 {
@@ -166,13 +167,13 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let received = count(&of_client, "transport:packet_received");
     assert!((packets_received..packets_received + 3).contains(&received), "{received} of {packets_received}");
     assert_eq!(count(&of_client, "recovery:packet_lost"), client_lost);
-    assert!(client_lost > 10);
+    assert!(client_lost > 5);
     let stream = |frame: &&Value| frame["frame_type"] == "stream";
     assert_eq!(frames(&of_client, "transport:packet_sent").filter(stream).count() as u64, data_packets_sent);
     let acks =
         frames(&of_client, "transport:packet_received").filter(|frame| frame["frame_type"] == "ack").count();
     assert_eq!(acks as u64, acks_received);
-    assert!(count(&of_client, "recovery:metrics_updated") > 10);
+    assert!(count(&of_client, "recovery:metrics_updated") > 5);
     for records in [&of_client, &of_server] {
         assert_eq!(records[0]["name"], "connectivity:connection_started");
         assert_eq!(count(records, "connectivity:connection_closed"), 1);
@@ -186,7 +187,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
         .collect();
     pieces.sort_unstable();
     let covered = pieces.iter().fold(0, |end, (at, len)| if *at <= end { end.max(at + len) } else { end });
-    assert_eq!(covered, 1_000_000);
+    assert_eq!(covered, 250_000);
     // What is acknowledged and what is lost are packets that were sent.
     let sent: BTreeSet<u64> = of_client
         .iter()
