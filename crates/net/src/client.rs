@@ -6,8 +6,8 @@
 //! costs one round trip per file, as a HEAD would; but a file of one flight of TCP is there by then, and no head is ever
 //! at risk. Without a shim one plain request is made.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hyper::body::Incoming;
 use hyper::header::{
@@ -18,6 +18,7 @@ use hyper::{Method, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use tacit_proto::fwp::repair::Range;
 
+use crate::answers::Shape;
 use crate::body::{Answer, Body};
 use crate::connection::{Connection, Connector, no_body};
 use crate::error::NetError;
@@ -155,7 +156,9 @@ async fn ask(
                 (Ok((has, complete)), Some(validator)) if has.start == from && has.end <= to => {
                     let begun = Begun { have: 0, complete, validator };
                     let entity = entity(connector, headers, &begun);
-                    entity.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
+                    let head_len = connection.watch.head_len();
+                    entity.head_len.store(head_len, Ordering::Relaxed);
+                    *entity.shape() = Shape::new(Some((head_len, has)));
                     let body = Range { start: from, end: complete.min(to) };
                     let mut answer = start(entity, body, connection, answer, has);
                     match wanted {
@@ -218,7 +221,15 @@ fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &Begun) -> 
     }
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let (validator, complete) = (begun.validator.clone(), begun.complete);
-    Entity { connector: Arc::clone(connector), headers, validator, complete, head_len: AtomicU64::new(0) }
+    let shape = Mutex::new(Shape::new(None));
+    Entity {
+        connector: Arc::clone(connector),
+        headers,
+        validator,
+        complete,
+        head_len: AtomicU64::new(0),
+        shape,
+    }
 }
 
 fn start(

@@ -120,14 +120,7 @@ impl Connector {
     /// # Errors
     /// Where there is none, or none is allowed.
     pub async fn connect(&self, registered: bool) -> Result<Connection, NetError> {
-        let tcp = timeout(self.settings.connect_timeout, self.tcp())
-            .await
-            .map_err(|_| NetError::Timeout("the connection"))??;
-        // A range request is one small write.
-        let _ = tcp.set_nodelay(true);
-        let flow = if registered { self.register(&tcp).await? } else { None };
-        let peer = tcp.peer_addr().ok().map(|peer| peer.ip());
-        self.note(|hop| (hop.connections, hop.peer) = (hop.connections + 1, peer));
+        let (tcp, flow) = self.open(registered).await?;
         let watch = Arc::new(Watch::new(flow, Arc::clone(&self.traffic)));
         let io = TokioIo::new(Watched::new(tcp, Arc::clone(&watch)));
         let (sender, connection) = Builder::new()
@@ -141,6 +134,22 @@ impl Connector {
         });
         let head_timeout = self.settings.head_timeout;
         Ok(Connection { sender, watch, task, head_timeout, answered_in: Duration::ZERO })
+    }
+
+    /// A new TCP connection, and the shim's side of it if `registered` and it can.
+    ///
+    /// # Errors
+    /// Where there is none, or none is allowed.
+    pub async fn open(&self, registered: bool) -> Result<(TcpStream, Option<Flow>), NetError> {
+        let tcp = timeout(self.settings.connect_timeout, self.tcp())
+            .await
+            .map_err(|_| NetError::Timeout("the connection"))??;
+        // A range request is one small write.
+        let _ = tcp.set_nodelay(true);
+        let flow = if registered { self.register(&tcp).await? } else { None };
+        let peer = tcp.peer_addr().ok().map(|peer| peer.ip());
+        self.note(|hop| (hop.connections, hop.peer) = (hop.connections + 1, peer));
+        Ok((tcp, flow))
     }
 
     async fn tcp(&self) -> Result<TcpStream, NetError> {
