@@ -45,6 +45,8 @@ pub struct Shape {
     pub single: Option<u64>,
     /// Of those with several.
     pub several: Several,
+    /// Ranges that touch stay apart.
+    pub splits: bool,
     /// Most ranges of a request.
     pub ranges_max: usize,
     /// Connections stay open behind an answer.
@@ -58,7 +60,7 @@ impl Shape {
     /// Of a server whose answer with the one range `of_head` had a head of so many octets, if one was seen.
     pub fn new(of_head: Option<(u64, Range)>) -> Self {
         let single = of_head.and_then(|(len, range)| len.checked_sub(single_digits(range)));
-        Self { single, several: Several::Unknown, ranges_max: RANGES_MAX, keeps: false }
+        Self { single, several: Several::Unknown, splits: false, ranges_max: RANGES_MAX, keeps: false }
     }
 
     /// True once it is known how to ask.
@@ -119,15 +121,20 @@ pub struct Request {
 }
 
 impl Request {
-    /// A question about how a server answers several ranges of `complete` octets.
+    /// A question about how a server answers several ranges of `complete` octets, two of which touch.
     pub fn question(complete: u64) -> Self {
-        let last = Range { start: complete - 1, end: complete };
-        Self { ranges: vec![(None, Range { start: 0, end: 1 }), (None, last)], is_question: true }
+        let octet = |place| (None, Range { start: place, end: place + 1 });
+        Self { ranges: [0, 1, complete - 1].map(octet).to_vec(), is_question: true }
     }
 
-    /// Holes to fill.
-    pub fn of(holes: impl Iterator<Item = (RequestId, Range)>) -> Self {
-        Self { ranges: holes.map(|(id, range)| (Some(id), range)).collect(), is_question: false }
+    /// Holes to fill, of which there are fewer than `shape` allows ranges.
+    pub fn of(holes: &[(RequestId, Range)], shape: &Shape) -> Self {
+        let mut ranges: Vec<_> = holes.iter().map(|(id, range)| (Some(*id), *range)).collect();
+        if shape.splits {
+            let room = shape.ranges_max.saturating_sub(ranges.len());
+            ranges = split(ranges, room);
+        }
+        Self { ranges, is_question: false }
     }
 
     fn parts(&self) -> impl Iterator<Item = Range> {
@@ -139,6 +146,28 @@ impl Request {
         let ranges: Vec<_> = self.parts().map(|range| format!("{}-{}", range.start, range.end - 1)).collect();
         format!("bytes={}", ranges.join(","))
     }
+}
+
+/// A part has at most so many octets, where there may be more parts: any head that is whole says that an answer is the right
+/// one, and what comes before the first is lost.
+const PART_MAX: u64 = 16 * 1024;
+
+/// Cuts long ranges, so that there are at most so many `more`. One alone becomes two: without a second head its answer
+/// would be lost with the first.
+fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Option<RequestId>, Range)> {
+    let is_alone = ranges.len() == 1;
+    let mut cut = Vec::with_capacity(ranges.len());
+    for (id, mut range) in ranges {
+        let longest = if is_alone { PART_MAX.min(range.octets().div_ceil(2)) } else { PART_MAX };
+        while range.octets() > longest && more > 0 {
+            let at = range.start + longest;
+            cut.push((id, Range { start: range.start, end: at }));
+            range.start = at;
+            more -= 1;
+        }
+        cut.push((id, range));
+    }
+    cut
 }
 
 /// What octets mean.
@@ -368,7 +397,10 @@ impl Answers {
                 self.begin_part(index, shape, heard)
             }
             Place::Part { index, end } if self.at == end => {
-                if let Some((Some(id), _)) = self.range(index) {
+                let next = self.range(index + 1).and_then(|(id, _)| id);
+                if let Some((Some(id), _)) = self.range(index)
+                    && next != Some(id)
+                {
                     heard.push(Heard::Ended(id));
                 }
                 self.go_to(index + 1, shape, heard)
@@ -504,10 +536,15 @@ impl Answers {
             return;
         };
         let asked: Vec<_> = request.parts().collect();
-        shape.several = match Template::learn(&text, &boundary, &asked, self.subject.complete) {
-            Ok(template) => Several::Like(self.lesson_head, template),
-            Err(_) => Several::No,
+        let learn = |asked: &[Range]| Template::learn(&text, &boundary, asked, self.subject.complete);
+        // Ranges that touch may be made one (RFC 9110 section 15.3.7.2).
+        let joined = [Range { start: asked[0].start, end: asked[1].end }, asked[2]];
+        let (template, splits) = match learn(&asked) {
+            Ok(template) => (Some(template), true),
+            Err(_) => (learn(&joined).ok(), false),
         };
+        shape.splits = splits;
+        shape.several = template.map_or(Several::No, |template| Several::Like(self.lesson_head, template));
     }
 
     fn finish(&mut self, heard: &mut Vec<Heard>) -> Result<(), Useless> {
@@ -525,3 +562,6 @@ impl Answers {
 fn broken(what: &str) -> Useless {
     Useless::Net(NetError::Broken(what.to_owned()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,24 @@ impl Default for Settings {
     }
 }
 
+/// Octets that may wait for holes, as many as simulated readers let wait (`fwp.reorder-buffer`): where 40 % of the frames
+/// are lost 8 MiB are full within two seconds.
+const HELD_MAX: u64 = 64 << 20;
+/// How long a hole may stay open, and how often it is asked for: nobody waits for a file's first octets, and where much is lost
+/// TCP without repair is slower by far than asking on.
+const DEADLINE: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(60);
+const ATTEMPTS_MAX: u32 = 200;
+
+impl Settings {
+    /// For files that nobody reads before they are whole.
+    pub fn for_files() -> Self {
+        let usual = Self::default();
+        let repair =
+            Config { held_max: HELD_MAX, deadline: DEADLINE, attempts_max: ATTEMPTS_MAX, ..usual.repair };
+        Self { repair, ..usual }
+    }
+}
+
 /// hyper's buffers: a frame of a body is no longer.
 const BUFFER_LEN: usize = 128 * 1024;
 
@@ -103,6 +121,11 @@ impl Connector {
     /// To the server of `target`, if `reach` allows.
     pub fn new(settings: Arc<Settings>, reach: Arc<Reach>, target: Target) -> Self {
         Self { settings, traffic: Arc::default(), target, reach, hop: Mutex::default() }
+    }
+
+    /// True where a shim listens.
+    pub fn has_shim(&self) -> bool {
+        Flow::is_there(&self.settings.shim)
     }
 
     /// What the connections so far found.

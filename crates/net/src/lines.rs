@@ -117,6 +117,14 @@ impl Lines {
         self.lines.iter().any(|line| line.has_room(pipelined))
     }
 
+    /// Sends a copy of a request to a connection that is asked for nothing, whichever answer comes first.
+    pub fn ask_again(&mut self, now: Instant, request: Request) {
+        if let Some(line) = self.lines.iter_mut().find(|line| line.has_room(1)) {
+            (line.quiet_since, line.asked) = (now, 1);
+            let _ = line.requests.try_send(request);
+        }
+    }
+
     /// Sends a request for `ids` over the first connection that has room: those in use stay in use, and have followers.
     /// False where none takes it.
     pub fn ask(

@@ -162,6 +162,11 @@ const RESUME_WAIT: Duration = Duration::from_millis(100);
 const LATE_MAX: usize = 1024;
 /// Connections that may end before a server has said how it answers several ranges; then it is asked for one at a time.
 const LESSONS_MAX: u32 = 4;
+/// A request for no more holes than this goes to other idle connections too: what is left at the end waits for nothing
+/// but its luck.
+const FEW: usize = 8;
+/// To so many.
+const COPIES: usize = 2;
 /// News of connections for holes that wait to be heard.
 const NEWS_WAITING: usize = 16;
 /// Octets handed on at once.
@@ -518,8 +523,13 @@ impl Session {
             if ranges_max > 1 {
                 self.ask_at = at + GATHER;
             }
-            let ids: Vec<_> = holes.iter().map(|(id, _)| *id).collect();
-            self.lines.ask(at, pipelined, Request::of(holes.into_iter()), ids.into_iter());
+            let request = Request::of(&holes, &self.entity.shape());
+            let is_rest = holes.len() <= FEW && self.repair.reached() == self.repair.end();
+            let copies = if is_rest { COPIES } else { 0 };
+            self.lines.ask(at, pipelined, request.clone(), holes.into_iter().map(|(id, _)| id));
+            for _ in 0..copies {
+                self.lines.ask_again(at, request.clone());
+            }
         }
     }
 

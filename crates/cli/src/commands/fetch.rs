@@ -16,10 +16,6 @@ use crate::progress;
 /// Standard output, where a file is named.
 const STDOUT: &str = "-";
 
-/// Octets that may wait for holes, as many as simulated readers let wait (`fwp.reorder-buffer`): a file has no reader that
-/// is in a hurry, and where 40 % of the frames are lost 8 MiB are full within two seconds.
-const HELD_MAX: u64 = 64 << 20;
-
 pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
     let target = Target::parse(&args.url)?;
     let destination = match args.output {
@@ -30,11 +26,10 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
         })?)),
     };
     let mut settings =
-        Settings { idle_timeout: Duration::from_secs(args.timeout.into()), ..Settings::default() };
+        Settings { idle_timeout: Duration::from_secs(args.timeout.into()), ..Settings::for_files() };
     settings.head_timeout = settings.idle_timeout;
     settings.connect_timeout = settings.connect_timeout.min(settings.idle_timeout);
     settings.repair.parallel_max = args.parallel as usize;
-    settings.repair.held_max = HELD_MAX;
     let to_stdout = destination.is_none();
     let options =
         Options { url: args.url, destination, restart: args.restart, sha256: args.sha256, settings };
