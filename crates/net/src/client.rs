@@ -6,8 +6,9 @@
 //! costs one round trip per file, as a HEAD would; but a file of one flight of TCP is there by then, and no head is ever
 //! at risk. Without a shim one plain request is made.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{
@@ -17,7 +18,9 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use tacit_proto::fwp::repair::Range;
+use tokio::task::JoinSet;
 
+use crate::answers::Shape;
 use crate::body::{Answer, Body};
 use crate::connection::{Connection, Connector, no_body};
 use crate::error::NetError;
@@ -27,6 +30,16 @@ use crate::session::{Entity, Main, run};
 
 /// Octets of the first request: what TCP sends before its first ACK (RFC 6928: ten segments, 14,600 octets), less a head.
 pub const FIRST_PART: u64 = 14_000;
+
+/// Octets of the first request where the link is expected to lose more than [`LOSSY_PPM`]: with a head they are one segment,
+/// and of ten some would be lost, which nothing fills yet.
+const FIRST_PART_LOSSY: u64 = 1_000;
+/// Of ten segments one is lost in one of five flights.
+const LOSSY_PPM: u32 = 20_000;
+/// First requests at once: where 40 % of the frames are lost, a handshake and a head come through at once in 36 of 100.
+const TRIES_MAX: usize = 5;
+/// Wait before the next: half of the paper's round trip (Table I) and more.
+const TRY_WAIT: Duration = Duration::from_millis(50);
 
 /// The one range of octets that a program asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +123,66 @@ pub async fn get_part(
     ask(connector, headers, Some(wanted), true).await
 }
 
+/// The first answer.
+struct First {
+    connection: Connection,
+    /// It was asked for as a range.
+    probes: bool,
+    answer: Response<Incoming>,
+}
+
+/// The answer to the first request for the octets from the first up to, without, the second of `span`. Behind a shim
+/// nothing repairs its handshake and its head yet, so others go out after a while, and the first answer counts.
+async fn first(
+    connector: &Arc<Connector>,
+    headers: &HeaderMap,
+    span: (u64, u64),
+    registered: bool,
+) -> Result<First, NetError> {
+    let parallel_max = connector.settings.repair.parallel_max;
+    let most = if registered && connector.has_shim() { TRIES_MAX.min(parallel_max) } else { 1 };
+    let mut tries = JoinSet::new();
+    let mut made = 0;
+    loop {
+        if made < most.max(1) {
+            made += 1;
+            tries.spawn(try_first(Arc::clone(connector), headers.clone(), span, registered));
+        }
+        tokio::select! {
+            Some(done) = tries.join_next() => match done {
+                Ok(Err(error)) if tries.is_empty() => return Err(error),
+                Ok(Err(_)) => {}
+                Ok(first) => return first,
+                Err(error) => return Err(NetError::Broken(error.to_string())),
+            },
+            () = tokio::time::sleep(TRY_WAIT), if made < most => {}
+        }
+    }
+}
+
+async fn try_first(
+    connector: Arc<Connector>,
+    mut headers: HeaderMap,
+    (from, to): (u64, u64),
+    registered: bool,
+) -> Result<First, NetError> {
+    let mut connection = connector.connect(registered).await?;
+    let lossy = connection.watch.flow.as_ref().map(|flow| flow.expected_fer_ppm() >= LOSSY_PPM);
+    if lossy.is_some() {
+        // Parts of different codings would not fit together.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    let mut request = connector.request(Method::GET, &headers, no_body())?;
+    if let Some(lossy) = lossy {
+        let octets = if lossy { FIRST_PART_LOSSY } else { FIRST_PART };
+        let last = from.saturating_add(octets).min(to) - 1;
+        let range = HeaderValue::try_from(format!("bytes={from}-{last}"));
+        range.map(|range| request.headers_mut().insert(RANGE, range)).ok();
+    }
+    let answer = connection.send(request, None).await?;
+    Ok(First { connection, probes: lossy.is_some(), answer })
+}
+
 async fn ask(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
@@ -117,25 +190,17 @@ async fn ask(
     registered: bool,
 ) -> Result<Answer, NetError> {
     let mut headers = headers.clone();
-    let mut connection = connector.connect(registered).await?;
-    let probes = connection.watch.flow.is_some();
-    if probes {
-        // Parts of different codings would not fit together.
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    }
-    let mut request = connector.request(Method::GET, &headers, no_body())?;
     let from = wanted.map_or(0, |wanted| wanted.start);
     let to = wanted.and_then(|wanted| wanted.end).unwrap_or(u64::MAX);
-    if probes {
-        let last = from.saturating_add(FIRST_PART).min(to) - 1;
-        let range = HeaderValue::try_from(format!("bytes={from}-{last}"));
-        range.map(|range| request.headers_mut().insert(RANGE, range)).ok();
-    }
-    let answer = match connection.send(request, None).await {
+    let First { connection, probes, answer } = match first(connector, &headers, (from, to), registered).await
+    {
         // Nothing was handed on yet.
-        Err(NetError::Misplaced | NetError::Hop(_)) if probes => return plainly(connector, &headers).await,
-        answer => answer?,
+        Err(NetError::Misplaced | NetError::Hop(_)) => return plainly(connector, &headers).await,
+        first => first?,
     };
+    if probes {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
     match answer.status() {
         StatusCode::OK => {
             let known = whole(&answer).filter(|_| is_ranged(answer.headers()));
@@ -155,7 +220,9 @@ async fn ask(
                 (Ok((has, complete)), Some(validator)) if has.start == from && has.end <= to => {
                     let begun = Begun { have: 0, complete, validator };
                     let entity = entity(connector, headers, &begun);
-                    entity.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
+                    let head_len = connection.watch.head_len();
+                    entity.head_len.store(head_len, Ordering::Relaxed);
+                    *entity.shape() = Shape::new(Some((head_len, has)));
                     let body = Range { start: from, end: complete.min(to) };
                     let mut answer = start(entity, body, connection, answer, has);
                     match wanted {
@@ -218,7 +285,15 @@ fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &Begun) -> 
     }
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let (validator, complete) = (begun.validator.clone(), begun.complete);
-    Entity { connector: Arc::clone(connector), headers, validator, complete, head_len: AtomicU64::new(0) }
+    let shape = Mutex::new(Shape::new(None));
+    Entity {
+        connector: Arc::clone(connector),
+        headers,
+        validator,
+        complete,
+        head_len: AtomicU64::new(0),
+        shape,
+    }
 }
 
 fn start(

@@ -68,6 +68,24 @@ impl Default for Settings {
     }
 }
 
+/// Octets that may wait for holes, as many as simulated readers let wait (`fwp.reorder-buffer`): where 40 % of the frames
+/// are lost 8 MiB are full within two seconds.
+const HELD_MAX: u64 = 64 << 20;
+/// How long a hole may stay open, and how often it is asked for: nobody waits for a file's first octets, and where much is lost
+/// TCP without repair is slower by far than asking on.
+const DEADLINE: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(60);
+const ATTEMPTS_MAX: u32 = 200;
+
+impl Settings {
+    /// For files that nobody reads before they are whole.
+    pub fn for_files() -> Self {
+        let usual = Self::default();
+        let repair =
+            Config { held_max: HELD_MAX, deadline: DEADLINE, attempts_max: ATTEMPTS_MAX, ..usual.repair };
+        Self { repair, ..usual }
+    }
+}
+
 /// hyper's buffers: a frame of a body is no longer.
 const BUFFER_LEN: usize = 128 * 1024;
 
@@ -105,6 +123,11 @@ impl Connector {
         Self { settings, traffic: Arc::default(), target, reach, hop: Mutex::default() }
     }
 
+    /// True where a shim listens.
+    pub fn has_shim(&self) -> bool {
+        Flow::is_there(&self.settings.shim)
+    }
+
     /// What the connections so far found.
     pub fn hop(&self) -> Hop {
         self.hop.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -120,14 +143,7 @@ impl Connector {
     /// # Errors
     /// Where there is none, or none is allowed.
     pub async fn connect(&self, registered: bool) -> Result<Connection, NetError> {
-        let tcp = timeout(self.settings.connect_timeout, self.tcp())
-            .await
-            .map_err(|_| NetError::Timeout("the connection"))??;
-        // A range request is one small write.
-        let _ = tcp.set_nodelay(true);
-        let flow = if registered { self.register(&tcp).await? } else { None };
-        let peer = tcp.peer_addr().ok().map(|peer| peer.ip());
-        self.note(|hop| (hop.connections, hop.peer) = (hop.connections + 1, peer));
+        let (tcp, flow) = self.open(registered).await?;
         let watch = Arc::new(Watch::new(flow, Arc::clone(&self.traffic)));
         let io = TokioIo::new(Watched::new(tcp, Arc::clone(&watch)));
         let (sender, connection) = Builder::new()
@@ -141,6 +157,22 @@ impl Connector {
         });
         let head_timeout = self.settings.head_timeout;
         Ok(Connection { sender, watch, task, head_timeout, answered_in: Duration::ZERO })
+    }
+
+    /// A new TCP connection, and the shim's side of it if `registered` and it can.
+    ///
+    /// # Errors
+    /// Where there is none, or none is allowed.
+    pub async fn open(&self, registered: bool) -> Result<(TcpStream, Option<Flow>), NetError> {
+        let tcp = timeout(self.settings.connect_timeout, self.tcp())
+            .await
+            .map_err(|_| NetError::Timeout("the connection"))??;
+        // A range request is one small write.
+        let _ = tcp.set_nodelay(true);
+        let flow = if registered { self.register(&tcp).await? } else { None };
+        let peer = tcp.peer_addr().ok().map(|peer| peer.ip());
+        self.note(|hop| (hop.connections, hop.peer) = (hop.connections + 1, peer));
+        Ok((tcp, flow))
     }
 
     async fn tcp(&self) -> Result<TcpStream, NetError> {

@@ -79,6 +79,11 @@ pub enum Registration {
 }
 
 impl Flow {
+    /// True where a shim listens.
+    pub fn is_there(name: &ShimName) -> bool {
+        connect(name).is_ok()
+    }
+
     /// Registers the TCP connection between `local` and `remote`.
     ///
     /// # Errors

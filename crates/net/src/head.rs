@@ -5,6 +5,7 @@
 //! body in its stream one has to know where its head ends, which hyper does not tell.
 
 use httparse::{EMPTY_HEADER, Header};
+use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 
 /// Longest head: what nginx takes at most by default is half of it.
 pub const MAX_HEAD_LEN: usize = 64 * 1024;
@@ -133,6 +134,31 @@ impl HeadReader {
             (_, None) => Framing::Close,
         };
         Ok(ResponseHead { status, framing })
+    }
+
+    /// The headers of the whole head of a response, and whether the connection stays open behind its body (RFC 9112 section
+    /// 9.3).
+    ///
+    /// # Errors
+    /// What is no head.
+    pub fn headers(&self) -> Result<(HeaderMap, bool), HeadError> {
+        let mut lines = [EMPTY_HEADER; MAX_HEADERS];
+        let mut response = httparse::Response::new(&mut lines);
+        response.parse(&self.octets).map_err(HeadError::Syntax)?;
+        let mut headers = HeaderMap::new();
+        for line in response.headers.iter() {
+            let name = HeaderName::from_bytes(line.name.as_bytes());
+            let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(line.value)) else {
+                return Err(HeadError::Syntax(httparse::Error::HeaderValue));
+            };
+            headers.append(name, value);
+        }
+        let mut options = headers
+            .get_all(CONNECTION)
+            .iter()
+            .flat_map(|value| value.as_bytes().split(|octet| *octet == b','));
+        let closes = options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"));
+        Ok((headers, response.version == Some(1) && !closes))
     }
 
     /// The framing of the whole head as that of a request.

@@ -3,13 +3,17 @@
 //!
 //! Rules and reasons stand in `docs/design/fwp-http.md`. Where no shim listens everything is plain HTTP.
 
+pub mod answers;
 pub mod body;
+pub mod byteranges;
 pub mod client;
 pub mod connection;
 pub mod error;
 pub mod fetch;
 pub mod flow;
 pub mod head;
+mod line;
+mod lines;
 mod part;
 pub mod partial;
 pub mod proxy;

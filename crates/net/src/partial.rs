@@ -9,6 +9,7 @@ use hyper::header::{
 use serde::{Deserialize, Serialize};
 use tacit_proto::fwp::repair::Range;
 
+use crate::byteranges::boundary;
 use crate::head::number;
 
 /// What tells one state of an entity from all others (RFC 9110 section 8.8.1).
@@ -97,8 +98,9 @@ pub enum RangeError {
     /// No usable `Content-Range`, another range than asked for, or a length that does not fit it.
     #[error("the server's answer is not the range that was asked for")]
     Wrong,
-    /// `multipart/byteranges` for a single range, which RFC 9110 section 15.3.7.2 forbids.
-    #[error("the server answers one range with several parts")]
+    /// `multipart/byteranges` for a single range, which RFC 9110 section 15.3.7.2 forbids, or with other parts than those
+    /// asked for.
+    #[error("the server's answer has other parts than those that were asked for")]
     Multipart,
     /// A coding: its octets are others than those asked for.
     #[error("the server's answer has a content coding that was not asked for")]
@@ -147,6 +149,30 @@ pub fn check(
         412 | 416 => Err(RangeError::Changed),
         other => Err(RangeError::Status(other)),
     }
+}
+
+/// Whether the answer to a request for several ranges of an entity of `complete` octets has them, in parts with a boundary.
+/// `None` where the server does not answer several.
+///
+/// # Errors
+/// Why it is of no use, nor would be the answer to a request for one.
+pub fn check_several(
+    status: u16,
+    headers: &HeaderMap,
+    complete: u64,
+    validator: &Validator,
+) -> Result<Option<Vec<u8>>, RangeError> {
+    if status != 206 {
+        let all = Range { start: 0, end: complete };
+        return check(status, headers, all, complete, validator).map(|_| None);
+    }
+    if !validator.fits(headers, true) {
+        return Err(RangeError::Changed);
+    }
+    let is_coded = headers.contains_key(CONTENT_ENCODING) || headers.contains_key(CONTENT_RANGE);
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let kind = kinds.next().filter(|_| !is_coded && kinds.next().is_none());
+    Ok(kind.and_then(|kind| boundary(kind.as_bytes())))
 }
 
 /// The range that a partial answer says it has, and the length of the whole.

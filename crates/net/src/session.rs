@@ -4,7 +4,6 @@
 //! back. The main connection is opened again where it breaks, for what is not there yet. What cannot be repaired comes
 //! over a connection without placeholders; what is not the same entity any more ends everything.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,14 +13,16 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
 use hyper::{Method, Response, StatusCode};
-use tacit_proto::fwp::repair::{Config, Counters, Range, Repair, Request, RequestId};
+use tacit_proto::fwp::repair::{Config, Counters, Range, Repair};
 use tacit_proto::units::Instant;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
+use crate::answers::{RANGES_MAX, Request, Several, Shape, Useless};
 use crate::body::Repaired;
 use crate::connection::{Connection, Connector, Expected, no_body};
 use crate::error::NetError;
+use crate::line::{LineId, News};
+use crate::lines::Lines;
 use crate::partial::{RangeError, Validator, check};
 use crate::store::Store;
 use crate::watched::Watch;
@@ -39,6 +40,8 @@ pub struct Entity {
     pub complete: u64,
     /// Octets of the head of a partial answer; 0 before one was seen.
     pub head_len: AtomicU64,
+    /// What answers to requests for holes look like.
+    pub shape: Mutex<Shape>,
 }
 
 impl Entity {
@@ -96,15 +99,9 @@ struct Reading {
     is_over: bool,
 }
 
-/// What a request for holes tells.
-enum News {
-    Octets(RequestId, u64, Bytes),
-    Ended(RequestId, Result<Option<Connection>, NetError>),
-}
-
 /// What a session waits for.
 enum Event {
-    News(News),
+    News(LineId, News),
     /// There is room for what can be released; or nobody reads any more.
     Room(bool),
     Opened(Result<Main, NetError>),
@@ -163,19 +160,32 @@ const RESUMES_MAX: u32 = 5;
 const RESUME_WAIT: Duration = Duration::from_millis(100);
 /// Originals kept that came before their placeholders were read.
 const LATE_MAX: usize = 1024;
+/// Connections that may end before a server has said how it answers several ranges; then it is asked for one at a time.
+const LESSONS_MAX: u32 = 4;
+/// A request for no more holes than this goes to other idle connections too: what is left at the end waits for nothing
+/// but its luck.
+const FEW: usize = 8;
+/// To so many.
+const COPIES: usize = 2;
+/// News of connections for holes that wait to be heard.
+const NEWS_WAITING: usize = 16;
 /// Octets handed on at once.
 const PIECE: u64 = 64 * 1024;
 
-/// A request for holes is given up after so many times what the first answer took: queues fill up behind it.
+/// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
+/// more costs little, and every further answer has a head that may be hit.
+const GATHER: Duration = Duration::from_millis(40);
+/// A connection for holes is given up for others after so many times what the first answer took: queues fill up behind it.
 const ANSWER_TIMES: u32 = 8;
 /// But not before this: Linux's TCP repeats what was lost after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);
+/// Requests end with their connections, which have a patience of their own.
+const NEVER: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(1 << 30);
 
-/// How long a request for holes may be silent where the first answer came after `answered_in`. One that TCP's timers hold
-/// up holds up everything behind its hole; asked for again on another connection, that comes in a round trip.
-fn patience(answered_in: Duration, most: tacit_proto::units::Duration) -> tacit_proto::units::Duration {
-    let span = (answered_in * ANSWER_TIMES).max(PATIENCE_MIN);
-    tacit_proto::units::Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)).min(most)
+/// How long a connection for holes may be silent where the first answer came after `answered_in`. One that TCP's timers hold
+/// up holds up everything behind its holes; asked for again on another connection, those come in a round trip.
+fn patience(answered_in: Duration, most: Duration) -> Duration {
+    (answered_in * ANSWER_TIMES).max(PATIENCE_MIN).min(most)
 }
 
 type Opening = std::pin::Pin<Box<dyn Future<Output = Result<Main, NetError>> + Send>>;
@@ -191,10 +201,16 @@ struct Session {
     started: tokio::time::Instant,
     last_octets: tokio::time::Instant,
     octets: mpsc::Sender<Result<Bytes, NetError>>,
-    news: mpsc::Receiver<News>,
-    teller: mpsc::Sender<News>,
-    workers: BTreeMap<RequestId, JoinHandle<()>>,
-    idle: Vec<Connection>,
+    news: mpsc::Receiver<(LineId, News)>,
+    lines: Lines,
+    /// A line may be silent for so long.
+    patience: Duration,
+    /// Then it is ended.
+    longest_patience: Duration,
+    /// Lines that ended.
+    lessons: u32,
+    /// Nothing is asked for before.
+    ask_at: tokio::time::Instant,
     /// What earlier attempts at the same body counted.
     before: Counters,
     report: Arc<Mutex<Repaired>>,
@@ -202,7 +218,6 @@ struct Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.workers.values().for_each(JoinHandle::abort);
         self.tell();
     }
 }
@@ -219,13 +234,16 @@ impl Session {
         let config = entity.connector.settings.repair;
         // The room of a body shorter than the ring.
         let room = config.held_max.min(body.octets());
-        let answered_in = first.as_ref().map(|main| main.connection.answered_in);
-        let answer_timeout =
-            answered_in.map_or(config.answer_timeout, |span| patience(span, config.answer_timeout));
-        let config = Config { held_max: room, answer_timeout, ..config };
-        // As many news as there are requests: each waits when this side is busy.
-        let (teller, news) = mpsc::channel(config.parallel_max.max(1));
+        let most = Duration::from_nanos(config.answer_timeout.as_nanos());
+        let patience = first.as_ref().map_or(most, |main| patience(main.connection.answered_in, most));
+        let lines_max = config.parallel_max;
+        let parallel_max = lines_max.saturating_mul(2 * RANGES_MAX);
+        let config = Config { held_max: room, answer_timeout: NEVER, parallel_max, ..config };
+        let (teller, news) = mpsc::channel(NEWS_WAITING);
         let now = tokio::time::Instant::now();
+        // Where no shim looks after the first connection nothing is missing.
+        let repairs = registered && first.as_ref().is_none_or(|main| main.connection.watch.flow.is_some());
+        let lines = Lines::new(if repairs { lines_max } else { 0 }, body.octets(), teller, now);
         let before = report.lock().unwrap_or_else(PoisonError::into_inner).counters;
         let reading = first.map(Reading::of);
         Self {
@@ -239,9 +257,11 @@ impl Session {
             last_octets: now,
             octets,
             news,
-            teller,
-            workers: BTreeMap::new(),
-            idle: Vec::new(),
+            lines,
+            patience,
+            longest_patience: most,
+            lessons: 0,
+            ask_at: now,
             entity,
             before,
             report,
@@ -276,14 +296,10 @@ impl Session {
     fn step(&mut self) -> Result<(), NetError> {
         let now = self.now();
         self.repair.handle_timeout(now);
-        while let Some(id) = self.repair.poll_cancel() {
-            if let Some(worker) = self.workers.remove(&id) {
-                worker.abort();
-            }
+        while self.repair.poll_cancel().is_some() {
+            // The answer is under way on a connection that is kept: it is let pass.
         }
-        while let Some(request) = self.repair.poll_request(now) {
-            self.start(request);
-        }
+        self.ask_for_holes(now);
         if let Some(failure) = self.repair.failure() {
             return Err(failure.into());
         }
@@ -298,16 +314,13 @@ impl Session {
     async fn wait(&mut self) -> Result<bool, NetError> {
         let idle = self.entity.connector.settings.idle_timeout;
         let quiet = self.last_octets + idle;
-        let timeout = self.repair.poll_timeout().map_or(quiet, |at| {
-            let since = Duration::from_nanos(at.as_nanos());
-            quiet.min(self.started + since)
-        });
+        let timeout = self.timeout().map_or(quiet, |at| quiet.min(at));
         let wants_octets = self.repair.room() > 0;
         let watch = self.reading.as_ref().map(|reading| Arc::clone(&reading.main.connection.watch));
         let event = tokio::select! {
             biased;
             // This side has a sender too: there is always one more.
-            Some(news) = self.news.recv() => Event::News(news),
+            Some((id, news)) = self.news.recv() => Event::News(id, news),
             room = self.octets.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
             opened = next(&mut self.opening) => Event::Opened(opened),
             octets = frame(&mut self.reading), if wants_octets => Event::Frame(octets),
@@ -315,7 +328,7 @@ impl Session {
             () = tokio::time::sleep_until(timeout) => Event::Time,
         };
         match event {
-            Event::News(news) => self.hear(news)?,
+            Event::News(id, news) => self.hear(id, news)?,
             Event::Room(false) => return Ok(false),
             Event::Room(true) => {
                 if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
@@ -460,7 +473,7 @@ impl Session {
             0 => Duration::ZERO,
             resumes => RESUME_WAIT * (1 << resumes.min(6)),
         };
-        let connection = connection.or_else(|| self.idle.pop()).filter(Connection::is_reusable);
+        let connection = connection.filter(Connection::is_reusable);
         self.opening = Some(Box::pin(async move {
             tokio::time::sleep(wait).await;
             let mut connection = match connection {
@@ -472,38 +485,87 @@ impl Session {
         }));
     }
 
-    fn start(&mut self, Request { id, range }: Request) {
-        let (entity, teller) = (Arc::clone(&self.entity), self.teller.clone());
-        let connection = self.idle.pop().filter(Connection::is_reusable);
-        let registered = self.registered;
-        let worker = tokio::spawn(async move {
-            let result = fill(&entity, connection, id, range, registered, &teller).await;
-            // The session may be over.
-            let _ = teller.send(News::Ended(id, result)).await;
+    /// When something is to be done that nobody tells of.
+    fn timeout(&self) -> Option<tokio::time::Instant> {
+        let now = tokio::time::Instant::now();
+        let pipelined = self.entity.shape().pipelined();
+        let repair = self.repair.poll_timeout().map(|at| self.started + Duration::from_nanos(at.as_nanos()));
+        // What is due waits for others to be asked for together, or for a connection: those tell.
+        let repair = repair.and_then(|at| {
+            let has_room = self.lines.has_room(pipelined);
+            if at > now { Some(at) } else { has_room.then_some(self.ask_at) }
         });
-        self.workers.insert(id, worker);
+        let quiet = self.lines.quiet_at(self.patience);
+        repair.into_iter().chain(quiet).chain(self.lines.opens_at(now)).min()
     }
 
-    fn hear(&mut self, news: News) -> Result<(), NetError> {
+    /// Asks for holes, as many at once as the server answers.
+    fn ask_for_holes(&mut self, now: Instant) {
+        let at = tokio::time::Instant::now();
+        self.lines.open(at, &self.entity);
+        for id in self.lines.give_up_quiet(at, self.patience) {
+            self.repair.failed(now, id);
+        }
+        self.lines.end_quiet(at, self.longest_patience);
+        let (is_known, ranges_max, pipelined) = {
+            let shape = self.entity.shape();
+            (shape.is_known(), shape.most_ranges(), shape.pipelined())
+        };
+        if !is_known || at < self.ask_at {
+            return;
+        }
+        while self.lines.has_room(pipelined) {
+            let holes = std::iter::from_fn(|| self.repair.poll_request(now)).take(ranges_max);
+            let holes: Vec<_> = holes.map(|hole| (hole.id, hole.range)).collect();
+            if holes.is_empty() {
+                return;
+            }
+            if ranges_max > 1 {
+                self.ask_at = at + GATHER;
+            }
+            let request = Request::of(&holes, &self.entity.shape());
+            let is_rest = holes.len() <= FEW && self.repair.reached() == self.repair.end();
+            let copies = if is_rest { COPIES } else { 0 };
+            self.lines.ask(at, pipelined, request.clone(), holes.into_iter().map(|(id, _)| id));
+            for _ in 0..copies {
+                self.lines.ask_again(at, request.clone());
+            }
+        }
+    }
+
+    fn hear(&mut self, id: LineId, news: News) -> Result<(), NetError> {
         let now = self.now();
         match news {
-            News::Octets(id, start, octets) => {
-                if let Some(range) = Range::new(start, start + octets.len() as u64) {
-                    self.put(range, &octets);
-                    self.repair.answered(now, id, range);
+            News::Open => self.lines.opened(id),
+            News::Brought(brought) => {
+                let at = tokio::time::Instant::now();
+                for (id, start, octets) in brought.octets {
+                    if let Some(range) = Range::new(start, start + octets.len() as u64) {
+                        self.put(range, &octets);
+                        self.repair.answered(now, id, range);
+                    }
+                }
+                self.lines.brought(at, id, &brought.ended, brought.answered);
+                for id in brought.ended {
+                    self.repair.ended(now, id);
                 }
             }
-            News::Ended(id, result) => {
-                self.workers.remove(&id);
-                match result {
-                    Ok(connection) => {
-                        self.repair.ended(now, id);
-                        self.idle.extend(connection.filter(Connection::is_reusable));
-                    }
+            News::Over(why) => {
+                let at = tokio::time::Instant::now();
+                for id in self.lines.over(at, id) {
+                    self.repair.failed(now, id);
+                }
+                self.lessons += 1;
+                if !self.entity.shape().is_known() && self.lessons >= LESSONS_MAX {
+                    self.entity.shape().several = Several::No;
+                }
+                match why {
+                    Useless::Refuses(ranges) => self.entity.shape().refuses(ranges),
+                    Useless::Net(error) if self.lines.cannot_open() => return Err(error),
                     // Asked again, it would say the same.
-                    Err(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
-                    // Other answers may fare better.
-                    Err(_) => self.repair.failed(now, id),
+                    Useless::Net(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
+                    // Others may fare better.
+                    Useless::Net(_) | Useless::Over => (),
                 }
             }
         }
@@ -548,54 +610,6 @@ impl Reading {
     }
 }
 
-/// Octets for the holes in `range`. Returns the connection where another request may use it.
-async fn fill(
-    entity: &Entity,
-    connection: Option<Connection>,
-    id: RequestId,
-    range: Range,
-    registered: bool,
-    teller: &mpsc::Sender<News>,
-) -> Result<Option<Connection>, NetError> {
-    let mut connection = match connection {
-        Some(connection) => connection,
-        None => entity.connector.connect(registered).await?,
-    };
-    let (answer, has) = entity.ask(&mut connection, range, registered).await?;
-    let mut reading = Reading::of(Main { connection, incoming: answer.into_body(), has });
-    while let Some(frame) = reading.main.incoming.frame().await {
-        let frame = frame.map_err(|error| NetError::of_hyper(&error))?;
-        let Ok(octets) = frame.into_data() else { continue };
-        let end = reading.at + octets.len() as u64;
-        let mut at = reading.at;
-        let holes = reading.take_holes(end);
-        let count: u64 = holes.iter().map(|hole| hole.octets()).sum();
-        reading.main.connection.watch.count_placeholders(count);
-        // They are asked for elsewhere.
-        holes.iter().for_each(|hole| reading.repaired(*hole));
-        for hole in holes.into_iter().chain([Range { start: end, end }]) {
-            let piece = Range::new(at, hole.start).and_then(|true_part| true_part.common(range));
-            if let Some(piece) = piece {
-                let from = (piece.start - reading.at) as usize;
-                let piece_octets = octets.slice(from..from + piece.octets() as usize);
-                if teller.send(News::Octets(id, piece.start, piece_octets)).await.is_err() {
-                    return Ok(None);
-                }
-            }
-            at = hole.end;
-        }
-        reading.at = end;
-        if end >= range.end && has.end > range.end {
-            // A whole answer: what follows is of no use.
-            return Ok(None);
-        }
-    }
-    if reading.at < has.end {
-        return Err(NetError::Broken("the body ended early".to_owned()));
-    }
-    Ok(Some(reading.main.connection))
-}
-
 /// The next octets of the main answer.
 async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError> {
     let Some(reading) = reading else { return std::future::pending().await };
@@ -635,15 +649,13 @@ async fn next(opening: &mut Option<Opening>) -> Result<Main, NetError> {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::Duration as Span;
-
     use super::*;
 
     #[test]
     fn patience_follows_the_path_between_tcps_timer_and_the_setting() {
-        let most = Span::from_secs(3);
+        let most = Duration::from_secs(3);
         let of = |ms| patience(Duration::from_millis(ms), most);
-        assert_eq!([of(0), of(20), of(100)], [250, 250, 800].map(Span::from_millis));
+        assert_eq!([of(0), of(20), of(100)], [250, 250, 800].map(Duration::from_millis));
         assert_eq!([of(600), of(60_000)], [most, most]);
     }
 }

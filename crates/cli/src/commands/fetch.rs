@@ -26,7 +26,7 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
         })?)),
     };
     let mut settings =
-        Settings { idle_timeout: Duration::from_secs(args.timeout.into()), ..Settings::default() };
+        Settings { idle_timeout: Duration::from_secs(args.timeout.into()), ..Settings::for_files() };
     settings.head_timeout = settings.idle_timeout;
     settings.connect_timeout = settings.connect_timeout.min(settings.idle_timeout);
     settings.repair.parallel_max = args.parallel as usize;

@@ -181,7 +181,7 @@ fn after_first(content: &[u8], then: impl Fn(&Seen, &[u8]) -> Reply + Send + Syn
 }
 
 fn partial(seen: &Seen, content: &[u8], range: impl Fn(usize, usize) -> String, extra: &str) -> Reply {
-    let (first, last) = seen.range(content.len()).unwrap();
+    let (first, last) = seen.ranges(content.len()).unwrap()[0];
     let head = format!(
         "HTTP/1.1 206 Partial Content\r\n{extra}Content-Range: {}\r\nContent-Length: {}\r\n\r\n",
         range(first, last),
@@ -227,7 +227,7 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
         Reply::Octets(head.as_bytes().to_vec())
     };
     let lie = |seen: &Seen, content: &[u8]| {
-        let (first, last) = seen.range(content.len()).unwrap();
+        let (first, last) = seen.ranges(content.len()).unwrap()[0];
         let head = format!(
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {}-{}/{}\r\nContent-Length: {}\r\n\r\n",
             first + 1,

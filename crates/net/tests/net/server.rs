@@ -24,12 +24,23 @@ impl Seen {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// First and last octet that are asked for, of `complete`.
+    /// First and last octet that are asked for, of `complete`, where that is one range.
     pub fn range(&self, complete: usize) -> Option<(usize, usize)> {
-        let (first, last) = self.header("range")?.strip_prefix("bytes=")?.split_once('-')?;
-        let first: usize = first.parse().ok()?;
-        let last = last.parse().map_or(complete - 1, |last: usize| last.min(complete - 1));
-        (first < complete).then_some((first, last))
+        match self.ranges(complete)?[..] {
+            [range] => Some(range),
+            _ => None,
+        }
+    }
+
+    /// First and last octets of all ranges that are asked for.
+    pub fn ranges(&self, complete: usize) -> Option<Vec<(usize, usize)>> {
+        let ranges = self.header("range")?.strip_prefix("bytes=")?.split(',').map(|range| {
+            let (first, last) = range.split_once('-')?;
+            let first: usize = first.parse().ok()?;
+            let last = last.parse().map_or(complete - 1, |last: usize| last.min(complete - 1));
+            (first < complete).then_some((first, last))
+        });
+        ranges.collect()
     }
 }
 
@@ -131,6 +142,10 @@ pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
         return Reply::Octets(head.into());
     }
     let holds = seen.header("if-range").is_none_or(|condition| condition == tag);
+    let several = seen.ranges(content.len()).filter(|ranges| holds && ranges.len() > 1);
+    if let Some(ranges) = several {
+        return parts(content, tag, &format!("b{:07}", seen.number), &ranges, "");
+    }
     let common = format!("ETag: {tag}\r\nAccept-Ranges: bytes\r\nContent-Type: application/octet-stream\r\n");
     let complete = content.len();
     let (head, body) = match seen.range(complete).filter(|_| holds && !content.is_empty()) {
@@ -145,6 +160,26 @@ pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     };
     let body = if seen.method == "HEAD" { &[] } else { body };
     Reply::Octets([head.as_bytes(), body].concat())
+}
+
+/// An answer in parts, with more lines in its head.
+pub fn parts(content: &[u8], tag: &str, boundary: &str, ranges: &[(usize, usize)], more: &str) -> Reply {
+    let mut body = Vec::new();
+    for (first, last) in ranges {
+        let head = format!(
+            "\r\n--{boundary}\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes {first}-{last}/{}\r\n\r\n",
+            content.len()
+        );
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(&content[*first..=*last]);
+    }
+    body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+    let head = format!(
+        "HTTP/1.1 206 Partial Content\r\nETag: {tag}\r\nContent-Type: multipart/byteranges; boundary={boundary}\r\n{more}\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    Reply::Octets([head.as_bytes(), &body].concat())
 }
 
 /// `len` octets that differ from each other and from markers.

@@ -1,0 +1,567 @@
+//! What a connection for repairs brings: answers one after the other, any octet of which may be a placeholder.
+//!
+//! Their heads are placed by what earlier ones of the same server looked like ([`Shape`]), so that one that is hit costs
+//! no more than what it stands before. What a head says is believed where it is whole; what stands in a part is
+//! handed on once any head of its answer stood where it had to and said what was asked for. Whatever does not fit ends the
+//! connection.
+
+use std::collections::VecDeque;
+
+use tacit_proto::fwp::repair::{Range, RequestId};
+
+use crate::byteranges::{Template, digits};
+use crate::error::NetError;
+use crate::head::{Framing, HeadError, HeadReader};
+use crate::partial::{RangeError, Validator, check, check_several};
+
+/// Longest body of the answer that teaches how parts are written.
+const LESSON_MAX: u64 = 4096;
+
+/// What is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// What the file has to be.
+    pub validator: Validator,
+    /// Octets of the whole.
+    pub complete: u64,
+}
+
+/// Whether a server answers several ranges at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Several {
+    /// Not known yet.
+    #[default]
+    Unknown,
+    /// It does not, or not as it should.
+    No,
+    /// With heads of so many octets, but for the digits of their length, and parts like this.
+    Like(u64, Template),
+}
+
+/// What a server's partial answers look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Octets of the head of an answer with one range, but for the digits of its range and length.
+    pub single: Option<u64>,
+    /// Of those with several.
+    pub several: Several,
+    /// Ranges that touch stay apart.
+    pub splits: bool,
+    /// Most ranges of a request.
+    pub ranges_max: usize,
+    /// Connections stay open behind an answer.
+    pub keeps: bool,
+}
+
+/// Ranges of one request: 64 of them need 1.4 kB of the 8 kB that nginx reads, and Apache answers 200 (`MaxRanges`).
+pub const RANGES_MAX: usize = 64;
+
+impl Shape {
+    /// Of a server whose answer with the one range `of_head` had a head of so many octets, if one was seen.
+    pub fn new(of_head: Option<(u64, Range)>) -> Self {
+        let single = of_head.and_then(|(len, range)| len.checked_sub(single_digits(range)));
+        Self { single, several: Several::Unknown, splits: false, ranges_max: RANGES_MAX, keeps: false }
+    }
+
+    /// True once it is known how to ask.
+    pub fn is_known(&self) -> bool {
+        self.several != Several::Unknown
+    }
+
+    /// True where all heads of answers can be placed.
+    pub fn places_heads(&self) -> bool {
+        match self.several {
+            Several::Unknown => false,
+            Several::No => self.single.is_some(),
+            Several::Like(..) => self.single.is_some(),
+        }
+    }
+
+    /// Ranges that a request may have.
+    pub fn most_ranges(&self) -> usize {
+        if matches!(self.several, Several::Like(..)) { self.ranges_max } else { 1 }
+    }
+
+    /// Requests that may be under way on a connection. While one is answered the next is at the server, so an answer's tail
+    /// has a follower that shows what of it is missing.
+    pub fn pipelined(&self) -> usize {
+        if self.keeps { 2 } else { 1 }
+    }
+
+    /// The server answered so many ranges with all of the file, or in a way of its own.
+    pub fn refuses(&mut self, ranges: usize) {
+        self.ranges_max = self.ranges_max.min(ranges / 2);
+        if self.ranges_max < 2 {
+            self.several = Several::No;
+        }
+    }
+
+    /// Octets of the head of the answer to `request`.
+    fn head_len(&self, request: &Request) -> Option<u64> {
+        match (request.ranges.as_slice(), &self.several) {
+            ([(_, range)], _) => Some(self.single? + single_digits(*range)),
+            (_, Several::Like(head, template)) => Some(head + digits(template.body_len(request.parts()))),
+            _ => None,
+        }
+    }
+}
+
+/// Digits in the head of an answer with one range: those of `Content-Range` that vary, and of `Content-Length`.
+fn single_digits(range: Range) -> u64 {
+    digits(range.start) + digits(range.end - 1) + digits(range.octets())
+}
+
+/// What was asked for with one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Who wants the octets, and which they are.
+    ranges: Vec<(Option<RequestId>, Range)>,
+    /// Nobody wants them: the question is how the server answers.
+    is_question: bool,
+}
+
+impl Request {
+    /// A question about how a server answers several ranges of `complete` octets, two of which touch.
+    pub fn question(complete: u64) -> Self {
+        let octet = |place| (None, Range { start: place, end: place + 1 });
+        Self { ranges: [0, 1, complete - 1].map(octet).to_vec(), is_question: true }
+    }
+
+    /// Holes to fill, of which there are fewer than `shape` allows ranges.
+    pub fn of(holes: &[(RequestId, Range)], shape: &Shape) -> Self {
+        let mut ranges: Vec<_> = holes.iter().map(|(id, range)| (Some(*id), *range)).collect();
+        if shape.splits {
+            let room = shape.ranges_max.saturating_sub(ranges.len());
+            ranges = split(ranges, room);
+        }
+        Self { ranges, is_question: false }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = Range> {
+        self.ranges.iter().map(|(_, range)| *range)
+    }
+
+    /// The value of `Range`.
+    pub fn value(&self) -> String {
+        let ranges: Vec<_> = self.parts().map(|range| format!("{}-{}", range.start, range.end - 1)).collect();
+        format!("bytes={}", ranges.join(","))
+    }
+}
+
+/// A part has at most so many octets, where there may be more parts: any head that is whole says that an answer is the right
+/// one, and what comes before the first is lost.
+const PART_MAX: u64 = 16 * 1024;
+
+/// Cuts long ranges, so that there are at most so many `more`. One alone becomes two: without a second head its answer
+/// would be lost with the first.
+fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Option<RequestId>, Range)> {
+    let is_alone = ranges.len() == 1;
+    let mut cut = Vec::with_capacity(ranges.len());
+    for (id, mut range) in ranges {
+        let longest = if is_alone { PART_MAX.min(range.octets().div_ceil(2)) } else { PART_MAX };
+        while range.octets() > longest && more > 0 {
+            let at = range.start + longest;
+            cut.push((id, Range { start: range.start, end: at }));
+            range.start = at;
+            more -= 1;
+        }
+        cut.push((id, range));
+    }
+    cut
+}
+
+/// What octets mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Octets `from..from + len` of those that were read are the file's from `position` on.
+    Octets {
+        /// Who wants them.
+        id: RequestId,
+        /// In the file.
+        position: u64,
+        /// Among those read.
+        from: usize,
+        /// How many.
+        len: usize,
+    },
+    /// No more comes for this one.
+    Ended(RequestId),
+    /// A whole answer was read.
+    Answered,
+}
+
+/// Why a connection is of no more use.
+#[derive(Debug, thiserror::Error)]
+pub enum Useless {
+    /// The server does not answer so many ranges as it should.
+    #[error("the server does not answer {0} ranges")]
+    Refuses(usize),
+    /// It says itself that it ends here, or nothing more is of use.
+    #[error("the connection is over")]
+    Over,
+    /// Anything else.
+    #[error("{0}")]
+    Net(#[from] NetError),
+}
+
+impl From<RangeError> for Useless {
+    fn from(error: RangeError) -> Self {
+        Self::Net(error.into())
+    }
+}
+
+impl From<HeadError> for Useless {
+    fn from(error: HeadError) -> Self {
+        Self::Net(error.into())
+    }
+}
+
+/// What stands where the stream is. Ends are places in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In a head that is whole so far.
+    Head,
+    /// In one that is not, or in what nobody wants.
+    HitHead { end: u64 },
+    /// In the body of the answer that teaches.
+    Lesson { end: u64 },
+    /// In the head of a part.
+    PartHead { index: usize, end: u64 },
+    /// In a part.
+    Part { index: usize, end: u64 },
+    /// Behind the last.
+    End { end: u64 },
+}
+
+/// The answers of one connection.
+#[derive(Debug)]
+pub struct Answers {
+    subject: Subject,
+    requests: VecDeque<Request>,
+    /// Octets read.
+    at: u64,
+    place: Place,
+    /// Where the answer begins.
+    begins: u64,
+    head: HeadReader,
+    /// The text of a part's head, or of the lesson.
+    text: Vec<u8>,
+    text_is_hit: bool,
+    boundary: Option<Vec<u8>>,
+    /// A true head was seen: the answer is what was asked for.
+    is_known: bool,
+    /// The connection ends with this answer.
+    closes: bool,
+    lesson_head: u64,
+}
+
+impl Answers {
+    /// On a connection that has brought nothing yet.
+    pub fn new(subject: Subject) -> Self {
+        Self {
+            subject,
+            requests: VecDeque::new(),
+            at: 0,
+            place: Place::Head,
+            begins: 0,
+            head: HeadReader::default(),
+            text: Vec::new(),
+            text_is_hit: false,
+            boundary: None,
+            is_known: false,
+            closes: false,
+            lesson_head: 0,
+        }
+    }
+
+    /// `request` goes out.
+    pub fn expect(&mut self, request: Request) {
+        self.requests.push_back(request);
+    }
+
+    /// Octets read.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Takes `octets` that were read; `holes`, in places of the stream and in order, are placeholders.
+    ///
+    /// # Errors
+    /// Why the connection is of no more use. What was heard before holds.
+    pub fn take(
+        &mut self,
+        octets: &[u8],
+        holes: &[Range],
+        shape: &mut Shape,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), Useless> {
+        let begin = self.at;
+        let end = begin + octets.len() as u64;
+        let holes = holes.iter().filter_map(|hole| hole.common(Range { start: begin, end }));
+        for hole in holes.chain([Range { start: end, end }]) {
+            while self.at < hole.start {
+                let from = (self.at - begin) as usize;
+                let to = (hole.start - begin) as usize;
+                self.take_true(&octets[from..to], from, shape, heard)?;
+            }
+            while self.at < hole.end {
+                self.take_hole(hole.end - self.at, shape, heard)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes some of `octets`, which are true and stand at `from` of those read.
+    fn take_true(
+        &mut self,
+        octets: &[u8],
+        from: usize,
+        shape: &mut Shape,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), Useless> {
+        if self.requests.is_empty() {
+            return Err(broken("the server sends what nobody asked for"));
+        }
+        let len = match self.place {
+            Place::Head => {
+                let (taken, is_whole) = self.head.push(octets)?;
+                self.at += taken as u64;
+                return if is_whole { self.end_head(shape, heard) } else { Ok(()) };
+            }
+            Place::HitHead { end } => self.within(octets, end),
+            Place::Lesson { end } | Place::PartHead { end, .. } | Place::End { end } => {
+                let len = self.within(octets, end);
+                self.text.extend_from_slice(&octets[..len]);
+                len
+            }
+            Place::Part { index, end } => {
+                let len = self.within(octets, end);
+                if let (true, Some((Some(id), range))) = (self.is_known, self.range(index)) {
+                    let position = range.end - (end - self.at);
+                    heard.push(Heard::Octets { id, position, from, len });
+                }
+                len
+            }
+        };
+        self.advance(len as u64, shape, heard)
+    }
+
+    fn within(&self, octets: &[u8], end: u64) -> usize {
+        octets.len().min(usize::try_from(end - self.at).unwrap_or(usize::MAX))
+    }
+
+    /// Takes some of `len` octets of placeholders.
+    fn take_hole(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+        let end = match self.place {
+            Place::Head => {
+                let len = self.requests.front().and_then(|request| shape.head_len(request));
+                // Who cannot place what follows must not have allowed it.
+                let end = self.begins + len.ok_or(NetError::Misplaced)?;
+                if end <= self.at {
+                    return Err(broken("a head longer than those before"));
+                }
+                self.head.clear();
+                self.place = Place::HitHead { end };
+                end
+            }
+            Place::HitHead { end } | Place::Part { end, .. } => end,
+            Place::Lesson { end } => {
+                if !shape.is_known() {
+                    return Err(NetError::Misplaced.into());
+                }
+                self.text_is_hit = true;
+                end
+            }
+            Place::PartHead { end, .. } | Place::End { end } => {
+                self.text_is_hit = true;
+                end
+            }
+        };
+        self.advance(len.min(end - self.at), shape, heard)
+    }
+
+    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+        self.at += len;
+        match self.place {
+            Place::Head => Ok(()),
+            Place::HitHead { end } if self.at == end => {
+                let several = self.requests.front().is_some_and(|request| request.ranges.len() > 1);
+                self.go_to(if several { 0 } else { usize::MAX }, shape, heard)
+            }
+            Place::Lesson { end } if self.at == end => {
+                self.learn(shape);
+                self.finish(heard)
+            }
+            Place::PartHead { index, end } if self.at == end => {
+                self.check_part_head(index, shape)?;
+                self.begin_part(index, shape, heard)
+            }
+            Place::Part { index, end } if self.at == end => {
+                let next = self.range(index + 1).and_then(|(id, _)| id);
+                if let Some((Some(id), _)) = self.range(index)
+                    && next != Some(id)
+                {
+                    heard.push(Heard::Ended(id));
+                }
+                self.go_to(index + 1, shape, heard)
+            }
+            Place::End { end } if self.at == end => {
+                let text = std::mem::take(&mut self.text);
+                if let (false, Several::Like(_, template)) = (self.text_is_hit, &shape.several) {
+                    template.end(&text, self.boundary.as_deref()).map_err(|_| self.refuses())?;
+                }
+                self.finish(heard)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn range(&self, index: usize) -> Option<(Option<RequestId>, Range)> {
+        self.requests.front()?.ranges.get(index).copied()
+    }
+
+    fn refuses(&self) -> Useless {
+        Useless::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
+    }
+
+    /// What stands behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
+    /// heads.
+    fn go_to(&mut self, index: usize, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+        let several = self.requests.front().is_some_and(|request| request.ranges.len() > 1);
+        (self.text_is_hit, self.text) = (false, Vec::new());
+        if !several {
+            return if index == usize::MAX { self.begin_part(0, shape, heard) } else { self.finish(heard) };
+        }
+        // A shape that was given up meanwhile places nothing.
+        let Several::Like(_, template) = &shape.several else { return Err(self.refuses()) };
+        self.place = match self.range(index) {
+            Some((_, range)) => {
+                Place::PartHead { index, end: self.at + template.head_len(index == 0, range) }
+            }
+            None => Place::End { end: self.at + template.end_len() },
+        };
+        Ok(())
+    }
+
+    fn begin_part(&mut self, index: usize, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+        match self.range(index) {
+            Some((_, range)) => {
+                self.place = Place::Part { index, end: self.at + range.octets() };
+                Ok(())
+            }
+            None => self.go_to(index, shape, heard),
+        }
+    }
+
+    /// The head of a part that is whole stands where it must, and says what was asked for.
+    fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Useless> {
+        let text = std::mem::take(&mut self.text);
+        if self.text_is_hit {
+            return Ok(());
+        }
+        let (Several::Like(_, template), Some((_, range))) = (&shape.several, self.range(index)) else {
+            return Err(self.refuses());
+        };
+        let boundary = template.head(&text, index == 0, range, self.boundary.as_deref());
+        let boundary = boundary.map_err(|_| self.refuses())?;
+        self.boundary.get_or_insert_with(|| boundary.to_vec());
+        self.is_known = true;
+        Ok(())
+    }
+
+    /// The head of an answer is whole.
+    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+        let head = self.head.response(false)?;
+        let (headers, keeps) = self.head.headers()?;
+        let head_len = self.head.len() as u64;
+        self.head.clear();
+        if head.status < 200 {
+            // An interim answer: the final one follows.
+            self.begins = self.at;
+            return if head.status == 101 { Err(broken("the server changes the protocol")) } else { Ok(()) };
+        }
+        let Subject { validator, complete } = &self.subject;
+        let Some(request) = self.requests.front() else { return Err(Useless::Over) };
+        (self.closes, shape.keeps) = (!keeps, keeps);
+        if let [(_, asked)] = request.ranges[..] {
+            let has = check(head.status, &headers, asked, *complete, validator)?;
+            self.is_known = true;
+            if has.start != asked.start || has.end > asked.end {
+                return self.whole_file(asked, shape, heard);
+            }
+            if head.status == 206 {
+                shape.single = head_len.checked_sub(single_digits(has));
+            }
+            // A part may be shorter than asked for.
+            self.requests.front_mut().into_iter().for_each(|request| request.ranges[0].1 = has);
+            return self.go_to(usize::MAX, shape, heard);
+        }
+        let boundary = check_several(head.status, &headers, *complete, validator)?;
+        let (Some(boundary), Framing::Length(len)) = (boundary, head.framing) else {
+            return Err(self.refuses());
+        };
+        if request.is_question {
+            if len > LESSON_MAX {
+                return Err(self.refuses());
+            }
+            self.lesson_head = head_len.saturating_sub(digits(len));
+            self.boundary = Some(boundary);
+            self.place = Place::Lesson { end: self.at + len };
+            return Ok(());
+        }
+        let Several::Like(_, template) = &shape.several else { return Err(self.refuses()) };
+        if boundary.len() != template.boundary_len() || len != template.body_len(request.parts()) {
+            return Err(self.refuses());
+        }
+        (self.boundary, self.is_known) = (Some(boundary), true);
+        self.go_to(0, shape, heard)
+    }
+
+    /// All of the file comes instead of `asked`, which is near its beginning: what is before is let pass, and behind it the
+    /// connection is of no more use.
+    fn whole_file(&mut self, asked: Range, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+        self.closes = true;
+        if asked.start == 0 {
+            return self.go_to(usize::MAX, shape, heard);
+        }
+        self.place = Place::HitHead { end: self.at + asked.start };
+        Ok(())
+    }
+
+    fn learn(&mut self, shape: &mut Shape) {
+        let text = std::mem::take(&mut self.text);
+        let (false, Some(boundary), Some(request)) =
+            (shape.is_known(), self.boundary.take(), self.requests.front())
+        else {
+            return;
+        };
+        let asked: Vec<_> = request.parts().collect();
+        let learn = |asked: &[Range]| Template::learn(&text, &boundary, asked, self.subject.complete);
+        // Ranges that touch may be made one (RFC 9110 section 15.3.7.2).
+        let joined = [Range { start: asked[0].start, end: asked[1].end }, asked[2]];
+        let (template, splits) = match learn(&asked) {
+            Ok(template) => (Some(template), true),
+            Err(_) => (learn(&joined).ok(), false),
+        };
+        shape.splits = splits;
+        shape.several = template.map_or(Several::No, |template| Several::Like(self.lesson_head, template));
+    }
+
+    fn finish(&mut self, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+        let request = self.requests.pop_front();
+        if request.is_some_and(|request| !request.is_question) {
+            heard.push(Heard::Answered);
+        }
+        (self.place, self.begins) = (Place::Head, self.at);
+        (self.boundary, self.is_known, self.text_is_hit) = (None, false, false);
+        self.text.clear();
+        if self.closes { Err(Useless::Over) } else { Ok(()) }
+    }
+}
+
+fn broken(what: &str) -> Useless {
+    Useless::Net(NetError::Broken(what.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

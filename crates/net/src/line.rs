@@ -1,0 +1,203 @@
+//! A connection for repairs: requests go out as they are given, up to two at a time, and placeholders may stand anywhere in
+//! the answers.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Method;
+use hyper::header::{HeaderValue, IF_RANGE, RANGE};
+use tacit_proto::fwp::repair::{Range, RequestId};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use crate::answers::{Answers, Heard, Request, Shape, Subject, Useless};
+use crate::connection::no_body;
+use crate::error::NetError;
+use crate::flow::Flow;
+use crate::session::Entity;
+
+/// The name of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineId(pub u64);
+
+/// What a line tells.
+#[derive(Debug)]
+pub enum News {
+    /// It is connected.
+    Open,
+    /// It brought something.
+    Brought(Brought),
+    /// It is of no more use.
+    Over(Useless),
+}
+
+/// What came with one read.
+#[derive(Debug, Default)]
+pub struct Brought {
+    /// Octets of the file from a position on.
+    pub octets: Vec<(RequestId, u64, Bytes)>,
+    /// Nothing more comes for these.
+    pub ended: Vec<RequestId>,
+    /// Requests that were answered whole.
+    pub answered: usize,
+}
+
+/// Octets read at once.
+const READ_LEN: usize = 64 * 1024;
+/// A server that says nothing about several ranges for so long is asked for one at a time: the paper's buffer for live
+/// video, 8 s, must not pass.
+const LESSON_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Runs a line to its end.
+pub async fn run(
+    id: LineId,
+    entity: Arc<Entity>,
+    requests: mpsc::Receiver<Request>,
+    teller: mpsc::Sender<(LineId, News)>,
+) {
+    let Err(why) = serve(id, &entity, requests, &teller).await else { return };
+    // The session may be over.
+    let _ = teller.send((id, News::Over(why))).await;
+}
+
+async fn serve(
+    id: LineId,
+    entity: &Entity,
+    mut requests: mpsc::Receiver<Request>,
+    teller: &mpsc::Sender<(LineId, News)>,
+) -> Result<(), Useless> {
+    let (tcp, flow) = entity.connector.open(true).await?;
+    let subject = Subject { validator: entity.validator.clone(), complete: entity.complete };
+    let mut line = Line { entity, tcp, flow, answers: Answers::new(subject), is_allowed: false };
+    let mut lesson = None;
+    if !entity.shape().is_known() {
+        line.ask(Request::question(entity.complete)).await?;
+        lesson = Some(tokio::time::Instant::now() + LESSON_TIMEOUT);
+    }
+    if teller.send((id, News::Open)).await.is_err() {
+        return Ok(());
+    }
+    let mut buffer = vec![0; READ_LEN];
+    loop {
+        lesson = lesson.filter(|_| !entity.shape().is_known());
+        let given_up = lesson.unwrap_or_else(|| tokio::time::Instant::now() + LESSON_TIMEOUT);
+        tokio::select! {
+            request = requests.recv() => match request {
+                Some(request) => line.ask(request).await?,
+                // The session is over.
+                None => return Ok(()),
+            },
+            ready = line.tcp.readable() => {
+                ready.map_err(|error| broken(&error))?;
+                let (brought, result) = line.read(&mut buffer);
+                if teller.send((id, News::Brought(brought))).await.is_err() {
+                    return Ok(());
+                }
+                result?;
+            }
+            () = tokio::time::sleep_until(given_up), if lesson.is_some() => return Err(Useless::Refuses(2)),
+        }
+    }
+}
+
+fn broken(error: &std::io::Error) -> NetError {
+    NetError::Broken(error.to_string())
+}
+
+struct Line<'a> {
+    entity: &'a Entity,
+    tcp: TcpStream,
+    flow: Option<Flow>,
+    answers: Answers,
+    is_allowed: bool,
+}
+
+impl Line<'_> {
+    async fn ask(&mut self, request: Request) -> Result<(), NetError> {
+        if !self.is_allowed && self.entity.shape().places_heads() {
+            self.is_allowed = true;
+            // A shim that does not listen places nothing.
+            self.flow.as_ref().map(|flow| flow.allow(Range { start: 0, end: u64::MAX })).transpose().ok();
+        }
+        let text = self.entity.request_text(&request.value())?;
+        self.answers.expect(request);
+        self.tcp.write_all(&text).await.map_err(|error| broken(&error))?;
+        self.entity.connector.traffic.sent.fetch_add(text.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Reads what is there.
+    fn read(&mut self, buffer: &mut [u8]) -> (Brought, Result<(), Useless>) {
+        let mut brought = Brought::default();
+        let len = match self.tcp.try_read(buffer) {
+            Ok(0) => return (brought, Err(NetError::Broken("the server ended it".to_owned()).into())),
+            Ok(len) => len,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return (brought, Ok(())),
+            Err(error) => return (brought, Err(broken(&error).into())),
+        };
+        let result = self.judge(&buffer[..len], &mut brought);
+        (brought, result)
+    }
+
+    fn judge(&mut self, octets: &[u8], brought: &mut Brought) -> Result<(), Useless> {
+        let traffic = &self.entity.connector.traffic;
+        let end = self.answers.at() + octets.len() as u64;
+        traffic.received.fetch_add(octets.len() as u64, Ordering::Relaxed);
+        let mut holes = Vec::new();
+        if let Some(flow) = &self.flow {
+            // The holes among them are known by now: they are told of before their placeholders reach TCP.
+            flow.drain()?;
+            holes = flow.take_holes(end);
+            // What comes late is asked for again.
+            drop(flow.take_late());
+            // So are they.
+            holes.iter().for_each(|hole| flow.repaired(*hole));
+        }
+        let hit: u64 = holes.iter().map(|hole| hole.octets()).sum();
+        traffic.placeholders.fetch_add(hit, Ordering::Relaxed);
+        let mut heard = Vec::new();
+        let result = self.answers.take(octets, &holes, &mut self.entity.shape(), &mut heard);
+        let octets = Bytes::copy_from_slice(octets);
+        for heard in heard {
+            match heard {
+                Heard::Octets { id, position, from, len } => {
+                    brought.octets.push((id, position, octets.slice(from..from + len)));
+                }
+                Heard::Ended(id) => brought.ended.push(id),
+                Heard::Answered => brought.answered += 1,
+            }
+        }
+        result
+    }
+}
+
+impl Entity {
+    /// What the server's partial answers look like.
+    pub fn shape(&self) -> MutexGuard<'_, Shape> {
+        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request for `ranges` of it, as it goes over the wire.
+    fn request_text(&self, ranges: &str) -> Result<Vec<u8>, NetError> {
+        let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
+        let values = [(RANGE, ranges), (IF_RANGE, self.validator.as_str())];
+        for (name, value) in values {
+            let value = HeaderValue::try_from(value).map_err(|_| {
+                NetError::Argument("a range or a condition cannot be put into a request".to_owned())
+            })?;
+            request.headers_mut().insert(name, value);
+        }
+        let mut text = format!("GET {} HTTP/1.1\r\n", self.connector.target.path).into_bytes();
+        for (name, value) in request.headers() {
+            for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                text.extend_from_slice(piece);
+            }
+        }
+        text.extend_from_slice(b"\r\n");
+        Ok(text)
+    }
+}
