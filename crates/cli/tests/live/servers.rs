@@ -24,7 +24,7 @@ const BREAKS_AT: u64 = 600_000;
 /// Answers of more octets are long: no answer for holes is.
 const LONG: u64 = 500_000;
 
-/// What is asked for: first and last octet. `None` where the connection is at its end.
+/// What is asked for: first and last octet, of several ranges those of the first. `None` where the connection is at its end.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
     let (mut line, mut range) = (String::new(), (0, LEN - 1));
     while reader.read_line(&mut line).is_ok_and(|octets| octets > 0) {
@@ -33,7 +33,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
             return Some(range);
         }
         if let Some((first, last)) =
-            words.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'))
+            words.strip_prefix("range: bytes=").and_then(|ranges| ranges.split(',').next()?.split_once('-'))
         {
             range = (first.parse().unwrap(), last.parse().unwrap_or(LEN - 1).min(LEN - 1));
         }
