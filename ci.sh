@@ -130,8 +130,8 @@ test_all() {
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     fuzz 12 "${CODECS[@]}" trace http
-    # Figures of transfers find it beside the program.
-    cargo build --release --quiet -p tacit-peers
+    # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine
+    # would be noise. `figures` makes them.
     cargo run --release --quiet -- figure --all --quick
 }
 
