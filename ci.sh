@@ -125,7 +125,8 @@ test_all() {
     lint
     units
     bpf
-    with_live_tally cargo test --workspace --no-fail-fast --quiet $(features)
+    # tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to make.
+    with_live_tally cargo test --workspace --exclude tacit-peers --no-fail-fast --quiet $(features)
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
@@ -200,6 +201,7 @@ case "${1:-}" in
         cargo bench --workspace
         ;;
     peers)
+        cargo test --quiet -p tacit-peers
         cargo build --release --quiet -p tacit -p tacit-peers
         echo "loopback:"
         target/release/tacit-peers compare
