@@ -308,16 +308,13 @@ impl DownloadRuns {
         obstacle: Option<&str>,
         make: MakeDownloads<'_>,
     ) -> Result<Self, RunsError> {
-        let mut all = Made::default();
-        for figure in figures {
-            let Source::Downloads(downloads) = &figure.source else { continue };
-            let samples = match obstacle {
-                Some(obstacle) => Err(obstacle.to_owned()),
-                None => Ok(downloads.shortened(quick).measure(make)?),
-            };
-            all.insert(&figure.id, samples);
-        }
-        Ok(Self(all))
+        let made = Made::of(
+            figures,
+            obstacle,
+            |source| if let Source::Downloads(downloads) = source { Some(&**downloads) } else { None },
+            |downloads| downloads.shortened(quick).measure(make),
+        );
+        Ok(Self(made?))
     }
 
     /// Why figure `id` has none.

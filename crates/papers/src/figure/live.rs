@@ -211,16 +211,13 @@ impl LiveRuns {
         obstacle: Option<&str>,
         make: MakeLive<'_>,
     ) -> Result<Self, RunsError> {
-        let mut all = Made::default();
-        for figure in figures {
-            let Source::Live(live) = &figure.source else { continue };
-            let pairs = match obstacle {
-                Some(obstacle) => Err(obstacle.to_owned()),
-                None => Ok(live.shortened(quick).measure(make)?),
-            };
-            all.insert(&figure.id, pairs);
-        }
-        Ok(Self(all))
+        let made = Made::of(
+            figures,
+            obstacle,
+            |source| if let Source::Live(live) = source { Some(&**live) } else { None },
+            |live| live.shortened(quick).measure(make),
+        );
+        Ok(Self(made?))
     }
 
     /// Why figure `id` has none.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::file::{Figure, Source};
+use tacit_runs::RunsError;
+
 /// What a machine made for each figure that wants it, by the figure's id, or why it did not.
 #[derive(Clone, Debug)]
 pub(super) struct Made<T>(BTreeMap<String, Result<T, String>>);
@@ -13,8 +16,26 @@ impl<T> Default for Made<T> {
 }
 
 impl<T> Made<T> {
-    pub fn insert(&mut self, id: &str, made: Result<T, String>) {
-        self.0.insert(id.to_owned(), made);
+    /// Measures what `wanted` finds in each of `figures`; nothing where `obstacle` says why.
+    ///
+    /// # Errors
+    /// Those of `measure`.
+    pub fn of<S>(
+        figures: &[Figure],
+        obstacle: Option<&str>,
+        wanted: impl Fn(&Source) -> Option<&S>,
+        mut measure: impl FnMut(&S) -> Result<T, RunsError>,
+    ) -> Result<Self, RunsError> {
+        let mut all = Self::default();
+        for figure in figures {
+            let Some(wanted) = wanted(&figure.source) else { continue };
+            let made = match obstacle {
+                Some(obstacle) => Err(obstacle.to_owned()),
+                None => Ok(measure(wanted)?),
+            };
+            all.0.insert(figure.id.clone(), made);
+        }
+        Ok(all)
     }
 
     /// What was made for figure `id`.

@@ -501,16 +501,13 @@ impl TransferRuns {
         obstacle: Option<&str>,
         make: &mut dyn MakeTransfers,
     ) -> Result<Self, RunsError> {
-        let mut all = Made::default();
-        for figure in figures {
-            let Source::Transfers(transfers) = &figure.source else { continue };
-            let places = match obstacle {
-                Some(obstacle) => Err(obstacle.to_owned()),
-                None => Ok(transfers.shortened(quick).measure(make)?),
-            };
-            all.insert(&figure.id, places);
-        }
-        Ok(Self(all))
+        let made = Made::of(
+            figures,
+            obstacle,
+            |source| if let Source::Transfers(transfers) = source { Some(&**transfers) } else { None },
+            |transfers| transfers.shortened(quick).measure(make),
+        );
+        Ok(Self(made?))
     }
 
     /// Why figure `id` has none.
