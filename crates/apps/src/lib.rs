@@ -1,11 +1,12 @@
 //! What runs over a connection of streams: [`copy`] moves trees of files, [`proxy`] carries TCP connections, [`trust`] keeps keys,
-//! [`node`] connects. All but that takes any stream of octets, so that tests need no transport.
+//! [`node`] connects, [`running`] counts what runs. All but that takes any stream of octets, so that tests need no transport.
 
 pub mod copy;
 pub mod link;
 pub mod metrics;
 pub mod node;
 pub mod proxy;
+pub mod running;
 pub mod trust;
 
 /// Where a server listens unless it is told: this machine only, so that nothing is open to others by accident. The port is

@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use crate::copy::wire::Direction;
 use crate::copy::{CopyError, Outcome};
 use crate::proxy::{Answer, ProxyError};
+use crate::running::Running;
 
 /// Readers at once. Ours: one, and some who try by hand.
 const READERS_MAX: usize = 8;
@@ -173,7 +174,7 @@ fn name_of_bucket(name: &str) -> String {
 #[derive(Debug, Default)]
 pub struct CopyCounts {
     /// Copies that run.
-    pub running: AtomicU64,
+    pub running: Running,
     /// By direction and result.
     ended: [[AtomicU64; RESULTS.len()]; 2],
     octets: [AtomicU64; 2],
@@ -200,7 +201,7 @@ impl CopyCounts {
 
     /// Writes them.
     pub fn write(&self, page: &mut Page) {
-        page.gauge("copies_running", "Copies that run.", self.running.load(Relaxed));
+        page.gauge("copies_running", "Copies that run.", self.running.count());
         page.family("copies_total", "counter", "Copies that ended, as their clients see the direction.");
         for (direction, ended) in DIRECTIONS.iter().zip(&self.ended) {
             for (result, count) in RESULTS.iter().zip(ended) {
@@ -223,7 +224,7 @@ impl CopyCounts {
 #[derive(Debug, Default)]
 pub struct ProxyCounts {
     /// Connections that are carried.
-    pub running: AtomicU64,
+    pub running: Running,
     /// Octets that were carried, both ways.
     pub octets: AtomicU64,
     answers: [AtomicU64; ANSWERS.len()],
@@ -256,7 +257,7 @@ impl ProxyCounts {
 
     /// Writes them.
     pub fn write(&self, page: &mut Page) {
-        page.gauge("proxy_connections", "TCP connections that are carried.", self.running.load(Relaxed));
+        page.gauge("proxy_connections", "TCP connections that are carried.", self.running.count());
         let answers: Vec<_> = ANSWERS
             .iter()
             .zip(&self.answers)

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -87,6 +87,23 @@ fn a_tree_goes_there_and_back() {
     same(&users.path("tree"), &users.path("served/tree"));
 }
 
+/// Kills `copy` once a good part of `big` is in `directory`; returns how much there is then.
+fn killed(mut copy: Child, directory: &Path) -> u64 {
+    let left = || {
+        let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+        names.map(|entry| entry.metadata().unwrap().len()).sum::<u64>()
+    };
+    while left() < 10_000_000 {
+        assert!(copy.try_wait().unwrap().is_none(), "it ended before it was killed");
+        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
+        sleep(Duration::from_millis(1));
+    }
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+    assert!(!directory.join("big").exists(), "it was whole before it was killed");
+    left()
+}
+
 #[test]
 fn a_copy_that_was_killed_is_gone_on_with() {
     let users = Users::new();
@@ -96,20 +113,8 @@ fn a_copy_that_was_killed_is_gone_on_with() {
     fs::write(users.path("served/big"), &content).unwrap();
     let server = users.serve(&["served"]);
     users.introduce(&server);
-    let mut child = users.command("client", &["cp", "-q", &server.at("big"), "back"]).spawn().unwrap();
-    let left = || {
-        let names = fs::read_dir(users.path("back")).unwrap().map(|entry| entry.unwrap());
-        names.map(|entry| entry.metadata().unwrap().len()).sum::<u64>()
-    };
-    while left() < 10_000_000 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
-        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
-        sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!users.path("back/big").exists(), "it was whole before it was killed");
-    let before = left();
+    let child = users.command("client", &["cp", "-q", &server.at("big"), "back"]).spawn().unwrap();
+    let before = killed(child, &users.path("back"));
     let report: Value =
         serde_json::from_str(&users.done("client", &["cp", "--json", &server.at("big"), "back"])).unwrap();
     let (resumed, received) = (&report["summary"]["resumed_octets"], &report["summary"]["received_octets"]);
@@ -127,19 +132,8 @@ fn an_upload_that_was_killed_is_gone_on_with_at_once() {
     fs::write(users.path("big"), &content).unwrap();
     let server = users.serve(&["served", "--write"]);
     users.introduce(&server);
-    let mut child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();
-    let left = || {
-        let names = fs::read_dir(users.path("served")).unwrap().map(|entry| entry.unwrap());
-        names.map(|entry| entry.metadata().unwrap().len()).sum::<u64>()
-    };
-    while left() < 10_000_000 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
-        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
-        sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!users.path("served/big").exists(), "it was whole before it was killed");
+    let child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();
+    killed(child, &users.path("served"));
     #[expect(clippy::disallowed_methods, reason = "how long users wait")]
     let begun = std::time::Instant::now();
     let report: Value =

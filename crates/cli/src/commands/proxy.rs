@@ -20,7 +20,7 @@ use tacit_scenario::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use super::cp::{self, LAST_TIMEOUT};
 use super::{keys, seen, serve};
@@ -70,7 +70,6 @@ struct Proxy {
     permits: Arc<Semaphore>,
     /// It was stopped: no more connections.
     is_closing: AtomicBool,
-    done: Notify,
     /// True: connections to the other end are closed.
     closed: watch::Sender<bool>,
     json: bool,
@@ -92,7 +91,6 @@ impl Proxy {
             counts: ProxyCounts::default(),
             permits: Arc::new(Semaphore::new(args.connections as usize)),
             is_closing: AtomicBool::new(false),
-            done: Notify::new(),
             closed: watch::Sender::new(false),
             json: args.json,
         })
@@ -102,10 +100,9 @@ impl Proxy {
     async fn carrying(&self, client: Option<&str>, work: impl Future<Output = Carried>) -> Carried {
         #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
         let begun = Instant::now();
-        self.counts.running.fetch_add(1, Relaxed);
+        let running = self.counts.running.begin();
         let carried = work.await;
-        self.counts.running.fetch_sub(1, Relaxed);
-        self.done.notify_waiters();
+        drop(running);
         self.counts.on_end(carried.error.as_ref());
         let (duration_s, octets) = (begun.elapsed().as_secs_f64(), carried.octets);
         let target = carried.target.as_ref().map(ToString::to_string);
@@ -124,21 +121,11 @@ impl Proxy {
         carried
     }
 
-    async fn idle(&self) {
-        loop {
-            let done = self.done.notified();
-            if self.counts.running.load(Relaxed) == 0 {
-                return;
-            }
-            done.await;
-        }
-    }
-
     /// Takes no more connections, and waits for those that are carried.
     async fn end(&self, grace: u32) -> Result<(), Failure> {
         self.is_closing.store(true, Relaxed);
         tokio::select! {
-            () = self.idle() => Ok(()),
+            () = self.counts.running.idle() => Ok(()),
             () = tokio::time::sleep(Duration::from_secs(grace.into())) => Ok(()),
             stopped = serve::stop() => stopped,
         }
@@ -169,11 +156,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     });
     let accept = async {
         while let Some(connection) = node.endpoint().accept().await {
-            let peer = connection.peer();
-            let name = match peer == own {
-                true => "this user".to_owned(),
-                false => store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
-            };
+            let name = serve::name_of(&store, own, connection.peer());
             tokio::spawn(streams(connection, name, allowed.clone(), proxy.clone()));
         }
     };
@@ -184,7 +167,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     proxy.end(args.grace).await?;
     // Clients hear of it, and what is still carried is reset.
     proxy.closed.send_replace(true);
-    let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.idle()).await;
+    let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     Ok(())
 }
 
@@ -296,7 +279,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
             connection.close(0, "");
         }
         // What is still carried breaks now, and is reset.
-        let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.idle()).await;
+        let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! `tacit serve`.
 
 use std::process::ExitCode;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use tacit_apps::trust::Store;
 use tacit_scenario::InputError;
 use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use super::cp::{BUFFER_OCTETS, LAST_TIMEOUT, said};
 use super::{keys, seen};
@@ -34,9 +33,7 @@ struct Server {
     store: Store,
     own: PublicKey,
     copies: Semaphore,
-    /// Copies that run, and who waits for their end.
     counts: Arc<CopyCounts>,
-    done: Notify,
     /// True: connections are closed.
     closed: watch::Sender<bool>,
     json: bool,
@@ -83,7 +80,6 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         own,
         copies: Semaphore::new(COPIES_MAX),
         counts: counts.clone(),
-        done: Notify::new(),
         closed: watch::Sender::new(false),
         json: args.json,
         quiet: args.quiet,
@@ -105,12 +101,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             () = accept => return Err(Failure::Machine("the socket failed".into())),
             stopped = stop() => stopped?,
         }
-        let running = server.counts.running.load(Relaxed);
+        let running = server.counts.running.count();
         if running > 0 && !args.quiet {
             note(&format!("tacit: waiting up to {} s for what is running: {running}", args.grace));
         }
         tokio::select! {
-            () = server.idle() => (),
+            () = server.counts.running.idle() => (),
             () = tokio::time::sleep(Duration::from_secs(args.grace.into())) => (),
             stopped = stop() => stopped?,
         }
@@ -148,6 +144,14 @@ pub fn clients(store: &Store, own: PublicKey, anyone: bool) -> Clients {
     })
 }
 
+/// What a client is called.
+pub fn name_of(store: &Store, own: PublicKey, peer: PublicKey) -> String {
+    match peer == own {
+        true => "this user".to_owned(),
+        false => store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
+    }
+}
+
 /// Waits for SIGINT or SIGTERM.
 pub async fn stop() -> Result<(), Failure> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
@@ -158,23 +162,10 @@ pub async fn stop() -> Result<(), Failure> {
 }
 
 impl Server {
-    async fn idle(&self) {
-        loop {
-            let done = self.done.notified();
-            if self.counts.running.load(Relaxed) == 0 {
-                return;
-            }
-            done.await;
-        }
-    }
-
     /// Serves the streams of a connection until it ends.
     async fn connection(self: Arc<Self>, connection: Connection) {
         let peer = connection.peer();
-        let name = match peer == self.own {
-            true => "this user".to_owned(),
-            false => self.store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
-        };
+        let name = name_of(&self.store, self.own, peer);
         let mut closed = self.closed.subscribe();
         loop {
             let accepted = tokio::select! {
@@ -190,14 +181,13 @@ impl Server {
                 if let Ok(request) = &mut request {
                     request.owner = Some(peer.to_string());
                 }
-                server.counts.running.fetch_add(1, Relaxed);
+                let running = server.counts.running.begin();
                 let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
                 // Files are read and written as the copy goes: on a thread of its own.
                 let copy = move || handle.block_on(on_thread.copy(&name, request, reader, writer));
                 // A panic there has been printed.
                 let _ = tokio::task::spawn_blocking(copy).await;
-                server.counts.running.fetch_sub(1, Relaxed);
-                server.done.notify_waiters();
+                drop(running);
             });
         }
     }
