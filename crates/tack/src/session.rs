@@ -9,7 +9,7 @@ use tacit_proto::Endpoint as _;
 use tacit_proto::endpoint::{Ends, Event};
 use tacit_proto::packet::Ecn;
 use tacit_proto::tack::packet::{ConnectionId, StreamId};
-use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed, encode_sealed};
+use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed, encode_from};
 use tacit_proto::tack::{self, Body, Received, StreamEvent, Transmit};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 use tokio::sync::Notify;
@@ -28,7 +28,8 @@ pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long the client waits before it says again who it is, while it hears nothing: ours, near a long round trip.
 const FINISH_AGAIN: Duration = Duration::from_millis(100);
 
-/// Octets that a stream takes from its writer at least, beyond twice what is in flight. Ours.
+/// Octets that a stream takes from its writer at least, beyond five quarters of the congestion window: what waits longer
+/// is read from slower memory. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
 
 /// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
@@ -104,7 +105,6 @@ pub(crate) struct Session {
     datagrams_out: VecDeque<(u64, Bytes)>,
     datagrams_in: VecDeque<Bytes>,
     send_limit: u64,
-    scratch: Vec<u8>,
     /// Datagrams beside those of the core.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     connected: bool,
@@ -177,7 +177,6 @@ impl Session {
             datagrams_out: VecDeque::new(),
             datagrams_in: VecDeque::new(),
             send_limit: SEND_AHEAD,
-            scratch: Vec::new(),
             outbox: VecDeque::new(),
             connected: false,
             end: None,
@@ -481,23 +480,6 @@ impl Session {
     /// Appends a packet, sealed, with the octets that it carries.
     fn seal(&mut self, now: Instant, sent: &Transmit, into: &mut Vec<u8>) -> bool {
         self.observer.on_sent(now, sent);
-        self.scratch.clear();
-        match &sent.packet.body {
-            Body::Data(data) => {
-                if let Some(pipe) = self.pipes.get(&data.stream) {
-                    pipe.sending.copy(sent.start, usize::from(data.payload_len), &mut self.scratch);
-                }
-            }
-            Body::Datagram(_) => {
-                while let Some((number, octets)) = self.datagrams_out.pop_front() {
-                    if number == sent.start {
-                        self.scratch.extend_from_slice(&octets);
-                        break;
-                    }
-                }
-            }
-            _ => {}
-        }
         let Stage::Up(up) = &mut self.stage else { return false };
         // Numbers are left out 2,048 packets apart on average.
         if sent.number.is_multiple_of(64)
@@ -505,8 +487,25 @@ impl Session {
         {
             self.core.stir(fresh);
         }
+        let (pipes, datagrams) = (&self.pipes, &mut self.datagrams_out);
+        let content = |into: &mut Vec<u8>| match &sent.packet.body {
+            Body::Data(data) => {
+                if let Some(pipe) = pipes.get(&data.stream) {
+                    pipe.sending.copy(sent.start, usize::from(data.payload_len), into);
+                }
+            }
+            Body::Datagram(_) => {
+                while let Some((number, octets)) = datagrams.pop_front() {
+                    if number == sent.start {
+                        into.extend_from_slice(&octets);
+                        break;
+                    }
+                }
+            }
+            _ => {}
+        };
         let key = up.keys.sealer.of(sent.number);
-        encode_sealed(&sent.packet, &self.scratch, sent.number, key, into).is_ok()
+        encode_from(&sent.packet, content, sent.number, key, into).is_ok()
     }
 
     // Time.
@@ -599,7 +598,8 @@ impl Session {
             }
             StreamEvent::Writable(_) => {
                 pipe.sending.release(self.core.acked_of(stream));
-                self.send_limit = 2 * self.core.stats().cwnd.unwrap_or(0) + SEND_AHEAD;
+                let cwnd = self.core.stats().cwnd.unwrap_or(0);
+                self.send_limit = cwnd + cwnd / 4 + SEND_AHEAD;
                 wake(&mut pipe.sending.waker);
             }
             StreamEvent::Stopped(_, code) => {

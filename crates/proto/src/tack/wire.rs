@@ -154,9 +154,21 @@ pub fn encode_sealed(
     protector: &impl Protector,
     bytes: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    if content.len() != packet.payload_len() as usize {
-        return Err(EncodeError::Content(content.len(), packet.payload_len()));
-    }
+    encode_from(packet, |bytes| bytes.extend_from_slice(content), number, protector, bytes)
+}
+
+/// [`encode_sealed`] where `append` appends the content, which so is copied once.
+///
+/// # Errors
+///
+/// As [`encode`].
+pub fn encode_from(
+    packet: &Packet,
+    append: impl FnOnce(&mut Vec<u8>),
+    number: u64,
+    protector: &impl Protector,
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
     check(packet)?;
     debug_assert_eq!(
         SeqNumber(number as u32),
@@ -169,7 +181,13 @@ pub fn encode_sealed(
     packet.connection.write(bytes);
     packet.number.write(bytes);
     write_body(&packet.body, bytes);
-    bytes.extend_from_slice(content);
+    let content = bytes.len();
+    append(bytes);
+    let content = bytes.len() - content;
+    if content != packet.payload_len() as usize {
+        bytes.truncate(start);
+        return Err(EncodeError::Content(content, packet.payload_len()));
+    }
     let (header, body) = bytes[start..].split_at_mut(PREFIX as usize);
     let tag = protector.seal(number, header, body);
     bytes.extend_from_slice(&tag);
