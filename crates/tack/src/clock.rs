@@ -51,13 +51,14 @@ impl Timer {
         Ok(Self { timer, watched: pipe::Receiver::from_file_unchecked(watched)?, set_for: None })
     }
 
-    /// Has it go off at `at`, or never.
+    /// Has it go off at `at`, or earlier: a time that it is set for stays where it comes first, for to set a timer costs
+    /// more than to be woken once for nothing.
     pub fn set(&mut self, now: Instant, at: Option<Instant>) -> io::Result<()> {
-        if at == self.set_for {
+        let Some(at) = at else { return Ok(()) };
+        if self.set_for.is_some_and(|set_for| set_for <= at) {
             return Ok(());
         }
-        self.set_for = at;
-        let Some(at) = at else { return Ok(self.timer.unset()?) };
+        self.set_for = Some(at);
         // A time of nothing would unset it.
         let wait = at.saturating_since(now).max(Duration::from_nanos(1));
         let wait = TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos()));

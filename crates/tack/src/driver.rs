@@ -126,7 +126,7 @@ impl Driver {
         loop {
             let more_in = self.receive()?;
             let (more_out, blocked) = self.send()?;
-            let deadline = {
+            let wait = {
                 let mut hub = self.shared.hub();
                 let now = self.shared.clock.now();
                 hub.handle_timeout(now);
@@ -140,13 +140,17 @@ impl Driver {
                     self.shared.accept.notify_waiters();
                 }
                 let at = if hub.has_work() && !blocked { Some(now) } else { hub.poll_timeout() };
-                timer.set(now, at)?;
-                at.is_some_and(|at| at <= now)
+                if more_in || more_out || (!blocked && at.is_some_and(|at| at <= now)) {
+                    None
+                } else {
+                    Some((now, at))
+                }
             };
-            if more_in || more_out || (deadline && !blocked) {
+            let Some((now, at)) = wait else {
                 tokio::task::yield_now().await;
                 continue;
-            }
+            };
+            timer.set(now, at)?;
             tokio::select! {
                 ready = self.socket.socket.readable() => ready?,
                 ready = self.socket.socket.writable(), if blocked => ready?,
