@@ -34,7 +34,7 @@ mod vegas;
 mod window;
 
 use crate::units::{BitRate, Bytes, Duration, Instant};
-use pacing::Pacer;
+use pacing::{Bursts, Pacer};
 use rate::RateSampler;
 use window::Window;
 
@@ -204,14 +204,14 @@ impl Controller {
         matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
     }
 
-    /// The pacer of a sender that is to pace as `pacing` says, if it is.
-    pub fn pacer(&self, pacing: Pacing) -> Option<Pacer> {
+    /// The pacer of a sender of `bursts` that is to pace as `pacing` says, if it is.
+    pub fn pacer(&self, pacing: Pacing, bursts: Bursts) -> Option<Pacer> {
         let paced = match pacing {
             Pacing::Auto => self.wants_delivery(),
             Pacing::On => true,
             Pacing::Off => false,
         };
-        paced.then(Pacer::default)
+        paced.then(|| Pacer::of(bursts))
     }
 
     /// An ACK was taken in, after all the other calls it led to. Only where

@@ -15,7 +15,7 @@ use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
 use super::timing::WindowedMin;
-use crate::congestion::pacing::Pacer;
+use crate::congestion::pacing::{Bursts, Pacer};
 use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
 use crate::congestion::rtt::RttEstimator;
@@ -163,7 +163,7 @@ impl Sender {
             octets_sent: 0,
             octets_acked: 0,
             received: START,
-            pacer: congestion.pacer(config.congestion.pacing),
+            pacer: congestion.pacer(config.congestion.pacing, Bursts::Datagrams),
             congestion,
             rate: RateSampler::default(),
             rtt: RttEstimator::new(PTO_VARIANCE_MIN),

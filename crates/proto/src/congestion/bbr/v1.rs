@@ -12,7 +12,7 @@ use super::parts::{
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
 use crate::congestion::chance::Chance;
-use crate::congestion::pacing::burst_size;
+use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Duration, Instant};
 
 /// "BBR.BtlBwFilterLen ... 10 packet-timed round trips" (draft section 4.1.1.4).
@@ -182,7 +182,7 @@ impl Bbr {
 
     /// Octets in a burst of the pacer.
     fn burst(&self) -> u64 {
-        burst_size(self.pacing_rate, self.window.mss)
+        Bursts::Segments.size(self.pacing_rate, self.window.mss)
     }
 
     fn save_cwnd(&mut self) {

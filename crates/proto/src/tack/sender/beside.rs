@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Carried, PTO_VARIANCE_MIN, Sender};
+use crate::congestion::pacing::Bursts;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
 use crate::tack::packet::{Body, Control, Datagram, Stamp, StreamId, room_for_datagram};
@@ -187,7 +188,7 @@ impl Sender {
         self.set_mss();
         self.congestion =
             Controller::new(&self.config.congestion, self.mss, Start { seed, at: now, ..Start::default() });
-        self.pacer = self.congestion.pacer(self.config.congestion.pacing);
+        self.pacer = self.congestion.pacer(self.config.congestion.pacing, Bursts::Datagrams);
         self.rate.limit_by_application(self.in_flight);
         (self.paced_until, self.window_limited, self.recovery) = (None, false, None);
         (self.timeouts, self.after_timeout) = (0, false);

@@ -2,6 +2,7 @@
 
 use super::extended::Seen;
 use super::{Phase, Sender, Timer, Timers};
+use crate::congestion::pacing::Bursts;
 use crate::congestion::{Delivery, Pacing, Repair, Stamps};
 use crate::units::{BitRate, Instant};
 
@@ -9,7 +10,7 @@ impl Sender {
     /// Arranges for what the controller just made wants to know and to do.
     pub(super) fn set_up_rate_control(&mut self, pacing: Pacing) {
         self.board.rate = self.congestion.wants_delivery().then(Default::default);
-        self.pacer = self.congestion.pacer(pacing);
+        self.pacer = self.congestion.pacer(pacing, Bursts::Segments);
         self.extended |= self.pacer.is_some() || self.board.rate.is_some();
     }
 

@@ -17,7 +17,7 @@ use super::parts::{
     UNIT, initial_pacing_rate, paced,
 };
 use crate::congestion::chance::Chance;
-use crate::congestion::pacing::burst_size;
+use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use bound::{BETA_TENTHS, LossBound};
 use rates::{Intervals, Rates};
@@ -400,7 +400,7 @@ impl TackBbr {
 
     /// With room for what is on its way to the pacer, in it and behind it (`bbr_quantization_budget`).
     fn with_bursts(&self, octets: u64) -> u64 {
-        octets + 3 * burst_size(self.pacing_rate, self.window.mss)
+        octets + 3 * Bursts::Datagrams.size(self.pacing_rate, self.window.mss)
     }
 
     fn set_cwnd(&mut self, delivery: &Delivery) {

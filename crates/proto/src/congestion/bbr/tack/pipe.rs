@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::super::window::Window;
 use super::{TackBbr, TackConfig};
-use crate::congestion::pacing::Pacer;
+use crate::congestion::pacing::{Bursts, Pacer};
 use crate::congestion::rate::RateSample;
 use crate::congestion::{self, Delivery, ReceiverReport, Repair, Start};
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -119,7 +119,7 @@ impl Pipe {
             least: None,
             tack_at: Instant::ZERO,
             feedback: VecDeque::new(),
-            pacer: Pacer::default(),
+            pacer: Pacer::of(Bursts::Datagrams),
             sent: 0,
             delivered: 0,
             lost: 0,

@@ -266,7 +266,7 @@ fn a_cycle_has_its_gains_by_the_clock() {
 #[test]
 fn the_cap_is_two_products_and_an_interval() {
     let told = Told::stable(TackConfig::PAPER);
-    let bursts = 3 * burst_size(told.bbr.pacing_rate(), MSS);
+    let bursts = 3 * Bursts::Datagrams.size(told.bbr.pacing_rate(), MSS);
     assert_eq!(told.bbr.window.cwnd, 450 * MSS + bursts);
 }
 
