@@ -12,6 +12,10 @@ pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
 /// rate: sixteen times a round trip it is as good as with every packet (docs/design/tack.md).
 const STARTUP_PER_RTT: u64 = 16;
 
+/// Octets by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's name
+/// and what the sender tells of the path take in it.
+const FULL_SLACK: u64 = 32;
+
 impl AckClock {
     /// The time from one ACK to the next while packets of `packet` octets arrive at `rate` over a path of `rtt_min`:
     /// 1/f of TACK paper equations 3 and 5. A rate of zero waits for the path alone.
@@ -48,7 +52,7 @@ fn tail(period: Duration) -> Duration {
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     rule: AckClock,
-    /// Octets of a full-sized packet.
+    /// Least octets of a full-sized packet.
     full: u64,
     /// Smallest round-trip time, once the sender has told it.
     rtt_min: Option<Duration>,
@@ -67,7 +71,7 @@ impl Clock {
     pub fn new(rule: AckClock, start_up: StartUp, full: u32) -> Self {
         Self {
             rule,
-            full: u64::from(full.max(1)),
+            full: u64::from(full).saturating_sub(FULL_SLACK).max(1),
             rtt_min: None,
             start_up,
             starting: true,
@@ -221,6 +225,16 @@ mod tests {
         let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
         clock.on_packet(at(3), 10);
         assert_eq!(clock.due(), Some(at(3)), "how long the path is nobody knows yet");
+    }
+
+    #[test]
+    fn packets_that_name_a_stream_or_tell_of_the_path_are_full_sized() {
+        let mut clock = clock(80);
+        clock.on_packet(at(0), 1500);
+        clock.on_tack(at(0));
+        clock.on_packet(at(1), 1490);
+        clock.on_packet(at(2), 1480);
+        assert_eq!(clock.due(), Some(at(20)));
     }
 
     #[test]
