@@ -4,21 +4,34 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{Channel, ChannelConfig, CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, mut rest)) = data.split_first() else { return };
     let cids = if choice & 1 == 0 { CidSpace::Small { max: 15 } } else { CidSpace::Large { max: 200 } };
     let verify_tcp_checksum = choice & 2 != 0;
-    let config = DecompressorConfig { cids, feedback: true, verify_tcp_checksum, ..DecompressorConfig::default() };
+    let config =
+        DecompressorConfig { cids, feedback: true, verify_tcp_checksum, ..DecompressorConfig::default() };
     let mut decompressor = Decompressor::new(config);
     let mut compressor = Compressor::new(Config { cids, ..Config::default() });
+    let mut channel = Channel::new(ChannelConfig {
+        cids,
+        decompressor: config,
+        packet_octets: 1500,
+        frame_octets: 200,
+        reconstructed_octets: 600,
+        ..ChannelConfig::default()
+    });
     let mut out = [0; 1500];
     let room = out.len() - usize::from(choice >> 2) * 20;
     while let Some((&len, more)) = rest.split_first() {
         let (packet, more) = more.split_at(more.len().min(usize::from(len)));
         rest = more;
         compressor.feedback(packet);
+        // What a channel delivers it can also send, in frames no longer than the link's, unless it is too long for segments.
+        let mut delivered = Vec::new();
+        let _ = channel.receive(packet, |packet| delivered = packet.to_vec());
+        let _ = channel.send(&delivered, |frame| assert!(frame.len() <= 200));
         let answer = match decompressor.decompress(packet, &mut out[..room]) {
             Ok(done) => {
                 assert!(done.len <= room);

@@ -110,6 +110,30 @@ fn a_capture_goes_there_and_back() {
 }
 
 #[test]
+fn another_implementations_file_is_set_beside_ours() {
+    let directory = prepared();
+    tacit(directory.path(), &["compress", "acks.pcap", "theirs.rohc", "--repeat", "4"]).assert().success();
+    let compared = json(directory.path(), &["compare", "acks.pcap", "theirs.rohc", "--json"]);
+    for (key, value) in [("packets", 50), ("failures", 0), ("wrong", 0), ("not_compressed", 0)] {
+        assert_eq!(compared[key], value, "{key}");
+    }
+    assert!(compared["rohc_bytes"].as_u64() < compared["other_bytes"].as_u64(), "{compared}");
+    assert_eq!((&compared["formats"]["IR"], &compared["other_formats"]["IR"]), (&2.into(), &4.into()));
+    let text = tacit(directory.path(), &["compare", "acks.pcap", "theirs.rohc"]).assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("ours") && text.contains("theirs") && text.contains("seq_4"), "{text}");
+    // Not of this capture: one packet less, and other packets.
+    let fewer: Vec<_> = (0..49).map(ack).collect();
+    fs::write(directory.path().join("fewer.pcap"), pcap(&fewer)).unwrap();
+    let line = failure(directory.path(), &["compare", "fewer.pcap", "theirs.rohc"]);
+    assert!(line.contains("fewer TCP packets") && line.contains("one ROHC packet for each"), "{line}");
+    let others: Vec<_> = (7..57).map(ack).collect();
+    fs::write(directory.path().join("others.pcap"), pcap(&others)).unwrap();
+    let wrong = tacit(directory.path(), &["compare", "others.pcap", "theirs.rohc"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(1));
+}
+
+#[test]
 fn bad_input_is_one_line_and_leaves_nothing() {
     let directory = prepared();
     let at = directory.path();

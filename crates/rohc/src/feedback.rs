@@ -7,6 +7,7 @@ use crate::wire::{Reader, Short, Writer};
 
 /// What a decompressor says about its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FeedbackKind {
     /// A packet was decompressed and its context is valid.
     Ack,
@@ -39,10 +40,23 @@ impl Feedback {
     /// An element about `cid`. An ACK is a FEEDBACK-1 with eight bits of the MSN; the others are a FEEDBACK-2
     /// with all 16 bits, or with MSN-NOT-VALID when there is no `msn`.
     pub(crate) fn new(kind: FeedbackKind, space: CidSpace, cid: u16, msn: Option<u16>) -> Self {
+        let options: &[u8] = match msn {
+            Some(msn) => &[0x41, (msn as u8) << 6],
+            None => &[0x30],
+        };
+        Self::with_options(kind, space, cid, msn, options)
+    }
+
+    /// A STATIC-NACK that says that there is no room for the flow (RFC 6846 section 8.3.2.1).
+    pub(crate) fn reject(space: CidSpace, cid: u16) -> Self {
+        Self::with_options(FeedbackKind::StaticNack, space, cid, None, &[0x30, 0x20])
+    }
+
+    fn with_options(kind: FeedbackKind, space: CidSpace, cid: u16, msn: Option<u16>, options: &[u8]) -> Self {
         let mut octets = [0; 8];
         let mut writer = Writer::new(&mut octets);
         // One type octet, at most two of CID, at most five of FEEDBACK-2: always fits.
-        let _ = Self::write(kind, space, cid, msn, &mut writer);
+        let _ = Self::write(kind, space, cid, msn, options, &mut writer);
         let len = writer.len as u8;
         octets[0] = 0xf0 | (len - 1);
         Self { kind, len, octets }
@@ -53,6 +67,7 @@ impl Feedback {
         space: CidSpace,
         cid: u16,
         msn: Option<u16>,
+        options: &[u8],
         writer: &mut Writer<'_>,
     ) -> Result<(), Short> {
         writer.put(&[0])?;
@@ -72,10 +87,7 @@ impl Feedback {
         writer.put(&high.to_be_bytes())?;
         let crc_at = writer.len;
         writer.put(&[0])?;
-        match msn {
-            Some(_) => writer.put(&[0x41, (value as u8) << 6])?,
-            None => writer.put(&[0x30])?,
-        }
+        writer.put(options)?;
         let crc = CRC8.check(&writer.written()[1..]);
         writer.written()[crc_at] = crc;
         Ok(())

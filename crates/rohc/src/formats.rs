@@ -39,9 +39,9 @@ pub(crate) enum Field {
     ListId,
     /// Changes whenever the contents of generic options do (compressor only).
     GenericId,
-    /// Fills up to a whole number of vectors.
-    #[allow(dead_code)]
-    Spare,
+    /// The ACK and URG flags of the last packet (ACK 1, URG 2): some peers take them from here where RFC 6846 has
+    /// fixed values.
+    KeptFlags,
     // Said anew by every packet.
     Psh,
     Rsf,
@@ -139,6 +139,12 @@ const fn lsb(field: Field, bits: u8, offset: i32) -> Slot {
 }
 
 impl Slot {
+    /// How many bits it has on the wire.
+    #[inline]
+    pub(crate) const fn bits(&self) -> u32 {
+        self.bits as u32
+    }
+
     /// True when the bits are the value, whatever the reference.
     #[inline]
     pub(crate) const fn is_raw(&self) -> bool {
@@ -178,6 +184,7 @@ pub(crate) struct Format {
 /// How a packet was coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum FormatKind {
     Ir,
     IrDyn,
@@ -199,10 +206,14 @@ pub enum FormatKind {
     Seq6,
     Seq7,
     Seq8,
+    /// The IR packet of profile 0x0000 (RFC 5795 section 5.4.1).
+    PlainIr,
+    /// A Normal packet of profile 0x0000 (RFC 5795 section 5.4.2).
+    Plain,
 }
 
 impl FormatKind {
-    /// The name RFC 6846 gives it.
+    /// The name RFC 6846 or RFC 5795 gives it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ir => "IR",
@@ -225,6 +236,8 @@ impl FormatKind {
             Self::Seq6 => "seq_6",
             Self::Seq7 => "seq_7",
             Self::Seq8 => "seq_8",
+            Self::PlainIr => "uncompressed IR",
+            Self::Plain => "uncompressed",
         }
     }
 }

@@ -45,6 +45,7 @@ pub mod flags {
 
 /// Why bytes are not a header this crate compresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ParseError {
     /// The bytes end before the header, or before the length that the IP header states.
     Truncated,
@@ -253,6 +254,7 @@ impl Header {
 
     /// True when the TCP checksum in `packet`, a whole packet with this IP header, is what [`Header::tcp_checksum`]
     /// computes.
+    #[cfg(any(test, feature = "hack"))]
     #[inline]
     pub(crate) fn packet_checks(&self, packet: &[u8]) -> bool {
         let addresses = match self.ip {

@@ -22,7 +22,7 @@ pub(crate) mod index {
 }
 
 /// An entry of the generic part of the item table.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Generic {
     pub(crate) kind: u8,
     /// Octets of `data` in use.
@@ -58,7 +58,7 @@ impl Generic {
 }
 
 /// One to four SACK blocks: start and end of each. None: `count` 0.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sack {
     pub(crate) count: u8,
     pub(crate) edges: [u32; 8],

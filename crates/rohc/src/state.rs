@@ -21,6 +21,7 @@ pub(crate) fn observe(header: &Header, values: &mut Values) {
     values[Field::Psh] = u32::from(header.has(flags::PSH));
     values[Field::AckFlag] = u32::from(header.has(flags::ACK));
     values[Field::Urg] = u32::from(header.has(flags::URG));
+    values[Field::KeptFlags] = kept_flags(header.flags);
     values[Field::Rsf] = rsf_index(header.flags).unwrap_or(4);
     match header.ip {
         Ip::V4 { id, dont_fragment, .. } => {
@@ -35,6 +36,12 @@ pub(crate) fn observe(header: &Header, values: &mut Values) {
     }
     values[Field::PayloadLen] = u32::from(header.payload_len);
     scale(values);
+}
+
+/// [`Field::KeptFlags`] of a packet with these flags.
+#[inline]
+pub(crate) const fn kept_flags(flags: u8) -> u32 {
+    (flags >> 4 & 3) as u32
 }
 
 /// field_scaling for both sequence and acknowledgment number (RFC 6846 section 6.4.8).

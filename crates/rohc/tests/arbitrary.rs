@@ -47,7 +47,7 @@ proptest! {
     fn every_packet_returns(script in scripts::scripts(120), v6: bool, repeat in 1u8..=8, large: bool, seed: u64) {
         let cids = if large { CidSpace::Large { max: 200 } } else { CidSpace::Small { max: 15 } };
         let packets = flow::packets(&script, v6);
-        check(&packets, Config { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20, replicate: false }, |_| true)?;
+        check(&packets, Config { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20, ..Config::default() }, |_| true)?;
     }
 
     /// The promise of the optimistic approach: fewer losses in a row than repetitions harm nobody else.

@@ -3,7 +3,9 @@
 
 mod common;
 
-use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+use core::time::Duration;
+
+use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig, FormatKind};
 
 /// A small deterministic source of chance.
 struct Chance(u64);
@@ -25,6 +27,7 @@ struct Channel {
     swap: u64,
     feedback: bool,
     verify: bool,
+    repair: bool,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +46,7 @@ fn run(packets: &[Vec<u8>], config: Config, channel: Channel) -> Outcome {
         cids: config.cids,
         feedback: channel.feedback,
         verify_tcp_checksum: channel.verify,
+        repair: channel.repair,
         ..Default::default()
     });
     let mut chance = Chance(1);
@@ -93,7 +97,8 @@ fn run(packets: &[Vec<u8>], config: Config, channel: Channel) -> Outcome {
     outcome
 }
 
-const CLEAN: Channel = Channel { loss: 0, burst: 1, duplicate: 0, swap: 0, feedback: false, verify: false };
+const CLEAN: Channel =
+    Channel { loss: 0, burst: 1, duplicate: 0, swap: 0, feedback: false, verify: false, repair: true };
 
 #[test]
 fn feedback_repairs_long_losses_quickly() {
@@ -118,6 +123,29 @@ fn refreshes_repair_where_there_is_no_feedback() {
         println!("burst {burst}: {outcome:?}");
         assert!(outcome.longest_gap <= 200, "burst {burst}: {outcome:?}");
     }
+}
+
+#[test]
+fn refreshes_come_by_time_too() {
+    let packets = common::synthetic(400, false);
+    let mut compressor = Compressor::new(Config::default());
+    let mut rohc = [0; 200];
+    // A packet a second, but for the first that repeat what begins a flow.
+    let mut formats = Vec::new();
+    for (second, packet) in packets.iter().take(24).enumerate() {
+        compressor.set_time(Duration::from_secs(second as u64 + 1000));
+        formats.push(compressor.compress(packet, &mut rohc).unwrap().format);
+    }
+    let at = |format| {
+        formats
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| **other == format)
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(at(FormatKind::Ir), [0, 1, 11, 21]);
+    assert_eq!(at(FormatKind::IrDyn), [3, 5, 7, 9, 13, 15, 17, 19, 23]);
 }
 
 #[test]
@@ -159,15 +187,19 @@ fn captures_survive_losses_with_feedback() {
 /// A 3-bit check lets one wrong decoding in eight pass; the TCP checksum that travels anyway stops it.
 #[test]
 fn the_tcp_checksum_stops_what_a_weak_check_lets_pass() {
-    let rough = Channel { loss: 2, burst: 12, duplicate: 20, swap: 20, feedback: true, verify: false };
-    let (mut weak, mut strong) = (0, 0);
+    let rough = Channel { loss: 2, burst: 12, duplicate: 20, swap: 20, feedback: true, ..CLEAN };
+    let bare = Channel { repair: false, ..rough };
+    let (mut weak, mut strong, mut repaired) = (0, 0, 0);
     for v6 in [false, true] {
         let packets = common::synthetic(20_000, v6);
-        weak += run(&packets, Config::default(), rough).wrong;
-        strong += run(&packets, Config::default(), Channel { verify: true, ..rough }).wrong;
+        weak += run(&packets, Config::default(), bare).wrong;
+        strong += run(&packets, Config::default(), Channel { verify: true, ..bare }).wrong;
+        repaired += run(&packets, Config::default(), rough).wrong;
     }
-    println!("wrong: {weak} without, {strong} with the TCP checksum");
-    assert!(weak > 10 && strong == 0, "{weak} {strong}");
+    println!(
+        "wrong: {weak} without, {strong} with the TCP checksum, {repaired} where it is asked only when in doubt"
+    );
+    assert!(weak > 10 && strong == 0 && repaired == 0, "{weak} {strong} {repaired}");
 }
 
 /// The last eight packets again after every hundred, as a link layer does whose acknowledgments were lost.

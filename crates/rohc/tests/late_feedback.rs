@@ -60,8 +60,15 @@ fn run(seed: u64) -> Result<(), String> {
     let cids = CidSpace::Small { max: draws.below(3) as u8 };
     let refresh_ir_dyn = [0, 20][draws.below(2) as usize];
     let replicate = draws.below(2) == 0;
-    let mut compressor =
-        Compressor::new(Config { cids, repeat, replicate, refresh_ir: 0, refresh_ir_dyn, seed });
+    let mut compressor = Compressor::new(Config {
+        cids,
+        repeat,
+        replicate,
+        refresh_ir: 0,
+        refresh_ir_dyn,
+        seed,
+        ..Config::default()
+    });
     let feedback = draws.below(2) == 0;
     let mut decompressor =
         Decompressor::new(DecompressorConfig { cids, feedback, ..DecompressorConfig::default() });
@@ -103,5 +110,5 @@ fn run(seed: u64) -> Result<(), String> {
 #[test]
 fn fewer_losses_in_a_row_than_repetitions_do_no_harm() {
     let wrong: Vec<String> = (1..=4_000).filter_map(|seed| run(seed).err()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(wrong.is_empty(), "{} of them, such as {:#?}", wrong.len(), &wrong[..wrong.len().min(9)]);
 }

@@ -19,9 +19,9 @@ use crate::capture::CaptureError;
 use tacit_scenario::InputError;
 
 /// Octets of packets held at a time.
-const CHUNK: usize = 1024 * 1024;
+pub(super) const CHUNK: usize = 1024 * 1024;
 /// Octets of the longest IP packet.
-const LONGEST_PACKET: usize = 65_535;
+pub(super) const LONGEST_PACKET: usize = 65_535;
 /// A pcap file header: version 2.4, microseconds, little-endian, link type 101 (raw IP).
 const PCAP_HEADER: [u8; 24] =
     [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
@@ -62,11 +62,13 @@ impl Channel {
         Ok(Self { cids, repeat })
     }
 
-    fn compressor(self) -> Compressor {
-        Compressor::new(Config { cids: self.cids, repeat: self.repeat, ..Config::default() })
+    pub(super) fn compressor(self) -> Compressor {
+        // No refreshes: of a file nothing is lost.
+        let Self { cids, repeat } = self;
+        Compressor::new(Config { cids, repeat, refresh_ir: 0, refresh_ir_dyn: 0, ..Config::default() })
     }
 
-    fn decompressor(self) -> Decompressor {
+    pub(super) fn decompressor(self) -> Decompressor {
         Decompressor::new(DecompressorConfig { cids: self.cids, ..DecompressorConfig::default() })
     }
 }
@@ -195,9 +197,13 @@ pub fn decompress(from: &Path, to: &Path, channel: Channel) -> Result<Converted,
             Next::Cut => return Err(bad(&"the file ends inside it", LAYOUT).into()),
         }
         let done = decompressor.decompress(&rohc, &mut back).map_err(|error| bad(&error, STREAM))?;
-        let packet = &back[..done.len];
-        write_record(&mut out, packet).map_err(RohcError::io(to))?;
         offset += 2 + rohc.len() as u64;
+        let packet = &back[..done.len];
+        if packet.is_empty() {
+            // An IR of profile 0x0000 may come without a packet.
+            continue;
+        }
+        write_record(&mut out, packet).map_err(RohcError::io(to))?;
         converted.count(packet.len(), rohc.len());
     }
     if converted.packets == 0 {
@@ -207,7 +213,7 @@ pub fn decompress(from: &Path, to: &Path, channel: Channel) -> Result<Converted,
     Ok(converted)
 }
 
-const LAYOUT: &str = "ROHC packets, each with a 16-bit little-endian length before it";
+pub(super) const LAYOUT: &str = "ROHC packets, each with a 16-bit little-endian length before it";
 const STREAM: &str =
     "ROHC-TCP packets of one channel from its first IR packet on, none missing (large CIDs: --cid large)";
 
@@ -234,14 +240,14 @@ fn different(from: &Path, to: &Path) -> Result<(), InputError> {
     }
 }
 
-enum Next {
+pub(super) enum Next {
     Packet,
     End,
     Cut,
 }
 
 /// Reads a length and the packet behind it.
-fn next_rohc(reader: &mut impl Read, rohc: &mut Vec<u8>) -> io::Result<Next> {
+pub(super) fn next_rohc(reader: &mut impl Read, rohc: &mut Vec<u8>) -> io::Result<Next> {
     rohc.clear();
     match reader.by_ref().take(2).read_to_end(rohc)? {
         0 => return Ok(Next::End),

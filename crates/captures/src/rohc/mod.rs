@@ -1,8 +1,10 @@
 //! The ROHC codec on captures: what it makes of them, and files of compressed packets.
 //!
 //! [`stats`] runs a capture through a compressor and its decompressor and checks every octet;
-//! [`compress`] and [`decompress`] go between captures and files of ROHC packets.
+//! [`compress`] and [`decompress`] go between captures and files of ROHC packets; [`compare`] sets ours beside those of
+//! another implementation.
 
+mod compare;
 mod convert;
 mod error;
 mod hack;
@@ -10,6 +12,7 @@ mod packets;
 mod stats;
 mod strict;
 
+pub use compare::{Comparison, compare};
 pub use convert::{Channel, Converted, compress, decompress};
 pub use error::RohcError;
 pub use packets::LeftOut;

@@ -210,9 +210,9 @@ impl Reason {
 impl From<ParseError> for Reason {
     fn from(error: ParseError) -> Self {
         match error {
-            ParseError::Truncated | ParseError::Length | ParseError::Ipv4Checksum => Self::Malformed,
             ParseError::Version | ParseError::NotPlainTcp => Self::NotPlainTcp,
             ParseError::Fragment => Self::Fragment,
+            _ => Self::Malformed,
         }
     }
 }

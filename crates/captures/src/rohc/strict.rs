@@ -8,6 +8,11 @@ use super::stats::{Counts, Pair};
 /// Most octets by which a ROHC packet is longer than the packet in it.
 pub(super) const GROWTH: usize = 65;
 
+/// What headers cost by themselves: no refreshes. The other fields are those of the default.
+fn config() -> Config {
+    Config { refresh_ir: 0, refresh_ir_dyn: 0, ..Config::default() }
+}
+
 /// A packet as it was compressed.
 struct Made {
     format: FormatKind,
@@ -33,7 +38,7 @@ pub(super) struct StrictPair {
 impl StrictPair {
     pub fn new() -> Self {
         Self {
-            compressor: Compressor::new(Config::default()),
+            compressor: Compressor::new(config()),
             decompressor: Decompressor::new(DecompressorConfig::default()),
             rohc: Vec::new(),
             made: Vec::new(),
@@ -46,7 +51,7 @@ impl StrictPair {
 
 impl Pair for StrictPair {
     fn renew(&mut self) {
-        self.compressor = Compressor::new(Config::default());
+        self.compressor = Compressor::new(config());
         self.decompressor = Decompressor::new(DecompressorConfig::default());
     }
 

@@ -1,5 +1,7 @@
 //! One context of the compressor: what it learns about its flow and which packet it sends next.
 
+use core::time::Duration;
+
 use crate::chains::{
     IP_ID_SHORT, VARIABLE_LENGTH, behavior, common_tail, dynamic_chain, ecn_bits, irregular_chain,
     static_chain,
@@ -13,35 +15,44 @@ use crate::compressor::stride::StrideFinder;
 use crate::crc::{CRC3, CRC7, CRC8};
 use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Kept, Mask, RND, SEQ, Values, bit};
 use crate::header::{Header, Ip};
+use crate::quick::Template;
 use crate::state::observe;
 use crate::wire::{Short, Writer};
 
 /// Packets with unchanged ECN bits after which they leave the irregular chain again; more than any repetition.
 const ECN_STABLE: u8 = 64;
+/// Packets by which an answer to an IR-CR should have come.
+const ANSWER_PACKETS: u32 = 32;
 const _: () = assert!(ECN_STABLE > MAX_REPEAT);
 
 /// What is known about a flow and about what its decompressor knows.
+#[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) history: History,
     pub(crate) table: Table,
     /// MSN of the last packet. A whole word, because it is stored and loaded with every packet and a load wider than
     /// the store before it would stall.
-    msn: u32,
-    stride: StrideFinder,
+    pub(super) msn: u32,
+    pub(super) stride: StrideFinder,
     flow_label: u32,
-    behavior: u32,
-    last_ip_id: u16,
+    pub(super) behavior: u32,
+    pub(super) last_ip_id: u16,
     /// Consecutive packets whose IP-ID does not suit the behaviour.
-    ip_id_misses: u8,
-    ecn_used: bool,
+    pub(super) ip_id_misses: u8,
+    /// Weighs the jumps of the IP-ID against its small steps.
+    pub(super) ip_id_strain: u8,
+    pub(super) ecn_used: bool,
     last_ecn: u32,
-    ecn_stable: u8,
+    pub(super) ecn_stable: u8,
     /// IR and IR-DYN packets still to be sent before smaller ones.
-    ir_left: u8,
-    dyn_left: u8,
+    pub(super) ir_left: u8,
+    pub(super) dyn_left: u8,
     /// Packets since the last IR and since the last IR or IR-DYN.
-    since_ir: u32,
-    since_dyn: u32,
+    pub(super) since_ir: u32,
+    pub(super) since_dyn: u32,
+    /// When these were sent, in milliseconds.
+    ir_at_ms: u64,
+    dyn_at_ms: u64,
     /// MSN of the first IR or IR-DYN of the run that made or repaired this context.
     run_start: u16,
     /// MSN of the first packet of this flow.
@@ -50,6 +61,13 @@ pub(crate) struct Context {
     is_known: bool,
     /// The peer confirmed what the latest run made or repaired.
     confirmed: bool,
+    /// The last header, for the quick path.
+    pub(super) template: Template,
+    /// Packets, and the time, until which the quick path may serve: then a refresh is due.
+    pub(super) quiet_packets: u32,
+    /// What `quiet_packets` was at first.
+    pub(super) granted_packets: u32,
+    pub(super) quiet_until_ms: u64,
     /// Feedback has come: no periodic refreshes (RFC 6846 section 5.2.1.2).
     pub(crate) has_feedback: bool,
 }
@@ -87,6 +105,7 @@ impl Context {
             behavior: behavior::RANDOM,
             last_ip_id: 0,
             ip_id_misses: 0,
+            ip_id_strain: 0,
             ecn_used: false,
             last_ecn: 0,
             ecn_stable: 0,
@@ -94,10 +113,16 @@ impl Context {
             dyn_left: 0,
             since_ir: 0,
             since_dyn: 0,
+            ir_at_ms: 0,
+            dyn_at_ms: 0,
             run_start: msn.wrapping_add(1),
             first: msn.wrapping_add(1),
             is_known: false,
             confirmed: false,
+            template: Template::NONE,
+            quiet_packets: 0,
+            granted_packets: 0,
+            quiet_until_ms: 0,
             has_feedback: false,
         }
     }
@@ -109,6 +134,7 @@ impl Context {
     /// The dynamic part must be sent again, and the static part too if `is_static`.
     pub(crate) fn restart(&mut self, is_static: bool, config: &Config) {
         self.history.clear();
+        self.leave_quick();
         self.table.doubt();
         self.confirmed = false;
         self.run_start = self.msn().wrapping_add(1);
@@ -122,6 +148,11 @@ impl Context {
     /// True when the peer is known to have this context (RFC 6846 section 5.2.3: what may be a base).
     pub(crate) const fn is_confirmed(&self) -> bool {
         self.confirmed
+    }
+
+    /// True when no answer came to what made this context, though it would have had time to.
+    pub(crate) const fn waits_in_vain(&self) -> bool {
+        !self.confirmed && self.ir_left == 0 && self.since_ir >= ANSWER_PACKETS
     }
 
     /// True when the packet with this MSN was of an earlier flow of this CID, whose static part the peer still has: MSNs
@@ -172,6 +203,7 @@ impl Context {
         config: &Config,
         writer: &mut Writer<'_>,
     ) -> Result<FormatKind, Fault> {
+        self.leave_quick();
         let mut values = match self.history.latest() {
             Some(latest) => Values::inherit(latest),
             None => Values::inherit(&[0; KEPT]),
@@ -184,9 +216,10 @@ impl Context {
         values[Field::EcnUsed] = u32::from(self.ecn_used);
         observe(header, &mut values);
         self.table.observe(options, &mut values, &self.history)?;
-        let plan = self.plan(&mut values, config);
+        let Place { cid, base, now_ms } = place;
+        self.refresh_if_due(now_ms, config);
+        let plan = self.plan(&mut values, config.repetitions());
         let head = packet.len() - usize::from(header.payload_len);
-        let Place { cid, base } = place;
         let mut kind = plan.kind();
         match plan.format {
             Some(format) => {
@@ -211,22 +244,25 @@ impl Context {
         }
         self.msn = msn;
         self.history.push(values.kept(), config.repetitions());
-        self.count(&plan);
+        self.count(&plan, now_ms);
+        self.prepare_quick(&packet[..head], head != packet.len(), config);
         Ok(kind)
     }
 
     /// Counts a packet that went out.
     #[inline]
-    fn count(&mut self, plan: &Plan) {
+    fn count(&mut self, plan: &Plan, now_ms: u64) {
         self.since_ir = self.since_ir.saturating_add(1);
         self.since_dyn = self.since_dyn.saturating_add(1);
         if plan.format.is_some() {
             return;
         }
         self.since_dyn = 0;
+        self.dyn_at_ms = now_ms;
         self.dyn_left = self.dyn_left.saturating_sub(1);
         if plan.is_static {
             self.since_ir = 0;
+            self.ir_at_ms = now_ms;
             self.ir_left = self.ir_left.saturating_sub(1);
         }
     }
@@ -273,6 +309,7 @@ impl Context {
         } else {
             behavior::RANDOM
         };
+        let seen = self.weigh_jumps(id, last, seen);
         if seen == self.behavior {
             self.ip_id_misses = 0;
             return;
@@ -295,17 +332,64 @@ impl Context {
         }
     }
 
+    /// What jumps forward as often as `IP_ID_JUMP` allows is taken for random: each jump costs a co_common or two, being
+    /// random costs two octets in each packet. Hosts that merge segments count each of them.
+    #[inline]
+    fn weigh_jumps(&mut self, id: u16, last: u16, seen: u32) -> u32 {
+        let step = match seen {
+            behavior::SEQUENTIAL => id.wrapping_sub(last),
+            behavior::SWAPPED => id.swap_bytes().wrapping_sub(last.swap_bytes()),
+            _ => return seen,
+        };
+        if step <= IP_ID_SMALL {
+            self.ip_id_strain = self.ip_id_strain.saturating_sub(1);
+        } else {
+            self.ip_id_strain = (self.ip_id_strain + IP_ID_JUMP).min(IP_ID_STRAINED * 2);
+        }
+        let limit = if self.behavior == behavior::RANDOM { IP_ID_JUMP } else { IP_ID_STRAINED };
+        if self.ip_id_strain < limit {
+            return seen;
+        }
+        self.behavior = behavior::RANDOM;
+        behavior::RANDOM
+    }
+
+    /// Sends the context or its dynamic part again when it has been long and the peer is silent.
+    #[inline]
+    fn refresh_if_due(&mut self, now_ms: u64, config: &Config) {
+        if self.has_feedback {
+            return;
+        }
+        let due = |since: u32, every: u32, at_ms: u64, after: Duration| {
+            (every != 0 && since >= every)
+                || (now_ms != at_ms && !after.is_zero() && u128::from(now_ms - at_ms) >= after.as_millis())
+        };
+        if due(self.since_ir, config.refresh_ir, self.ir_at_ms, config.refresh_ir_after) {
+            self.ir_left = self.ir_left.max(1);
+        } else if due(self.since_dyn, config.refresh_ir_dyn, self.dyn_at_ms, config.refresh_ir_dyn_after) {
+            self.dyn_left = self.dyn_left.max(1);
+        }
+    }
+
+    /// Packets for which no refresh is due, and the time from which on one is.
+    pub(super) fn quiet_for(&self, config: &Config) -> (u32, u64) {
+        if self.has_feedback {
+            return (u32::MAX, u64::MAX);
+        }
+        let left = |since: u32, every: u32| if every == 0 { u32::MAX } else { every.saturating_sub(since) };
+        let until = |at_ms: u64, after: Duration| match u64::try_from(after.as_millis()) {
+            Ok(0) | Err(_) => u64::MAX,
+            Ok(after_ms) => at_ms.saturating_add(after_ms),
+        };
+        let packets = left(self.since_ir, config.refresh_ir).min(left(self.since_dyn, config.refresh_ir_dyn));
+        let time = until(self.ir_at_ms, config.refresh_ir_after)
+            .min(until(self.dyn_at_ms, config.refresh_ir_dyn_after));
+        (packets, time)
+    }
+
     /// The smallest packet that the peer understands whichever of the possible references it holds.
     #[inline]
-    fn plan(&mut self, values: &mut Values, config: &Config) -> Plan {
-        if !self.has_feedback {
-            let due = |since: u32, every: u32| every != 0 && since >= every;
-            if due(self.since_ir, config.refresh_ir) {
-                self.ir_left = self.ir_left.max(1);
-            } else if due(self.since_dyn, config.refresh_ir_dyn) {
-                self.dyn_left = self.dyn_left.max(1);
-            }
-        }
+    fn plan(&mut self, values: &mut Values, repeat: u8) -> Plan {
         let is_static = self.ir_left > 0;
         if is_static || self.dyn_left > 0 || values[Field::Rsf] > 3 {
             return Plan { format: None, is_static, bring: Some(u16::MAX), timestamps: [0; 2] };
@@ -313,7 +397,7 @@ impl Context {
         let changed = self.history.changed(values.kept());
         let forms = self.table.timestamp_forms(values, &self.history);
         let list = changed & bit(Field::ListId) != 0 || forms.is_none();
-        let bring = list.then(|| self.table.must_bring(config.repetitions(), forms.is_some()));
+        let bring = list.then(|| self.table.must_bring(repeat, forms.is_some()));
         values[Field::ListPresent] = u32::from(list);
         let format = self.smallest(changed, values);
         Plan { format: Some(format), is_static, bring, timestamps: forms.unwrap_or_default() }
@@ -331,7 +415,9 @@ impl Context {
             | bit(Field::Df)
             | bit(Field::Stride)
             | bit(Field::UrgentPointer)
-            | bit(Field::Dscp);
+            | bit(Field::Dscp)
+            // In no format but co_common: after other flags it goes on until every peer has the usual ones.
+            | bit(Field::KeptFlags);
         let sequential = values[Field::Behavior] <= behavior::SWAPPED;
         let mut needs = changed & CHANGEABLE;
         for (field, usual) in [(Field::Rsf, 0), (Field::ListPresent, 0), (Field::Urg, 0), (Field::AckFlag, 1)]
@@ -455,6 +541,13 @@ impl Context {
 const PROFILE_TCP: u8 = 6;
 /// The largest step of a sequential IP-ID; a host that shares one counter among flows takes larger ones.
 const IP_ID_NEAR: u16 = 64;
+
+/// The largest step that seq_1, seq_3, seq_5 and seq_8 can say.
+pub(super) const IP_ID_SMALL: u16 = 13;
+/// Small steps that make up for a jump.
+const IP_ID_JUMP: u8 = 6;
+/// Small steps owed at which the IP-ID counts as random.
+const IP_ID_STRAINED: u8 = 3 * IP_ID_JUMP;
 
 /// Why a packet was not compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use crate::lsb::Lsb;
 pub const MAX_REPEAT: u8 = 8;
 
 /// The last packets sent; the peer has one of them as its reference.
+#[derive(Clone, Debug)]
 pub(crate) struct History {
     entries: [Kept; MAX_REPEAT as usize],
     len: usize,
@@ -41,6 +42,19 @@ impl History {
         }
         self.entries[at] = *kept;
         self.latest = at;
+    }
+
+    /// The entry of another packet like the last one, for the caller to set in what all entries may differ.
+    #[inline(always)]
+    pub(crate) fn repeat_calm(&mut self, width: u8) -> &mut Kept {
+        if self.len < usize::from(width) {
+            let latest = self.entries[self.latest];
+            self.push(&latest, width);
+        } else {
+            let next = self.latest + 1;
+            self.latest = if next < self.len { next } else { 0 };
+        }
+        &mut self.entries[self.latest]
     }
 
     /// The peer may hold anything.

@@ -1,14 +1,16 @@
 //! The compressor: RFC 6846 section 5.2.
 
 mod context;
+mod flows;
 mod history;
 mod options;
+mod quick;
 mod replicate;
 mod stride;
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use crate::cid::{Cid, CidSpace};
 use crate::feedback::{self, Element, FeedbackKind};
@@ -16,6 +18,7 @@ use crate::formats::FormatKind;
 use crate::header::{Header, Ip, ParseError};
 use crate::wire::Writer;
 use context::{Context, Fault};
+use flows::Flows;
 pub(crate) use history::History;
 pub use history::MAX_REPEAT;
 use replicate::{Base, Place};
@@ -30,17 +33,26 @@ pub struct Config {
     pub repeat: u8,
     /// Packets of a flow after which all of its context is sent again, 0 for never. Stops with the first feedback.
     pub refresh_ir: u32,
-    /// Packets of a flow after which the dynamic part of its context is sent again, 0 for never.
+    /// Packets of a flow after which the dynamic part of its context is sent again, 0 for never. Stops with the first
+    /// feedback.
     pub refresh_ir_dyn: u32,
+    /// As [`Config::refresh_ir`], with the first packet so long after the last time; zero for never. Needs
+    /// [`Compressor::set_time`].
+    pub refresh_ir_after: Duration,
+    /// As [`Config::refresh_ir_dyn`], with the first packet so long after the last time; zero for never. Needs
+    /// [`Compressor::set_time`].
+    pub refresh_ir_dyn_after: Duration,
     /// Start a flow from the context of another between the same addresses (IR-CR, RFC 6846 section 7.2), once feedback
     /// confirmed that one. Shortens the first packets, by more for IPv6; the peer must know IR-CR.
     pub replicate: bool,
-    /// Where the random start values of the MSN come from (RFC 6846 section 6.1.1).
+    /// Where the random start values of the MSN come from (RFC 6846 section 6.1.1), and the key of the hash by which
+    /// flows are found.
     pub seed: u64,
 }
 
 impl Default for Config {
-    /// Sixteen small CIDs, every change twice, no refreshes.
+    /// Sixteen small CIDs, every change twice; while there is no feedback all of a context after 2048 packets or 10
+    /// seconds and its dynamic part after 256 packets or 2 seconds. Refreshes cost some 0.16 octets per packet.
     ///
     /// Two is the least that survives a lost packet. Each repetition more costs up to half an octet per packet on
     /// flows whose window or SACK blocks change often and buys one more loss in a row; a link that loses bursts wants
@@ -49,8 +61,10 @@ impl Default for Config {
         Self {
             cids: CidSpace::Small { max: 15 },
             repeat: 2,
-            refresh_ir: 0,
-            refresh_ir_dyn: 0,
+            refresh_ir: 2048,
+            refresh_ir_dyn: 256,
+            refresh_ir_after: Duration::from_secs(10),
+            refresh_ir_dyn_after: Duration::from_secs(2),
             replicate: false,
             seed: 0,
         }
@@ -58,14 +72,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// As often as [`Compressor::new`] allowed.
     #[inline]
-    pub(crate) fn repetitions(&self) -> u8 {
-        self.repeat.clamp(1, MAX_REPEAT)
+    pub(crate) const fn repetitions(&self) -> u8 {
+        self.repeat
     }
 }
 
 /// A packet that was compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Compressed {
     /// Octets of the ROHC packet in the output, payload included.
     pub len: usize,
@@ -77,13 +93,18 @@ pub struct Compressed {
 
 /// Why a packet cannot be compressed; it must travel otherwise. What the peer knows is not affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CompressError {
     /// Not a header of profile 0x0006 as this crate supports it.
     Header(ParseError),
-    /// Options that no compressed list can say: malformed, more than 15, or padding that is not zero.
+    /// Options that no compressed list can say: malformed, more than 15, or padding behind an EOL that is not zero
+    /// or longer than 31 octets (its length in bits has one octet).
     Options,
-    /// The peer has refused this flow (REJECT, RFC 6846 section 8.3.2.1).
+    /// The peer has refused this flow, or another one shortly before this one was new (REJECT, RFC 6846 section
+    /// 8.3.2.1).
     Rejected,
+    /// All CIDs are kept for other flows ([`Compressor::pin`]).
+    NoContext,
     /// No room for the ROHC packet.
     OutputTooSmall,
 }
@@ -94,41 +115,13 @@ impl fmt::Display for CompressError {
             Self::Header(error) => error.fmt(f),
             Self::Options => f.write_str("TCP options that no compressed list can say"),
             Self::Rejected => f.write_str("the decompressor refuses this flow"),
+            Self::NoContext => f.write_str("every context is kept for another flow"),
             Self::OutputTooSmall => f.write_str("output too small"),
         }
     }
 }
 
 impl core::error::Error for CompressError {}
-
-/// The octets that name a flow: both addresses and ports, as they follow each other in the packet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct FlowKey {
-    len: usize,
-    octets: [u8; 36],
-}
-
-impl FlowKey {
-    /// True when these are the octets of `key`, which has at least twelve.
-    #[inline]
-    fn is(&self, key: &[u8]) -> bool {
-        // The first twelve apart: that is all of IPv4, and a comparison of fixed length.
-        key.len() == self.len
-            && key.first_chunk::<12>() == self.octets.first_chunk::<12>()
-            && (self.len == 12 || key[12..] == self.octets[12..self.len])
-    }
-}
-
-impl FlowKey {
-    fn addresses(&self) -> &[u8] {
-        &self.octets[..self.len - 4]
-    }
-
-    fn ports(&self) -> [u16; 2] {
-        let ports = &self.octets[self.len - 4..self.len];
-        [u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]])]
-    }
-}
 
 /// The place of the addresses and ports in a packet that has been parsed.
 #[inline]
@@ -139,30 +132,66 @@ const fn key_range(ip: &Ip) -> core::ops::Range<usize> {
     }
 }
 
+#[derive(Clone, Debug)]
 struct Slot {
-    key: FlowKey,
     context: Context,
-    last_used: u64,
     rejected: bool,
-    /// CID of the context that this one is replicated from, until it is established.
-    base: Option<u16>,
+    /// Counts the flows that had this CID.
+    generation: u32,
+    /// The context that this one is replicated from, until it is established: CID and generation.
+    base: Option<(u16, u32)>,
+    counts: FlowCounts,
+}
+
+/// What a context has done since its flow began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FlowCounts {
+    /// Packets compressed.
+    pub packets: u64,
+    /// Their octets before, payload included.
+    pub ip_octets: u64,
+    /// Their octets after, payload included.
+    pub rohc_octets: u64,
+    /// IR, IR-DYN and IR-CR packets among them.
+    pub initialisations: u64,
+    /// Positive feedback.
+    pub acks: u64,
+    /// Negative feedback, STATIC-NACKs included.
+    pub nacks: u64,
 }
 
 /// Turns IP packets with TCP inside into ROHC packets of profile 0x0006.
+#[derive(Clone, Debug)]
 pub struct Compressor {
     config: Config,
     /// By CID.
     slots: Vec<Slot>,
-    flows: BTreeMap<FlowKey, u16>,
-    /// CID of the last packet: the next one is most often of the same flow.
-    latest: usize,
-    clock: u64,
+    flows: Flows,
+    /// What [`Compressor::set_time`] said, in milliseconds.
+    now_ms: u64,
+    /// Packets of unknown flows that get no context yet, because the peer has refused one.
+    no_new_flows: u32,
 }
+
+/// Packets without a context after a REJECT, which asks not to add flows "for some time" (RFC 6846 section 8.3.2.1).
+const REJECT_PACKETS: u32 = 1000;
+/// Contexts looked at, from the one used last, for one to replicate from.
+const BASE_CANDIDATES: usize = 32;
 
 impl Compressor {
     /// A compressor without contexts. Memory for a context is taken with the first packet of its flow.
     pub fn new(config: Config) -> Self {
-        Self { config, slots: Vec::new(), flows: BTreeMap::new(), latest: 0, clock: 0 }
+        let flows = Flows::new(config.cids.max(), config.seed);
+        // Clamped once, not for each packet.
+        let config = Config { repeat: config.repeat.clamp(1, MAX_REPEAT), ..config };
+        Self { config, slots: Vec::new(), flows, now_ms: 0, no_new_flows: 0 }
+    }
+
+    /// Says what time it is, counted from any moment: what refreshes by time ([`Config::refresh_ir_after`]) go by. Who
+    /// never says it has refreshes by packets only. A time before the last one said is taken for that one.
+    pub fn set_time(&mut self, now: Duration) {
+        self.now_ms = self.now_ms.max(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
     }
 
     /// Compresses the whole IP packet `packet` into `out`.
@@ -174,6 +203,11 @@ impl Compressor {
     ///
     /// See [`CompressError`]: the packet must travel uncompressed, and compression may go on with the next.
     pub fn compress(&mut self, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
+        if let Some(cid) = self.flows.latest_cid()
+            && let Some(made) = self.quick(cid, packet, out)
+        {
+            return Ok(made);
+        }
         // By reference: the header is large, and moving it here would wait for what was just stored.
         let mut parsed = Header::parse_apart(packet);
         let (header, options) = match &mut parsed {
@@ -181,87 +215,165 @@ impl Compressor {
             Err(error) => return Err(CompressError::Header(*error)),
         };
         let packet = &packet[..header.len() + options.len() + usize::from(header.payload_len)];
-        let cid = self.find(&packet[key_range(&header.ip)]);
-        let base = self.base_of(cid);
-        let slot = &mut self.slots[cid];
+        let key = &packet[key_range(&header.ip)];
+        let cid = match self.flows.latest(key) {
+            Some(cid) => cid,
+            None => {
+                let cid = self.find_other(key)?;
+                if let Some(made) = self.quick(cid, packet, out) {
+                    return Ok(made);
+                }
+                cid
+            }
+        };
+        let slot = &mut self.slots[usize::from(cid)];
         if slot.rejected {
             return Err(CompressError::Rejected);
         }
+        let base = match slot.base {
+            None => None,
+            Some(_) => self.base_of(cid),
+        };
+        let slot = &mut self.slots[usize::from(cid)];
         let mut writer = Writer::new(out);
-        let cid = cid as u16;
-        let place = Place { cid: Cid { space: self.config.cids, number: cid }, base };
+        let place = Place { cid: Cid { space: self.config.cids, number: cid }, base, now_ms: self.now_ms };
         let made = slot.context.compress(header, options, packet, place, &self.config, &mut writer);
         let format = made.map_err(|fault| match fault {
             Fault::Options => CompressError::Options,
             Fault::Short => CompressError::OutputTooSmall,
         })?;
-        if format != FormatKind::IrCr {
-            slot.base = None;
+        let counts = &mut slot.counts;
+        counts.packets += 1;
+        counts.ip_octets += packet.len() as u64;
+        counts.rohc_octets += writer.len as u64;
+        if matches!(format, FormatKind::Ir | FormatKind::IrDyn | FormatKind::IrCr) {
+            counts.initialisations += 1;
+            if format == FormatKind::Ir {
+                slot.base = None;
+            }
         }
         Ok(Compressed { len: writer.len, format, cid })
     }
 
-    /// The context of a flow, made now if there is none.
+    /// The quick path, for a context that is under way.
     #[inline]
-    fn find(&mut self, key: &[u8]) -> usize {
-        self.clock += 1;
-        let same = self.slots.get(self.latest).is_some_and(|slot| slot.key.is(key));
-        if !same {
-            self.latest = self.find_other(key);
+    fn quick(&mut self, cid: u16, packet: &[u8], out: &mut [u8]) -> Option<Compressed> {
+        let slot = self.slots.get_mut(usize::from(cid))?;
+        if slot.rejected || slot.base.is_some() {
+            return None;
         }
-        self.slots[self.latest].last_used = self.clock;
-        self.latest
+        let name = Cid { space: self.config.cids, number: cid };
+        let (len, format, taken) = slot.context.quick(packet, name, self.now_ms, &self.config, out)?;
+        slot.counts.packets += 1;
+        slot.counts.ip_octets += taken as u64;
+        slot.counts.rohc_octets += len as u64;
+        Some(Compressed { len, format, cid })
     }
 
-    /// What the context of this CID is replicated from.
-    #[inline]
-    fn base_of(&self, cid: usize) -> Option<Base> {
-        let base = self.slots[cid].base?;
-        let slot = self.slots.get(usize::from(base))?;
-        Base::new(base, slot.key.ports(), &slot.context)
+    /// What the context of this CID is replicated from. One that no answer confirmed in time starts again with an IR
+    /// (from CR to IR, RFC 4164): the peer may not know IR-CR, and what it says of them may have a form that is ignored.
+    #[cold]
+    fn base_of(&mut self, cid: u16) -> Option<Base> {
+        let (base, generation) = self.slots[usize::from(cid)].base?;
+        let found = self.slots.get(usize::from(base)).filter(|slot| slot.generation == generation);
+        let found = found.and_then(|slot| Base::new(base, self.flows.key(base)?.ports(), &slot.context));
+        let slot = &mut self.slots[usize::from(cid)];
+        if slot.context.is_confirmed() {
+            slot.base = None;
+        } else if slot.context.waits_in_vain() {
+            slot.base = None;
+            slot.context.restart(true, &self.config);
+        }
+        found.filter(|_| slot.base.is_some())
     }
 
     /// A context between the same addresses that the peer confirmed, but for the one of `cid`: the latest used.
-    fn find_base(&self, key: &FlowKey, cid: usize) -> Option<u16> {
+    fn find_base(&self, cid: u16) -> Option<(u16, u32)> {
         if !self.config.replicate {
             return None;
         }
-        let serves = |(at, slot): &(usize, &Slot)| {
-            *at != cid && slot.key.addresses() == key.addresses() && slot.context.is_confirmed()
+        let addresses = self.flows.key(cid)?.addresses();
+        let serves = |other: &u16| {
+            *other != cid
+                && self.slots.get(usize::from(*other)).is_some_and(|slot| slot.context.is_confirmed())
+                && self.flows.key(*other).is_some_and(|key| key.addresses() == addresses)
         };
-        let latest = self.slots.iter().enumerate().filter(serves).max_by_key(|(_, slot)| slot.last_used);
-        latest.map(|(at, _)| at as u16)
+        let base = self.flows.by_use().take(BASE_CANDIDATES).find(serves)?;
+        Some((base, self.slots[usize::from(base)].generation))
     }
 
-    fn find_other(&mut self, octets: &[u8]) -> usize {
-        let mut key = FlowKey { len: octets.len(), octets: [0; 36] };
-        key.octets[..octets.len()].copy_from_slice(octets);
-        if let Some(&cid) = self.flows.get(&key) {
-            return usize::from(cid);
+    /// The context of a flow that is not the one of the last packet, made now if there is none.
+    fn find_other(&mut self, key: &[u8]) -> Result<u16, CompressError> {
+        if let Some(cid) = self.flows.find(key) {
+            self.flows.touch(cid);
+            return Ok(cid);
         }
-        let cid = self.slots.len();
-        if cid <= usize::from(self.config.cids.max()) {
-            let base = self.find_base(&key, cid);
-            let msn = first_msn(self.config.seed, cid as u64);
-            let context = Context::new(msn, &self.config);
-            self.slots.push(Slot { key, context, last_used: 0, rejected: false, base });
-            self.flows.insert(key, cid as u16);
-            return cid;
+        if self.no_new_flows > 0 {
+            self.no_new_flows -= 1;
+            return Err(CompressError::Rejected);
         }
-        // Full: the flow that was silent longest makes room. Its MSN goes on (RFC 6846 section 6.1.1).
-        let oldest = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.last_used);
-        let cid = oldest.map_or(0, |(cid, _)| cid);
-        // Nothing is replicated from what is about to go.
-        for slot in self.slots.iter_mut().filter(|slot| slot.base == Some(cid as u16)) {
-            slot.base = None;
+        let cid = self.flows.insert(key).ok_or(CompressError::NoContext)?;
+        let base = self.find_base(cid);
+        let counts = FlowCounts::default();
+        match self.slots.get_mut(usize::from(cid)) {
+            // Of another flow. Its MSN goes on (RFC 6846 section 6.1.1).
+            Some(slot) => {
+                let generation = slot.generation.wrapping_add(1);
+                let context = Context::new(slot.context.msn(), &self.config);
+                *slot = Slot { context, rejected: false, generation, base, counts };
+            }
+            None => {
+                let context = Context::new(first_msn(self.config.seed, u64::from(cid)), &self.config);
+                self.slots.push(Slot { context, rejected: false, generation: 0, base, counts });
+            }
         }
-        let base = self.find_base(&key, cid);
-        let slot = &mut self.slots[cid];
-        self.flows.remove(&slot.key);
-        self.flows.insert(key, cid as u16);
-        let context = Context::new(slot.context.msn(), &self.config);
-        *slot = Slot { key, context, last_used: 0, rejected: false, base };
-        cid
+        Ok(cid)
+    }
+
+    fn slot_mut(&mut self, cid: u16) -> Option<&mut Slot> {
+        self.flows.key(cid)?;
+        self.slots.get_mut(usize::from(cid))
+    }
+
+    /// The CID of the flow that `packet` belongs to, if it has a context. The packet may be any of either's.
+    pub fn cid_of(&self, packet: &[u8]) -> Option<u16> {
+        let (header, _) = Header::parse_apart(packet).ok()?;
+        self.flows.find(&packet[key_range(&header.ip)])
+    }
+
+    /// Sends all of a context again with the flow's next packets, as after a STATIC-NACK; false if no flow has this CID.
+    pub fn reinitialise(&mut self, cid: u16) -> bool {
+        let config = self.config;
+        let Some(slot) = self.slot_mut(cid) else { return false };
+        slot.base = None;
+        slot.rejected = false;
+        slot.context.restart(true, &config);
+        true
+    }
+
+    /// Sends all of every context again, as after a change of the peer (RFC 5795 calls this a handover).
+    pub fn reinitialise_all(&mut self) {
+        for cid in 0..self.slots.len() {
+            self.reinitialise(cid as u16);
+        }
+        self.no_new_flows = 0;
+    }
+
+    /// Forgets the flow with this CID, pinned or not; its CID goes to the next new flow. False if no flow has it.
+    pub fn remove(&mut self, cid: u16) -> bool {
+        self.flows.remove(cid)
+    }
+
+    /// Keeps this CID for its flow, however long it is silent, or no longer; false if no flow has it. When all CIDs are
+    /// kept, packets of other flows are refused ([`CompressError::NoContext`]).
+    pub fn pin(&mut self, cid: u16, pinned: bool) -> bool {
+        self.flows.pin(cid, pinned)
+    }
+
+    /// What the context with this CID has done for its flow, if it has one.
+    pub fn counts(&self, cid: u16) -> Option<FlowCounts> {
+        self.flows.key(cid)?;
+        self.slots.get(usize::from(cid)).map(|slot| slot.counts)
     }
 
     /// Takes in feedback elements from the decompressor, one after the other, with their type octets.
@@ -273,8 +385,14 @@ impl Compressor {
     }
 
     fn apply(&mut self, element: &Element) {
-        let Some(slot) = self.slots.get_mut(usize::from(element.cid)) else { return };
+        let config = self.config;
+        let Some(slot) = self.slot_mut(element.cid) else { return };
         slot.rejected |= element.reject;
+        if element.kind == FeedbackKind::Ack {
+            slot.counts.acks += 1;
+        } else {
+            slot.counts.nacks += 1;
+        }
         let context = &mut slot.context;
         context.has_feedback = true;
         let msn = element.msn_before(context.msn());
@@ -285,14 +403,18 @@ impl Compressor {
                 }
                 return;
             }
-            // The static part may be of an earlier flow. Without a valid MSN a NACK means as much as a STATIC-NACK (RFC 6846 section 8.3.2.2).
+            // The static part may be of an earlier flow. Without a valid MSN a NACK means as much as a STATIC-NACK (RFC
+            // 6846 section 8.3.2.2).
             (FeedbackKind::Nack, Some(msn)) => context.is_foreign(msn),
             _ => true,
         };
         if !context.is_answered(msn, is_static) {
-            context.restart(is_static, &self.config);
+            context.restart(is_static, &config);
             // From CR to IR (RFC 4164): the base was not what it was taken for.
             slot.base = None;
+        }
+        if element.reject {
+            self.no_new_flows = REJECT_PACKETS;
         }
     }
 }
@@ -303,4 +425,18 @@ const fn first_msn(seed: u64, cid: u64) -> u16 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (word ^ (word >> 31)) as u16
+}
+
+#[cfg(test)]
+impl Compressor {
+    /// Makes the next packet take the general path.
+    pub(crate) fn without_quick_path(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.context.leave_quick());
+    }
+
+    /// True when the next packet of the flow of the last one may take the quick path.
+    pub(crate) fn has_quick_path(&self) -> bool {
+        let slot = self.flows.latest_cid().and_then(|cid| self.slots.get(usize::from(cid)));
+        slot.is_some_and(|slot| slot.context.quiet_packets > 0)
+    }
 }

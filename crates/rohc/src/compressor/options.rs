@@ -11,7 +11,7 @@ pub(crate) type TimestampForms = [usize; 2];
 const TIMESTAMPS: [Field; 2] = [Field::TsValue, Field::TsEcho];
 
 /// The options of one packet as indexes into the item table.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     list: [u8; MAX_LIST],
     len: u8,
@@ -31,11 +31,12 @@ impl Order {
     }
 }
 
-/// More than 15 options, a malformed one, padding that is not zero, or more unknown kinds than indexes.
+/// More than 15 options, a malformed one, padding that is not zero or too long, or more unknown kinds than indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unlistable;
 
 /// The item table: contents, and in how many packets each item was sent since it last changed.
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
     order: Order,
     has_timestamps: bool,
@@ -178,7 +179,7 @@ impl Table {
             return Ok(None);
         }
         let changed = match *option {
-            TcpOption::End(padding) if padding.iter().any(|&octet| octet != 0) => return Err(Unlistable),
+            TcpOption::End(padding) if !has_form(padding) => return Err(Unlistable),
             TcpOption::End(padding) => replace(&mut self.padding, padding.len() as u8),
             TcpOption::Mss(mss) => replace(&mut self.mss, mss),
             TcpOption::WindowScale(scale) => replace(&mut self.window_scale, scale),
@@ -329,6 +330,11 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// True when eol_list_item can say this padding: zeros, and their number of bits in one octet.
+fn has_form(padding: &[u8]) -> bool {
+    padding.len() <= usize::from(u8::MAX / 8) && padding.iter().all(|&octet| octet == 0)
 }
 
 /// Sets `slot`; true when it had another value.

@@ -19,6 +19,8 @@ const PORT_SHORT: Lsb = Lsb::new(8, 64);
 pub(crate) struct Place {
     pub(crate) cid: Cid,
     pub(crate) base: Option<Base>,
+    /// The time, for refreshes.
+    pub(crate) now_ms: u64,
 }
 
 /// What an IR-CR packet takes from the base context: its static chain, and what the peer surely holds of the rest.

@@ -58,6 +58,26 @@ impl StrideFinder {
         }
     }
 
+    /// The step to this acknowledgment number, if it is one that changes nothing of what is known: none, or one that the
+    /// stride divides.
+    #[inline(always)]
+    pub(crate) fn usual_step(&self, ack: u32) -> Option<u32> {
+        let step = ack.wrapping_sub(self.last_ack);
+        let divides = step == self.divided || (self.stride != 0 && step.is_multiple_of(self.stride));
+        (step == 0 || (step < MAX_STEP && self.candidate == self.stride && divides)).then_some(step)
+    }
+
+    /// As [`StrideFinder::observe`] for what [`StrideFinder::usual_step`] returned.
+    #[inline]
+    pub(crate) fn note_usual_step(&mut self, ack: u32, step: u32) {
+        self.last_ack = ack;
+        if step != 0 {
+            self.divided = step;
+            self.hits = self.hits.saturating_add(1);
+            self.misses = 0;
+        }
+    }
+
     fn revise(&mut self, step: u32) {
         let common = gcd(self.candidate, step);
         if self.candidate != 0 && common < MIN_STRIDE {

@@ -3,10 +3,12 @@
 use crate::chains::{behavior, common_tail, dynamic_chain, ip_id_offset, irregular_chain, static_chain};
 use crate::crc::{CRC3, CRC7, CRC8};
 use crate::decompressor::options::{Items, NO_GENERICS};
+use crate::decompressor::repair::{First, Outage};
 use crate::formats::{Field, Format, FormatKind, KEPT, Kept, Values};
-use crate::header::{Header, Ip, Options};
+use crate::header::{Header, Ip, Options, flags};
 use crate::items::Generics;
-use crate::state::{observe, reconstruct, scale};
+use crate::quick::Template;
+use crate::state::{kept_flags, observe, reconstruct, scale};
 use crate::wire::{Reader, Short};
 
 /// Why a packet was not decoded.
@@ -26,15 +28,29 @@ impl From<Short> for Fault {
 }
 
 /// What is known about a flow. Changed only after a check succeeded.
+#[derive(Clone, Debug)]
 pub(crate) struct Context {
     header: Header,
-    kept: Kept,
-    items: Items,
+    pub(super) kept: Kept,
+    pub(super) items: Items,
     generics: Generics,
+    /// The last header, for the quick path.
+    pub(super) template: Template,
     /// Dynamic part in doubt: only CRC-7 and CRC-8 headers are tried (the SC state).
     pub(crate) damaged: bool,
     /// Failures since the last success.
     pub(crate) failures: u32,
+    /// Of these, IR-DYN packets while the context was damaged.
+    pub(crate) strong_failures: u32,
+    /// Packets in a row that changed the context much.
+    pub(crate) significant_row: u32,
+    /// The TCP checksum of the last IR, IR-DYN or IR-CR was right: those of this flow mean something.
+    has_checksums: bool,
+    /// Something failed since the last success, and be it that it seemed to be late.
+    pub(super) uneasy: bool,
+    /// Negative answers to leave out before the next.
+    pub(crate) quiet: u32,
+    pub(super) outage: Outage,
 }
 
 const BLANK: Header = Header {
@@ -61,39 +77,119 @@ impl Context {
         kept: [0; KEPT],
         items: Items::EMPTY,
         generics: NO_GENERICS,
+        template: Template::NONE,
         damaged: false,
         failures: 0,
+        strong_failures: 0,
+        significant_row: 0,
+        has_checksums: false,
+        uneasy: false,
+        quiet: 0,
+        outage: Outage::NONE,
     };
 
     pub(crate) fn msn(&self) -> u16 {
         self.kept[Field::Msn as usize] as u16
     }
 
+    pub(super) fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
     pub(crate) fn is_sequential(&self) -> bool {
         self.kept[Field::Behavior as usize] <= behavior::SWAPPED
     }
 
-    /// Decodes a CO packet whose first octet is `first` and whose further octets are `rest`.
+    /// Decodes a CO packet whose first octet is `co.first` and whose further octets are `co.rest`.
     ///
-    /// With `verify` a 3-bit check needs a right TCP checksum beside it.
+    /// With `trust.verify` its check needs a right TCP checksum beside it.
     /// `scratch` takes a copy of the generic items when the packet may change them.
     pub(crate) fn decode_co(
         &mut self,
-        format: &'static Format,
-        first: u8,
-        rest: &[u8],
-        verify: bool,
+        co: &Co<'_>,
+        trust: Trust,
         scratch: &mut Generics,
         out: &mut [u8],
     ) -> Result<usize, Fault> {
-        let mut reader = Reader::new(rest);
-        let mut values = Values::inherit(&self.kept);
-        format.unpack(base_word(format.len, first, &mut reader)?, &mut values);
+        let mut decoded = self.attempt(co, &self.kept, scratch, out)?;
+        let age = self.age(&decoded.values);
+        // A packet from before the reference was coded beside another one: a few bits are too few to trust it.
+        let late = age <= 0 && !(self.damaged && co.format.crc7);
+        let follows = age == 1 && !self.uneasy;
+        if decoded.good && !late && !trust.verify && (follows || !trust.repair) {
+            self.accept(&mut decoded, scratch);
+            self.succeeded();
+            self.prepare_quick(&out[..decoded.len]);
+            return Ok(decoded.len);
+        }
+        self.doubt(co, decoded, late, trust, scratch, out)
+    }
+
+    /// Decides on a packet that failed or does not follow the one before it.
+    #[cold]
+    fn doubt(
+        &mut self,
+        co: &Co<'_>,
+        mut decoded: Decoded<'_>,
+        late: bool,
+        trust: Trust,
+        scratch: &mut Generics,
+        out: &mut [u8],
+    ) -> Result<usize, Fault> {
+        let age = self.age(&decoded.values);
+        let checksum = decoded.header.has_valid_checksum(decoded.payload);
+        // What comes late cannot be ahead: then it is the MSN that wrapped, after a long loss.
+        let wrapped = late && decoded.good && checksum && self.is_ahead(&decoded.values);
+        let must_check = trust.verify || late || (trust.repair && self.has_checksums);
+        let good = decoded.good && !wrapped && (checksum || !must_check);
+        let repair = trust.repair && !self.damaged && self.outage.can_pay();
+        if good && (!repair || self.is_plausible(&decoded.values)) {
+            // It is delivered, but the context stays with the newest (RFC 6846 section 5.3.1.1).
+            if age > 0 || self.damaged {
+                self.accept(&mut decoded, scratch);
+            }
+            self.succeeded();
+            return Ok(decoded.len);
+        }
+        let failure = if age > 0 || wrapped { Fault::Crc } else { Fault::Stale };
+        self.uneasy = true;
+        if repair {
+            let first = First { good, late: age <= 0 };
+            return self.repair(co, first, scratch, out).ok_or(failure);
+        }
+        Err(failure)
+    }
+
+    /// How far the MSN is ahead of the reference.
+    #[inline]
+    pub(super) fn age(&self, values: &Values) -> i16 {
+        (values[Field::Msn] as u16).wrapping_sub(self.msn()) as i16
+    }
+
+    /// True when some number of the packet has grown beyond the reference.
+    pub(super) fn is_ahead(&self, values: &Values) -> bool {
+        [Field::Ack, Field::Seq, Field::TsValue]
+            .into_iter()
+            .any(|field| values[field].wrapping_sub(self.kept[field as usize]) as i32 > 0)
+    }
+
+    /// Decodes a packet beside the references of `kept`, and writes it; the context stays as it is.
+    pub(super) fn attempt<'a>(
+        &self,
+        co: &Co<'a>,
+        kept: &Kept,
+        scratch: &mut Generics,
+        out: &mut [u8],
+    ) -> Result<Decoded<'a>, Fault> {
+        let format = co.format;
+        let mut reader = Reader::new(co.rest);
+        let mut values = Values::inherit(kept);
+        format.unpack(base_word(format.len, co.first, &mut reader)?, &mut values);
         if format.kind == FormatKind::CoCommon {
             if values[Field::Reserved] != 0 || values[Field::TtlOuter] != 0 {
                 return Err(Fault::Malformed);
             }
-            common_tail(&mut reader, &mut values, &self.kept)?;
+            common_tail(&mut reader, &mut values, kept)?;
         }
         if format.scaled_ack {
             let stride = Some(values[Field::Stride]).filter(|&stride| stride != 0).ok_or(Fault::Malformed)?;
@@ -123,27 +219,31 @@ impl Context {
                 values[Field::SeqScaled].wrapping_mul(len).wrapping_add(values[Field::SeqResidue]);
         }
         reconstruct(&values, &mut header);
-        let len = emit(&header, payload, out)?;
-        let octets = &out[..len - payload.len()];
-        let check = if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) };
-        let age = (values[Field::Msn] as u16).wrapping_sub(self.msn()) as i16;
-        let failure = if age > 0 { Fault::Crc } else { Fault::Stale };
-        if u32::from(check) != values[Field::Crc] {
-            return Err(failure);
+        let check = Check { format, crc: values[Field::Crc], payload };
+        let (mut len, mut good) = check.write(&header, out)?;
+        let kept_flags = values[Field::KeptFlags];
+        if kept_flags != USUAL_FLAGS && format.kind != FormatKind::CoCommon {
+            (len, good) = check.with_kept_flags(kept_flags, len, good, &mut header, out)?;
         }
-        // A packet from before the reference was coded beside another one: three bits are too few to trust it.
-        if (verify || age <= 0) && !format.crc7 && !header.has_valid_checksum(payload) {
-            return Err(failure);
+        Ok(Decoded { header, values, items, generic, payload, len, good })
+    }
+
+    /// Takes over what a packet says.
+    #[inline]
+    pub(super) fn accept(&mut self, decoded: &mut Decoded<'_>, generics: &Generics) {
+        if decoded.generic {
+            self.generics = *generics;
         }
-        // It is delivered, but the context stays with the newest (RFC 6846 section 5.3.1.1).
-        if age > 0 || self.damaged {
-            if generic {
-                self.generics = *scratch;
-            }
-            self.commit(header, &mut values, items);
-        }
+        self.commit(decoded.header, &mut decoded.values, decoded.items);
+    }
+
+    /// Counts a packet that was delivered.
+    #[inline]
+    pub(super) fn succeeded(&mut self) {
         self.failures = 0;
-        Ok(len)
+        self.strong_failures = 0;
+        self.uneasy = false;
+        self.outage.clear();
     }
 
     #[inline]
@@ -151,11 +251,14 @@ impl Context {
         if let Ip::V4 { id, .. } = header.ip {
             values[Field::IpIdOffset] = ip_id_offset(id, values[Field::Msn], values[Field::Behavior]);
         }
+        values[Field::KeptFlags] = kept_flags(header.flags);
         scale(values);
         self.header = header;
         self.kept = *values.kept();
         self.items = items;
         self.damaged = false;
+        self.template.forget();
+        self.outage.note(&self.kept);
     }
 
     /// Decodes what follows the CRC octet of an IR or IR-DYN packet. `header` is everything from the add-CID or type
@@ -190,6 +293,14 @@ impl Context {
         }
         let payload = reader.rest;
         check_crc8(packet, crc_at, packet.len() - payload.len())?;
+        // The CRC of an IR-DYN does not cover the static part, which may be of an earlier flow. While in doubt, ask the
+        // TCP checksum, which covers addresses and ports.
+        if !is_static && self.damaged && self.has_checksums {
+            header.payload_len = payload_len(&header, payload)?;
+            if !header.has_valid_checksum(payload) {
+                return Err(Fault::Crc);
+            }
+        }
         self.establish(header, &mut values, items, scratch, payload, out)
     }
 
@@ -206,14 +317,95 @@ impl Context {
         header.payload_len = payload_len(&header, payload)?;
         let len = emit(&header, payload, out)?;
         observe(&header, values);
+        self.has_checksums = header.has_valid_checksum(payload);
         self.generics = *generics;
         self.commit(header, values, items);
-        self.failures = 0;
+        self.succeeded();
         Ok(len)
     }
 
-    pub(crate) fn parts(&self) -> (&Header, &Kept, &Items, &Generics) {
-        (&self.header, &self.kept, &self.items, &self.generics)
+    /// The header as of the last packet, and what else the context keeps.
+    pub(crate) fn parts(&self) -> (Header, &Kept, &Items, &Generics) {
+        // The quick path keeps numbers only here.
+        let mut header = self.header;
+        reconstruct(&Values::inherit(&self.kept), &mut header);
+        (header, &self.kept, &self.items, &self.generics)
+    }
+}
+
+/// [`Field::KeptFlags`] as formats other than co_common imply them.
+const USUAL_FLAGS: u32 = kept_flags(flags::ACK);
+
+/// A CO packet: its format, its first octet and what follows a large CID.
+pub(crate) struct Co<'a> {
+    pub(crate) format: &'static Format,
+    pub(crate) first: u8,
+    pub(crate) rest: &'a [u8],
+}
+
+/// What a decompressor believes.
+#[derive(Clone, Copy)]
+pub(crate) struct Trust {
+    /// Only packets whose TCP checksum is right.
+    pub(crate) verify: bool,
+    /// Also packets that make sense only after a long loss, if their TCP checksum is right.
+    pub(crate) repair: bool,
+}
+
+/// A packet as it was decoded, not yet believed.
+pub(super) struct Decoded<'a> {
+    pub(super) header: Header,
+    pub(super) values: Values,
+    items: Items,
+    /// The generic items are in the scratch space.
+    generic: bool,
+    pub(super) payload: &'a [u8],
+    pub(super) len: usize,
+    /// The check is right.
+    pub(super) good: bool,
+}
+
+/// What stays the same while a packet is decoded in more ways than one.
+struct Check<'a> {
+    format: &'static Format,
+    crc: u32,
+    payload: &'a [u8],
+}
+
+impl Check<'_> {
+    /// Writes the packet: its length, and whether the check is right.
+    #[inline]
+    fn write(&self, header: &Header, out: &mut [u8]) -> Result<(usize, bool), Fault> {
+        let len = emit(header, self.payload, out)?;
+        let octets = &out[..len - self.payload.len()];
+        let check = if self.format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) };
+        Ok((len, u32::from(check) == self.crc))
+    }
+
+    /// Some compressors take the ACK and URG flags from the context where RFC 6846 fixes them (section 8.2, DEFAULT).
+    /// Where that makes a difference, the TCP checksum says which it was; without its word the RFC's way stands.
+    #[cold]
+    fn with_kept_flags(
+        &self,
+        kept: u32,
+        len: usize,
+        good: bool,
+        header: &mut Header,
+        out: &mut [u8],
+    ) -> Result<(usize, bool), Fault> {
+        if good && header.has_valid_checksum(self.payload) {
+            return Ok((len, true));
+        }
+        let other = Header { flags: header.flags & !(3 << 4) | (kept as u8) << 4, ..*header };
+        if other.has_valid_checksum(self.payload) {
+            let (len, good) = self.write(&other, out)?;
+            if good {
+                *header = other;
+                return Ok((len, true));
+            }
+            self.write(header, out)?;
+        }
+        Ok((len, good))
     }
 }
 

@@ -2,21 +2,26 @@
 
 mod context;
 mod options;
+mod quick;
+mod repair;
 mod replicate;
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::cid::CidSpace;
+use crate::crc::CRC8;
 use crate::feedback::{Feedback, FeedbackKind, split_feedback};
 use crate::formats::{Format, FormatKind};
 use crate::items::Generics;
 use crate::wire::Reader;
-use context::{Context, Fault};
+use context::{Co, Context, Fault, Trust};
 use options::NO_GENERICS;
 
 const PROFILE_TCP: u8 = 6;
+const PROFILE_UNCOMPRESSED: u8 = 0;
 
 /// How a [`Decompressor`] behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +33,34 @@ pub struct DecompressorConfig {
     /// Consecutive failures after which the dynamic context is taken for damaged (from FC to SC): then headers with
     /// a 3-bit check are refused until one with seven or eight bits has succeeded.
     pub damaged_after: u32,
-    /// Further failures after which the static context is given up, too (from SC to NC).
+    /// Failures of IR-DYN packets in a damaged context after which its static part is given up, too (from SC to NC): then
+    /// only an IR helps. Others say nothing about the static part.
     pub lost_after: u32,
-    /// Refuse what passed a 3-bit check only if its TCP checksum is wrong, too. One in eight packets that were decoded
-    /// beside a wrong reference passes such a check, one in half a million passes both. Costs a sum over each segment,
-    /// and the compressor's side must not send segments with wrong checksums: those would be lost here, not later.
+    /// Try to understand what fails as a packet after a loss of up to some 120 packets, and believe it if its TCP
+    /// checksum is right. Then most losses that are too long for the codec cost nothing but what was lost. The work is
+    /// bounded, also for who receives garbage.
+    pub repair: bool,
+    /// Contexts of profile 0x0006 at most, each of which takes some 1.5 kB. An IR for one more is refused, and with
+    /// feedback the compressor is told so (REJECT, RFC 6846 section 8.3.2.1).
+    pub max_contexts: usize,
+    /// Refuse CO packets whose TCP checksum is wrong, whatever their own check says. Of packets that were decoded beside
+    /// a wrong reference one in eight passes a 3-bit check and one in 128 a 7-bit check; the TCP checksum lets one in
+    /// 65,536 of those pass. Costs a sum over each segment, and the compressor's side must not send segments with wrong
+    /// checksums: those would be lost here, not later.
     pub verify_tcp_checksum: bool,
 }
 
 impl Default for DecompressorConfig {
-    /// Sixteen small CIDs, no feedback, damage assumed after 4 failures, loss after 256 more (only an IR helps then,
-    /// before that an IR-DYN does), TCP checksums not looked at.
+    /// Sixteen small CIDs, no feedback, repairs, damage assumed after 4 failures and loss after 3 more that only a wrong
+    /// static part explains, TCP checksums of other packets not looked at.
     fn default() -> Self {
         Self {
             cids: CidSpace::Small { max: 15 },
             feedback: false,
             damaged_after: 4,
-            lost_after: 256,
+            lost_after: 3,
+            repair: true,
+            max_contexts: usize::MAX,
             verify_tcp_checksum: false,
         }
     }
@@ -52,8 +68,9 @@ impl Default for DecompressorConfig {
 
 /// A packet that was decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decompressed {
-    /// Octets of the IP packet in the output.
+    /// Octets of the IP packet in the output; 0 after an IR of profile 0x0000 that brought none.
     pub len: usize,
     /// Its context.
     pub cid: u16,
@@ -65,6 +82,7 @@ pub struct Decompressed {
 
 /// Why a ROHC packet gave no IP packet. The context is as it was, but for the count of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DecompressError {
     /// The reason.
     pub kind: DecompressErrorKind,
@@ -74,17 +92,20 @@ pub struct DecompressError {
 
 /// The reasons of a [`DecompressError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DecompressErrorKind {
     /// Nothing but padding or feedback.
     Empty,
     /// Cut short, or bits that no packet may have.
     Malformed,
-    /// A segment (RFC 5795 section 5.2.5); this crate does not reassemble.
+    /// A segment (RFC 5795 section 5.2.5); a [`crate::Channel`] reassembles them.
     Segment,
     /// A CID beyond the channel's largest.
     Cid,
-    /// A profile other than 0x0006.
+    /// A profile other than 0x0006 and 0x0000.
     Profile,
+    /// There are as many contexts as may be ([`DecompressorConfig::max_contexts`]).
+    NoRoom,
     /// No context for this CID: only an IR packet can help.
     NoContext,
     /// The context may be damaged and the packet has only a 3-bit check.
@@ -104,7 +125,8 @@ impl fmt::Display for DecompressError {
             DecompressErrorKind::Malformed => "malformed ROHC packet",
             DecompressErrorKind::Segment => "ROHC segment",
             DecompressErrorKind::Cid => "CID beyond the channel's largest",
-            DecompressErrorKind::Profile => "profile other than ROHC-TCP",
+            DecompressErrorKind::Profile => "profile other than ROHC-TCP and Uncompressed",
+            DecompressErrorKind::NoRoom => "no room for another context",
             DecompressErrorKind::NoContext => "no context",
             DecompressErrorKind::Damaged => "context in doubt, check too weak to repair it",
             DecompressErrorKind::Crc => "wrong check",
@@ -128,23 +150,85 @@ impl From<Fault> for DecompressErrorKind {
 }
 
 /// Turns ROHC packets of profile 0x0006 back into IP packets.
+#[derive(Clone, Debug)]
 pub struct Decompressor {
     config: DecompressorConfig,
     contexts: Vec<Option<Box<Context>>>,
+    /// Contexts of profile 0x0006.
+    used: usize,
+    /// Bit per CID: a context of profile 0x0000.
+    plain: Vec<u64>,
     scratch: Box<Generics>,
-    /// Packets to let pass before the next negative feedback.
+    /// Failures without a context to let pass before the next negative feedback.
     quiet: u32,
 }
 
-/// At most one negative feedback in so many packets (RFC 6846 section 5.3.2 asks for a limit).
+/// At most one negative feedback in so many failures of a context, or without one (RFC 6846 section 5.3.2 asks for a
+/// limit).
 const QUIET_PACKETS: u32 = 8;
+/// Failures of a damaged context after which its negative feedback becomes a STATIC-NACK.
+const UNHEARD: u32 = 64;
+const IR_DYN: u8 = 0xf8;
 
 impl Decompressor {
     /// A decompressor without contexts. Memory for a context is taken when its first IR packet comes.
     pub fn new(config: DecompressorConfig) -> Self {
         let mut contexts = Vec::new();
         contexts.resize_with(usize::from(config.cids.max()) + 1, || None);
-        Self { config, contexts, scratch: Box::new(NO_GENERICS), quiet: 0 }
+        let plain = vec![0; contexts.len().div_ceil(64)];
+        Self { config, contexts, used: 0, plain, scratch: Box::new(NO_GENERICS), quiet: 0 }
+    }
+
+    /// Forgets the context with this CID; only an IR makes a new one. False if there is none.
+    pub fn remove(&mut self, cid: u16) -> bool {
+        let plain = self.set_plain(cid, false);
+        let slot = self.contexts.get_mut(usize::from(cid)).and_then(Option::take);
+        self.used -= usize::from(slot.is_some());
+        plain || slot.is_some()
+    }
+
+    /// Feedback that asks the compressor to send this context again: its dynamic part, or all of it if there is no
+    /// context. What is there goes on meanwhile. For who learns otherwise that something is wrong.
+    pub fn request_repair(&self, cid: u16) -> Feedback {
+        let context = self.contexts.get(usize::from(cid)).and_then(Option::as_deref);
+        match context {
+            Some(context) => Feedback::new(FeedbackKind::Nack, self.config.cids, cid, Some(context.msn())),
+            None => Feedback::new(FeedbackKind::StaticNack, self.config.cids, cid, None),
+        }
+    }
+
+    /// True when this CID has a context of profile 0x0000.
+    fn is_plain(&self, cid: u16) -> bool {
+        self.plain.get(usize::from(cid) / 64).is_some_and(|word| word >> (cid % 64) & 1 != 0)
+    }
+
+    /// Makes or ends a context of profile 0x0000; whether there was one.
+    fn set_plain(&mut self, cid: u16, plain: bool) -> bool {
+        let was = self.is_plain(cid);
+        if was != plain
+            && let Some(word) = self.plain.get_mut(usize::from(cid) / 64)
+        {
+            *word ^= 1 << (cid % 64);
+        }
+        was
+    }
+
+    /// An IR packet of profile 0x0000, whose check stands at `crc_at` (RFC 5795 section 5.4.1).
+    fn decompress_plain_ir(
+        &mut self,
+        cid: u16,
+        packet: &[u8],
+        crc_at: usize,
+        out: &mut [u8],
+    ) -> Result<(usize, FormatKind), DecompressErrorKind> {
+        let check = *packet.get(crc_at).ok_or(DecompressErrorKind::Malformed)?;
+        if CRC8.check(&packet[..crc_at]) != check {
+            return Err(DecompressErrorKind::Crc);
+        }
+        let len = copy_plain(&packet[crc_at + 1..], out)?;
+        self.remove(cid);
+        self.set_plain(cid, true);
+        Ok((len, FormatKind::PlainIr))
     }
 
     /// Decompresses one ROHC packet into `out`, which bounds the length of what comes out.
@@ -155,7 +239,6 @@ impl Decompressor {
     ///
     /// See [`DecompressErrorKind`]. No context changes on an error, and what `out` then holds means nothing.
     pub fn decompress(&mut self, rohc: &[u8], out: &mut [u8]) -> Result<Decompressed, DecompressError> {
-        self.quiet = self.quiet.saturating_sub(1);
         let packet = match rohc.first() {
             Some(0xe0 | 0xf0..=0xf7) => split_feedback(rohc).1,
             _ => rohc,
@@ -180,7 +263,7 @@ impl Decompressor {
                 let feedback = self.positive_feedback(cid, format);
                 Ok(Decompressed { len, cid, format, feedback })
             }
-            Err(kind) => Err(DecompressError { kind, feedback: self.failed(cid, kind) }),
+            Err(kind) => Err(DecompressError { kind, feedback: self.failed(cid, kind, first == IR_DYN) }),
         }
     }
 
@@ -192,19 +275,30 @@ impl Decompressor {
         rest: &[u8],
         out: &mut [u8],
     ) -> Result<(usize, FormatKind), DecompressErrorKind> {
-        let context = self.contexts[usize::from(cid)].as_deref_mut().ok_or(DecompressErrorKind::NoContext)?;
+        let Some(context) = self.contexts[usize::from(cid)].as_deref_mut() else {
+            if !self.is_plain(cid) {
+                return Err(DecompressErrorKind::NoContext);
+            }
+            if !matches!(first >> 4, 4 | 6) {
+                return Err(DecompressErrorKind::Malformed);
+            }
+            // The first octet of the packet stands before a large CID.
+            let (head, tail) = out.split_first_mut().ok_or(DecompressErrorKind::OutputTooSmall)?;
+            *head = first;
+            return Ok((1 + copy_plain(rest, tail)?, FormatKind::Plain));
+        };
         let format = Format::of(first, context.is_sequential()).ok_or(DecompressErrorKind::Malformed)?;
         if context.damaged && !format.crc7 {
             return Err(DecompressErrorKind::Damaged);
         }
-        let len = context.decode_co(
-            format,
-            first,
-            rest,
-            self.config.verify_tcp_checksum,
-            &mut self.scratch,
-            out,
-        )?;
+        let trust = Trust { verify: self.config.verify_tcp_checksum, repair: self.config.repair };
+        let co = Co { format, first, rest };
+        if !trust.verify
+            && let Some(len) = context.quick(&co, out)
+        {
+            return Ok((len, format.kind));
+        }
+        let len = context.decode_co(&co, trust, &mut self.scratch, out)?;
         Ok((len, format.kind))
     }
 
@@ -216,10 +310,33 @@ impl Decompressor {
         rest: &[u8],
         out: &mut [u8],
     ) -> Result<(usize, FormatKind), DecompressErrorKind> {
-        if *rest.first().ok_or(DecompressErrorKind::Malformed)? != PROFILE_TCP {
-            return Err(DecompressErrorKind::Profile);
-        }
         let crc_at = packet.len() - rest.len() + 1;
+        match (*rest.first().ok_or(DecompressErrorKind::Malformed)?, first) {
+            (PROFILE_TCP, _) => {}
+            (PROFILE_UNCOMPRESSED, 0xfc) => return self.decompress_plain_ir(cid, packet, crc_at, out),
+            _ => return Err(DecompressErrorKind::Profile),
+        }
+        let fresh = self.contexts[usize::from(cid)].is_none();
+        if fresh && first != IR_DYN && self.used >= self.config.max_contexts {
+            return Err(DecompressErrorKind::NoRoom);
+        }
+        let result = self.decompress_tcp_ir(cid, first, packet, crc_at, out);
+        if fresh && self.contexts[usize::from(cid)].is_some() {
+            self.used += 1;
+            self.set_plain(cid, false);
+        }
+        result
+    }
+
+    /// An IR, IR-DYN or IR-CR packet of profile 0x0006.
+    fn decompress_tcp_ir(
+        &mut self,
+        cid: u16,
+        first: u8,
+        packet: &[u8],
+        crc_at: usize,
+        out: &mut [u8],
+    ) -> Result<(usize, FormatKind), DecompressErrorKind> {
         if first == 0xfc {
             let len = self.replicate(cid, packet, crc_at, out)?;
             return Ok((len, FormatKind::IrCr));
@@ -241,40 +358,90 @@ impl Decompressor {
 
     /// Counts a failure and decides on negative feedback (RFC 6846 sections 5.3.1.3 to 5.3.1.5).
     #[cold]
-    fn failed(&mut self, cid: u16, kind: DecompressErrorKind) -> Option<Feedback> {
+    fn failed(&mut self, cid: u16, kind: DecompressErrorKind, is_dynamic: bool) -> Option<Feedback> {
         use DecompressErrorKind as Kind;
+        if kind == Kind::NoRoom {
+            return self.config.feedback.then(|| Feedback::reject(self.config.cids, cid));
+        }
         let slot = &mut self.contexts[usize::from(cid)];
-        let answer = match (slot.as_deref_mut(), kind) {
-            (None, Kind::NoContext | Kind::Crc | Kind::Malformed) => Some((FeedbackKind::StaticNack, None)),
+        let (kind, msn, quiet) = match (slot.as_deref_mut(), kind) {
+            (None, Kind::NoContext | Kind::Crc | Kind::Malformed) => {
+                (FeedbackKind::StaticNack, None, &mut self.quiet)
+            }
             (Some(context), Kind::Crc | Kind::Malformed | Kind::Damaged) => {
                 context.failures = context.failures.saturating_add(1);
-                let msn = Some(context.msn());
-                if context.failures >= self.config.damaged_after.saturating_add(self.config.lost_after) {
+                if context.failures < self.config.damaged_after {
+                    return None;
+                }
+                if context.damaged && is_dynamic {
+                    context.strong_failures = context.strong_failures.saturating_add(1);
+                }
+                context.damaged = true;
+                if context.strong_failures >= self.config.lost_after {
                     *slot = None;
-                    Some((FeedbackKind::StaticNack, None))
-                } else if context.failures >= self.config.damaged_after {
-                    context.damaged = true;
-                    Some((FeedbackKind::Nack, msn))
+                    self.used -= 1;
+                    (FeedbackKind::StaticNack, None, &mut self.quiet)
+                } else if context.failures >= self.config.damaged_after.saturating_add(UNHEARD) {
+                    // A peer may answer a NACK otherwise than with an IR-DYN.
+                    (FeedbackKind::StaticNack, None, &mut context.quiet)
                 } else {
-                    None
+                    (FeedbackKind::Nack, Some(context.msn()), &mut context.quiet)
                 }
             }
-            _ => None,
+            _ => return None,
         };
-        let (kind, msn) = answer.filter(|_| self.config.feedback && self.quiet == 0)?;
-        self.quiet = QUIET_PACKETS;
+        if !self.config.feedback || *quiet > 0 {
+            *quiet = quiet.saturating_sub(1);
+            return None;
+        }
+        *quiet = QUIET_PACKETS - 1;
         Some(Feedback::new(kind, self.config.cids, cid, msn))
     }
 
     /// Acknowledges what changes a context much; the rest needs no answer.
+    ///
+    /// A compressor sends such packets in a row until it knows, and one answer is enough. In case it is lost others
+    /// follow: for the 2nd, 4th and 8th packet of the row, and for every 16th.
     #[inline]
-    fn positive_feedback(&self, cid: u16, format: FormatKind) -> Option<Feedback> {
-        let significant =
-            matches!(format, FormatKind::Ir | FormatKind::IrDyn | FormatKind::IrCr | FormatKind::CoCommon);
-        if !(self.config.feedback && significant) {
+    fn positive_feedback(&mut self, cid: u16, format: FormatKind) -> Option<Feedback> {
+        if !self.config.feedback {
             return None;
         }
-        let msn = self.contexts[usize::from(cid)].as_deref()?.msn();
-        Some(Feedback::new(FeedbackKind::Ack, self.config.cids, cid, Some(msn)))
+        if format == FormatKind::PlainIr {
+            // A FEEDBACK-1 with a zero is all that profile 0x0000 has (RFC 5795 section 5.4.5).
+            return Some(Feedback::new(FeedbackKind::Ack, self.config.cids, cid, Some(0)));
+        }
+        let significant =
+            matches!(format, FormatKind::Ir | FormatKind::IrDyn | FormatKind::IrCr | FormatKind::CoCommon);
+        let context = self.contexts[usize::from(cid)].as_deref_mut()?;
+        if !significant {
+            context.significant_row = 0;
+            return None;
+        }
+        context.significant_row = context.significant_row.saturating_add(1);
+        let row = context.significant_row;
+        if !(row.is_power_of_two() || row.is_multiple_of(16)) {
+            return None;
+        }
+        Some(Feedback::new(FeedbackKind::Ack, self.config.cids, cid, Some(context.msn())))
+    }
+}
+
+/// Copies a packet, or what follows its first octet.
+fn copy_plain(packet: &[u8], out: &mut [u8]) -> Result<usize, DecompressErrorKind> {
+    out.get_mut(..packet.len()).ok_or(DecompressErrorKind::OutputTooSmall)?.copy_from_slice(packet);
+    Ok(packet.len())
+}
+
+#[cfg(test)]
+impl Decompressor {
+    /// Makes the next packet take the general path.
+    pub(crate) fn without_quick_path(&mut self) {
+        self.contexts.iter_mut().flatten().for_each(|context| context.template.forget());
+    }
+
+    /// True when some next packet may take the quick path.
+    pub(crate) fn has_quick_path(&self) -> bool {
+        self.contexts.iter().flatten().any(|context| context.template.layout().is_some())
     }
 }

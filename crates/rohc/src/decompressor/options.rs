@@ -6,7 +6,7 @@ use crate::items::{Generic, Generics, ITEMS, MAX_LIST, Sack, index, read_list_he
 use crate::wire::{Coder, Reader, Short, Writer};
 
 /// The item table but for its generic part and the timestamps, and the order of the options last seen.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Items {
     /// Bit per index: an item has been received.
     known: u16,
@@ -28,7 +28,8 @@ pub(crate) type Brought = u16;
 
 impl Items {
     pub(crate) const EMPTY: Self = Self {
-        known: 0,
+        // Items without contents need not have come (RFC 6846 section 6.3.4).
+        known: 1 << index::NOP | 1 << index::SACK_PERMITTED,
         list: [0; MAX_LIST],
         len: 0,
         has_generic: false,
@@ -43,7 +44,8 @@ impl Items {
         self.len
     }
 
-    fn list(&self) -> &[u8] {
+    #[inline]
+    pub(crate) fn list(&self) -> &[u8] {
         &self.list[..usize::from(self.len)]
     }
 

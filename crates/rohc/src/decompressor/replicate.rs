@@ -24,8 +24,8 @@ impl Decompressor {
         let (base_cid, crc7) = self.base(cid, &mut reader).map_err(Fault::from)?;
         let base = self.contexts.get(usize::from(base_cid)).ok_or(DecompressErrorKind::Cid)?;
         let base = base.as_deref().filter(|base| !base.damaged).ok_or(DecompressErrorKind::NoContext)?;
-        let (header, kept, items, generics) = base.parts();
-        let (mut header, mut items) = (*header, *items);
+        let (mut header, kept, items, generics) = base.parts();
+        let mut items = *items;
         let mut values = Values::inherit(kept);
         *self.scratch = *generics;
         ip_replicate(&mut reader, &mut header, &mut values).map_err(Fault::from)?;

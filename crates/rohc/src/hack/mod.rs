@@ -40,7 +40,12 @@
 //! Against somebody who forges frames no CRC helps: link-layer ACKs are not encrypted.
 //!
 //! A frame that fails leaves every context as it was. The next native ACK that both ends see starts afresh.
-
+//!
+//! What holds beyond the window: a frame that comes again when 129 or more further ACKs of its CID were sent is taken for new
+//! if its MSN is the next one by chance, which is one state in 256 (and certain after exactly 256, 512 and so on); then the
+//! CRC-8 lets one of 256 through, whose ACKs are wrong. In any other state it is dropped unread. First frames
+//! are safe beyond the window, too, by their CRC-16.
+//!
 //! # What the driver owes
 //!
 //! - [`Compressor::note_native`] for native ACKs that the link acknowledged, and only those that the peer's
@@ -49,7 +54,7 @@
 //! - [`Compressor::invalidate`] when it gives up frames that may not have arrived; then the flow goes natively.
 //! - No frame repeated after [`RETAINED_ACKS`] further ACKs were compressed.
 //!
-//! Breaking these costs ACKs until the next native one, nothing else.
+//! Breaking these costs ACKs until the next native one and nothing else, but for what is said of frames beyond the window.
 //!
 //! # Example
 //!

@@ -1,0 +1,449 @@
+//! Both directions of a ROHC channel at one end: packets in, frames out, and back (RFC 5795 section 5.1).
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use crate::cid::{Cid, CidSpace};
+use crate::crc::{CRC8, crc32};
+use crate::feedback::{self, FeedbackKind};
+use crate::wire::Writer;
+use crate::{
+    CompressError, Compressor, Config, DecompressError, Decompressor, DecompressorConfig, Feedback,
+    FormatKind, split_feedback,
+};
+
+/// How a [`Channel`] behaves. Both ends must agree on `cids`, and `reconstructed_octets` must be no more than what the
+/// peer takes.
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelConfig {
+    /// The numbering of contexts of both directions; that of `compressor` and `decompressor` counts for nothing.
+    pub cids: CidSpace,
+    /// How packets are compressed.
+    pub compressor: Config,
+    /// How frames are decompressed; without `feedback` the channel is unidirectional.
+    pub decompressor: DecompressorConfig,
+    /// Octets of the longest IP packet, in either direction.
+    pub packet_octets: usize,
+    /// Octets of the longest frame that the link carries; what is longer is segmented. At least 16.
+    pub frame_octets: usize,
+    /// Octets of the longest unit put together from segments, its CRC included (MRRU): 0 for no segments in either
+    /// direction.
+    pub reconstructed_octets: usize,
+}
+
+impl Default for ChannelConfig {
+    /// Sixteen small CIDs, feedback, packets and frames of up to 65,535 octets, no segments.
+    fn default() -> Self {
+        Self {
+            cids: CidSpace::Small { max: 15 },
+            compressor: Config::default(),
+            decompressor: DecompressorConfig { feedback: true, ..DecompressorConfig::default() },
+            packet_octets: 65_535,
+            frame_octets: usize::MAX,
+            reconstructed_octets: 0,
+        }
+    }
+}
+
+/// How a packet went out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// How it is coded.
+    pub format: FormatKind,
+    /// Its context.
+    pub cid: u16,
+    /// Frames that carry it.
+    pub frames: usize,
+    /// Their octets, feedback included.
+    pub octets: usize,
+}
+
+/// Why a packet did not go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SendError {
+    /// Longer than [`ChannelConfig::packet_octets`].
+    Packet,
+    /// The frame would be longer than [`ChannelConfig::frame_octets`], and the unit longer than
+    /// [`ChannelConfig::reconstructed_octets`].
+    Frame,
+    /// Neither IPv4 nor IPv6.
+    NoIp,
+    /// Profile 0x0006 does not take it, and the one CID there is belongs to that.
+    Compress(CompressError),
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packet => f.write_str("packet longer than the channel was made for"),
+            Self::Frame => {
+                f.write_str("frame longer than the link's, and no segments of that length allowed")
+            }
+            Self::NoIp => f.write_str("neither IPv4 nor IPv6"),
+            Self::Compress(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for SendError {}
+
+/// Why a frame gave no packet, though it should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// See there.
+    Decompress(DecompressError),
+    /// Segments whose CRC is wrong, or longer than [`ChannelConfig::reconstructed_octets`].
+    Segments,
+}
+
+impl fmt::Display for ReceiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decompress(error) => error.fmt(f),
+            Self::Segments => f.write_str("segments that are no whole unit"),
+        }
+    }
+}
+
+impl core::error::Error for ReceiveError {}
+
+/// Feedback that waits for a frame to ride on, at most; more than that replaces the oldest.
+const FEEDBACK_OCTETS: usize = 64;
+/// Shorter frames carry no segments.
+const LEAST_FRAME: usize = 16;
+/// Packets in a row that announce profile 0x0000, and packets after which one does again while no answer came.
+const PLAIN_ANNOUNCED: u32 = 3;
+const PLAIN_REFRESH: u32 = 256;
+
+/// One end of a channel: compressor, decompressor, feedback between them, and profile 0x0000 for what is no TCP.
+///
+/// ```
+/// use tacit_rohc::{Channel, ChannelConfig};
+///
+/// let (mut here, mut there) = (Channel::new(ChannelConfig::default()), Channel::new(ChannelConfig::default()));
+/// let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0x66, 0xe5, 10, 0, 0, 1, 10, 0, 0, 2]; // no TCP: goes as it is
+/// let mut frames = Vec::new();
+/// here.send(&packet, |frame| frames.push(frame.to_vec())).unwrap();
+/// let mut packets = Vec::new();
+/// for frame in &frames {
+///     there.receive(frame, |packet| packets.push(packet.to_vec())).unwrap();
+/// }
+/// assert_eq!(packets, [packet]);
+/// // The answer rides on the next frame, or goes alone.
+/// let mut answer = [0; 64];
+/// let len = there.take_feedback(&mut answer);
+/// here.receive(&answer[..len], |_| unreachable!()).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Channel {
+    config: ChannelConfig,
+    compressor: Compressor,
+    decompressor: Decompressor,
+    plain: Plain,
+    /// Feedback about what was received, and octets of it in use.
+    answers: [u8; FEEDBACK_OCTETS],
+    answers_len: usize,
+    malformed_feedback: u64,
+    /// A frame being made, or a packet being delivered.
+    scratch: Vec<u8>,
+    /// Segments of a unit that is not whole yet.
+    segments: Vec<u8>,
+    /// They were longer than a unit may be.
+    overrun: bool,
+}
+
+/// The sending side of profile 0x0000.
+#[derive(Clone, Debug)]
+struct Plain {
+    /// Its CID, the channel's largest; `None` when there is but one.
+    cid: Option<u16>,
+    packets: u32,
+    is_known: bool,
+}
+
+impl Plain {
+    /// True when the next packet says whose CID it is.
+    fn announces(&mut self) -> bool {
+        let announces =
+            !self.is_known && (self.packets < PLAIN_ANNOUNCED || self.packets.is_multiple_of(PLAIN_REFRESH));
+        self.packets = self.packets.wrapping_add(1);
+        announces
+    }
+}
+
+impl Channel {
+    /// A channel without contexts. Takes the memory for a packet and its header now.
+    pub fn new(config: ChannelConfig) -> Self {
+        let max = config.cids.max();
+        let rest = max.saturating_sub(1);
+        // The largest CID is for profile 0x0000: with large CIDs it costs no more than others, with small ones 0 is best
+        // left to TCP.
+        let compressor_cids = match config.cids {
+            CidSpace::Small { .. } => CidSpace::Small { max: rest as u8 },
+            CidSpace::Large { .. } => CidSpace::Large { max: rest },
+        };
+        let plain = Plain { cid: (max > 0).then_some(max), packets: 0, is_known: false };
+        Self {
+            compressor: Compressor::new(Config { cids: compressor_cids, ..config.compressor }),
+            decompressor: Decompressor::new(DecompressorConfig { cids: config.cids, ..config.decompressor }),
+            plain,
+            answers: [0; FEEDBACK_OCTETS],
+            answers_len: 0,
+            malformed_feedback: 0,
+            scratch: vec![0; FEEDBACK_OCTETS + config.packet_octets + LONGEST_GROWTH],
+            segments: Vec::with_capacity(config.reconstructed_octets),
+            overrun: false,
+            config,
+        }
+    }
+
+    /// See [`Compressor::set_time`].
+    pub fn set_time(&mut self, now: Duration) {
+        self.compressor.set_time(now);
+    }
+
+    /// Sends an IP packet: hands one frame to `transmit`, or its segments one after the other. Feedback that waits goes
+    /// with the first.
+    ///
+    /// What is no TCP, or TCP that profile 0x0006 does not take, goes with profile 0x0000.
+    ///
+    /// # Errors
+    ///
+    /// See [`SendError`]. The feedback waits on.
+    pub fn send(&mut self, packet: &[u8], mut transmit: impl FnMut(&[u8])) -> Result<Sent, SendError> {
+        if packet.len() > self.config.packet_octets {
+            return Err(SendError::Packet);
+        }
+        // Segments are of the unit without the feedback.
+        let (before, unit) = self.scratch.split_at_mut(FEEDBACK_OCTETS);
+        let (len, format, cid) = match self.compressor.compress(packet, unit) {
+            Ok(made) => (made.len, made.format, made.cid),
+            Err(error) => {
+                let cid = self.plain.cid.ok_or(SendError::Compress(error))?;
+                let name = Cid { space: self.config.cids, number: cid };
+                let (len, format) = write_plain(packet, name, self.plain.announces(), unit)?;
+                (len, format, cid)
+            }
+        };
+        let answers = self.answers_len;
+        let whole = answers + len;
+        if whole <= self.config.frame_octets {
+            before[FEEDBACK_OCTETS - answers..].copy_from_slice(&self.answers[..answers]);
+            self.answers_len = 0;
+            transmit(&self.scratch[FEEDBACK_OCTETS - answers..FEEDBACK_OCTETS + len]);
+            return Ok(Sent { format, cid, frames: 1, octets: whole });
+        }
+        if len > self.config.frame_octets {
+            let (frames, octets) = self.send_segments(len, transmit)?;
+            return Ok(Sent { format, cid, frames, octets });
+        }
+        // Both fit, but not together.
+        transmit(&self.answers[..answers]);
+        self.answers_len = 0;
+        transmit(&self.scratch[FEEDBACK_OCTETS..FEEDBACK_OCTETS + len]);
+        Ok(Sent { format, cid, frames: 2, octets: whole })
+    }
+
+    /// Cuts the unit in the scratch space (RFC 5795 section 5.2.5.2): frames and octets.
+    fn send_segments(
+        &mut self,
+        len: usize,
+        mut transmit: impl FnMut(&[u8]),
+    ) -> Result<(usize, usize), SendError> {
+        let unit_len = len + 4;
+        let room = self.config.frame_octets.saturating_sub(1);
+        if unit_len > self.config.reconstructed_octets || self.config.frame_octets < LEAST_FRAME {
+            return Err(SendError::Frame);
+        }
+        let check = crc32(&self.scratch[FEEDBACK_OCTETS..FEEDBACK_OCTETS + len]);
+        self.scratch[FEEDBACK_OCTETS + len..FEEDBACK_OCTETS + unit_len].copy_from_slice(&check.to_le_bytes());
+        let (mut frames, mut octets, mut at) = (0, 0, 0);
+        // Feedback goes in a frame of its own.
+        if self.answers_len != 0 {
+            transmit(&self.answers[..self.answers_len]);
+            (frames, octets) = (1, self.answers_len);
+            self.answers_len = 0;
+        }
+        while at < unit_len {
+            let end = unit_len.min(at + room);
+            // The type octet goes where the octet before the segment was, which has gone out.
+            let start = FEEDBACK_OCTETS + at - 1;
+            self.scratch[start] = 0xfe | u8::from(end == unit_len);
+            transmit(&self.scratch[start..FEEDBACK_OCTETS + end]);
+            frames += 1;
+            octets += 1 + end - at;
+            at = end;
+        }
+        Ok((frames, octets))
+    }
+
+    /// Takes in a frame: feedback goes to the compressor, and a packet, if the frame holds or completes one, to
+    /// `deliver`.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReceiveError`]. Feedback before a packet counts also when that packet fails.
+    pub fn receive(&mut self, frame: &[u8], mut deliver: impl FnMut(&[u8])) -> Result<(), ReceiveError> {
+        let (elements, packet) = split_feedback(frame);
+        self.take_in(elements);
+        if packet.is_empty() {
+            return Ok(());
+        }
+        if let 0xfe | 0xff = packet[0] {
+            return self.receive_segment(packet, deliver);
+        }
+        self.segments.clear();
+        self.overrun = false;
+        let result = self.decompressor.decompress(packet, &mut self.scratch);
+        self.finish(result, &mut deliver)
+    }
+
+    fn receive_segment(&mut self, packet: &[u8], mut deliver: impl FnMut(&[u8])) -> Result<(), ReceiveError> {
+        let is_final = packet[0] & 1 != 0;
+        self.overrun |= self.segments.len() + packet.len() - 1 > self.config.reconstructed_octets;
+        if !self.overrun {
+            self.segments.extend_from_slice(&packet[1..]);
+        }
+        if !is_final {
+            return if self.overrun { Err(ReceiveError::Segments) } else { Ok(()) };
+        }
+        // Taken out while the decompressor runs, so that its memory stays.
+        let mut unit = core::mem::take(&mut self.segments);
+        let overrun = core::mem::take(&mut self.overrun);
+        let result = match unit.split_last_chunk::<4>() {
+            Some((unit, check)) if !overrun && checks(unit, *check) => {
+                let result = self.decompressor.decompress(unit, &mut self.scratch);
+                self.finish(result, &mut deliver)
+            }
+            _ => Err(ReceiveError::Segments),
+        };
+        unit.clear();
+        self.segments = unit;
+        result
+    }
+
+    /// Delivers, and lets the answer wait.
+    fn finish(
+        &mut self,
+        result: Result<crate::Decompressed, DecompressError>,
+        deliver: &mut impl FnMut(&[u8]),
+    ) -> Result<(), ReceiveError> {
+        let (len, answer, error) = match result {
+            Ok(done) => (done.len, done.feedback, None),
+            Err(error) => (0, error.feedback, Some(ReceiveError::Decompress(error))),
+        };
+        if let Some(answer) = answer {
+            self.answer(&answer);
+        }
+        if len != 0 {
+            deliver(&self.scratch[..len]);
+        }
+        error.map_or(Ok(()), Err)
+    }
+
+    fn answer(&mut self, answer: &Feedback) {
+        let octets = answer.as_bytes();
+        if self.answers_len + octets.len() > FEEDBACK_OCTETS.min(self.config.frame_octets.max(LEAST_FRAME)) {
+            // The newest says most.
+            self.answers_len = 0;
+        }
+        self.answers[self.answers_len..self.answers_len + octets.len()].copy_from_slice(octets);
+        self.answers_len += octets.len();
+    }
+
+    /// Hands feedback elements to the contexts that they are about.
+    fn take_in(&mut self, elements: &[u8]) {
+        if elements.is_empty() {
+            return;
+        }
+        self.malformed_feedback += self.compressor.feedback(elements) as u64;
+        let plain = &mut self.plain;
+        feedback::parse(elements, self.config.cids, |element| {
+            plain.is_known |= Some(element.cid) == plain.cid && element.kind == FeedbackKind::Ack;
+        });
+    }
+
+    /// Moves the feedback that waits into `out`, for a frame of its own, when there is no packet to ride on soon; its
+    /// octets. What does not fit waits on.
+    pub fn take_feedback(&mut self, out: &mut [u8]) -> usize {
+        let len = self.answers_len;
+        match out.get_mut(..len) {
+            Some(room) if len != 0 => {
+                room.copy_from_slice(&self.answers[..len]);
+                self.answers_len = 0;
+                len
+            }
+            _ => 0,
+        }
+    }
+
+    /// True when feedback waits for a frame.
+    pub const fn has_feedback(&self) -> bool {
+        self.answers_len != 0
+    }
+
+    /// Feedback elements that were malformed or had a wrong CRC.
+    pub const fn malformed_feedback(&self) -> u64 {
+        self.malformed_feedback
+    }
+
+    /// The sending half: statistics, removal and pinning of contexts, re-initialisation.
+    pub const fn compressor(&mut self) -> &mut Compressor {
+        &mut self.compressor
+    }
+
+    /// Asks the peer to send the context with this CID again; the request waits as any feedback.
+    pub fn request_repair(&mut self, cid: u16) {
+        let request = self.decompressor.request_repair(cid);
+        self.answer(&request);
+    }
+
+    /// Forgets what was received for this CID; see [`Decompressor::remove`].
+    pub fn remove_received(&mut self, cid: u16) -> bool {
+        self.decompressor.remove(cid)
+    }
+}
+
+/// What a frame may have beyond its packet: see [`Compressor::compress`], and a CRC-32.
+const LONGEST_GROWTH: usize = 72;
+
+/// A packet of profile 0x0000, as an IR if it announces the profile.
+fn write_plain(
+    packet: &[u8],
+    cid: Cid,
+    announce: bool,
+    out: &mut [u8],
+) -> Result<(usize, FormatKind), SendError> {
+    let first = *packet.first().filter(|first| matches!(**first >> 4, 4 | 6)).ok_or(SendError::NoIp)?;
+    let mut writer = Writer::new(out);
+    let mut write = || {
+        cid.write_before(&mut writer)?;
+        if announce {
+            writer.put(&[0xfc])?;
+            cid.write_after(&mut writer)?;
+            writer.put(&[0])?;
+            let check = CRC8.check(writer.written());
+            writer.put(&[check])?;
+            writer.put(packet)
+        } else {
+            writer.put(&[first])?;
+            cid.write_after(&mut writer)?;
+            writer.put(&packet[1..])
+        }
+    };
+    write().map_err(|_| SendError::Packet)?;
+    Ok((writer.len, if announce { FormatKind::PlainIr } else { FormatKind::Plain }))
+}
+
+/// True for the CRC-32 of a unit, least significant octet first. RFC 5795 leaves open whether it is complemented
+/// (appendix A says that the text implies it); peers do either.
+fn checks(unit: &[u8], check: [u8; 4]) -> bool {
+    let expected = crc32(unit);
+    let found = u32::from_le_bytes(check);
+    found == expected || found == !expected
+}

@@ -1,0 +1,211 @@
+//! Decoding again after a check failed: perhaps so many packets were lost that a number of a few bits went round.
+//!
+//! RFC 3095 section 5.3.2.2.4 describes such repairs for the sequence number of RTP, RFC 6846 section 5.3.1.1 allows them.
+//! Here the reference of the MSN is moved on by multiples of 16, and that of the number that the packet carries by
+//! multiples of what its bits span. A result counts if its own check and the TCP checksum are right, 19 bits together,
+//! and something in it has grown.
+//!
+//! The TCP checksum does not cover an IP-ID, which follows from the MSN where it is sequential. There the MSN must be the
+//! one that the flow's pace tells to the next 16 while the nearest does not fit, or the only one that fits this packet and
+//! those that failed before it.
+
+use super::context::{Co, Context};
+use crate::formats::{Field, Format, KEPT, Kept, Values, bit};
+use crate::items::Generics;
+
+/// Turns of the MSN that are tried: after a loss of up to 16 times as many packets.
+const TURNS: usize = 8;
+/// Turns of the packet's sequence or acknowledgment number that are tried.
+const NUMBER_TURNS: u32 = 8;
+/// Decoded packets that pay for one repair, and the most repairs that can be saved up for. Who sends garbage makes a
+/// decompressor work no more than this.
+const PRICE: u8 = 4;
+const SAVINGS: u8 = 8 * PRICE;
+/// Steps of the MSN that are believed whatever the pace: that much is lost more often than 16 more.
+const SHORT: i16 = 4;
+/// Packets between two notes of the flow's pace.
+const PACE_PACKETS: u32 = 64;
+
+/// How the packet looked before any repair.
+#[derive(Clone, Copy)]
+pub(super) struct First {
+    /// Its checks were right, only its MSN is not what the flow's pace tells.
+    pub(super) good: bool,
+    /// By its MSN it was not newer than the reference.
+    pub(super) late: bool,
+}
+
+/// What a context knows about losses: how fast its flow goes, and what failed since the last success.
+#[derive(Clone, Debug)]
+pub(super) struct Outage {
+    /// MSNs of the latest packet that failed, as far as all that failed since the last success allow.
+    suspects: [u16; TURNS],
+    len: u8,
+    /// No packet has failed yet.
+    fresh: bool,
+    credit: u8,
+    /// MSN, and sequence and acknowledgment number added up: at the note before the last one, and at that.
+    notes: [(u16, u32); 2],
+}
+
+impl Outage {
+    pub(super) const NONE: Self =
+        Self { suspects: [0; TURNS], len: 0, fresh: true, credit: 0, notes: [(0, 0); 2] };
+
+    /// True when there is credit for a repair.
+    pub(super) const fn can_pay(&self) -> bool {
+        self.credit >= PRICE
+    }
+
+    /// After a success.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.fresh = true;
+        self.credit = (self.credit + 1).min(SAVINGS);
+    }
+
+    /// Notes the flow's pace now and then.
+    #[inline]
+    pub(super) fn note(&mut self, kept: &Kept) {
+        if kept[Field::Msn as usize].is_multiple_of(PACE_PACKETS) || self.notes[1] == (0, 0) {
+            self.notes = [self.notes[1], (kept[Field::Msn as usize] as u16, progress(kept))];
+        }
+    }
+
+    /// Packets that a flow at its usual pace would have sent for this much progress since `kept`.
+    fn expected(&self, kept: &Kept, advance: u32) -> Option<u32> {
+        let (msn, start) = self.notes[0];
+        let packets = u32::from((kept[Field::Msn as usize] as u16).wrapping_sub(msn));
+        let made = progress(kept).wrapping_sub(start);
+        if made == 0 || packets > 3 * PACE_PACKETS {
+            return None;
+        }
+        Some((u64::from(advance) * u64::from(packets) / u64::from(made)).min(u64::from(u32::MAX)) as u32)
+    }
+}
+
+/// What a flow has moved, in both directions together.
+fn progress(kept: &Kept) -> u32 {
+    kept[Field::Seq as usize].wrapping_add(kept[Field::Ack as usize])
+}
+
+/// The number that a format carries in few bits, and what they span.
+fn number(format: &Format) -> Option<(Field, u32)> {
+    let slot = format.slots.iter().find(|slot| {
+        bit(slot.field) & (bit(Field::AckScaled) | bit(Field::SeqScaled) | bit(Field::Ack) | bit(Field::Seq))
+            != 0
+    })?;
+    Some((slot.field, 1 << slot.bits()))
+}
+
+impl Context {
+    /// Looks for the one way to understand a packet that failed: its length, once it is written and taken over.
+    ///
+    /// The caller has seen that this can be paid.
+    #[cold]
+    pub(super) fn repair(
+        &mut self,
+        co: &Co<'_>,
+        first: First,
+        scratch: &mut Generics,
+        out: &mut [u8],
+    ) -> Option<usize> {
+        self.outage.credit -= PRICE;
+        if self.outage.fresh {
+            let msn = self.msn();
+            self.outage.suspects = core::array::from_fn(|turn| msn.wrapping_add(16 * turn as u16));
+            self.outage.len = TURNS as u8;
+            self.outage.fresh = false;
+        }
+        let sequential = self.is_sequential();
+        let mut left = [(0, 0); TURNS];
+        let mut count = 0;
+        // The nearest MSN, and that which the flow's pace tells: reference and turn of the number.
+        let (mut nearest, mut by_pace) = (None, None);
+        for at in 0..usize::from(self.outage.len) {
+            let reference = self.outage.suspects[at];
+            // By itself it came late, and was tried.
+            let tried = reference == self.msn() && first.late;
+            let Some((msn, turn, advance)) =
+                (!tried).then(|| self.turns(co, reference, scratch, out)).flatten()
+            else {
+                continue;
+            };
+            left[count] = (reference, msn);
+            count += 1;
+            nearest = nearest.or(Some((reference, turn)));
+            if self.has_pace(msn, advance) == Some(true) {
+                by_pace = by_pace.or(Some((reference, turn)));
+            }
+        }
+        // Without a sequential IP-ID the MSN is in nothing that is delivered, and its nearest value will do.
+        let is_next = nearest.is_some_and(|(reference, _)| reference == self.msn());
+        let chosen = if first.good && by_pace.is_none() {
+            Some((self.msn(), 0))
+        } else if !sequential || count == 1 || (is_next && by_pace == nearest) {
+            nearest
+        } else if is_next || first.good {
+            // A short loss and an odd pace, or a long loss and a check that is right by chance.
+            None
+        } else {
+            by_pace
+        };
+        for (suspect, (_, msn)) in self.outage.suspects.iter_mut().zip(&left[..count]) {
+            *suspect = *msn;
+        }
+        self.outage.len = count as u8;
+        let (reference, turn) = chosen?;
+        let kept = self.moved(co.format, reference, turn);
+        let mut decoded = self.attempt(co, &kept, scratch, out).ok()?;
+        self.accept(&mut decoded, scratch);
+        self.succeeded();
+        Some(decoded.len)
+    }
+
+    /// True when a packet that was decoded without repair has an MSN that its IP-ID may be made from.
+    pub(super) fn is_plausible(&self, values: &Values) -> bool {
+        let advance = progress(values.kept()).wrapping_sub(progress(self.kept()));
+        let age = self.age(values);
+        age <= SHORT
+            || !self.is_sequential()
+            || self.has_pace(values[Field::Msn] as u16, advance) != Some(false)
+    }
+
+    /// True when the flow's pace makes this MSN of the progress; `None` when it has no pace.
+    fn has_pace(&self, msn: u16, advance: u32) -> Option<bool> {
+        let distance = u32::from(msn.wrapping_sub(self.msn()));
+        Some(self.outage.expected(self.kept(), advance)?.abs_diff(distance) < 8)
+    }
+
+    /// Tries every turn of the packet's number beside one reference of the MSN: the MSN, the turn, and the progress.
+    fn turns(
+        &self,
+        co: &Co<'_>,
+        msn: u16,
+        scratch: &mut Generics,
+        out: &mut [u8],
+    ) -> Option<(u16, u32, u32)> {
+        let turns = if number(co.format).is_some() { NUMBER_TURNS } else { 1 };
+        (0..turns).find_map(|turn| {
+            let kept = self.moved(co.format, msn, turn);
+            let decoded = self.attempt(co, &kept, scratch, out).ok()?;
+            let right = decoded.good
+                && self.age(&decoded.values) > 0
+                && self.is_ahead(&decoded.values)
+                && decoded.header.has_valid_checksum(decoded.payload);
+            let advance = progress(decoded.values.kept()).wrapping_sub(progress(self.kept()));
+            right.then_some((decoded.values[Field::Msn] as u16, turn, advance))
+        })
+    }
+
+    /// The references, moved on.
+    fn moved(&self, format: &Format, msn: u16, turn: u32) -> [u32; KEPT] {
+        let mut kept = *self.kept();
+        kept[Field::Msn as usize] = u32::from(msn);
+        if let Some((field, span)) = number(format) {
+            let value = &mut kept[field as usize];
+            *value = value.wrapping_add(span * turn);
+        }
+        kept
+    }
+}
