@@ -35,6 +35,8 @@ tacit_proto::counters! {
         retries: u64,
         /// Packets given up: retry limit or lifetime.
         dropped_mpdus: u64,
+        /// Of them, those whose lifetime was over before they were sent first.
+        expired_unsent: u64,
         /// Packets the queue refused.
         dropped_by_queue: u64,
         /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.

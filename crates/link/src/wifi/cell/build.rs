@@ -190,24 +190,12 @@ fn limits(
         .spaced(modes[0], config.mpdu_start_spacing)
 }
 
-/// The rates that a client's link adapts between, ascending.
+/// The rates that a client's link adapts between.
 fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Option<Duration>) -> Vec<Rate> {
-    let most = &client.mode;
-    let fits = |mode: &Mode| {
-        (mode.format, mode.width_mhz, mode.short_guard_interval)
-            == (most.format, most.width_mhz, most.short_guard_interval)
-            && mode.streams <= most.streams
-    };
-    let mut modes: Vec<_> = Mode::all(config.standard).into_iter().filter(fits).collect();
-    modes.sort_by_key(|mode| (mode.rate(), mode.streams));
-    modes.dedup_by_key(|mode| mode.rate());
-    if modes.is_empty() {
-        modes.push(*most);
-    }
     let rate = |mode: Mode| {
         let control_mode = client.control_mode.unwrap_or_else(|| phy.control_mode(&mode));
         let limits = limits(phy, config, [&mode, &control_mode], (txop_limit, 1));
         Rate { mode, control_mode, limits }
     };
-    modes.into_iter().map(rate).collect()
+    client.mode.and_slower(config.standard).into_iter().map(rate).collect()
 }

@@ -1,5 +1,10 @@
 //! Rate adaptation in the manner of Minstrel (D. Smithies, F. Fietkau, the rate control of Linux's mac80211):
-//! what got through lately says which rate carries most, and a few frames try the others.
+//! what got through lately says which rate carries most, and a few PPDUs try the others.
+//!
+//! Tries are a share of the PPDUs to a station, not of time: a station that is served seldom would get nothing but
+//! tries otherwise. Evidence is weighed by MPDUs for the same reason: a long PPDU says at once what many tries would.
+
+use core::ops::Range;
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -7,19 +12,37 @@ use super::aggregation::AggregationLimits;
 use crate::random::Stream;
 use crate::wifi::phy::Mode;
 
-/// Between two looks at what was counted (minstrel_ht: 50 ms).
-const UPDATE_INTERVAL: Duration = Duration::from_millis(50);
-/// From one try of another rate to the next: a few between two updates, and little beside A-MPDUs of 5 ms.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
-/// Only the lowest of those that could carry more are tried: what is far above hardly ever works.
-const SAMPLED: usize = 3;
+/// Between two looks at what was counted (minstrel_ht: 50 ms), if there is enough to see.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// What is enough, in MPDUs.
+const LOOK_ATTEMPTS: u64 = 10;
+/// After this long less is enough.
+const LONGEST_LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// One PPDU in so many tries another rate (minstrel_ht: a tenth of the frames).
+const PPDUS_PER_TRY: u32 = 10;
+/// Of the rates with as many streams only so many of those that could carry more are tried, the lowest: what is far
+/// above hardly ever works.
+const TRIED: usize = 2;
 /// Certainty, in the unit of chances.
 const CERTAIN: u64 = 1 << 16;
-/// Share of the old value in the moving average: 3 / 4 (minstrel_ht's EWMA level of 96 / 128).
-const OLD_QUARTERS: u64 = 3;
-/// PPDUs lost whole in a row after which the next of the chain is used: best throughput, second best, most
-/// probable.
-const CHAIN: [u32; 2] = [2, 4];
+/// What an MPDU counts as evidence: room for what fading leaves of it.
+const MPDU: u64 = 1 << 12;
+/// What a look leaves of earlier evidence: three quarters (minstrel_ht's EWMA level of 96 / 128).
+const KEPT: [u64; 2] = [3, 4];
+/// But not less than this, so that a try of one MPDU weighs a quarter,
+const LEAST_KEPT: u64 = 3 * MPDU;
+/// nor more, so that a station that walks away is noticed in a few looks.
+const MOST_KEPT: u64 = 64 * MPDU;
+/// Most tries lost until a rate counts as tried in vain: evidence of single MPDUs does not grow beyond.
+const LOST_TRIES: u32 = 4;
+/// Least number of PPDUs lost whole in a row after which the next of the chain is used. It takes so many that collisions
+/// explain them once in [`UNLIKELY`] only, and twice as many for the last of the chain.
+const LEAST_FAILURES: u32 = 2;
+const UNLIKELY: u64 = 64;
+/// PPDUs over which the share of those not lost whole is averaged.
+const ANSWERED_OVER: u64 = 64;
+/// That share is not taken for less.
+const LEAST_ANSWERED: u64 = CERTAIN / 8;
 /// A rate that gets less than a tenth through carries nothing (minstrel_ht).
 const LEAST_CHANCE: u64 = CERTAIN / 10;
 
@@ -35,27 +58,70 @@ pub(crate) struct Rate {
 #[derive(Clone, Debug)]
 struct Known {
     rate: Rate,
-    /// MPDUs since the last update.
+    /// MPDUs since the last look. A PPDU lost whole counts as one: mostly it collided, which no rate could help.
     attempts: u64,
     successes: u64,
-    /// Moving average of the share that got through; `None` before the first try.
-    chance: Option<u64>,
+    /// Evidence of earlier looks, faded: MPDUs times [`MPDU`], and of them those that got through.
+    seen: u64,
+    through: u64,
+}
+
+impl Known {
+    /// The share that got through; `None` before the first try.
+    fn chance(&self) -> Option<u64> {
+        (self.seen > 0).then(|| self.through * CERTAIN / self.seen)
+    }
+
+    /// Nothing got through yet, in less than so many tries.
+    fn is_open(&self, tries: u32) -> bool {
+        self.through == 0 && self.seen < u64::from(tries) * MPDU
+    }
+
+    /// The share that got through, and what chance may have taken from it: two standard deviations.
+    fn chance_at_best(&self) -> u64 {
+        let Some(chance) = self.chance() else { return 0 };
+        (chance + 2 * (chance * (CERTAIN - chance) * MPDU / self.seen).isqrt()).min(CERTAIN)
+    }
+
+    /// The share that got through if two more had not: little evidence makes no rate sure.
+    fn chance_at_worst(&self) -> u64 {
+        self.through * CERTAIN / (self.seen + 2 * MPDU)
+    }
+
+    /// Adds what was counted to what remains of earlier evidence.
+    fn look(&mut self) {
+        let faded = (self.seen * KEPT[0] / KEPT[1]).clamp(LEAST_KEPT, MOST_KEPT).min(self.seen);
+        // Where nothing was seen nothing got through.
+        self.through = (self.through * faded).checked_div(self.seen).unwrap_or_default();
+        self.seen = faded + self.attempts * MPDU;
+        self.through += self.successes * MPDU;
+        (self.attempts, self.successes) = (0, 0);
+    }
 }
 
 /// The rates to one destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Minstrel {
-    /// Ascending.
+    /// Ascending, those with as many streams next to each other.
     rates: Vec<Known>,
     /// Best throughput, second best, most probable.
     chain: [usize; 3],
     current: usize,
     /// PPDUs lost whole in a row.
     failures: u32,
-    update_at: Instant,
-    sample_at: Instant,
+    /// Moving average of the share of PPDUs that were not lost whole, tries apart.
+    answered: u64,
+    /// PPDUs since the last try.
+    ppdus: u32,
+    /// MPDUs counted since the last look.
+    counted: u64,
+    looked_at: Instant,
     /// The last PPDU was a try.
-    sampling: bool,
+    trying: bool,
+    /// It was a try, and got through.
+    got_through: bool,
+    /// It was the first of its rate, and is looked at right away.
+    is_news: bool,
     /// Moving average of the octets of a PPDU.
     mean_octets: u64,
     /// What an exchange takes besides the PPDU.
@@ -64,22 +130,27 @@ pub(crate) struct Minstrel {
 }
 
 impl Minstrel {
-    /// Begins at the lowest of `rates`, which ascend. An exchange takes `overhead` besides its PPDU.
+    /// Begins at the lowest of `rates`. An exchange takes `overhead` besides its PPDU.
     ///
     /// # Panics
     /// Without a rate.
     pub fn new(rates: impl IntoIterator<Item = Rate>, overhead: Duration, stream: Stream) -> Self {
-        let known = |rate| Known { rate, attempts: 0, successes: 0, chance: None };
-        let rates: Vec<_> = rates.into_iter().map(known).collect();
+        let known = |rate| Known { rate, attempts: 0, successes: 0, seen: 0, through: 0 };
+        let mut rates: Vec<_> = rates.into_iter().map(known).collect();
         assert!(!rates.is_empty(), "there is a rate");
+        rates.sort_by_key(|known| (known.rate.mode.streams, known.rate.mode.rate()));
         Self {
             rates,
             chain: [0; 3],
             current: 0,
             failures: 0,
-            update_at: Instant::ZERO + UPDATE_INTERVAL,
-            sample_at: Instant::ZERO,
-            sampling: false,
+            answered: CERTAIN / 8 * 7,
+            ppdus: 0,
+            counted: 0,
+            looked_at: Instant::ZERO,
+            trying: false,
+            got_through: false,
+            is_news: false,
             mean_octets: 1_500,
             overhead,
             stream,
@@ -89,81 +160,143 @@ impl Minstrel {
     /// The rate of the PPDU that is put together at `now`, its number, and whether it only tries the rate:
     /// then one MPDU is enough.
     pub fn choose(&mut self, now: Instant) -> (Rate, usize, bool) {
-        if now >= self.update_at {
-            self.update(now);
+        if self.is_look_due(now) {
+            self.look(now);
         }
-        let stage = CHAIN.iter().filter(|failures| self.failures >= **failures).count();
-        self.current = self.chain[stage];
-        let due = now >= self.sample_at;
-        let sample = if due { self.sample() } else { None };
-        if due {
-            self.sample_at = now + SAMPLE_INTERVAL;
-        }
-        self.sampling = sample.is_some();
-        if let Some(sampled) = sample {
-            self.current = sampled;
-        }
-        (self.rates[self.current].rate, self.current, sample.is_some())
+        let stage = (self.failures / self.failures_per_stage()).min(2) as usize;
+        // While the rate in use fails there is enough to learn from it.
+        let tried = if self.failures == 0 { self.next_try() } else { None };
+        self.trying = tried.is_some();
+        self.current = tried.unwrap_or(self.chain[stage]);
+        (self.rates[self.current].rate, self.current, self.trying)
     }
 
-    /// A rate that could carry more than the best does, if there is one, picked by chance.
-    fn sample(&mut self) -> Option<usize> {
+    /// So many PPDUs lost in a row are the rate's fault: with fifty stations that send, half of all PPDUs collide.
+    fn failures_per_stage(&self) -> u32 {
+        let lost = CERTAIN - self.answered.max(LEAST_ANSWERED);
+        let mut odds = CERTAIN;
+        let mut failures = 0;
+        while odds > CERTAIN / UNLIKELY {
+            odds = odds * lost / CERTAIN;
+            failures += 1;
+        }
+        failures.max(LEAST_FAILURES)
+    }
+
+    /// Tries lost until a rate counts as tried in vain.
+    fn lost_tries(&self) -> u32 {
+        self.failures_per_stage().min(LOST_TRIES)
+    }
+
+    fn is_look_due(&self, now: Instant) -> bool {
+        let interval = if self.counted >= LOOK_ATTEMPTS { LOOK_INTERVAL } else { LONGEST_LOOK_INTERVAL };
+        self.is_news || self.counted > 0 && now.saturating_since(self.looked_at) >= interval
+    }
+
+    /// The rate to try with the next PPDU, if it is time for a try and one could carry more than the best does.
+    fn next_try(&mut self) -> Option<usize> {
+        // First tries follow each other until one is lost: an MPDU is not sent too often.
+        if self.ppdus == 0 && !self.got_through {
+            return None;
+        }
+        if let Some(new) = self.never_tried() {
+            return Some(new);
+        }
+        if self.ppdus + 1 < PPDUS_PER_TRY {
+            return None;
+        }
         let candidates = self.candidates().count() as u32;
         let pick = self.stream.up_to(candidates.checked_sub(1)?) as usize;
         self.candidates().nth(pick)
     }
 
-    /// The lowest rates besides the best that would carry more than the best if everything got through.
-    fn candidates(&self) -> impl Iterator<Item = usize> {
+    /// The numbers of the rates with as many streams, for each number of streams, the most first.
+    fn groups(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut end = self.rates.len();
+        core::iter::from_fn(move || {
+            let last = self.rates[..end].last()?;
+            let streams = last.rate.mode.streams;
+            let from = self.rates[..end].partition_point(|known| known.rate.mode.streams < streams);
+            let group = from..end;
+            end = from;
+            Some(group)
+        })
+    }
+
+    /// Those of `group` besides the best that would carry more than that if everything got through, ascending.
+    fn better(&self, group: Range<usize>) -> impl Iterator<Item = usize> + Clone {
         let best = self.throughput(self.chain[0]);
-        let could =
-            move |index: &usize| *index != self.chain[0] && self.throughput_at(*index, CERTAIN) > best;
-        (0..self.rates.len()).filter(could).take(SAMPLED)
+        group.filter(move |index| *index != self.chain[0] && self.throughput_at(*index, CERTAIN) > best)
+    }
+
+    /// Of those that could carry more the middle one below the lowest that was tried: halving finds the best in as many
+    /// tries as the number of rates has bits.
+    fn never_tried(&self) -> Option<usize> {
+        let tries = self.lost_tries();
+        let in_group = |group| {
+            let mut open = self.better(group).take_while(|index| self.rates[*index].is_open(tries));
+            let count = open.clone().count();
+            open.nth(count / 2)
+        };
+        self.groups().find_map(in_group)
+    }
+
+    /// What is tried now and then.
+    fn candidates(&self) -> impl Iterator<Item = usize> {
+        self.groups().flat_map(|group| self.better(group).take(TRIED))
     }
 
     /// What became of the last PPDU: `successes` of `attempts` MPDUs, and its octets.
     pub fn report(&mut self, attempts: u32, successes: u32, octets: u32) {
+        let counted = if successes == 0 { attempts.min(1) } else { attempts };
+        let tries = self.lost_tries();
         let known = &mut self.rates[self.current];
-        known.attempts += u64::from(attempts);
+        known.attempts += u64::from(counted);
         known.successes += u64::from(successes);
-        if self.sampling {
+        self.counted += u64::from(counted);
+        self.got_through = self.trying && successes > 0;
+        if self.trying {
+            self.ppdus = 0;
+            self.is_news = known.is_open(tries);
             // A try that failed says nothing about the rate in use.
             return;
         }
+        self.ppdus = self.ppdus.saturating_add(1);
         self.failures = if successes == 0 { self.failures.saturating_add(1) } else { 0 };
+        let answered = if successes == 0 { 0 } else { CERTAIN };
+        self.answered = ((ANSWERED_OVER - 1) * self.answered + answered) / ANSWERED_OVER;
         self.mean_octets = (7 * self.mean_octets + u64::from(octets)) / 8;
     }
 
-    fn update(&mut self, now: Instant) {
-        self.update_at = now + UPDATE_INTERVAL;
-        for known in &mut self.rates {
-            if known.attempts == 0 {
-                continue;
-            }
-            let fresh = known.successes * CERTAIN / known.attempts;
-            known.chance = Some(match known.chance {
-                Some(old) => (OLD_QUARTERS * old + (4 - OLD_QUARTERS) * fresh) / 4,
-                None => fresh,
-            });
-            (known.attempts, known.successes) = (0, 0);
-        }
+    /// Judges the rates anew by what was counted since the last look.
+    fn look(&mut self, now: Instant) {
+        self.looked_at = now;
+        self.counted = 0;
+        self.is_news = false;
+        self.rates.iter_mut().for_each(Known::look);
         let best_of = |except: Option<usize>| {
             let others = (0..self.rates.len()).filter(|index| Some(*index) != except);
             // Of rates that carry nothing the lowest; max_by_key takes the last of equals.
             others.rev().max_by_key(|index| self.throughput(*index)).unwrap_or(0)
         };
-        let best = best_of(None);
+        // What is in use stays unless chance cannot explain that another seems better: that one is not tried often,
+        // and it would take long to come back.
+        let (used, better) = (self.chain[0], best_of(None));
+        let at_best = self.throughput_at(used, self.rates[used].chance_at_best());
+        let best = if self.throughput(better) > at_best { better } else { used };
         let second = best_of(Some(best));
-        // The fastest of those that get nearly all through, or else the surest.
-        let sure = |index: &usize| self.rates[*index].chance.unwrap_or(0) >= CERTAIN * 95 / 100;
-        let probable = (0..self.rates.len()).filter(sure).max_by_key(|index| self.throughput(*index));
-        let surest = (0..self.rates.len()).rev().max_by_key(|index| self.rates[*index].chance.unwrap_or(0));
-        self.chain = [best, second, probable.or(surest).unwrap_or(0)];
+        // The fastest of those that get nearly as much through as the surest.
+        let chance = |index: usize| self.rates[index].chance_at_worst();
+        let surest = (0..self.rates.len()).map(chance).max().unwrap_or(0);
+        let is_sure = |index: &usize| chance(*index) >= surest - surest / 8;
+        let probable =
+            (0..self.rates.len()).rev().filter(is_sure).max_by_key(|index| self.throughput(*index));
+        self.chain = [best, second, probable.unwrap_or(0)];
     }
 
     /// Octets per second that a rate carries, by what is known of it.
     fn throughput(&self, index: usize) -> u64 {
-        self.throughput_at(index, self.rates[index].chance.unwrap_or(0))
+        self.throughput_at(index, self.rates[index].chance().unwrap_or(0))
     }
 
     /// Octets per second that a rate carries if MPDUs get through with `chance`.

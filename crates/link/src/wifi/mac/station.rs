@@ -367,6 +367,7 @@ impl<P: Payload> Station<P> {
         build(&mut self.peers[peer].originator, &mut delays);
         let plan = self.peers[peer].originator.plan();
         self.counters.dropped_mpdus += u64::from(plan.expired);
+        self.counters.expired_unsent += u64::from(plan.expired);
         self.counters.discarded_by_queue += u64::from(plan.discarded);
         if plan.mpdus > 0 || plan.expired > 0 || plan.discarded > 0 {
             self.drained.push(peer);

@@ -151,6 +151,15 @@ impl Mode {
         modes
     }
 
+    /// The modes of `standard` in its format, width and guard interval with at most its streams: what rate control
+    /// chooses between. Itself alone where the table has none.
+    pub fn and_slower(&self, standard: Standard) -> Vec<Self> {
+        let kind = |mode: &Self| (mode.format, mode.width_mhz, mode.short_guard_interval);
+        let mut modes = Self::all(standard);
+        modes.retain(|mode| kind(mode) == kind(self) && mode.streams <= self.streams);
+        if modes.is_empty() { vec![*self] } else { modes }
+    }
+
     /// The mode of `standard` that `choice` means.
     ///
     /// # Errors
