@@ -15,11 +15,13 @@ use tacit_runs::record::{Label, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
 use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_scenario::table::count;
 use tacit_scenario::{
     InputError, MAX_CLIENTS, MAX_SEEDS, Scenario, ScenarioError, explain, quoted, warnings,
 };
 
 use receiver::{Twin, name_in_2014};
+pub use text::overview;
 pub(crate) use text::{airtime_label, beside, gain, goodput};
 
 /// The scenario compared when nobody names one.
@@ -38,6 +40,8 @@ pub struct Options {
     pub scenario: String,
     /// `--set` assignments.
     pub assignments: Vec<String>,
+    /// Further assignments: the place of a sweep.
+    pub at: Vec<String>,
     /// Client counts; none means the scenario's.
     pub clients: Vec<u32>,
     /// Schemes by name; none means those compared by default.
@@ -55,6 +59,9 @@ pub struct Options {
 pub struct Comparison {
     /// Name of the scenario.
     pub scenario: String,
+    /// What a sweep sets here, as assignments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<String>,
     /// One per client count and scheme: by client count, then in the order of the scheme table.
     pub rows: Vec<Row>,
     /// With the receiver of 2014, one ACK per 2 segments: the baseline and a TCP/HACK scheme for each client count.
@@ -62,7 +69,7 @@ pub struct Comparison {
     pub receiver_of_2014: Vec<Row>,
     /// What the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
     pub conditions: Vec<String>,
-    /// What was asked for and is not in the results.
+    /// What was asked for and is not in the results, and what keeps octets out of the goodput.
     pub warnings: Vec<String>,
     /// Where it comes from.
     #[serde(skip)]
@@ -114,6 +121,14 @@ pub struct Row {
     pub tcp_retransmitted_share: Option<f64>,
     /// Jain's index of the flows' goodput.
     pub fairness: Option<f64>,
+    /// Flows of a fixed size that came to their end.
+    pub flows_completed: Option<f64>,
+    /// From the start of such a flow until its sink had everything: median, in seconds.
+    pub flow_completion_p50_s: Option<f64>,
+    /// The same, 95th percentile.
+    pub flow_completion_p95_s: Option<f64>,
+    /// The same, 99th percentile.
+    pub flow_completion_p99_s: Option<f64>,
 }
 
 /// Runs a comparison, and keeps its results where a directory is given.
@@ -121,6 +136,50 @@ pub struct Row {
 /// # Errors
 /// On input that is not allowed, a failed run, an interruption, or a directory that cannot be written.
 pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
+    let all =
+        Options { assignments: [options.assignments.as_slice(), &options.at].concat(), ..options.clone() };
+    let comparison = compare_here(&all, control)?;
+    Ok(Comparison { at: options.at.clone(), ..comparison })
+}
+
+/// The places of a grid, as assignments, from lists of values such as `wifi.distance=5 m,20 m`; the last list changes
+/// first. One place without any.
+///
+/// # Errors
+/// For a list without a value, a key that two lists have, and too many places.
+pub fn grid(sweeps: &[String]) -> Result<Vec<Vec<String>>, InputError> {
+    /// Most places.
+    const MAX_PLACES: usize = 10_000;
+    let usage = "KEY=VALUE,…, such as --sweep 'wifi.distance=5 m,20 m'";
+    let mut places = vec![Vec::new()];
+    let mut keys = Vec::new();
+    for sweep in sweeps {
+        let wrong = |what: &str| InputError::new(format!("--sweep {sweep}"), what).allowed(usage);
+        let (key, values) = sweep.split_once('=').ok_or_else(|| wrong("there is no = in it"))?;
+        let (key, values): (_, Vec<_>) = (key.trim(), values.split(',').map(str::trim).collect());
+        if key.is_empty() || values.iter().any(|value| value.is_empty()) {
+            return Err(wrong("a key or a value is empty"));
+        }
+        if keys.contains(&key) {
+            return Err(wrong("its key is swept already"));
+        }
+        keys.push(key);
+        if places.len() * values.len() > MAX_PLACES {
+            return Err(
+                InputError::new("--sweep", "too many places").allowed(format!("at most {MAX_PLACES}"))
+            );
+        }
+        let below = |place: &Vec<String>| -> Vec<Vec<String>> {
+            let with = |value: &&str| place.iter().cloned().chain([format!("{key}={value}")]).collect();
+            values.iter().map(with).collect()
+        };
+        places = places.iter().flat_map(below).collect();
+    }
+    Ok(places)
+}
+
+/// Runs a comparison at one place.
+fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
     let clients = client_counts(options, &scenario)?;
@@ -141,7 +200,10 @@ pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, Ru
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
     let provenance = Provenance {
         scenario: scenario.name.clone(),
-        description: scenario.description.clone(),
+        description: match options.at.as_slice() {
+            [] => scenario.description.clone(),
+            at => format!("{}; {}", scenario.description, at.join(", ")),
+        },
         scenario_text: scenario.text.clone(),
         seeds: format!("1 to {seeds}"),
         version: tacit_runs::VERSION.to_owned(),
@@ -180,11 +242,33 @@ fn warnings(options: &Options, plan: &Plan, schemes: &[&Scheme]) -> Result<Vec<S
     let most = counts.iter().copied().max().unwrap_or(1);
     let mut all = warnings::of_assignments(&options.scenario, &options.assignments, schemes, most);
     for count in counts {
-        // Whatever the scheme, flows start and stop at the same times.
+        // Whatever the scheme, flows start and stop at the same times and clients are where they are.
         let Some(run) = plan.runs.iter().find(|run| run.clients == count) else { continue };
-        all.extend(warnings::of_times(&run.setup()?));
+        let more = warnings::of_setup(&run.setup()?);
+        all.extend(more.into_iter().filter(|warning| !all.contains(warning)).collect::<Vec<_>>());
     }
     Ok(all)
+}
+
+/// What keeps octets out of the goodput of groups of runs, each thing once for those of the same count of clients.
+fn caveats(groups: &[Group<'_>]) -> Vec<String> {
+    let mut told: Vec<(u32, String, Vec<&str>)> = Vec::new();
+    for group in groups {
+        let Some(label) = group.label() else { continue };
+        for caveat in tacit_runs::caveats::of_metrics(|name| Some(group.mean(Column::named(name)?)?.mean)) {
+            let known =
+                told.iter_mut().find(|(clients, known, _)| (*clients, known) == (label.clients, &caveat));
+            match known {
+                Some((.., schemes)) => schemes.push(&label.scheme),
+                None => told.push((label.clients, caveat, vec![&label.scheme])),
+            }
+        }
+    }
+    let line = |(clients, caveat, mut schemes): (u32, String, Vec<&str>)| {
+        schemes.dedup();
+        format!("{}, {}: {caveat}", count(clients.into(), "client"), schemes.join(", "))
+    };
+    told.into_iter().map(line).collect()
 }
 
 fn client_counts(options: &Options, scenario: &Scenario) -> Result<Vec<u32>, InputError> {
@@ -274,13 +358,14 @@ impl Comparison {
             receiver_of_2014
                 .extend(rows_in(&twin, &std::iter::once(baseline).chain(others).collect::<Vec<_>>()));
         }
-        let lines = |text: &str| text.lines().map(str::to_owned).collect();
+        let lines = |text: &str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
         Self {
             scenario: provenance.scenario.clone(),
+            at: Vec::new(),
             rows,
             receiver_of_2014,
             conditions: lines(&provenance.conditions),
-            warnings: lines(&provenance.warnings),
+            warnings: lines(&provenance.warnings).into_iter().chain(caveats(&groups)).collect(),
             measured_s: records.first().map_or(0.0, |record| record.measured_s),
             provenance,
         }
@@ -336,6 +421,10 @@ impl Row {
             queue_delay_p95_us: mean("queue_delay_p95_us"),
             tcp_retransmitted_share: mean("tcp_retransmitted_share"),
             fairness: mean("fairness"),
+            flows_completed: mean("flows_completed"),
+            flow_completion_p50_s: mean("flow_completion_p50_s"),
+            flow_completion_p95_s: mean("flow_completion_p95_s"),
+            flow_completion_p99_s: mean("flow_completion_p99_s"),
         })
     }
 }
@@ -357,6 +446,35 @@ mod tests {
 
     fn comparison(schemes: &[&str]) -> Comparison {
         compare(&options(schemes), Control::unattended()).unwrap()
+    }
+
+    #[test]
+    fn lists_of_values_make_a_grid() {
+        let places = |sweeps: &[&str]| grid(&sweeps.iter().map(|&said| said.to_owned()).collect::<Vec<_>>());
+        assert_eq!(places(&[]).unwrap(), [Vec::<String>::new()]);
+        assert_eq!(
+            places(&["a=1,2", "b.c=x y"]).unwrap(),
+            [["a=1", "b.c=x y"], ["a=2", "b.c=x y"]].map(|place| place.map(String::from).to_vec())
+        );
+        for wrong in ["a", "a=", "=1", "a=1,,2"] {
+            assert!(places(&[wrong]).is_err(), "{wrong}");
+        }
+        assert!(places(&["a=1", "a=2"]).unwrap_err().to_string().contains("swept already"));
+    }
+
+    #[test]
+    fn a_sweep_compares_at_each_place_and_shows_all_in_one_table() {
+        let at = |delay: &str| {
+            let options = Options { at: vec![format!("wired.delay={delay}")], ..options(&["stock"]) };
+            compare(&options, Control::unattended()).unwrap()
+        };
+        let (near, far) = (at("1 ms"), at("40 ms"));
+        assert_eq!(near.at, ["wired.delay=1 ms"]);
+        assert!(near.to_text().contains("; wired.delay=1 ms\n"), "{}", near.to_text());
+        assert!(near.rows[0].goodput_bps_mean > far.rows[0].goodput_bps_mean);
+        let all = overview(&[&near, &far]);
+        assert!(all.contains("wired.delay=1 ms") && all.contains("wired.delay=40 ms"), "{all}");
+        assert_eq!(all.lines().filter(|line| line.contains("wired.delay=")).count(), 4, "{all}");
     }
 
     #[test]

@@ -373,6 +373,10 @@ fn provenance_section(provenance: &Provenance) -> Markup {
                 dt { "digest" } dd { code { (provenance.digest) } }
             }
             p.note {
+                "To cite it: " (tacit_runs::citation(&provenance.version)) " Cite the papers of the schemes that you use "
+                "with it; the table of schemes names them."
+            }
+            p.note {
                 "Equal versions, scenarios and seeds give equal digests. The numbers of every run, flow and sample "
                 "are beside this file in runs.parquet, flows.parquet and series.parquet."
             }

@@ -102,6 +102,14 @@ impl Connection {
         }
     }
 
+    /// Octets that arrived and wait for others before them.
+    pub fn blocked_bytes(&self) -> u64 {
+        match self {
+            Self::Tcp(tcp) => tcp.blocked_bytes(),
+            Self::Tack(tack) => tack.blocked_bytes(),
+        }
+    }
+
     /// Octets written and not yet sent.
     #[inline]
     pub fn unsent(&self) -> u64 {

@@ -27,6 +27,9 @@ pub struct ApplicationRecord {
     pub page_load_p95_ms: Option<f64>,
     /// From the question for the document to the last octet: mean. Null without a finished page.
     pub page_load_mean_ms: Option<f64>,
+    /// What each of them took, ascending.
+    #[serde(default)]
+    pub page_loads_ms: Vec<f64>,
     /// Times it began to send.
     pub on_periods: Option<u64>,
     /// For how long it was on.
@@ -101,6 +104,7 @@ impl ApplicationRecord {
             page_load_p50_ms: loads.percentile(50).map(ms),
             page_load_p95_ms: loads.percentile(95).map(ms),
             page_load_mean_ms: loads.mean_s().map(|mean| mean * 1e3),
+            page_loads_ms: loads.load_times.iter().copied().map(ms).collect(),
             ..self
         }
     }

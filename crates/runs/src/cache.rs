@@ -5,8 +5,10 @@
 //! that does not fit its checksum is no entry.
 
 use std::fs;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use serde::de::IgnoredAny;
@@ -25,6 +27,8 @@ const LIMIT: u64 = 256 << 20;
 pub struct Cache {
     directory: PathBuf,
     limit: u64,
+    /// It could not be written once, and is not tried again.
+    gave_up: Arc<AtomicBool>,
 }
 
 /// What a cache has under a name.
@@ -47,12 +51,16 @@ impl Cache {
             .or_else(|| variable("XDG_CACHE_HOME").map(|home| home.join("tacit")))
             .or_else(|| variable("HOME").map(|home| home.join(".cache/tacit")))?;
         Program::this()?;
-        Some(Self { directory, limit: LIMIT })
+        Some(Self::new(directory, LIMIT))
     }
 
     /// A cache in `directory` of at most `limit` octets.
     pub fn at(directory: &Path, limit: u64) -> Self {
-        Self { directory: directory.to_owned(), limit }
+        Self::new(directory.to_owned(), limit)
+    }
+
+    fn new(directory: PathBuf, limit: u64) -> Self {
+        Self { directory, limit, gave_up: Arc::default() }
     }
 
     fn path(&self, id: RunId) -> PathBuf {
@@ -75,14 +83,21 @@ impl Cache {
         }
     }
 
-    /// Keeps the result of the run called `id`.
+    /// Keeps the result of the run called `id`, unless an earlier one could not be kept.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Where it cannot be written, once.
     pub fn put(&self, id: RunId, record: &RunRecord) -> Result<(), RunsError> {
+        if self.gave_up.load(Relaxed) {
+            return Ok(());
+        }
         let path = self.path(id);
         let content = entry::line(&entry::Entry::Run::<_, ()>(record)).map_err(RunsError::store(&path))?;
-        write_whole(&path, &content)
+        match write_whole(&path, &content) {
+            // Another thread has said it.
+            Err(_) if self.gave_up.swap(true, Relaxed) => Ok(()),
+            written => written,
+        }
     }
 
     /// Removes what was used longest ago, until the rest fits. What another process removes meanwhile is
@@ -120,8 +135,13 @@ fn now() -> SystemTime {
 
 /// The run in a file that has nothing else.
 fn only_run(file: &fs::File) -> Option<RunRecord> {
-    let line = entry::next(&mut BufReader::new(file), 0).ok()??;
-    let whole = file.metadata().ok()?.len() == line.octets;
+    let about = file.metadata().ok()?;
+    // What is no file may have no end.
+    if !about.is_file() || about.len() > LIMIT {
+        return None;
+    }
+    let line = entry::next(&mut BufReader::new(file).take(LIMIT), 0).ok()??;
+    let whole = about.len() == line.octets;
     if !whole || line.state != State::Sound(Kind::Run) {
         return None;
     }
@@ -138,8 +158,8 @@ mod tests {
     use crate::plan::{Place, Plan};
     use crate::record::RunSummary;
     use crate::sweep::{self, Control, Progress};
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicUsize;
     use tacit_scenario::{RunSpec, Scenario, scheme};
 
     fn plan() -> Plan {
@@ -154,7 +174,7 @@ mod tests {
     fn run(plan: &Plan, cache: &Cache) -> (Vec<RunSummary>, usize, Vec<String>) {
         let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let progress = |progress: Progress<'_>| match progress {
-            Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
+            Progress::Finished(_) => drop(made.fetch_add(1, Relaxed)),
             Progress::Warning(text) => warned.lock().unwrap().push(text.to_owned()),
             Progress::Started { .. } => {}
         };

@@ -9,6 +9,8 @@ pub mod application;
 pub mod bench;
 pub mod bound;
 pub mod cache;
+pub mod caveats;
+mod checksum;
 mod error;
 pub mod hop_record;
 pub mod identity;
@@ -27,3 +29,21 @@ pub use tacit_sim::RunError;
 
 /// Version of the package and commit it was built from.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("TACIT_COMMIT"), ")");
+
+/// How to cite results of `version`.
+pub fn citation(version: &str) -> String {
+    format!("{}, tacit, version {version}, {}.", env!("CARGO_PKG_AUTHORS"), env!("CARGO_PKG_REPOSITORY"))
+}
+
+#[cfg(test)]
+mod tests {
+    /// What CITATION.cff says is what the program says.
+    #[test]
+    fn the_citation_file_fits_the_package() {
+        let file = include_str!("../../../CITATION.cff");
+        for said in [env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_AUTHORS")] {
+            assert!(file.contains(said), "{said}");
+            assert!(super::citation(super::VERSION).contains(said), "{said}");
+        }
+    }
+}

@@ -1,8 +1,10 @@
 //! A finished run as it is kept: flat, and without anything that is not in the files.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tacit_proto::units::{Duration, HostId};
 use tacit_scenario::RunSpec;
 use tacit_sim::{Outcome, Setup};
 
@@ -92,6 +94,9 @@ pub struct RunRecord {
 pub struct FlowRecord {
     /// Number of the flow.
     pub flow: u32,
+    /// Who sends to whom, and the number of the flow between them where there are several.
+    #[serde(default)]
+    pub name: String,
     /// Number of the sending host.
     pub source: u32,
     /// Number of the receiving host.
@@ -102,8 +107,14 @@ pub struct FlowRecord {
     pub transfer_goodput_bps: f64,
     /// Octets delivered in the whole run.
     pub delivered_bytes: u64,
+    /// When its source starts.
+    #[serde(default)]
+    pub started_s: f64,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_s: Option<f64>,
+    /// From its start until then: the flow completion time.
+    #[serde(default)]
+    pub duration_s: Option<f64>,
     /// Data packets the source sent again, for connections.
     pub retransmitted_segments: Option<u64>,
     /// Retransmission timeouts of the source, for connections.
@@ -149,7 +160,7 @@ impl RunRecord {
             digest: digest_text(outcome.digest),
             measured_s: outcome.measured.as_secs_f64(),
             metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
-            flows: flow_records(outcome),
+            flows: flow_records(setup, outcome),
             applications: application_records(outcome),
             hops: hop_records(setup, outcome),
             stations: station_records(outcome),
@@ -234,16 +245,31 @@ pub fn digest_text(digest: u64) -> String {
     format!("{digest:016x}")
 }
 
-/// The flows of `outcome`.
-pub fn flow_records(outcome: &Outcome) -> Vec<FlowRecord> {
-    let record = |flow: &tacit_sim::record::FlowOutcome| FlowRecord {
+/// The flows of `outcome`, which came of `setup`.
+fn flow_records(setup: &Setup, outcome: &Outcome) -> Vec<FlowRecord> {
+    // How many flows there are from one host to another, and how many were named.
+    let mut counts: BTreeMap<(HostId, HostId), [usize; 2]> = BTreeMap::new();
+    for flow in &outcome.flows {
+        counts.entry((flow.source, flow.sink)).or_default()[0] += 1;
+    }
+    let mut name = |source: HostId, sink: HostId| {
+        let [all, named] = counts.entry((source, sink)).or_default();
+        *named += 1;
+        let host = |host: HostId| setup.hosts.get(host.0 as usize).map_or("?", String::as_str);
+        let number = if *all > 1 { format!(" #{named}") } else { String::new() };
+        format!("{} to {}{number}", host(source), host(sink))
+    };
+    let mut record = |flow: &tacit_sim::record::FlowOutcome| FlowRecord {
         flow: flow.flow.0,
+        name: name(flow.source, flow.sink),
         source: flow.source.0,
         sink: flow.sink.0,
         goodput_bps: flow.goodput_bps(outcome.measured),
         transfer_goodput_bps: flow.transfer_goodput_bps(),
         delivered_bytes: flow.delivered_total.0,
+        started_s: flow.started_at.as_nanos() as f64 / 1e9,
         completed_s: flow.completed_at.map(|at| at.as_nanos() as f64 / 1e9),
+        duration_s: flow.completion_time().map(Duration::as_secs_f64),
         retransmitted_segments: flow.sender.map(|end| end.packets_retransmitted),
         rtos: flow.sender.and_then(|end| end.timeouts),
         data_segments_sent: flow.sender.map(|end| end.data_packets_sent),
@@ -253,5 +279,5 @@ pub fn flow_records(outcome: &Outcome) -> Vec<FlowRecord> {
         compressed_octets: flow.hack.map(|hack| hack.compressed_octets),
         uncompressed_octets: flow.hack.map(|hack| hack.uncompressed_octets),
     };
-    outcome.flows.iter().map(record).collect()
+    outcome.flows.iter().map(&mut record).collect()
 }

@@ -1,10 +1,13 @@
 //! A stored result, made again and held against what was stored.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::checksum;
 use crate::error::RunsError;
 use crate::metric;
 use crate::record::RunSummary;
@@ -26,7 +29,11 @@ struct Stored {
     version: String,
     digest: String,
     metrics: Vec<(String, Option<f64>)>,
+    intact: Option<bool>,
 }
+
+/// Longest JSON of a run that is read, in octets.
+const MAX_JSON: u64 = 1 << 26;
 
 /// What became of a result that was made again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +48,8 @@ pub struct Replay {
     pub seed: u64,
     /// True when both digests are equal and so is every metric that both have.
     pub same: bool,
+    /// Whether the stored result is as it was written, by its checksum; null of one without.
+    pub intact: Option<bool>,
     /// The program that made the stored result.
     pub stored_version: String,
     /// This one.
@@ -73,7 +82,7 @@ pub fn replay(path: &Path, row: Option<usize>) -> Result<Replay, RunsError> {
     let stored = read(path, row)?;
     let source = format!("{} in {}", stored.scenario, path.display());
     let scenario =
-        Scenario { name: stored.scenario.clone(), ..Scenario::parse(&source, &stored.scenario_text, &[])? };
+        Scenario { name: stored.scenario.clone(), ..Scenario::parse_stored(&source, &stored.scenario_text)? };
     let options = Options {
         scenario: stored.scenario.clone(),
         scheme: stored.scheme.clone(),
@@ -93,6 +102,7 @@ pub fn replay(path: &Path, row: Option<usize>) -> Result<Replay, RunsError> {
     let differences: Vec<Difference> = stored.metrics.iter().filter_map(differs).collect();
     Ok(Replay {
         same: stored.digest == single.digest && differences.is_empty(),
+        intact: stored.intact,
         scenario: stored.scenario,
         scheme: stored.scheme,
         clients: stored.clients,
@@ -126,7 +136,13 @@ fn read(path: &Path, row: Option<usize>) -> Result<Stored, RunsError> {
 }
 
 fn read_json(path: &Path) -> Result<Stored, RunsError> {
-    let octets = std::fs::read(path).map_err(RunsError::io(path))?;
+    let mut octets = Vec::new();
+    let file = File::open(path).map_err(RunsError::io(path))?;
+    file.take(MAX_JSON + 1).read_to_end(&mut octets).map_err(RunsError::io(path))?;
+    if octets.len() as u64 > MAX_JSON {
+        let what = format!("more than {MAX_JSON} octets are no result of one run");
+        return Err(InputError::new(path.display(), what).allowed("what tacit run --json prints").into());
+    }
     let value: Value = serde_json::from_slice(&octets).map_err(RunsError::store(path))?;
     let missing = |key: &str| {
         InputError::new(path.display(), format!("no {key:?} in it")).allowed("what tacit run --json prints")
@@ -146,6 +162,7 @@ fn read_json(path: &Path) -> Result<Stored, RunsError> {
         version: text(provenance, "version")?,
         digest: text(&value, "digest")?,
         metrics: metrics.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect(),
+        intact: checksum::of_stored(&value),
     })
 }
 
@@ -183,6 +200,8 @@ impl Stored {
             version: provenance.version.clone(),
             digest: record.digest.clone(),
             metrics: metrics.collect(),
+            // The record was checked as it was read.
+            intact: Some(true),
         }
     }
 }
@@ -193,11 +212,17 @@ impl Replay {
         let scheme = self.scheme.as_deref().unwrap_or("as written");
         let clients = tacit_scenario::table::count(self.clients.into(), "client");
         let run = format!("{} ({scheme}), {clients}, seed {}", self.scenario, self.seed);
+        let changed = match self.intact {
+            Some(false) => {
+                "  the stored result was changed after it was written: it does not fit its checksum\n"
+            }
+            _ => "",
+        };
         if self.same {
-            return format!("{run}: same, digest {}\n", self.digest);
+            return format!("{run}: same, digest {}\n{changed}", self.digest);
         }
         let mut text = format!(
-            "{run}: differs\n  stored  digest {}, tacit {}\n  now     digest {}, tacit {}\n",
+            "{run}: differs\n{changed}  stored  digest {}, tacit {}\n  now     digest {}, tacit {}\n",
             self.stored_digest, self.stored_version, self.digest, self.version
         );
         if !self.differences.is_empty() {
@@ -247,7 +272,7 @@ mod tests {
         let (path, value) = json(directory.path());
         fs::write(&path, value.to_string()).unwrap();
         let replayed = replay(&path, None).unwrap();
-        assert!(replayed.same, "{replayed:?}");
+        assert!(replayed.same && replayed.intact == Some(true), "{replayed:?}");
         assert!(replayed.to_text().contains("same, digest"), "{}", replayed.to_text());
     }
 
@@ -280,5 +305,23 @@ mod tests {
             ("fairness", Some(0.25))
         );
         assert!(replayed.to_text().contains("0.0.1 (older)"));
+        assert_eq!(replayed.intact, Some(false));
+        assert!(replayed.to_text().contains("changed after it was written"));
+        // One that has lost its checksum says nothing of that.
+        value["provenance"].as_object_mut().unwrap().remove("checksum");
+        fs::write(&path, value.to_string()).unwrap();
+        assert_eq!(replay(&path, None).unwrap().intact, None);
+    }
+
+    #[test]
+    fn what_has_no_end_is_read_to_a_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let endless = directory.path().join("run.json");
+        std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+        let error = replay(&endless, None).unwrap_err().to_string();
+        assert!(error.contains("octets are no result of one run"), "{error}");
+        std::os::unix::fs::symlink("/dev/zero", directory.path().join(store::RECORD)).unwrap();
+        let error = replay(directory.path(), None).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
     }
 }

@@ -9,10 +9,12 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tacit_link::AirFrame;
 use tacit_proto::Packet;
-use tacit_sim::capture::{AtomicFile, CaptureWriter};
+use tacit_sim::capture::{self, AtomicFile, CaptureWriter};
 use tacit_sim::{Observer, Outcome, Setup};
 
 use crate::application::{self, ApplicationRecord};
+use crate::caveats;
+use crate::checksum;
 use crate::error::RunsError;
 use crate::hop_record::HopRecord;
 use crate::identity::run_id;
@@ -72,7 +74,7 @@ pub struct Single {
     pub airtime: Option<AirtimeShares>,
     /// Every metric by name; null where it has no meaning.
     pub metrics: Metrics,
-    /// What was asked for and is not in the results.
+    /// What was asked for and is not in the results, and what keeps octets out of the goodput.
     pub warnings: Vec<String>,
     /// All it takes to make the run again.
     pub provenance: RunProvenance,
@@ -87,6 +89,8 @@ pub struct RunProvenance {
     pub command: String,
     /// The scenario as TOML, before the scheme.
     pub scenario_text: String,
+    /// BLAKE3 of the result as JSON without spaces, with an empty text here.
+    pub checksum: String,
 }
 
 /// Every metric of a run, in the order of [`metric::ALL`].
@@ -143,7 +147,7 @@ pub(crate) fn prepare_scenario(scenario: Scenario, options: &Options) -> Result<
     let subject = Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN));
     let spec = RunSpec { wire: options.wire, ..RunSpec::new(Arc::new(subject), clients, options.seed) };
     let setup = spec.setup()?;
-    Ok(Prepared { warnings: warnings::of_times(&setup), setup, spec })
+    Ok(Prepared { warnings: warnings::of_setup(&setup), setup, spec })
 }
 
 impl Prepared {
@@ -212,14 +216,15 @@ impl Prepared {
             .allowed("scenarios with [wifi]")
             .into());
         }
-        let file = AtomicFile::create(path).map_err(RunsError::io(path))?;
-        let writer = CaptureWriter::new(file).map_err(RunsError::io(path))?;
+        let failed = |error| not_captured(path, &error);
+        let file = AtomicFile::create(path).map_err(failed)?;
+        let writer = CaptureWriter::new(file).map_err(failed)?;
         let mut listener = Listener { writer, failed: None, clock: reached.map(Clock) };
         let outcome =
             tacit_sim::run_observed(&self.setup, &mut listener).map_err(|source| self.failed(source))?;
         let written = listener.failed.map_or(Ok(()), Err);
         let finished = written.and_then(|()| listener.writer.finish()).and_then(AtomicFile::commit);
-        finished.map_err(RunsError::io(path))?;
+        finished.map_err(failed)?;
         Ok(self.single(self.record(&outcome)))
     }
 
@@ -245,8 +250,9 @@ impl Prepared {
     fn single(&self, record: RunRecord) -> Single {
         let goodput_bps = record.metric("goodput_bps").unwrap_or_default();
         let metrics = Metrics(record.metrics);
+        let caveats = caveats::of_metrics(|name| metrics.get(name));
         let Label { scenario, scheme, clients, seed, .. } = self.label();
-        Single {
+        let mut single = Single {
             scenario,
             scheme: Some(scheme).filter(|name| !name.is_empty()),
             clients,
@@ -260,14 +266,22 @@ impl Prepared {
             stations: record.stations,
             airtime: AirtimeShares::from_metrics(|name| metrics.get(name)),
             metrics,
-            warnings: self.warnings.clone(),
+            warnings: self.warnings.iter().cloned().chain(caveats).collect(),
             provenance: RunProvenance {
                 version: crate::VERSION.to_owned(),
                 command: self.spec.command(),
                 scenario_text: self.spec.subject.scenario().text.clone(),
+                checksum: String::new(),
             },
-        }
+        };
+        single.provenance.checksum = checksum::of(&single);
+        single
     }
+}
+
+/// There is no capture at `path`.
+fn not_captured(path: &Path, error: &io::Error) -> RunsError {
+    InputError::new("--pcap", format!("{}: {}", path.display(), capture::why(error))).into()
 }
 
 /// Writes each frame it hears, until writing fails.
@@ -346,11 +360,18 @@ impl Single {
             number(self.measured_s, 1),
             self.digest
         );
+        for warning in &self.warnings {
+            let _ = writeln!(text, "warning: {warning}");
+        }
+        if !self.warnings.is_empty() {
+            text.push('\n');
+        }
         let mut flows = TextTable::new(&[
             ["flow"],
-            ["from"],
-            ["to"],
+            ["from and to"],
             ["Mb/s"],
+            ["start, s"],
+            ["took, s"],
             ["segments"],
             ["again"],
             ["timeouts"],
@@ -360,9 +381,10 @@ impl Single {
             let whole = |count: Option<u64>| number_or_dash(count.map(|count| count as f64), 0);
             flows.push(vec![
                 flow.flow.to_string(),
-                flow.source.to_string(),
-                flow.sink.to_string(),
+                flow.name.clone(),
                 number(flow.goodput_bps / 1e6, 2),
+                number(flow.started_s, 2),
+                number_or_dash(flow.duration_s, 3),
                 whole(flow.data_segments_sent),
                 whole(flow.retransmitted_segments),
                 whole(flow.rtos),

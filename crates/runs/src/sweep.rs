@@ -178,10 +178,10 @@ impl Control<'_> {
         }
     }
 
-    /// Gives the result of the run called `id` to the cache. One that cannot be kept is no failure.
+    /// Gives the result of the run called `id` to the cache. One that cannot be kept is no failure, and is said once.
     pub fn remember(&self, id: RunId, record: &RunRecord) {
         if let Some(Err(error)) = self.cache.map(|cache| cache.put(id, record)) {
-            (self.progress)(Progress::Warning(&format!("not cached: {error}")));
+            (self.progress)(Progress::Warning(&format!("results are not cached from here on: {error}")));
         }
     }
 }

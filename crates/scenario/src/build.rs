@@ -2,15 +2,15 @@
 
 use tacit_link::wifi::error_rate::ideal_mode;
 use tacit_link::wifi::phy::{Mode, mpdu_len};
-use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, StationConfig, StationId};
+use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, StationConfig, StationId};
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
-use super::{Categories, ClientOverride, FwpPlan, Hop, Link, Scenario, Signal, Wifi};
+use super::{Categories, ClientOverride, FwpPlan, Hop, Link, RateChoice, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
 /// Octets of the IP packet that ideal rates are chosen for.
-const FULL_PACKET: u32 = 1500;
+pub(crate) const FULL_PACKET: u32 = 1500;
 
 /// The hosts and links of a chain, while it grows from the server towards the clients.
 struct Chain {
@@ -128,14 +128,15 @@ impl Scenario {
 
     /// A client whose rate follows its signal must have one.
     fn check_signal(&self, index: u32) -> Result<(), InputError> {
-        let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.ideal.is_some()) else { return Ok(()) };
+        let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.follows_signal()) else { return Ok(()) };
         let client = self.client_override(index);
-        if client.mode.is_some() || client.signal.or(wifi.signal).is_some() {
+        let is_said = client.mode.is_some() && wifi.rate_control != RateChoice::Ideal;
+        if is_said || client.signal.or(wifi.signal).is_some() {
             return Ok(());
         }
         let place = format!("{}: client {}", self.name, index + 1);
         Err(InputError::new(place, "its rate is to be ideal for a signal that nobody states")
-            .allowed("snr or distance beside rate = \"ideal\""))
+            .allowed("snr or distance beside rate = \"ideal\" or rate-control = \"ideal\""))
     }
 
     fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>, flows: &[FlowSetup]) -> BssSetup {
@@ -144,7 +145,7 @@ impl Scenario {
             let client = self.client_override(index);
             let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
             let signal = client.signal.or(wifi.signal);
-            let mode = client.mode.unwrap_or_else(|| wifi.mode_at(signal));
+            let mode = wifi.mode_at(client.mode, signal);
             StationConfig {
                 mode,
                 control_mode: client.ack_mode.or(wifi.ack_mode),
@@ -168,6 +169,10 @@ impl Scenario {
             hidden: self.hidden_pairs(wifi, clients),
             ap_ack_filter,
             station_ack_filter,
+            rate_control: match wifi.rate_control {
+                RateChoice::Fixed | RateChoice::Ideal => RateControl::Fixed,
+                RateChoice::Minstrel => RateControl::Minstrel,
+            },
             ..wifi.bss.clone()
         };
         let clients = stations.into_iter().zip(0..);
@@ -261,13 +266,23 @@ fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
 }
 
 impl Wifi {
-    /// The mode of data at `signal`: as it was said, or the one that carries most there in MPDUs of full
-    /// packets.
-    fn mode_at(&self, signal: Option<Signal>) -> Mode {
-        let (Some(choice), Some(signal)) = (self.ideal, signal) else { return self.mode };
-        let modes = Mode::fitting(self.bss.standard, self.bss.variant, choice);
+    /// The mode of data of a client at `signal` that may have said its `own`: as it was said, or the one that carries
+    /// most there in MPDUs of full packets.
+    fn mode_at(&self, own: Option<Mode>, signal: Option<Signal>) -> Mode {
+        let said = own.unwrap_or(self.mode);
+        let Some(signal) = signal else { return said };
+        let modes = match (self.ideal, own) {
+            (Some(choice), None) => Mode::fitting(self.bss.standard, self.bss.variant, choice),
+            _ if self.rate_control == RateChoice::Ideal => said.and_slower(self.bss.standard),
+            _ => return said,
+        };
         let octets = mpdu_len(self.bss.standard.phy().mac_header_len(), FULL_PACKET);
-        ideal_mode(modes, |mode| signal.snr(&self.propagation, mode), octets).unwrap_or(self.mode)
+        ideal_mode(modes, |mode| signal.snr(&self.propagation, mode), octets).unwrap_or(said)
+    }
+
+    /// Whether the rates of clients are chosen for their signals.
+    pub(crate) fn follows_signal(&self) -> bool {
+        self.ideal.is_some() || self.rate_control == RateChoice::Ideal
     }
 }
 
@@ -423,6 +438,29 @@ mod tests {
         let setup = load().unwrap().setup(1, 1).unwrap();
         let Service::Trace(trace) = &setup.wired[0].forward.service else { panic!("a trace") };
         assert_eq!(trace.period_millis(), 9);
+    }
+
+    /// The text of a result means the same everywhere, and opens nothing but the trace that it was made with.
+    #[test]
+    fn a_stored_scenario_knows_its_traces_and_looks_at_no_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let text = "[cellular]\ndown-trace = \"a.down\"\nup-trace = \"lte-synthetic.up\"\n";
+        std::fs::write(at("mine.toml"), text).unwrap();
+        std::fs::write(at("a.down"), "1\n2\n9\n").unwrap();
+        let stored = Scenario::load(at("mine.toml").to_str().unwrap(), &[]).unwrap().text;
+        assert!(stored.contains(&format!("{} blake3:", at("a.down").display())), "{stored}");
+        let again = |text: &str| Scenario::parse_stored("result.json", text);
+        assert_eq!(again(&stored).unwrap().text, stored);
+        std::fs::write(at("a.down"), "root:x:0:0\n").unwrap();
+        let changed = again(&stored).unwrap_err().to_string();
+        assert!(changed.contains("a.down: not the trace that is meant: its hash is "), "{changed}");
+        assert!(!changed.contains("root"), "{changed}");
+        let foreign = again(&text.replace("a.down", at("a.down").to_str().unwrap())).unwrap_err().to_string();
+        assert!(foreign.contains("has no hash") && !foreign.contains("root"), "{foreign}");
+        let based = format!("base = {:?}\n", at("a.down"));
+        let based = again(&based).unwrap_err().to_string();
+        assert!(based.contains("the scenario of a result has a base"), "{based}");
     }
 
     #[test]

@@ -200,7 +200,7 @@ fn of_wifi(scenario: &Scenario, value: impl FnOnce(&Wifi) -> Option<String>) -> 
 
 /// Of the mode that all clients have; ideal ones differ.
 fn of_mode(scenario: &Scenario, value: impl FnOnce(&Mode) -> Option<String>) -> String {
-    of_wifi(scenario, |wifi| if wifi.ideal.is_none() { value(&wifi.mode) } else { None })
+    of_wifi(scenario, |wifi| if wifi.follows_signal() { None } else { value(&wifi.mode) })
 }
 
 /// Of the mode that all clients have, where the standard has MCS.

@@ -29,6 +29,7 @@ mod traffic;
 pub mod warnings;
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
@@ -53,7 +54,8 @@ pub use self::tack::{AckRule, TackPlan};
 pub use self::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
-use crate::input::{Node, Tree, Value, nearest};
+use crate::input::{Node, Tree, Value, duration, nearest};
+use crate::keys::run;
 
 /// Most clients, of a scenario or a sweep.
 pub const MAX_CLIENTS: u32 = 1_000;
@@ -120,6 +122,19 @@ pub struct RunPlan {
     pub sample_interval: Option<Duration>,
 }
 
+/// How stations choose the rate of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateChoice {
+    /// That of [`Wifi::mode`], always.
+    #[default]
+    Fixed,
+    /// Of the modes with the width, guard interval and format of [`Wifi::mode`] and at most its streams the one that
+    /// carries most at the signal of each client: what no rate control can know, and each is measured by.
+    Ideal,
+    /// Between these modes, by what gets through.
+    Minstrel,
+}
+
 /// `[wifi]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wifi {
@@ -129,6 +144,8 @@ pub struct Wifi {
     pub mode: Mode,
     /// Where each client has the mode that carries most at its signal: which modes there are.
     pub ideal: Option<ModeChoice>,
+    /// Who chooses the rate of data, where it is not said.
+    pub rate_control: RateChoice,
     /// Rate of control responses; `None` follows the standard's rule.
     pub ack_mode: Option<Mode>,
     /// MPDU loss.
@@ -166,6 +183,7 @@ impl Wifi {
         Self {
             mode,
             ideal: None,
+            rate_control: RateChoice::Fixed,
             ack_mode: None,
             mpdu_error: MpduError::default(),
             link_ack_error: Loss::None,
@@ -380,7 +398,8 @@ impl Scenario {
     /// # Errors
     /// Where there is none, it cannot be read, or says something that is not allowed.
     pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
-        let loaded = load_assigned(name_or_path, assignments)?;
+        let mut loaded = load_assigned(name_or_path, assignments)?;
+        traces::pin(&mut loaded.tree)?;
         let scenario = read::scenario(loaded.name, &loaded.source, &loaded.tree)?;
         Ok(Self { invocation: invocation(name_or_path, assignments), ..scenario })
     }
@@ -391,11 +410,26 @@ impl Scenario {
     /// As [`Scenario::load`].
     pub fn parse(source: &str, text: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
         let mut tree = with_base(source, None, Tree::parse(source, text)?, 0)?;
-        for assignment in assignments {
-            tree.set(assignment)?;
-        }
+        assign(&mut tree, assignments)?;
+        traces::pin(&mut tree)?;
         let scenario = read::scenario(stem(source), source, &tree)?;
         Ok(Self { invocation: invocation(source, assignments), ..scenario })
+    }
+
+    /// Parses the scenario of a stored result, which may come from anybody: it says all itself. Of other files it opens
+    /// traces alone, and looks at none that does not have the hash that it says.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`]; and where it has a base, or names a trace without its hash.
+    pub fn parse_stored(source: &str, text: &str) -> Result<Self, ScenarioError> {
+        let mut tree = Tree::parse(source, text)?;
+        if let Some(Node { origin, .. }) = tree.entries.get("base") {
+            let what = "the scenario of a result has a base";
+            return Err(InputError::new(origin, what).allowed("one that says all itself").into());
+        }
+        traces::require_hashes(&mut tree)?;
+        let scenario = read::scenario(stem(source), source, &tree)?;
+        Ok(Self { invocation: invocation(source, &[]), ..scenario })
     }
 
     /// The command that makes one run of it.
@@ -458,10 +492,18 @@ struct Loaded {
 /// A scenario's tree with assignments on top.
 fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, ScenarioError> {
     let mut loaded = load_tree(name_or_path, 0)?;
-    for assignment in assignments {
-        loaded.tree.set(assignment)?;
-    }
+    assign(&mut loaded.tree, assignments)?;
     Ok(loaded)
+}
+
+fn assign(tree: &mut Tree, assignments: &[String]) -> Result<(), InputError> {
+    let mut assigned = Tree::default();
+    // What is wrong with others is said below.
+    for assignment in assignments.iter().filter(|said| said.trim_start().starts_with("run.")) {
+        assigned.set(assignment)?;
+    }
+    forget_late_measuring(tree, &assigned);
+    assignments.iter().try_for_each(|assignment| tree.set(assignment))
 }
 
 fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, ScenarioError> {
@@ -504,6 +546,8 @@ fn with_base(
     debug_assert_ne!(source, "", "a source has a name");
     let mut merged = load_tree(found, depth + 1)?.tree;
     forget_smaller_count(&mut merged, &tree);
+    forget_compared_counts(&mut merged, &tree);
+    forget_late_measuring(&mut merged, &tree);
     merged.merge(tree);
     Ok(merged)
 }
@@ -521,6 +565,29 @@ fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
     }
 }
 
+/// Who lists `[[client]]` tables compares schemes for these clients, not for the counts that the base is compared at.
+fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
+    if tree.entries.contains_key("client")
+        && let Some(Value::Table(compared)) = base.entries.get_mut("compare").map(|node| &mut node.value)
+    {
+        compared.entries.remove("clients");
+    }
+}
+
+/// Who makes a run shorter than the base measures from, and says nothing of that, measures from its quarter on.
+fn forget_late_measuring(base: &mut Tree, tree: &Tree) {
+    const NAMES: [&str; 2] = ["duration", run::MEASURE_FROM];
+    let time = |run: &Tree, name| run.entries.get(name).and_then(|node| duration(&node.value).ok());
+    let Some(Value::Table(said)) = tree.entries.get("run").map(|node| &node.value) else { return };
+    let Some(Value::Table(run)) = base.entries.get_mut("run").map(|node| &mut node.value) else { return };
+    let [length, measure_from] = NAMES;
+    let is_late =
+        time(said, length).is_some_and(|end| time(run, measure_from).is_some_and(|from| from >= end));
+    if is_late && !said.entries.contains_key(measure_from) {
+        run.entries.remove(measure_from);
+    }
+}
+
 fn no_such_scenario(place: &str, name: &str) -> InputError {
     let hint =
         nearest(name, library::names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
@@ -530,13 +597,15 @@ fn no_such_scenario(place: &str, name: &str) -> InputError {
 }
 
 fn read_limited(path: &Path) -> Result<String, ScenarioError> {
-    let length = fs::metadata(path).map_err(ScenarioError::io(path))?.len();
-    if length > MAX_FILE {
-        return Err(InputError::new(path.display(), format!("{length} octets are no scenario"))
+    // Not all that can be read says how long it is: a link to a device may have no end.
+    let mut octets = Vec::new();
+    let file = fs::File::open(path).map_err(ScenarioError::io(path))?;
+    file.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(ScenarioError::io(path))?;
+    if octets.len() as u64 > MAX_FILE {
+        return Err(InputError::new(path.display(), format!("more than {MAX_FILE} octets are no scenario"))
             .allowed(format!("files up to {MAX_FILE} octets"))
             .into());
     }
-    let octets = fs::read(path).map_err(ScenarioError::io(path))?;
     String::from_utf8(octets).map_err(|error| {
         let line =
             error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();

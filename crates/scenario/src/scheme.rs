@@ -5,7 +5,7 @@
 use std::mem::discriminant;
 
 use tacit_link::queue::AckFilter;
-use tacit_link::wifi::{BothWays, LinkAcks, RateControl, ReverseDirection, StreamQueues};
+use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
@@ -15,7 +15,8 @@ use tacit_proto::units::Duration;
 use crate::error::InputError;
 use crate::input::nearest;
 use crate::{
-    ApAcks, ApplicationKind, HackVariant, Hop, RepairFrom, Scenario, Transport, Wifi, WifiAckFilter,
+    ApAcks, ApplicationKind, HackVariant, Hop, RateChoice, RepairFrom, Scenario, Transport, Wifi,
+    WifiAckFilter,
 };
 
 /// A named change to a scenario.
@@ -388,7 +389,9 @@ fn fwp(scenario: &mut Scenario, down: LinkAcks) {
     // ACKs and requests go up as they do elsewhere; clients that say otherwise have it so.
     hop.link_acks = BothWays { down, up: LinkAcks::Normal };
     hop.ap_acks = ApAcks::None;
-    hop.bss.rate_control = RateControl::Fixed;
+    if hop.rate_control == RateChoice::Minstrel {
+        hop.rate_control = RateChoice::Fixed;
+    }
     hop.bss.reverse_direction = ReverseDirection::Off;
     if hop.ack_filter == WifiAckFilter::DriverHold {
         hop.ack_filter = WifiAckFilter::Off;

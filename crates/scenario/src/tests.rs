@@ -331,6 +331,22 @@ fn each_direction_of_a_wire_has_a_queue_of_its_own() {
 }
 
 #[test]
+fn a_run_that_is_made_shorter_measures_from_its_quarter() {
+    let measured = |text: &str, assignments: &[&str]| {
+        let text = format!("base = \"wlan-11n-150\"\n{text}");
+        let assignments: Vec<_> = assignments.iter().map(|said| (*said).to_owned()).collect();
+        Scenario::parse("my.toml", &text, &assignments).map(|scenario| scenario.run.measure_from.as_micros())
+    };
+    let base = measured("", &[]).unwrap();
+    assert_eq!(measured("", &["run.duration=2 s"]).unwrap(), 500_000);
+    assert_eq!(measured("[run]\nduration = \"2 s\"\n", &[]).unwrap(), 500_000);
+    assert_eq!(measured("", &["run.duration=2 s", "run.measure-from=1 s"]).unwrap(), 1_000_000);
+    assert_eq!(measured("", &["run.duration=5 s"]).unwrap(), base, "there is something to measure");
+    let contradiction = measured("", &["run.measure-from=3 s", "run.duration=2 s"]).unwrap_err().to_string();
+    assert!(contradiction.contains("leaves nothing to measure"), "{contradiction}");
+}
+
+#[test]
 fn who_is_hidden_follows_from_names_or_places() {
     let hidden = |clients: &str| {
         let text = format!("base = \"wlan-11n-150\"\n{clients}");

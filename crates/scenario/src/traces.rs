@@ -1,12 +1,16 @@
 //! Traces of cellular links: one that comes with the program, and files.
 
 use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tacit_link::cellular::{OPPORTUNITY, Trace, TraceError};
 use tacit_link::random::Stream;
+
+use crate::error::InputError;
+use crate::input::{Node, Tree, Value};
+use crate::keys::links::{DOWN_TRACE, UP_TRACE};
 
 /// Largest trace file in octets: two hours at 100 Mb/s.
 const MAX_FILE: u64 = 1 << 29;
@@ -70,27 +74,104 @@ pub(super) fn names() -> String {
     SYNTHETIC.map(|synthetic| format!("{:?}", synthetic.name)).join(", ")
 }
 
+/// What stands between the path of a trace and the BLAKE3 hash that its file must have.
+const HASH: &str = " blake3:";
+
+/// The path of a trace, and the hash that its file must have where it says one.
+fn path_and_hash(said: &str) -> (&str, Option<&str>) {
+    said.split_once(HASH).map_or((said, None), |(path, hash)| (path, Some(hash)))
+}
+
 /// Why a file is no trace.
 #[derive(Debug)]
 pub(super) enum LoadError {
-    /// It cannot be read.
+    /// It cannot be read, or is another than the one that is meant.
     File(String),
     /// It says something else.
     Trace(TraceError),
 }
 
-/// The trace in a file.
-pub(super) fn load(path: &Path) -> Result<Arc<Trace>, LoadError> {
-    let file_error = |error: std::io::Error| LoadError::File(error.to_string());
+/// The trace in the file that is `said`, from `directory`, and the path of that file.
+pub(super) fn load(directory: &Path, said: &str) -> (PathBuf, Result<Arc<Trace>, LoadError>) {
+    let (path, hash) = path_and_hash(said);
+    let path = directory.join(path);
+    let trace = read(&path).map_err(|error| LoadError::File(error.to_string())).and_then(|octets| {
+        let found = blake3::hash(&octets).to_hex();
+        // Before it is looked at: a result may come from anybody, and messages show what a file says.
+        if let Some(hash) = hash.filter(|hash| *hash != found.as_str()) {
+            return Err(LoadError::File(format!(
+                "not the trace that is meant: its hash is {found}, not {hash}"
+            )));
+        }
+        let text = String::from_utf8_lossy(&octets);
+        Trace::parse(&text).map(Arc::new).map_err(LoadError::Trace)
+    });
+    (path, trace)
+}
+
+/// At most [`MAX_FILE`] octets: not all that can be read says how long it is.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
-    // Not all that can be read says how long it is.
-    let file = File::open(path).map_err(file_error)?;
-    file.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(file_error)?;
+    File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut octets)?;
     if octets.len() as u64 > MAX_FILE {
-        return Err(LoadError::File(format!("longer than {MAX_FILE} octets")));
+        return Err(io::Error::other(format!("longer than {MAX_FILE} octets")));
     }
-    let text = String::from_utf8_lossy(&octets);
-    Trace::parse(&text).map(Arc::new).map_err(LoadError::Trace)
+    Ok(octets)
+}
+
+/// Each trace that `tree` names.
+fn each_in(
+    tree: &mut Tree,
+    mut each: impl FnMut(&mut Node) -> Result<(), InputError>,
+) -> Result<(), InputError> {
+    let mut links: Vec<&mut Node> = Vec::new();
+    for (name, node) in &mut tree.entries {
+        if name == "cellular" {
+            links.push(node);
+        } else if name == "hop"
+            && let Value::List(hops) = &mut node.value
+        {
+            links.extend(hops);
+        }
+    }
+    for link in links {
+        let Value::Table(keys) = &mut link.value else { continue };
+        for key in [DOWN_TRACE.name, UP_TRACE.name] {
+            keys.entries.get_mut(key).map_or(Ok(()), &mut each)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes `tree` name files of traces so that it means the same wherever it is read: by their whole paths, and by their
+/// hashes. What cannot be read stays as it is, for the reader to complain of.
+pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
+    each_in(tree, |node| {
+        let Value::Text(said) = &node.value else { return Ok(()) };
+        if find(said).is_some() || path_and_hash(said).1.is_some() {
+            return Ok(());
+        }
+        let path = node.origin.directory().unwrap_or(Path::new("")).join(said);
+        // What is no file, such as a pipe, can be read once only.
+        if path.is_file()
+            && let (Ok(whole), Ok(octets)) = (std::path::absolute(&path), read(&path))
+            && let Some(whole) = whole.to_str()
+        {
+            node.value = Value::Text(format!("{whole}{HASH}{}", blake3::hash(&octets).to_hex()));
+        }
+        Ok(())
+    })
+}
+
+/// Refuses traces in files that `tree` does not say the hash of.
+pub(super) fn require_hashes(tree: &mut Tree) -> Result<(), InputError> {
+    each_in(tree, |node| match &node.value {
+        Value::Text(said) if find(said).is_none() && path_and_hash(said).1.is_none() => {
+            Err(InputError::new(&node.origin, format!("the trace {said:?} has no hash"))
+                .allowed("results made by this version or a later one, whose traces have"))
+        }
+        _ => Ok(()),
+    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 //! What a scenario says that its runs will not show: no errors, but not what somebody expects who wrote it.
 
+use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
+use tacit_link::wifi::phy::{BLOCK_ACK_LEN, Mode, mpdu_len};
+use tacit_link::wifi::{BssConfig, Decibels, RateControl, StationConfig};
 use tacit_proto::units::Instant;
 use tacit_sim::Setup;
 
+use crate::build::FULL_PACKET;
 use crate::explain::explain;
 use crate::scheme::{Role, Scheme};
-use crate::table::count;
+use crate::table::{count, percent};
 use crate::{Scenario, effective, quoted};
 
 /// Tables whose keys say nothing about a single run, or only how long it is.
@@ -85,8 +89,98 @@ fn overrides(scheme: &Scheme, key: &str, scenario: &Scenario) -> bool {
     value(scenario) != value(&changed)
 }
 
+/// What will not be in the results of a run, a line for each reason.
+pub fn of_setup(setup: &Setup) -> Vec<String> {
+    let mut warnings = of_times(setup);
+    for bss in &setup.bss {
+        warnings.extend(of_signals(&bss.config));
+    }
+    warnings
+}
+
+/// Less than this of the data of a client arrives if it is out of reach.
+const IN_REACH: f64 = 0.1;
+/// More than this of the link-layer ACKs arrives if their rate is one for the signal.
+const DECODABLE: f64 = 0.9;
+
+/// Clients that the access point does not reach, and clients whose link-layer ACKs go at a rate that is too fast for
+/// the signal.
+fn of_signals(config: &BssConfig) -> Vec<String> {
+    let (mut far, mut deaf) = (Affected::default(), Affected::default());
+    for (station, number) in config.stations.iter().zip(1..) {
+        let Some(snr) = station.snr else { continue };
+        let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
+        let mode = slowest(config, station);
+        let control = station.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
+        let packet = mpdu_len(config.phy().mac_header_len(), FULL_PACKET);
+        let (data, acks) = (arrives(&mode, packet), arrives(&control, BLOCK_ACK_LEN));
+        if data < IN_REACH {
+            far.add(number, (data, snr, mode));
+        } else if acks < DECODABLE {
+            deaf.add(number, (acks, snr, control));
+        }
+    }
+    let far = far.told(|who, share, snr, mode| {
+        format!(
+            "{who} out of reach: at {snr} {share} of full packets arrive at {}: see wifi.distance, wifi.snr, \
+                 wifi.rate and wifi.rate-control",
+            mode.rate()
+        )
+    });
+    let deaf = deaf.told(|who, share, snr, mode| {
+        format!(
+            "{who} too far for the rate of link-layer ACKs: at {snr} {share} of them arrive at {}: \
+                 wifi.ack-rate=auto follows the rate of data",
+            mode.rate()
+        )
+    });
+    far.into_iter().chain(deaf).collect()
+}
+
+/// The mode of a client's data, or the slowest that rate control may choose.
+fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
+    match config.rate_control {
+        RateControl::Fixed => station.mode,
+        RateControl::Minstrel => {
+            let modes = station.mode.and_slower(config.standard).into_iter();
+            modes.min_by_key(Mode::rate).unwrap_or(station.mode)
+        }
+    }
+}
+
+/// Clients that something is said of, and what it is of the one that is worst off.
+#[derive(Default)]
+struct Affected {
+    clients: Vec<u32>,
+    worst: Option<(f64, Decibels, Mode)>,
+}
+
+impl Affected {
+    fn add(&mut self, client: u32, state: (f64, Decibels, Mode)) {
+        self.clients.push(client);
+        if self.worst.is_none_or(|worst| state.0 < worst.0) {
+            self.worst = Some(state);
+        }
+    }
+
+    /// The words of `tell` about who, which share of what is sent arrives, signal and mode; `None` of nobody.
+    fn told(self, tell: impl FnOnce(String, String, Decibels, Mode) -> String) -> Option<String> {
+        /// More are counted instead.
+        const NAMED: usize = 5;
+        let (share, snr, mode) = self.worst?;
+        let named: Vec<_> = self.clients.iter().take(NAMED).map(ToString::to_string).collect();
+        let more = self.clients.len() - named.len();
+        let who = match (self.clients.len(), more) {
+            (1, _) => format!("client {} is", named[0]),
+            (_, 0) => format!("clients {} are", named.join(", ")),
+            _ => format!("clients {} and {more} more are", named.join(", ")),
+        };
+        Some(tell(who, percent(Some(share), 1), snr, mode))
+    }
+}
+
 /// What of a run's traffic the measured window misses, a line for each way to miss it.
-pub fn of_times(setup: &Setup) -> Vec<String> {
+fn of_times(setup: &Setup) -> Vec<String> {
     let mut warnings = Vec::new();
     let flows = count(setup.flows.len() as u64, "flow");
     // Durations are easier to read.
@@ -176,5 +270,24 @@ mod tests {
         let early = "base = \"wlan-11n-150\"\n[[client]]\nstop = \"4 s\"\n[[client]]\n";
         let [warning] = &of_times(&setup(early, 2))[..] else { panic!("one warning") };
         assert!(warning.starts_with("1 of 2 flows stop before measuring begins at 4s"), "{warning}");
+    }
+
+    #[test]
+    fn clients_that_cannot_be_reached_or_cannot_be_answered_are_named() {
+        let said = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+            of_setup(&Scenario::load("wlan-11ac-866", &set).unwrap().setup(2, 1).unwrap())
+        };
+        assert_eq!(said(&["wifi.distance=5 m"]), [] as [&str; 0]);
+        let [far] = &said(&["wifi.distance=38 m"])[..] else { panic!("one warning") };
+        assert!(far.starts_with("clients 1, 2 are out of reach: at "), "{far}");
+        assert_eq!(said(&["wifi.distance=38 m", "wifi.rate-control=minstrel"]), [] as [&str; 0]);
+        assert_eq!(said(&["wifi.distance=38 m", "wifi.rate-control=ideal"]), [] as [&str; 0]);
+        let [deaf] = &said(&["wifi.distance=38 m", "wifi.rate-control=ideal", "wifi.ack-rate=24Mbps"])[..]
+        else {
+            panic!("one warning")
+        };
+        assert!(deaf.contains("too far for the rate of link-layer ACKs"), "{deaf}");
+        assert!(deaf.contains("at 24Mbps: wifi.ack-rate=auto"), "{deaf}");
     }
 }

@@ -47,8 +47,10 @@ pub(crate) struct Flow {
     pub feeder: Feeder,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
-    /// Delivered octets when measuring started.
-    pub delivered_before: u64,
+    /// Octets that had arrived when measuring started.
+    pub arrived_before: u64,
+    /// Octets of packets that came to the sink since then.
+    pub carried: u64,
     stopped: bool,
 }
 
@@ -131,7 +133,16 @@ impl Flow {
                 }))
             }
         };
-        Self { id, setup, transport, feeder, completed_at: None, delivered_before: 0, stopped: false }
+        Self {
+            id,
+            setup,
+            transport,
+            feeder,
+            completed_at: None,
+            arrived_before: 0,
+            carried: 0,
+            stopped: false,
+        }
     }
 
     /// The application starts.
@@ -163,6 +174,9 @@ impl Flow {
 
     /// A packet of this flow arrived at `end`.
     pub fn handle_packet(&mut self, now: Instant, end: End, packet: Packet) {
+        if end == End::Sink {
+            self.carried += packet.len().0;
+        }
         match &mut self.transport {
             Protocol::Connection(connection) => {
                 connection.end(end).handle_packet(now, packet);
@@ -264,6 +278,25 @@ impl Flow {
             Protocol::Connection(connection) => connection.sink.delivered_bytes(),
             Protocol::Datagrams(udp) => udp.receiver.counts().bytes,
         }
+    }
+
+    /// Octets that came to the sink, each once: those delivered, and those that wait for others before them.
+    pub fn arrived(&self) -> u64 {
+        match &self.transport {
+            Protocol::Connection(connection) => self.delivered() + connection.sink.blocked_bytes(),
+            Protocol::Datagrams(_) => self.delivered(),
+        }
+    }
+
+    /// Results count from now on.
+    pub fn start_measuring(&mut self) {
+        self.arrived_before = self.arrived();
+        self.carried = 0;
+    }
+
+    /// Octets that came to the sink since measuring started, each once. A connection that is reset forgets what waited.
+    pub fn arrived_since(&self) -> u64 {
+        self.arrived().saturating_sub(self.arrived_before)
     }
 
     /// The sink's octets wait for [`Flow::read`] from here on, where the transport lets them.

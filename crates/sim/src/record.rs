@@ -32,6 +32,21 @@ impl Outcome {
     pub fn goodput_bps(&self) -> f64 {
         self.flows.iter().map(|flow| flow.goodput_bps(self.measured)).sum()
     }
+
+    /// Payload of all flows over the time in which at least one of them was under way, start-up included, in bits per
+    /// second; 0 where none ever started.
+    pub fn transfer_goodput_bps(&self) -> f64 {
+        let mut times: Vec<_> =
+            self.flows.iter().map(|flow| (flow.started_at, flow.started_at + flow.lasted)).collect();
+        times.sort_unstable();
+        let (mut under_way, mut until) = (Duration::ZERO, Instant::ZERO);
+        for (from, to) in times {
+            under_way += to.saturating_since(from.max(until));
+            until = until.max(to);
+        }
+        let octets: u64 = self.flows.iter().map(|flow| flow.delivered_total.0).sum();
+        if under_way == Duration::ZERO { 0.0 } else { octets as f64 * 8.0 / under_way.as_secs_f64() }
+    }
 }
 
 /// What became of a flow.
@@ -43,12 +58,17 @@ pub struct FlowOutcome {
     pub source: HostId,
     /// Where it was received.
     pub sink: HostId,
-    /// Payload octets passed to the receiving application in order.
+    /// Payload octets that came to the receiver in the measured window, each once: of those that wait for others before
+    /// them too, but not of those that waited when the window began.
     pub delivered: Bytes,
     /// Payload octets passed to the receiving application in order, over the whole run.
     pub delivered_total: Bytes,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
+    /// When its source starts.
+    pub started_at: Instant,
+    /// Whether it has an end: so many octets and no more.
+    pub is_sized: bool,
     /// From its start until the sink had everything, or to the end of the run.
     pub lasted: Duration,
     /// What the source's end of the connection counted over the whole run; `None` for datagrams.
@@ -213,6 +233,11 @@ impl FlowOutcome {
     /// Payload bits per second of a window of `measured`.
     pub fn goodput_bps(&self, measured: Duration) -> f64 {
         self.delivered.0 as f64 * 8.0 / measured.as_secs_f64()
+    }
+
+    /// From its start until the sink had everything; `None` for a flow without an end, or that did not come to it.
+    pub fn completion_time(&self) -> Option<Duration> {
+        self.completed_at.map(|at| at.saturating_since(self.started_at))
     }
 
     /// Payload bits per second from its start to its last octet, start-up included; 0 for a flow that never

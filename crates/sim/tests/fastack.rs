@@ -29,8 +29,9 @@ fn agent(outcome: &Outcome) -> Counters {
     outcome.bss[0].stations[0].driver.fastack().unwrap()
 }
 
+/// Octets handed on in order, over the whole run.
 fn delivered(outcome: &Outcome) -> u64 {
-    outcome.flows.iter().map(|flow| flow.delivered.0).sum()
+    outcome.flows.iter().map(|flow| flow.delivered_total.0).sum()
 }
 
 /// Mean of the senders' smoothed round-trip times.

@@ -17,6 +17,9 @@ pub(super) fn tables(comparison: &Comparison) -> String {
     if !comparison.conditions.is_empty() {
         text.push_str(&format!("with {}\n", comparison.conditions.join(", ")));
     }
+    for warning in &comparison.warnings {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
     for clients in comparison.client_counts() {
         let rows: Vec<&Row> = comparison.rows_of(clients).collect();
         text.push_str(&format!("\n{}\n", count(clients.into(), "client")));
@@ -24,6 +27,10 @@ pub(super) fn tables(comparison: &Comparison) -> String {
         if rows.iter().any(|row| row.airtime.is_some()) {
             text.push('\n');
             text.push_str(&airtime_table(&rows).render());
+        }
+        if rows.iter().any(|row| row.flow_completion_p50_s.is_some()) {
+            text.push('\n');
+            text.push_str(&completion_table(&rows).render());
         }
         if let Some(line) = beside(comparison, clients) {
             text.push_str(&format!("\n{line}\n"));
@@ -36,6 +43,33 @@ pub(super) fn tables(comparison: &Comparison) -> String {
         text.push_str(&format!("{gap}{}: {}\n", scheme.name, scheme.summary));
     }
     text
+}
+
+/// The goodput of every scheme at every place of a sweep, in one table.
+pub fn overview(comparisons: &[&Comparison]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for row in comparisons.iter().flat_map(|comparison| &comparison.rows) {
+        if !names.contains(&row.scheme.as_str()) {
+            names.push(&row.scheme);
+        }
+    }
+    let mut heads = vec![["goodput, Mb/s"], ["clients"]];
+    heads.extend(names.iter().map(|name| [*name]));
+    let mut table = TextTable::new(&heads);
+    for comparison in comparisons {
+        for clients in comparison.client_counts() {
+            let mut cells = vec![
+                [std::slice::from_ref(&comparison.scenario), &comparison.at].concat().join(", "),
+                clients.to_string(),
+            ];
+            cells.extend(names.iter().map(|name| {
+                let row = comparison.rows_of(clients).find(|row| row.scheme == *name);
+                row.map_or_else(|| number_or_dash(None, 0), goodput)
+            }));
+            table.push(cells);
+        }
+    }
+    table.render()
 }
 
 /// What TCP/HACK gains with the receiver of 2014, where that was run.
@@ -76,6 +110,24 @@ fn main_table(rows: &[&Row]) -> TextTable {
             number_or_dash(row.ampdu_mean, 1),
             format!("{} / {}", ms(row.queue_delay_p50_us), ms(row.queue_delay_p95_us)),
         ]);
+    }
+    table
+}
+
+/// What flows took that have an end: means over the runs.
+fn completion_table(rows: &[&Row]) -> TextTable {
+    let mut table = TextTable::new(&[
+        ["flow completion", "scheme"],
+        ["flows", "completed"],
+        ["p50", "s"],
+        ["p95", "s"],
+        ["p99", "s"],
+    ]);
+    for row in rows {
+        let mut cells = vec![row.scheme.clone(), number_or_dash(row.flows_completed, 1)];
+        let times = [row.flow_completion_p50_s, row.flow_completion_p95_s, row.flow_completion_p99_s];
+        cells.extend(times.map(|time| number_or_dash(time, 3)));
+        table.push(cells);
     }
     table
 }

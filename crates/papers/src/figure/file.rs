@@ -291,6 +291,9 @@ impl Figure {
         };
         let variants = self.variant_names();
         for measure in self.measures() {
+            if let Some(name) = measure.over_variant() {
+                self.check_variant(root, name, measure)?;
+            }
             match (measure.variant(), &self.source) {
                 (Some(name), Source::Transfers(_)) if variants.contains(&name) => {
                     measure.curves().try_for_each(swept)?;

@@ -93,6 +93,7 @@ pub const ALL: &[Bundled] = bundled![
     "validation/ns3-11a",
     "validation/ns3-11n",
     "validation/ns3-11n-queue",
+    "validation/minstrel",
 ];
 
 #[cfg(test)]

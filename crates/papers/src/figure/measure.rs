@@ -52,6 +52,8 @@ pub struct Measure {
     column: Option<String>,
     /// Of which variant of the sweep; `None` for the runs that are drawn.
     variant: Option<String>,
+    /// Of which variant the other curve is, if not of the same.
+    over_variant: Option<String>,
     /// Ends of the range of x, inclusive.
     from: f64,
     to: f64,
@@ -93,8 +95,12 @@ impl Measure {
         let reductions = [("mean", Reduction::Mean), ("least", Reduction::Least), ("most", Reduction::Most)];
         let reduction = section.or("take", Reduction::Mean, one_of(&reductions))?;
         let variant = section.optional("variant", text)?;
+        let over_variant = section.optional("over-variant", text)?;
+        if over_variant.is_some() && over.is_none() {
+            return Err(section.error("over-variant", "says of which variant the curve is that over names"));
+        }
         section.finish()?;
-        Ok(Self { operation, of, over, over_x, column, variant, from, to, reduction })
+        Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction })
     }
 
     /// Names of curves it refers to.
@@ -124,10 +130,16 @@ impl Measure {
         self.variant.as_deref()
     }
 
+    /// The variant that the curve is of which it measures over, if not the same.
+    pub(super) fn over_variant(&self) -> Option<&str> {
+        self.over_variant.as_deref()
+    }
+
     /// Curve and places of what it measures of the plotted curves, where those are one value each.
     pub(super) fn plotted(&self) -> Option<(&str, (f64, f64))> {
         let plain = self.column.is_none()
             && self.variant.is_none()
+            && self.over_variant.is_none()
             && self.reduction == Reduction::Mean
             && self.operation != Operation::Linear;
         plain.then_some((self.of.as_str(), (self.from, self.to)))
@@ -135,7 +147,8 @@ impl Measure {
 
     /// The gain it measures: of which curve over which, at the same x.
     pub(super) fn gain(&self) -> Option<(&str, &str)> {
-        let same_x = self.operation == Operation::Gain && self.over_x.is_none();
+        let same_x =
+            self.operation == Operation::Gain && self.over_x.is_none() && self.over_variant.is_none();
         same_x.then_some((self.of.as_str(), self.over.as_deref()?))
     }
 
@@ -155,14 +168,22 @@ impl Measure {
 
     /// The number; `None` where the curves have no such point.
     pub fn of(&self, curves: &Curves) -> Option<f64> {
+        self.between(curves, curves)
+    }
+
+    /// The number, where the curve that it measures over is one of `others`.
+    pub fn between(&self, curves: &Curves, others: &Curves) -> Option<f64> {
         let column = match &self.column {
             Some(name) => curves.columns.iter().position(|column| column == name)?,
             None => 0,
         };
-        let curve = |name: &str| curves.curves.iter().find(|curve| curve.name == name);
-        let points = curve(&self.of)?.points.iter().filter(|(x, _)| (self.from..=self.to).contains(x));
+        let curve = |curves: &Curves, name: &str| curves.curves.iter().position(|curve| curve.name == name);
+        let points = curves.curves[curve(curves, &self.of)?]
+            .points
+            .iter()
+            .filter(|(x, _)| (self.from..=self.to).contains(x));
         let over = match &self.over {
-            Some(name) => Some(curve(name)?),
+            Some(name) => Some(&others.curves[curve(others, name)?]),
             None => None,
         };
         let mut values = Vec::new();
@@ -268,6 +289,22 @@ mod tests {
         close("difference = \"a\"\nover = \"b\"", (1.0 + 4.0 + 2.0) / 3.0);
         close("difference = \"a\"\nover = \"b\"\ntake = \"least\"", 1.0);
         close("ratio = \"a\"\nover = \"b\"\ntake = \"most\"", 3.0);
+    }
+
+    #[test]
+    fn the_other_curve_may_be_of_another_variant() {
+        let tree =
+            Tree::parse("test", "ratio = \"a\"\nover = \"a\"\nover-variant = \"half\"\nx = 2").unwrap();
+        let measure = Measure::read(Section::root("test", &tree)).unwrap();
+        let mut half = curves();
+        half.curves[0]
+            .points
+            .iter_mut()
+            .for_each(|(_, values)| values[0] = values[0].map(|value| value / 2.0));
+        assert_eq!(measure.between(&curves(), &half), Some(2.0));
+        assert_eq!(measure.over_variant(), Some("half"));
+        let tree = Tree::parse("test", "value = \"a\"\nover-variant = \"half\"").unwrap();
+        assert!(Measure::read(Section::root("test", &tree)).is_err());
     }
 
     #[test]

@@ -23,7 +23,9 @@ mod transfers;
 mod variant;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -257,11 +259,14 @@ pub fn all() -> Result<Vec<Figure>, RunsError> {
     library::ALL.iter().map(|bundled| Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)).collect()
 }
 
-/// The figure called `id`.
+/// The figure called `id`, or the one in the file of that path where it ends in `.toml`.
 ///
 /// # Errors
 /// Where there is none, or its file says something that is not allowed.
 pub fn find(id: &str) -> Result<Figure, RunsError> {
+    if let Some(stem) = Path::new(id).file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) {
+        return own(id, stem);
+    }
     let ids = || library::ALL.iter().map(|bundled| bundled.id);
     let Some(bundled) = library::ALL.iter().find(|bundled| bundled.id == id) else {
         let hint = nearest(id, ids()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
@@ -270,4 +275,19 @@ pub fn find(id: &str) -> Result<Figure, RunsError> {
             .into());
     };
     Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)
+}
+
+/// The figure in the file at `path`, called `stem`.
+fn own(path: &str, stem: &str) -> Result<Figure, RunsError> {
+    /// Longest file of a figure, in octets.
+    const MAX_FILE: u64 = 1 << 20;
+    let file = File::open(path).map_err(RunsError::io(Path::new(path)))?;
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(RunsError::io(Path::new(path)))?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(InputError::new(path, format!("more than {MAX_FILE} octets are no figure"))
+            .allowed(format!("files up to {MAX_FILE} octets"))
+            .into());
+    }
+    Ok(Figure::parse(stem, path, &text)?)
 }

@@ -62,13 +62,13 @@ impl Drawn {
 
     /// The number that `measure` takes from the curves, those of its variant if it names one.
     fn measured(&self, measure: &measure::Measure) -> Option<f64> {
-        match measure.variant() {
-            None => measure.of(&self.curves),
-            Some(name) => {
-                let (_, curves) = self.variants.iter().find(|(known, _)| known == name)?;
-                measure.of(curves)
-            }
-        }
+        let of_variant = |name: Option<&str>| match name {
+            None => Some(&self.curves),
+            Some(name) => Some(&self.variants.iter().find(|(known, _)| known == name)?.1),
+        };
+        let own = of_variant(measure.variant())?;
+        let other = measure.over_variant().map_or(Some(own), |name| of_variant(Some(name)))?;
+        measure.between(own, other)
     }
 }
 

@@ -293,6 +293,11 @@ impl Receiver {
         }
     }
 
+    /// Octets that arrived and wait for others before them.
+    pub fn blocked(&self) -> u64 {
+        self.reorder.octets()
+    }
+
     /// Takes up to `octets` out of the buffer. Returns how many, and whether the window should be
     /// announced at once: it was closed and may open, or has grown by two segments or half the buffer.
     pub fn read(&mut self, octets: u64, counters: &mut Counters) -> (u64, bool) {

@@ -29,6 +29,11 @@ impl ReorderQueue {
         self.ranges.len()
     }
 
+    /// Octets held.
+    pub fn octets(&self) -> u64 {
+        self.ranges.iter().map(|range| range.len()).sum()
+    }
+
     /// The octet after the last one held.
     pub fn highest(&self) -> Option<Position> {
         self.ranges.last().map(|range| range.end)

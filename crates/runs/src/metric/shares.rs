@@ -1,6 +1,6 @@
 //! Who got how much of what there was.
 
-use tacit_proto::units::Instant;
+use tacit_proto::units::{Duration, Instant};
 use tacit_sim::record::{ApplicationResult, FlowOutcome};
 
 use super::View;
@@ -14,6 +14,19 @@ impl<'a> View<'a> {
         others.sort_unstable();
         let is_read = |flow: &&FlowOutcome| others.binary_search(&&flow.flow).is_err();
         self.outcome.flows.iter().filter(is_read).collect()
+    }
+
+    /// Flows that no program feeds and that have no goodput, because they `were_over` before or for another reason.
+    pub fn flows_without_goodput(&self, were_over: bool) -> f64 {
+        let mut of_programs: Vec<_> =
+            self.outcome.applications.iter().flat_map(|program| &program.flows).collect();
+        of_programs.sort_unstable();
+        let is_silent = |flow: &&FlowOutcome| {
+            flow.delivered.0 == 0
+                && flow.completed_at.is_some() == were_over
+                && of_programs.binary_search(&&flow.flow).is_err()
+        };
+        self.outcome.flows.iter().filter(is_silent).count() as f64
     }
 
     pub fn first_flow_share(&self) -> Option<f64> {
@@ -71,16 +84,64 @@ impl<'a> View<'a> {
 
     /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
     pub fn fairness(&self) -> Option<f64> {
-        let shares: Vec<f64> = self.users_flows().iter().map(|flow| flow.delivered.0 as f64).collect();
-        let sum: f64 = shares.iter().sum();
-        let squares: f64 = shares.iter().map(|share| share * share).sum();
-        Some(sum * sum / (shares.len() as f64 * squares))
+        jain(self.users_flows().iter().map(|flow| flow.delivered.0 as f64))
     }
+
+    /// Jain's index of what flows got while they ran.
+    pub fn transfer_fairness(&self) -> Option<f64> {
+        jain(self.users_flows().iter().map(|flow| flow.transfer_goodput_bps()))
+    }
+
+    /// What flows took that came to their end, ascending.
+    pub fn completion_times(&self) -> Vec<Duration> {
+        let mut times: Vec<_> = self.users_flows().iter().filter_map(|flow| flow.completion_time()).collect();
+        times.sort_unstable();
+        times
+    }
+
+    /// The time that this share of those flows did not exceed, in percent from 1 to 100: nearest rank.
+    pub fn completion_s(&self, percent: usize) -> Option<f64> {
+        let times = self.completion_times();
+        let rank = (times.len() * percent).div_ceil(100);
+        Some(times.get(rank.checked_sub(1)?)?.as_secs_f64())
+    }
+
+    /// Whether there are flows that end.
+    pub fn has_sized_flows(&self) -> bool {
+        self.users_flows().iter().any(|flow| flow.is_sized)
+    }
+}
+
+/// Jain's index of `shares`.
+fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let (count, sum) = shares.clone().fold((0.0, 0.0), |(count, sum), share| (count + 1.0, sum + share));
+    let squares: f64 = shares.map(|share| share * share).sum();
+    Some(sum * sum / (count * squares))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::metric::tests::{is_close, outcome, value_of};
+
+    /// Three downloads of 1 MB through 8 Mb/s, the last of them late: two share the wire and take twice as long.
+    #[test]
+    fn completion_times_are_from_each_flows_own_start() {
+        let outcome = outcome(
+            "[run]\nduration = \"12 s\"\nmeasure-from = \"1 s\"\n\
+             [wired]\nrate = \"8Mbps\"\ndelay = \"1 ms\"\n\
+             [traffic]\nsize = \"1 MB\"\n\
+             [[flow]]\n[[flow]]\n[[flow]]\nstart = \"6 s\"\n",
+        );
+        is_close(value_of("flows_completed", &outcome), 3.0, 0.0);
+        is_close(value_of("flow_completion_p50_s", &outcome), 2.1, 0.3);
+        is_close(value_of("flow_completion_p99_s", &outcome), 2.1, 0.3);
+        let longest = value_of("flow_completion_p99_s", &outcome).unwrap();
+        let mean = value_of("flow_completion_mean_s", &outcome).unwrap();
+        assert!(mean < longest, "the late one has the wire for itself: {mean} of {longest}");
+        // All three had 3 MB in the some three seconds in which any of them was under way.
+        is_close(value_of("transfer_goodput_bps", &outcome), 7.5e6, 0.5e6);
+        assert!(value_of("transfer_fairness", &outcome).unwrap() < 0.95);
+    }
 
     #[test]
     fn the_share_of_the_first_flow_is_over_the_mean() {

@@ -55,6 +55,7 @@ impl Part for HopRecord {
 impl Part for FlowRecord {
     fn full() -> Self {
         Self {
+            duration_s: Some(0.0),
             retransmitted_segments: Some(0),
             rtos: Some(0),
             data_segments_sent: Some(0),

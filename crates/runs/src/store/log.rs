@@ -52,6 +52,9 @@ impl Log {
     /// Checks every entry of the record at `path`.
     pub fn open(path: &Path) -> Result<Self, RunsError> {
         let file = File::open(path).map_err(RunsError::io(path))?;
+        if !file.metadata().map_err(RunsError::io(path))?.is_file() {
+            return Err(RunsError::io(path)(io::Error::other("no regular file")));
+        }
         let mut reader = BufReader::with_capacity(1 << 16, &file);
         let (mut lines, mut damaged, mut torn) = (Vec::new(), None::<Damaged>, false);
         let (mut number, mut offset) = (0, 0);

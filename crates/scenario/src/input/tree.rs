@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+use crate::MAX_CLIENTS;
 use crate::error::InputError;
 
 /// Where a value was written.
@@ -191,6 +192,17 @@ impl Tree {
 
     fn insert(&mut self, path: &[&str], node: Node, source: &Arc<str>) -> Result<(), InputError> {
         let Some((key, rest)) = path.split_first() else { return Ok(()) };
+        if let Some((list, number)) = numbered(key, source)? {
+            let item = self.item(list, number, source)?;
+            return match (&mut item.value, rest) {
+                (Value::Table(tree), [_, ..]) => tree.insert(rest, node, source),
+                (value, []) => {
+                    *value = node.value;
+                    Ok(())
+                }
+                (other, _) => Err(InputError::new(source, format!("{key} is {}, not a table", other.kind()))),
+            };
+        }
         if rest.is_empty() {
             self.entries.insert((*key).to_owned(), node);
             return Ok(());
@@ -201,8 +213,49 @@ impl Tree {
         });
         match &mut below.value {
             Value::Table(tree) => tree.insert(rest, node, source),
-            other => Err(InputError::new(source, format!("{key} is {}, not a table", other.kind()))
-                .allowed("paths through tables; a list is set as a whole")),
+            other => Err(InputError::new(source, format!("{key} is {}, not a table", other.kind())).allowed(
+                "paths through tables; of a list one item, such as client[3].distance, or the whole",
+            )),
+        }
+    }
+
+    /// Item `number`, from 1, of the list at `key`. Of clients there are as many as are asked for, and a table that stands
+    /// for several is taken apart.
+    fn item(&mut self, key: &str, number: usize, source: &Arc<str>) -> Result<&mut Node, InputError> {
+        let origin = Origin { source: source.clone(), line: None };
+        let empty = || Node { origin: origin.clone(), value: Value::Table(Self::default()) };
+        let is_clients = key == CLIENTS;
+        let list = match self.entries.get_mut(key) {
+            Some(Node { value: Value::List(items), .. }) => std::mem::take(items),
+            None if is_clients => Vec::new(),
+            Some(other) => {
+                return Err(InputError::new(source, format!("{key} is {}, not a list", other.value.kind())));
+            }
+            None => return Err(InputError::new(source, format!("there is no {key}"))),
+        };
+        let mut items = if is_clients { one_by_one(list) } else { list };
+        let there = items.len();
+        if is_clients && (there..MAX_CLIENTS as usize).contains(&(number - 1)) {
+            items.resize_with(number, empty);
+            self.count_clients(number);
+        }
+        let node = self.entries.entry(key.to_owned()).or_insert_with(empty);
+        node.value = Value::List(items);
+        let Value::List(items) = &mut node.value else { unreachable!("a list was just put there") };
+        items.get_mut(number - 1).ok_or_else(|| {
+            let most = if is_clients { MAX_CLIENTS as usize } else { there };
+            InputError::new(source, format!("there is no {key} {number}")).allowed(format!("1 to {most}"))
+        })
+    }
+
+    /// Who says something of client `number` wants it there: a smaller count does not count.
+    fn count_clients(&mut self, number: usize) {
+        let Some(Value::Table(clients)) = self.entries.get_mut("clients").map(|node| &mut node.value) else {
+            return;
+        };
+        let is_smaller = |node: &Node| matches!(node.value, Value::Integer(count) if usize::try_from(count).is_ok_and(|count| count < number));
+        if clients.entries.get("count").is_some_and(is_smaller) {
+            clients.entries.remove("count");
         }
     }
 
@@ -243,6 +296,39 @@ impl Tree {
             }
         }
     }
+}
+
+/// The list whose tables may stand for several each.
+const CLIENTS: &str = "client";
+
+/// `client[3]` as the name of a list and a number from 1; `None` for a key without brackets.
+fn numbered<'a>(key: &'a str, source: &Arc<str>) -> Result<Option<(&'a str, usize)>, InputError> {
+    let Some((list, rest)) = key.split_once('[') else { return Ok(None) };
+    let number = rest.strip_suffix(']').and_then(|number| number.parse().ok()).filter(|number| *number > 0);
+    let wrong = || {
+        InputError::new(source, format!("{key} names no item")).allowed("numbers from 1, such as client[3]")
+    };
+    number.map(|number| Some((list, number))).ok_or_else(wrong)
+}
+
+/// `tables` with one for each client, where some stand for several. What is wrong with a count is the reader's to say.
+fn one_by_one(tables: Vec<Node>) -> Vec<Node> {
+    let several = |table: Node| {
+        let Value::Table(keys) = &table.value else { return vec![table] };
+        let count = match keys.entries.get("count").map(|node| &node.value) {
+            Some(Value::Integer(count)) => usize::try_from(*count).ok(),
+            _ => None,
+        };
+        let Some(count) = count.filter(|count| (1..=MAX_CLIENTS as usize).contains(count)) else {
+            return vec![table];
+        };
+        let mut single = table;
+        if let Value::Table(keys) = &mut single.value {
+            keys.entries.remove("count");
+        }
+        vec![single; count]
+    };
+    tables.into_iter().flat_map(several).collect()
 }
 
 /// Line numbers from octet offsets.
@@ -342,11 +428,40 @@ mod tests {
     }
 
     #[test]
+    fn one_client_is_set_by_its_number() {
+        let set = |text: &str, assignments: &[&str]| {
+            let mut tree = Tree::parse("test", text).unwrap();
+            assignments.iter().try_for_each(|said| tree.set(said)).map(|()| tree.to_toml())
+        };
+        // A table for each of several, and as many as it takes.
+        let text = "[clients]\ncount = 2\n[[client]]\ncount = 2\nsnr = \"9 dB\"\n";
+        assert_eq!(
+            set(text, &["client[4].distance=5 m", "client[2].snr=3 dB"]).unwrap(),
+            "\n[[client]]\nsnr = \"9 dB\"\n\n[[client]]\nsnr = \"3 dB\"\n\n[[client]]\n\n\
+             [[client]]\ndistance = \"5 m\"\n\n[clients]\n"
+        );
+        assert_eq!(set("", &["client[1].hack=false"]).unwrap(), "\n[[client]]\nhack = false\n");
+        assert_eq!(
+            set("[[hop]]\nkind = \"wired\"\n", &["hop[1].delay=3 ms"]).unwrap(),
+            "\n[[hop]]\ndelay = \"3 ms\"\nkind = \"wired\"\n"
+        );
+        for (assignment, error) in [
+            ("client[0].snr=1 dB", "client[0] names no item; allowed: numbers from 1"),
+            ("client[x].snr=1 dB", "client[x] names no item"),
+            ("client[1001].snr=1 dB", "there is no client 1001; allowed: 1 to 1000"),
+            ("hop[2].delay=1 ms", "there is no hop"),
+        ] {
+            let said = set("", &[assignment]).unwrap_err().to_string();
+            assert!(said.contains(error), "{said}");
+        }
+    }
+
+    #[test]
     fn a_path_through_a_value_is_refused() {
         let mut tree = Tree::parse("f", "a = 1\n").unwrap();
         assert_eq!(
             tree.set("a.b=2").unwrap_err().to_string(),
-            "--set a.b: a is a whole number, not a table; allowed: paths through tables; a list is set as a whole"
+            "--set a.b: a is a whole number, not a table; allowed: paths through tables; of a list one item, such as client[3].distance, or the whole"
         );
         assert!(tree.set("nothing").is_err());
         assert!(tree.set("a..b=1").is_err());

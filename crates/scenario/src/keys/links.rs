@@ -51,7 +51,8 @@ const fn trace(name: &'static str) -> Key<Own<String>> {
         kind: Own { read: text, write: String::clone, allowed: "a name or path" },
         usual: Usual::Said("required"),
         meaning: "towards the clients and back: the path from the scenario's file, or a trace that comes with the \
-                  program, `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`",
+                  program, `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path and the hash \
+                  of the file behind it, `\"/home/me/a.down blake3:…\"`: then it must be that very trace",
     }
 }
 

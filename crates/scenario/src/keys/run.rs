@@ -58,7 +58,8 @@ pub(crate) const RUN: Keys<RunPlan> = &[
         name: MEASURE_FROM,
         kind: ANY_TIME,
         usual: Usual::Said("4 s, or a quarter of a shorter run"),
-        meaning: "results count from here: sooner than `duration`",
+        meaning: "results count from here: sooner than `duration`; that of a base does not count where a run is made \
+                  shorter",
         of: |run| &mut run.measure_from,
     },
     &Run {
@@ -101,7 +102,7 @@ pub(crate) const COMPARED_CLIENTS: Key<Own<Vec<u32>>> = Key {
         write: |counts| format!("{counts:?}"),
         allowed: "counts from 1 to 1000",
     },
-    usual: Usual::Is("[1, 10]"),
+    usual: Usual::Said("`[1, 10]`, or the clients that `[[client]]` lists"),
     meaning: "client counts of `tacit compare` without `--clients`",
 };
 

@@ -2,8 +2,7 @@
 
 use tacit_link::wifi::phy::{Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, RateControl, StreamQueues,
-    TxopLimits,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, StreamQueues, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -13,7 +12,7 @@ use super::kind::{
 };
 use super::{Field, Key, Keys, Said, Usual};
 use crate::input::{Mismatch, Value, byte_count, duration};
-use crate::{ApAcks, Categories, Wifi, WifiAckFilter};
+use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
 
 /// What explanations and the page take for the default: 802.11n.
 pub(super) fn usual() -> Wifi {
@@ -253,12 +252,17 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &MPDU_ERROR,
     &W {
         name: "rate-control",
-        kind: Choice(&[("fixed", RateControl::Fixed), ("minstrel", RateControl::Minstrel)]),
+        kind: Choice(&[
+            ("fixed", RateChoice::Fixed),
+            ("ideal", RateChoice::Ideal),
+            ("minstrel", RateChoice::Minstrel),
+        ]),
         usual: Usual::Field,
         meaning: "`minstrel` adapts the rate to what gets through, between the modes of the width and guard interval \
-                  of `rate` with at most its streams; the best that can be done with a known signal is `rate = \
-                  \"ideal\"`",
-        of: |wifi| &mut wifi.bss.rate_control,
+                  of `rate` with at most its streams; with `ideal` each client has the one of these modes that carries \
+                  most at its `snr` or `distance`, which is the best that can be done; `rate = \"ideal\"` chooses among all \
+                  modes",
+        of: |wifi| &mut wifi.rate_control,
     },
     &W {
         name: "carrier-sense",

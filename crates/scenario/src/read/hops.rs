@@ -235,8 +235,8 @@ fn trace(section: &Section<'_>, key: &Key<Own<String>>) -> Result<Option<Arc<Tra
         return Ok(Some(Arc::new(trace)));
     }
     let directory = section.node(key.name).and_then(|node| node.origin.directory());
-    let path = directory.unwrap_or(Path::new("")).join(&name);
-    traces::load(&path).map(Some).map_err(|error| match error {
+    let (path, trace) = traces::load(directory.unwrap_or(Path::new("")), &name);
+    trace.map(Some).map_err(|error| match error {
         traces::LoadError::File(why) => section
             .error(key.name, format!("{}: {why}", path.display()))
             .allowed(format!("the path of a trace, from the scenario's file, or one of {}", traces::names())),

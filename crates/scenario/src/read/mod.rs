@@ -57,6 +57,8 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
     let flows = flow_sections(&root, &traffic, around)?;
     let clients = root.section("clients")?;
     let default_count = u32::try_from(overrides.len()).unwrap_or(MAX_CLIENTS).max(1);
+    let count = run::COUNT.or(&clients, default_count)?;
+    let own_clients = (!overrides.is_empty()).then_some(count);
     let scenario = Scenario {
         name: run::NAME.or(&root, name)?,
         description: run::DESCRIPTION.or(&root, String::new())?,
@@ -66,7 +68,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         hack: hack_section(root.section("hack")?, wifi.is_some())?,
         fwp: fwp_section(root.section("fwp")?, wifi.as_ref())?,
         hops: chain(&root, wifi.is_some())?,
-        clients: run::COUNT.or(&clients, default_count)?,
+        clients: count,
         stagger: run::STAGGER.or(&clients, Duration::ZERO)?,
         overrides,
         traffic,
@@ -76,7 +78,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         rre,
         tack: tack_section(root.section("tack")?)?,
         wifi,
-        compare: compare_section(root.section("compare")?)?,
+        compare: compare_section(root.section("compare")?, own_clients)?,
     };
     clients.finish()?;
     if let (Some(wifi), Some(_)) = (&scenario.wifi, scenario.hack.variant) {
@@ -137,8 +139,10 @@ fn run_section(section: Section<'_>) -> Result<RunPlan, InputError> {
     Ok(plan)
 }
 
-fn compare_section(section: Section<'_>) -> Result<ComparePlan, InputError> {
-    let plan = ComparePlan { clients: run::COMPARED_CLIENTS.or(&section, vec![1, 10])? };
+/// What is compared; of a scenario that lists its clients those.
+fn compare_section(section: Section<'_>, own_clients: Option<u32>) -> Result<ComparePlan, InputError> {
+    let usual = own_clients.map_or(vec![1, 10], |count| vec![count]);
+    let plan = ComparePlan { clients: run::COMPARED_CLIENTS.or(&section, usual)? };
     section.finish()?;
     Ok(plan)
 }

@@ -2,9 +2,7 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, SlotTime, Standard, Variant};
-use tacit_link::wifi::{
-    BssConfig, LinkAcks, Protection, RateControl, ReverseDirection, StreamQueues, TxopLimits,
-};
+use tacit_link::wifi::{BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits};
 use tacit_proto::units::{BitRate, Duration};
 
 use super::queue::{Place, queue};
@@ -12,7 +10,7 @@ use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Tree, Value, bit_rate, loss};
 use crate::keys::kind::or;
 use crate::keys::{fill, wifi as keys};
-use crate::{ApAcks, Categories, ClientOverride, MpduError, Wifi, signal};
+use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi, signal};
 
 /// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
 pub(super) fn data_mode(
@@ -127,7 +125,7 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
 fn needs_link_acks(wifi: &Wifi) -> Option<&'static str> {
     let building_on_them = [
         (wifi.bss.standard.phy().aggregation.is_none(), wifi.bss.standard.name()),
-        (wifi.bss.rate_control != RateControl::Fixed, "rate-control"),
+        (wifi.rate_control == RateChoice::Minstrel, "rate-control"),
         (wifi.ap_acks != ApAcks::None, "ap-acks"),
     ];
     building_on_them.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)

@@ -212,7 +212,8 @@ impl App {
         }
     }
 
-    /// What the user got over `flow`: octets since measuring started and since the start, and when that was everything.
+    /// What came to the user over `flow`: octets that arrived since measuring started, octets handed on since the start,
+    /// and when that was everything.
     /// `None` for a program whose users get what TCP delivers.
     pub fn user_got(&self, flow: FlowId) -> Option<(u64, u64, Option<Instant>)> {
         if let Program::Download(download) = &self.program { Some(download.user_got(flow)) } else { None }

@@ -9,13 +9,19 @@ mod radiotap;
 
 pub use atomic::AtomicFile;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use tacit_link::wifi::AirFrame;
+use tacit_proto::units::{Duration, Instant};
 use tacit_proto::{Packet, wire};
 
 /// Link type of 802.11 frames behind radiotap headers.
 const LINK_TYPE_RADIOTAP: u16 = 127;
+
+/// Longest time from the beginning of a frame to the end of all that began before it: frames are told when they end, and
+/// those of stations that do not hear each other overlap. The longest frame is one of 2346 octets at 1 Mb/s, 19 ms.
+const OVERLAP_MAX: Duration = Duration::from_millis(50);
 
 /// A payload that can be written as the IP packet it stands for.
 pub trait FrameBytes {
@@ -37,7 +43,7 @@ impl FrameBytes for Packet {
     }
 }
 
-/// Writes frames as they went on the air.
+/// Writes frames as they went on the air, in the order in which they began.
 ///
 /// A frame that its addressee did not get is marked in radiotap as one with a bad FCS, and has one.
 pub struct CaptureWriter<W: Write> {
@@ -45,7 +51,11 @@ pub struct CaptureWriter<W: Write> {
     /// Beacons number themselves: an [`AirFrame`] does not.
     beacons: u16,
     frame: Vec<u8>,
-    block: Vec<u8>,
+    /// Blocks of frames before which another one may still have begun, by that time and the order of their ends.
+    waiting: BTreeMap<(Instant, u64), Vec<u8>>,
+    told: u64,
+    /// Buffers of blocks that were written.
+    spare: Vec<Vec<u8>>,
 }
 
 impl<W: Write> CaptureWriter<W> {
@@ -58,10 +68,11 @@ impl<W: Write> CaptureWriter<W> {
         pcapng::section_header(&mut block);
         pcapng::interface_description(&mut block, LINK_TYPE_RADIOTAP);
         out.write_all(&block)?;
-        Ok(Self { out, beacons: 0, frame: Vec::new(), block })
+        let (waiting, spare) = (BTreeMap::new(), vec![block]);
+        Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, told: 0, spare })
     }
 
-    /// Appends one frame.
+    /// Takes one frame, when it has ended.
     ///
     /// # Errors
     /// When the underlying writer fails; the file then ends inside a block.
@@ -71,9 +82,18 @@ impl<W: Write> CaptureWriter<W> {
         if dot11::frame(&mut self.frame, frame, self.beacons) == dot11::Numbered::Beacon {
             self.beacons = self.beacons.wrapping_add(1);
         }
-        self.block.clear();
-        pcapng::enhanced_packet(&mut self.block, frame.at, &self.frame);
-        self.out.write_all(&self.block)
+        let mut block = self.spare.pop().unwrap_or_default();
+        block.clear();
+        pcapng::enhanced_packet(&mut block, frame.at, &self.frame);
+        self.waiting.insert((frame.at, self.told), block);
+        self.told += 1;
+        let settled = Instant::from_nanos(frame.at.as_nanos().saturating_sub(OVERLAP_MAX.as_nanos()));
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 < settled) {
+            let block = first.remove();
+            self.out.write_all(&block)?;
+            self.spare.push(block);
+        }
+        Ok(())
     }
 
     /// Flushes, and hands back what was written to.
@@ -81,8 +101,19 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// When flushing fails.
     pub fn finish(mut self) -> io::Result<W> {
+        for block in self.waiting.values() {
+            self.out.write_all(block)?;
+        }
         self.out.flush()?;
         Ok(self.out)
+    }
+}
+
+/// Why a capture could not be written, in a sentence's words.
+pub fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => "whoever read the capture stopped before its end".to_owned(),
+        _ => error.to_string(),
     }
 }
 

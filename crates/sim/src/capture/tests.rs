@@ -171,6 +171,26 @@ fn blocks_are_aligned_and_say_their_length_twice() {
 }
 
 #[test]
+fn frames_that_overlap_stand_in_the_order_in_which_they_began() {
+    // Told when they ended: a long frame of a hidden station after short ones that began later.
+    let began_us = [7_000, 7_400, 5_000, 60_000, 200_000, 190_000];
+    let frames = every_kind();
+    let frames = began_us.map(|us| AirFrame { at: Instant::from_nanos(us * 1_000), ..frames[1].clone() });
+    let file = written(&frames);
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut at, mut stamps) = (0, Vec::new());
+    while at < file.len() {
+        if word(at) == 6 {
+            // Behind type, length and interface: the time's high and low half.
+            stamps.push(u64::from(word(at + 12)) << 32 | u64::from(word(at + 16)));
+        }
+        at += word(at + 4) as usize;
+    }
+    assert_eq!(stamps.len(), began_us.len());
+    assert!(stamps.is_sorted(), "{stamps:?}");
+}
+
+#[test]
 fn only_received_frames_have_a_good_fcs() {
     for frame in every_kind() {
         let bytes = mpdu(&frame);

@@ -327,7 +327,8 @@ impl<'o, P: Carried> World<'o, P> {
     /// # Errors
     /// [`RunError::Invariant`], where it does not.
     pub fn verify(&self) -> Result<(), RunError> {
-        self.check().and_then(|()| self.check_airtime()).map_err(|what| self.invariant(what))
+        let checked = self.check().and_then(|()| self.check_airtime()).and_then(|()| self.check_goodput());
+        checked.map_err(|what| self.invariant(what))
     }
 
     fn invariant(&self, what: String) -> RunError {
@@ -648,9 +649,7 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     fn start_measuring(&mut self) {
-        for flow in &mut self.flows {
-            flow.delivered_before = flow.delivered();
-        }
+        self.flows.iter_mut().for_each(Flow::start_measuring);
         self.apps.iter_mut().for_each(|app| app.start_measuring(self.now));
         self.pipes.iter_mut().for_each(Pipe::start_measuring);
         self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();

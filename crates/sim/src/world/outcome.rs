@@ -6,17 +6,37 @@ use super::{World, stations};
 use crate::Carried;
 use crate::flow::{Feeder, Flow};
 use crate::record::{BssOutcome, FlowOutcome, Outcome, Percentiles, PipeOutcome, StationOutcome};
+use crate::setup::Traffic;
 
 impl<P: Carried> World<'_, P> {
-    /// Octets that the user of `flow` got in order, since measuring started and since the start, and when that was
-    /// everything: what TCP delivered, unless a program hands on something else.
+    /// Octets for the user of `flow` that arrived since measuring started, each once, those that the user got in order
+    /// since the start, and when that was everything: of TCP, unless a program hands on something else.
+    ///
+    /// Octets count when they arrive. If they counted when a gap before them is filled, a window that begins with a gap
+    /// would have more than its channel carried in it.
     fn user_got(&self, flow: &Flow) -> (u64, u64, Option<Instant>) {
         let program = match flow.feeder {
             Feeder::Own => None,
             Feeder::Program { number, .. } => self.apps[number as usize].user_got(flow.id),
         };
-        let delivered = flow.delivered();
-        program.unwrap_or((delivered - flow.delivered_before, delivered, flow.completed_at))
+        program.unwrap_or_else(|| (flow.arrived_since(), flow.delivered(), flow.completed_at))
+    }
+
+    /// No flow has more goodput than octets came to its sink in the measured window, nor have all together.
+    pub(super) fn check_goodput(&self) -> Result<(), String> {
+        let (mut got_by_all, mut carried_by_all) = (0, 0);
+        for flow in &self.flows {
+            let (got, ..) = self.user_got(flow);
+            got_by_all += got;
+            carried_by_all += flow.carried;
+            if flow.feeder == Feeder::Own && got > flow.carried {
+                return Err(format!("{} has {got} octets of the {} that came to it", flow.id, flow.carried));
+            }
+        }
+        if got_by_all > carried_by_all {
+            return Err(format!("flows have {got_by_all} octets of the {carried_by_all} that came to them"));
+        }
+        Ok(())
     }
 
     /// Results from when measuring started until now.
@@ -36,6 +56,8 @@ impl<P: Carried> World<'_, P> {
                 delivered: Bytes(delivered),
                 delivered_total: Bytes(delivered_total),
                 completed_at,
+                started_at: flow.setup.start,
+                is_sized: matches!(flow.setup.traffic, Traffic::Connection { size: Some(_), .. }),
                 lasted: completed_at.unwrap_or(self.now).saturating_since(flow.setup.start),
                 sender: stats.map(|(source, _)| source),
                 receiver: stats.map(|(_, sink)| sink),

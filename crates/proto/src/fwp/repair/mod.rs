@@ -139,7 +139,7 @@ pub struct Counters {
     pub spare_octets: u64,
     /// Most octets that were held at a time.
     pub held_octets_max: u64,
-    /// Longest time that an open hole held back octets behind it that were there.
+    /// Longest time that an open hole, or [`Repair::hold_from`], held back octets that were there.
     pub blocked_max: Duration,
     /// All such times together.
     pub blocked_total: Duration,
@@ -178,6 +178,7 @@ pub struct Repair {
     end: u64,
     released: u64,
     reached: u64,
+    held_from: Option<u64>,
     missing: Missing,
     running: BTreeMap<RequestId, Running>,
     cancelled: Vec<RequestId>,
@@ -199,6 +200,7 @@ impl Repair {
             end: body.end,
             released: body.start,
             reached: body.start,
+            held_from: None,
             missing: Missing::default(),
             running: BTreeMap::new(),
             cancelled: Vec::new(),
@@ -283,6 +285,12 @@ impl Repair {
     /// The original octets of `range` came after their placeholder.
     pub fn late(&mut self, now: Instant, range: Range) {
         self.counters.late_octets += self.fill(range, None);
+        self.note_blocked(now);
+    }
+
+    /// Octets from `start` on are not to be released, though they are there; `None` where all may be.
+    pub fn hold_from(&mut self, now: Instant, start: Option<u64>) {
+        self.held_from = start;
         self.note_blocked(now);
     }
 
@@ -412,8 +420,18 @@ impl Repair {
         self.missing.iter().next().and_then(|(start, part)| part.deadline.map(|at| (start, at)))
     }
 
+    /// Octets that are there and wait for others before them.
+    pub fn held(&self) -> u64 {
+        let above = Range::new(self.released, self.reached);
+        let missing: u64 =
+            above.into_iter().flat_map(|range| self.missing_in(range)).map(Range::octets).sum();
+        above.map_or(0, Range::octets) - missing
+    }
+
     fn releasable_to(&self) -> u64 {
-        self.missing.next(self.released).map_or(self.reached, |(start, _)| start.min(self.reached))
+        let there =
+            self.missing.next(self.released).map_or(self.reached, |(start, _)| start.min(self.reached));
+        self.held_from.map_or(there, |held| there.min(held.max(self.released)))
     }
 
     /// Octets behind this have no place yet.

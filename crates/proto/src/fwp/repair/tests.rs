@@ -311,6 +311,21 @@ fn take_step(repair: &mut Repair, model: &mut Model, now: &mut Instant, step: St
     }
 }
 
+#[test]
+fn what_is_held_is_not_released_and_counts_as_delay() {
+    let mut repair = repair();
+    repair.arrived(at(0), 100);
+    repair.hold_from(at(0), Some(40));
+    assert_eq!(repair.poll_release(at(0), 1000), Some(range(0, 40)));
+    assert!(!repair.can_release() && repair.poll_release(at(10), 1000).is_none());
+    // Of what is released already nothing can be held.
+    repair.hold_from(at(20), Some(10));
+    assert!(!repair.can_release());
+    repair.hold_from(at(30), None);
+    assert_eq!(repair.counters().blocked_max, Duration::from_millis(30));
+    assert_eq!(repair.poll_release(at(30), 1000), Some(range(40, 100)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 

@@ -137,6 +137,11 @@ impl Connection {
         self.sender.on_path_changed(now, self.seed);
     }
 
+    /// Octets of UDP payload of the longest packets that the path is known to take (RFC 8899).
+    pub fn path_payload(&self) -> u32 {
+        self.sender.path_payload()
+    }
+
     /// How the peer wants to be addressed; 0 while it has not said.
     pub fn peer_id(&self) -> ConnectionId {
         self.peer

@@ -178,6 +178,11 @@ impl Sender {
         Some(Body::Datagram(Datagram { payload_len: len as u16, departed, sync }))
     }
 
+    /// Octets of UDP payload of the longest packets that the path is known to take.
+    pub fn path_payload(&self) -> u32 {
+        self.path_mtu.payload()
+    }
+
     /// Packets take another path from now on: what was measured is of none (RFC 9000 section 9.4). What is in flight is
     /// neither lost nor of the new path.
     pub fn on_path_changed(&mut self, now: Instant, seed: u32) {

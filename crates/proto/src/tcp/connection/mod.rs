@@ -250,6 +250,11 @@ impl Connection {
         self.counters.delivered_bytes
     }
 
+    /// Octets that wait in the receive buffer for others before them.
+    pub fn blocked_bytes(&self) -> u64 {
+        self.receiver.blocked()
+    }
+
     /// What was counted so far, and readings as of now.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;

@@ -149,6 +149,8 @@ pub(super) struct RepairedDownload {
     broken: Option<String>,
     released: u64,
     released_before: u64,
+    /// What was there when measuring started, released or held.
+    there_before: u64,
     completed_at: Option<Instant>,
     /// Since measuring started.
     counts: Downloaded,
@@ -184,6 +186,7 @@ impl RepairedDownload {
             broken: None,
             released: 0,
             released_before: 0,
+            there_before: 0,
             completed_at: None,
             counts: Downloaded::default(),
             delays_us: Histogram::new(3).expect("three digits are allowed"),
@@ -522,13 +525,20 @@ impl RepairedDownload {
             ..Downloaded::default()
         };
         self.released_before = self.released;
+        self.there_before = self.there();
         self.delays_us.reset();
     }
 
-    /// What the user got: all of it over the first flow.
+    /// Octets of the body that are there, those included that wait for others before them.
+    fn there(&self) -> u64 {
+        self.released + self.repair.held()
+    }
+
+    /// Octets that arrived since measuring started, each once, those handed to the user since the start, and when that
+    /// was everything: all of it over the first flow.
     pub fn user_got(&self, flow: FlowId) -> (u64, u64, Option<Instant>) {
         if flow == self.main {
-            (self.released - self.released_before, self.released, self.completed_at)
+            (self.there() - self.there_before, self.released, self.completed_at)
         } else {
             (0, 0, None)
         }

@@ -1,0 +1,47 @@
+//! What a reader of a run's goodput has to know that the number does not say.
+
+use tacit_scenario::table::{count, percent};
+
+/// What less than this of the packets in Wi-Fi queues suffer is not told.
+const TOLD_SHARE: f64 = 0.001;
+
+/// A line for each thing that keeps octets out of the goodput of a run whose metrics `value_of` knows by name; of
+/// several runs, from their means.
+pub fn of_metrics(value_of: impl Fn(&str) -> Option<f64>) -> Vec<String> {
+    let flows = |name: &str| value_of(name).filter(|flows| *flows > 0.0).map(|flows| flows.ceil() as u64);
+    let silent = flows("silent_flows")
+        .map(|silent| format!("{} delivered nothing while results counted", count(silent, "flow")));
+    let early = flows("early_flows").map(|early| {
+        format!(
+            "{} had delivered everything before results counted, without goodput in them: see run.measure-from, and \
+             what each flow took",
+            count(early, "flow")
+        )
+    });
+    let expired = value_of("lifetime_drop_share").filter(|share| *share >= TOLD_SHARE).map(|share| {
+        format!(
+            "{} of the packets in Wi-Fi queues were dropped unsent because they got older than wifi.lifetime: with \
+             so many clients queues are too long for it (wifi.ap-queue, wifi.station-queue)",
+            percent(Some(share), 1)
+        )
+    });
+    [silent, early, expired].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_is_a_line_and_nothing_is_none() {
+        let said = |known: &[(&str, f64)]| {
+            of_metrics(|name| known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
+        };
+        assert_eq!(said(&[]), [] as [&str; 0]);
+        assert_eq!(said(&[("silent_flows", 0.0), ("lifetime_drop_share", 0.0004)]), [] as [&str; 0]);
+        let all = said(&[("silent_flows", 1.0), ("early_flows", 2.5), ("lifetime_drop_share", 0.051)]);
+        assert!(all[0].starts_with("1 flow delivered nothing"), "{all:?}");
+        assert!(all[1].starts_with("3 flows had delivered everything"), "{all:?}");
+        assert!(all[2].starts_with("5.1 % of the packets"), "{all:?}");
+    }
+}
