@@ -12,6 +12,8 @@ use std::str::FromStr;
 use tacit_link::queue::AckHoldConfig;
 use tacit_proto::units::Duration;
 
+use crate::merge::Merge;
+
 /// Longest that a thinned ACK waits for its fellows: the least delayed-ACK timeout of Linux.
 const DELAY: Duration = Duration::from_millis(40);
 /// How many ACKs the receiving kernels of a hop send.
@@ -30,6 +32,14 @@ impl AckMode {
     /// True when the hop's routes say `quickack`.
     pub fn quick(self) -> bool {
         self != Self::Kernel
+    }
+
+    /// What is handed to a kernel together: one that acknowledges each segment has to see each.
+    pub(crate) fn merge(self) -> Merge {
+        match self {
+            Self::Kernel => Merge::All,
+            Self::PerPacket | Self::OneIn(_) => Merge::Udp,
+        }
     }
 
     /// How ACKs are thinned where they enter the hop, as a receiver that delays them would; `None` for not.

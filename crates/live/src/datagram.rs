@@ -8,7 +8,7 @@ use tacit_link::wifi::AccessCategory;
 use tacit_link::{Payload, PayloadClass};
 use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
-use tacit_proto::units::{Bytes, FlowId, HostId, SeqNumber};
+use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::wire::headers::{Fragment, Headers, TcpOption, Transport};
 use tacit_proto::{FlowKey, Packet, udp, wire};
 use tacit_sim::Carried;
@@ -22,13 +22,33 @@ pub struct Datagram {
     octets: Arc<[u8]>,
     destination: HostId,
     summary: Summary,
+    entry: Option<Entry>,
+}
+
+/// How a packet came into the hop.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The medium's time then.
+    pub at: Instant,
+    /// Its checksum was made here, in its kernel's place.
+    pub verified: bool,
 }
 
 impl Datagram {
     /// The packet that `octets` are, on its way to the host bound as `destination`. Anything will do:
     /// what cannot be read is carried as it is.
     pub fn new(octets: &[u8], destination: HostId) -> Self {
-        Self { octets: octets.into(), destination, summary: Summary::of(octets) }
+        Self { octets: octets.into(), destination, summary: Summary::of(octets), entry: None }
+    }
+
+    /// This packet, which came from a device.
+    pub fn entered(self, entry: Entry) -> Self {
+        Self { entry: Some(entry), ..self }
+    }
+
+    /// How it came; `None` for what was made or put together here.
+    pub fn entry(&self) -> Option<Entry> {
+        self.entry
     }
 
     /// The packet that came as `octets` on a link-layer ACK: its address says which host it is for. `None` for what
@@ -36,7 +56,12 @@ impl Datagram {
     fn addressed(octets: &[u8], addresses: &AddressTable) -> Option<Self> {
         let summary = Summary::of(octets);
         let [_, destination] = summary.addresses?;
-        Some(Self { octets: octets.into(), destination: addresses.host_at(destination)?, summary })
+        Some(Self {
+            octets: octets.into(),
+            destination: addresses.host_at(destination)?,
+            summary,
+            entry: None,
+        })
     }
 
     /// The IP packet.

@@ -13,24 +13,26 @@ use tacit_link::AirFrame;
 use tacit_link::queue::AckHold;
 use tacit_proto::fwp;
 use tacit_proto::units::{Duration, HostId, Instant};
-use tacit_sim::capture::{AtomicFile, CaptureWriter};
+use tacit_sim::capture::{self, AtomicFile, CaptureWriter};
 use tacit_sim::setup::ApDriver;
 use tacit_sim::{Arrived, Carried, Observer, Outcome, Setup, World};
 
 use crate::ack_mode::AckMode;
 use crate::address::Block;
 use crate::clock::{MediumClock, Punctuality};
-use crate::datagram::{Datagram, Frame};
+use crate::datagram::{Datagram, Entry, Frame};
 use crate::error::LiveError;
+use crate::merge::{Merge, Merger};
 use crate::meter::{Direction, Meter};
+use crate::offload::Header;
 use crate::readers::NearShim;
 use crate::table::AddressTable;
 use crate::tun::Tun;
 
-/// Longest IP packet a device gives: more than any MTU of a TUN device.
-const PACKET_MAX: usize = 65_535;
 /// Packets read from a device before events are looked at again.
 const READ_BATCH: usize = 64;
+/// How long a device that was not written to is not asked for packets: asking for nothing costs as much as an event.
+const LOOK_EVERY: Duration = Duration::from_micros(20);
 /// The last part of a wait is spent turning: sleeping is late by about 20 us at the median and up to
 /// 145 us at the 99th percentile.
 const SPIN: Duration = Duration::from_micros(60);
@@ -117,7 +119,7 @@ pub struct Ended {
     pub lasted: Duration,
     /// Processor time of the hop's thread.
     pub cpu: Duration,
-    /// Packets that a side's kernel refused.
+    /// Packets that a side's kernel refused, or handed over in a form that nobody can send.
     pub refused_packets: u64,
     /// What FWP's shim did; `None` where there is none.
     pub fwp: Option<fwp::Counters>,
@@ -161,25 +163,23 @@ pub fn run(
     };
     let flows = setup.flows.iter().map(|flow| [flow.source, flow.sink]);
     *world.addresses_mut() = AddressTable::new(flows, [plan.near, plan.far], block);
+    let merge = plan.ack_mode.merge();
     let mut hop = Hop {
         world,
-        ports: [Port::new(near, plan.near, plan.far), Port::new(far, plan.far, plan.near)],
+        ports: [Port::new(near, plan.near, plan.far, merge), Port::new(far, plan.far, plan.near, merge)],
         shim,
         thinner: plan.ack_mode.hold().map(AckHold::new),
         meter: Meter::default(),
         clock: MediumClock::start(),
         spin,
-        refused_packets: 0,
-        buffer: vec![0; PACKET_MAX],
     };
     hop.turn_until(stop, snapshot)?;
     let ended = hop.end();
     if let Some(Listener { writer, failed }) = listener {
         let written = failed.map_or(Ok(()), Err);
-        written
-            .and_then(|()| writer.finish())
-            .and_then(AtomicFile::commit)
-            .map_err(LiveError::io("--pcap"))?;
+        written.and_then(|()| writer.finish()).and_then(AtomicFile::commit).map_err(|error| {
+            LiveError::Io { what: "--pcap".to_owned(), source: io::Error::other(capture::why(&error)) }
+        })?;
     }
     Ok(ended)
 }
@@ -203,11 +203,44 @@ struct Port {
     tun: Tun,
     host: HostId,
     peer: HostId,
+    /// When the device is asked for packets next.
+    looks_at: Instant,
+    /// What arrived for its kernel and was not given on yet.
+    merger: Merger,
+    /// Packets that its kernel refused.
+    refused: u64,
 }
 
 impl Port {
-    fn new(tun: Tun, host: HostId, peer: HostId) -> Self {
-        Self { tun, host, peer }
+    fn new(tun: Tun, host: HostId, peer: HostId, merge: Merge) -> Self {
+        Self { tun, host, peer, looks_at: Instant::ZERO, merger: Merger::new(merge), refused: 0 }
+    }
+
+    /// Gives the kernel a packet, with others that come before [`Port::flush`].
+    fn give(&mut self, datagram: &Datagram) {
+        let Self { tun, merger, refused, .. } = self;
+        let verified = datagram.entry().is_some_and(|entry| entry.verified);
+        let gathered = verified && merger.take(datagram.octets(), sending(tun, refused));
+        if !gathered {
+            merger.flush(sending(tun, refused));
+            *refused += u64::from(!tun.send(datagram.octets(), verified));
+        }
+        // It may answer at once.
+        self.looks_at = Instant::ZERO;
+    }
+
+    fn flush(&mut self) {
+        self.merger.flush(sending(&mut self.tun, &mut self.refused));
+    }
+}
+
+/// Sends what was gathered, and counts what is refused of it.
+fn sending(tun: &mut Tun, refused: &mut u64) -> impl FnMut(Option<Header>, &mut [u8]) {
+    |header, packet| {
+        *refused += match header {
+            Some(header) => tun.send_large(&header, packet) as u64,
+            None => u64::from(!tun.send(packet, true)),
+        }
     }
 }
 
@@ -222,8 +255,6 @@ struct Hop<'o> {
     clock: MediumClock,
     /// The part of a wait that is not slept.
     spin: Duration,
-    refused_packets: u64,
-    buffer: Vec<u8>,
 }
 
 /// Packets read from each port come from the other side's point of view.
@@ -278,42 +309,54 @@ impl Hop<'_> {
             let Frame::Live(datagram) = packet else { continue };
             let side = usize::from(host != self.ports[0].host);
             self.meter.packet_out(now, WAYS_IN[side].reverse(), &datagram);
-            let (tun, refused) = (&mut self.ports[side].tun, &mut self.refused_packets);
-            let mut give = |datagram: Datagram| *refused += u64::from(!tun.send(datagram.octets()));
+            let port = &mut self.ports[side];
+            let mut give = |datagram: Datagram| port.give(&datagram);
             match self.shim.as_mut().filter(|_| side == 0) {
                 Some(shim) => shim.incoming(now, datagram, missing_frames, give),
                 None => give(datagram),
             }
         }
+        self.ports.iter_mut().for_each(Port::flush);
     }
 
     /// FWP's shim may have something for the near kernel, and its readers something to say.
     fn turn_shim(&mut self, now: Instant) {
         let Some(shim) = &mut self.shim else { return };
-        let (tun, refused) = (&mut self.ports[0].tun, &mut self.refused_packets);
-        shim.turn(now, |datagram| *refused += u64::from(!tun.send(datagram.octets())));
+        shim.turn(now, |datagram| self.ports[0].give(&datagram));
+        self.ports[0].flush();
     }
 
     fn read_ports(&mut self, now: Instant) -> Result<(), LiveError> {
         for (side, direction) in WAYS_IN.into_iter().enumerate() {
-            for _ in 0..READ_BATCH {
-                let port = &mut self.ports[side];
-                let read = port.tun.receive(&mut self.buffer).map_err(LiveError::io("a TUN device"))?;
-                let Some(len) = read else { break };
-                let (host, peer) = (port.host, port.peer);
-                let datagram = Datagram::new(&self.buffer[..len], peer);
+            let Self { world, ports, shim, thinner, meter, .. } = self;
+            let port = &mut ports[side];
+            if now < port.looks_at {
+                continue;
+            }
+            let (host, peer) = (port.host, port.peer);
+            let mut shim = shim.as_mut().filter(|_| side == 0);
+            let mut each = |octets: &[u8], verified| {
+                let datagram = Datagram::new(octets, peer).entered(Entry { at: now, verified });
                 if let Some([source, _]) = datagram.summary().addresses {
-                    self.world.addresses_mut().learn(source, host);
+                    world.addresses_mut().learn(source, host);
                 }
-                if let Some(shim) = self.shim.as_mut().filter(|_| side == 0) {
+                if let Some(shim) = &mut shim {
                     shim.outgoing(now, &datagram);
                 }
-                let (world, meter) = (&mut self.world, &mut self.meter);
                 let mut pass = |frame| let_in(world, meter, now, (host, direction), &frame);
-                match &mut self.thinner {
+                match thinner {
                     Some(thinner) => thinner.offer(now, Frame::Live(datagram), &mut pass),
                     None => pass(Frame::Live(datagram)),
                 }
+            };
+            let mut left = READ_BATCH;
+            while left > 0 {
+                let read = port.tun.receive(&mut each).map_err(LiveError::io("a TUN device"))?;
+                let Some(packets) = read else {
+                    port.looks_at = now + LOOK_EVERY;
+                    break;
+                };
+                left = left.saturating_sub(packets.max(1));
             }
         }
         Ok(())
@@ -357,7 +400,12 @@ impl Hop<'_> {
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos()));
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(_) => {
-                let [stopped, .., said] = fds.map(|fd| fd.any());
+                let [stopped, near, far, said] = fds.map(|fd| fd.any());
+                for (port, sent) in self.ports.iter_mut().zip([near, far]) {
+                    if sent == Some(true) {
+                        port.looks_at = Instant::ZERO;
+                    }
+                }
                 if let Some(shim) = self.shim.as_mut().filter(|_| said == Some(true)) {
                     shim.look_now();
                 }
@@ -393,7 +441,7 @@ impl Hop<'_> {
             punctuality: self.clock.punctuality(),
             lasted: now.saturating_since(Instant::ZERO),
             cpu: thread_cpu(),
-            refused_packets: self.refused_packets,
+            refused_packets: self.ports.iter().map(|port| port.refused + port.tun.malformed()).sum(),
         }
     }
 }

@@ -9,14 +9,17 @@
 mod ack_mode;
 mod address;
 pub mod apart;
+mod checksum;
 mod clock;
 pub mod congestion;
 mod datagram;
 pub mod doctor;
 mod error;
 pub mod hop;
+mod merge;
 mod meter;
 mod namespace;
+mod offload;
 mod readers;
 mod report;
 mod segments;

@@ -1,5 +1,6 @@
 //! What went through a live hop.
 
+use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
 use tacit_proto::FlowKey;
 use tacit_proto::tcp::Flags;
@@ -11,6 +12,8 @@ use crate::datagram::{Content, Datagram, Summary};
 const MAX_FLOWS: usize = 16_384;
 /// Seconds of which single results are kept: a day.
 const MAX_INTERVALS: usize = 86_400;
+/// Longest delay that is told from longer ones.
+const DELAY_MAX: Duration = Duration::from_secs(100);
 /// Length of an interval.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -91,16 +94,38 @@ struct Flow {
 }
 
 /// Counts what goes in and comes out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
     totals: [Totals; 2],
+    delays_us: [Histogram<u64>; 2],
     flows: FxHashMap<FlowKey, Flow>,
     intervals: Vec<Interval>,
     /// Totals at the end of the last interval.
     before: [u64; 2],
 }
 
+impl Default for Meter {
+    fn default() -> Self {
+        // 1 us to 100 s in two digits is allowed.
+        let delays_us =
+            Histogram::new_with_bounds(1, DELAY_MAX.as_micros(), 2).expect("the bounds are constants");
+        Self {
+            totals: Default::default(),
+            delays_us: [delays_us.clone(), delays_us],
+            flows: FxHashMap::default(),
+            intervals: Vec::new(),
+            before: [0; 2],
+        }
+    }
+}
+
 impl Meter {
+    /// How long packets of a direction took, in microseconds of the medium's time; without those that were put together
+    /// on the way, such as ACKs that rode on link-layer ACKs.
+    pub fn delays_us(&self, direction: Direction) -> &Histogram<u64> {
+        &self.delays_us[direction as usize]
+    }
+
     /// Totals of a direction.
     pub fn totals(&self, direction: Direction) -> &Totals {
         &self.totals[direction as usize]
@@ -167,6 +192,9 @@ impl Meter {
         let summary = packet.summary();
         let totals = &mut self.totals[direction as usize];
         totals.packets_out += 1;
+        if let Some(entry) = packet.entry() {
+            self.delays_us[direction as usize].saturating_record(now.saturating_since(entry.at).as_micros());
+        }
         let payload_len = payload_len(summary);
         if payload_len > 0 {
             totals.last = Some(now);

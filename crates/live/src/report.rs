@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use tacit_link::wifi::AirtimeUse;
 use tacit_proto::units::Duration;
@@ -55,6 +56,8 @@ pub struct Report {
     pub lateness: Punctuality,
     /// How long commands waited for a processor.
     pub waits: Waits,
+    /// Packets that a side's kernel refused, or handed over in a form that nobody can send.
+    pub refused_packets: u64,
     /// Processor seconds of the hop's thread.
     pub cpu_s: f64,
     /// Processor seconds of the hop's thread per gigabit received; null where nothing was.
@@ -97,6 +100,10 @@ pub struct WayEnd {
     pub packets_sent: u64,
     /// Those that came out.
     pub packets_received: u64,
+    /// Those that never came out: dropped by queues, lost on the air, or under way at the end.
+    pub packets_dropped: u64,
+    /// How long packets took through the hop, on the medium's clock; null where none came out.
+    pub delay: Option<Delay>,
     /// Segments of TCP sent again.
     pub retransmits: u64,
     /// TCP segments with data that came out.
@@ -105,6 +112,19 @@ pub struct WayEnd {
     pub pure_acks: u64,
     /// Pure ACKs per segment; null without data.
     pub ack_ratio: Option<f64>,
+}
+
+/// Percentiles of a delay, in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Delay {
+    /// Median.
+    pub p50_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Longest.
+    pub max_ms: f64,
 }
 
 /// Octets over a time.
@@ -195,6 +215,7 @@ impl Report {
             fwp: ended.fwp,
             lateness: ended.punctuality,
             waits: about.waits,
+            refused_packets: ended.refused_packets,
             cpu_s,
             cpu_s_per_gbit: (received > 0).then(|| cpu_s / gigabits),
         }
@@ -319,6 +340,8 @@ impl Way {
                 sum_received: Sum::new(start, end, totals.received),
                 packets_sent: totals.packets_in,
                 packets_received: totals.packets_out,
+                packets_dropped: totals.packets_in.saturating_sub(totals.packets_out),
+                delay: Delay::new(meter.delays_us(direction)),
                 retransmits: totals.retransmitted_segments,
                 data_segments: totals.data_segments_out,
                 pure_acks: meter.totals(direction.reverse()).pure_acks_in,
@@ -340,6 +363,21 @@ impl Way {
             let _ = write!(text, ", {ratio:.2} ACKs per segment, {} sent again", end.retransmits);
         }
         text.push('\n');
+        if let Some(Delay { p50_ms, p95_ms, p99_ms, .. }) = end.delay {
+            let _ = writeln!(
+                text,
+                "           delay p50 {p50_ms:.1} ms, p95 {p95_ms:.1} ms, p99 {p99_ms:.1} ms; {} of {} packets dropped",
+                end.packets_dropped, end.packets_sent
+            );
+        }
+    }
+}
+
+impl Delay {
+    fn new(delays_us: &Histogram<u64>) -> Option<Self> {
+        let ms = |quantile: f64| delays_us.value_at_quantile(quantile) as f64 / 1e3;
+        let max_ms = delays_us.max() as f64 / 1e3;
+        (!delays_us.is_empty()).then(|| Self { p50_ms: ms(0.5), p95_ms: ms(0.95), p99_ms: ms(0.99), max_ms })
     }
 }
 

@@ -8,6 +8,7 @@ use tacit_proto::tcp::{Segment, Timestamps};
 use tacit_proto::units::SeqNumber;
 use tacit_proto::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
 
+use crate::checksum::{self, folded, sum_of};
 use crate::datagram::Datagram;
 
 /// The kind of the window scale (RFC 7323 section 2.2).
@@ -81,7 +82,8 @@ impl SegmentPacket for Datagram {
 
     fn is_intact(&self) -> bool {
         let octets = self.octets();
-        parts(octets).is_some_and(|parts| tcp_sum(octets, parts.header_at..parts.text.end) == 0)
+        parts(octets)
+            .is_some_and(|parts| checksum::of_transport(octets, TCP, parts.header_at..parts.text.end) == 0)
     }
 
     fn payload(&self) -> &[u8] {
@@ -135,7 +137,7 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     if let Some((marker, start)) = text {
         marker.fill(start, &mut tcp[tcp_len..]);
     }
-    let sum = tcp_sum(&octets, ip_len..octets.len());
+    let sum = checksum::of_transport(&octets, TCP, ip_len..octets.len());
     octets[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_be_bytes());
     Some(octets)
 }
@@ -146,28 +148,6 @@ fn unmark(octet: &mut u8, shift: u8) {
     if *octet >> shift & 0b11 == 0b11 {
         *octet &= !(0b01 << shift);
     }
-}
-
-/// The checksum over pseudo-header and `segment` of the IP packet in `octets`: zero where the one in it is right
-/// (RFC 9293 section 3.1).
-fn tcp_sum(octets: &[u8], segment: Range<usize>) -> u16 {
-    let addresses = if octets[0] >> 4 == 4 { 12..20 } else { 8..40 };
-    let pseudo = sum_of(&octets[addresses]) + u64::from(TCP) + segment.len() as u64;
-    !folded(pseudo + sum_of(&octets[segment]))
-}
-
-/// The sum of all 16-bit words, an octet that is left over standing in the high half.
-fn sum_of(octets: &[u8]) -> u64 {
-    let (words, rest) = octets.as_chunks::<2>();
-    let sum: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
-    sum + rest.first().map_or(0, |octet| u64::from(*octet) << 8)
-}
-
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

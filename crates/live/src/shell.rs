@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::{getpgrp, tcgetpgrp};
 use tacit_sim::capture::AtomicFile;
 
 use crate::address::{Block, Claim, Routes, kernel_has_ipv6};
@@ -21,7 +20,7 @@ use crate::hop::{self, Ended, Plan, Shared, Snapshot};
 use crate::namespace::{Ending, Inside, Side, Streams, ip_batch, leave_the_hosts_network};
 use crate::readers::listen_in;
 use crate::report::{About, Report};
-use crate::signals::{Signals, take_the_terminal_back};
+use crate::signals::{Signals, Terminal, somebody_else_has_the_terminal};
 use crate::tun::Tun;
 use crate::waits::{Waits, Watcher};
 
@@ -83,6 +82,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     let pcap = written(options.pcap.as_deref(), "--pcap", AtomicFile::create)?;
     let log = written(options.server_log.as_deref(), "--server-log", File::create)?;
     let signals = Signals::taken_over()?;
+    let terminal = Terminal::look();
     let Sides { mut near, mut far, tuns, block } = Sides::make(&options, log)?;
     let running = RunningHop::start(options.plan.clone(), block, tuns, &near, pcap)?;
     if let (Some(far), Some(server)) = (&mut far, &options.server) {
@@ -92,7 +92,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     near.start(&name_of(&options.command_or_shell()))?;
     let mut watched = Watched { near, far, waits: Default::default() };
     let status = watched.until_the_end(&signals, &running, options.watch);
-    take_the_terminal_back();
+    terminal.take_back();
     // A hop that broke says why; the command can only have noticed that nothing moves.
     let ended = running.stop()?;
     let about = About {
@@ -356,10 +356,6 @@ impl Watched {
         let [command, server] = &self.waits;
         Waits { command: command.wait(), server: server.wait() }
     }
-}
-
-fn somebody_else_has_the_terminal() -> bool {
-    tcgetpgrp(io::stdin()).is_ok_and(|group| group != getpgrp())
 }
 
 #[cfg(test)]

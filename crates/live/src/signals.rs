@@ -1,12 +1,12 @@
 //! Signals and the terminal while a command of the user runs.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::libc;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{getpgrp, tcsetpgrp};
+use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid, tcgetpgrp, tcsetpgrp};
 
 use crate::error::LiveError;
 
@@ -45,17 +45,43 @@ impl AsFd for Signals {
     }
 }
 
-/// An interactive shell leaves the terminal to a process group that is gone.
-pub fn take_the_terminal_back() {
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
-        return;
+/// Whose terminal standard input is when a command begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminal {
+    /// Our process group was the one in the foreground.
+    ours: bool,
+}
+
+impl Terminal {
+    /// Looks now.
+    pub fn look() -> Self {
+        Self { ours: foreground() == Some(getpgrp()) }
     }
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGTTOU);
-    // Where it cannot be had back, whoever started us takes it.
-    if set.thread_block().is_ok() {
-        let _ = tcsetpgrp(stdin.as_fd(), getpgrp());
-        let _ = set.thread_unblock();
+
+    /// Takes the terminal back from an interactive shell, which leaves it to a process group that is gone. Whoever had
+    /// it otherwise keeps it: the shell that started us, when we are in its background.
+    pub fn take_back(self) {
+        let Some(group) = foreground().filter(|_| self.ours) else { return };
+        let starters = [Some(getppid()), getsid(None).ok()];
+        if starters.into_iter().flatten().any(|starter| getpgid(Some(starter)) == Ok(group)) {
+            return;
+        }
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGTTOU);
+        // Where it cannot be had back, whoever started us takes it.
+        if set.thread_block().is_ok() {
+            let _ = tcsetpgrp(io::stdin().as_fd(), getpgrp());
+            let _ = set.thread_unblock();
+        }
     }
+}
+
+/// The process group in the foreground of the terminal that standard input is; `None` where it is none.
+fn foreground() -> Option<Pid> {
+    tcgetpgrp(io::stdin().as_fd()).ok()
+}
+
+/// Whether another process group has the terminal, such as that of an interactive shell.
+pub fn somebody_else_has_the_terminal() -> bool {
+    foreground().is_some_and(|group| group != getpgrp())
 }

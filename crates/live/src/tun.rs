@@ -1,28 +1,42 @@
 //! TUN devices: the kernel's side of a hop.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use nix::libc;
 
+use crate::offload::{self, Header};
+
 /// The file every TUN device is opened through.
 pub const TUN_FILE: &str = "/dev/net/tun";
 
-// The number of TUNSETIFF in linux/if_tun.h; the macro builds it from the header's parts.
+// The numbers of TUNSETIFF and TUNSETOFFLOAD in linux/if_tun.h; the macro builds them from the header's parts.
 nix::ioctl_write_int!(tun_set_iff, b'T', 202);
+nix::ioctl_write_int!(tun_set_offload, b'T', 208);
+
+/// What this program does in the kernel's place: checksums (TUN_F_CSUM), and cutting TCP over IPv4 and IPv6, with ECN
+/// too (TUN_F_TSO4, TUN_F_TSO6, TUN_F_TSO_ECN).
+const OFFLOAD_TCP: u64 = 0x01 | 0x02 | 0x04 | 0x08;
+/// And cutting UDP over IPv4 and IPv6 (TUN_F_USO4, TUN_F_USO6), from Linux 6.2 on.
+const OFFLOAD_UDP: u64 = 0x20 | 0x40;
+
+/// Octets of what a device hands over at once: a header, and an IP packet as long as its length field can say.
+const READ_MAX: usize = offload::HEADER_LEN + 65_535;
 
 /// A TUN device that is gone when this is dropped, or the process dies.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
     name: String,
+    buffer: Box<[u8]>,
+    malformed: u64,
 }
 
 impl Tun {
-    /// A new device in the network namespace of this thread, named by the kernel: IP packets without
-    /// further headers, no offloads, reads that do not block.
+    /// A new device in the network namespace of this thread, named by the kernel: IP packets behind virtio's header,
+    /// large ones and such without checksums among them, reads that do not block.
     ///
     /// # Errors
     /// When the kernel has no TUN, or does not let us.
@@ -37,11 +51,16 @@ impl Tun {
         for (place, octet) in request.ifr_name.iter_mut().zip(b"tacit%d") {
             *place = *octet as libc::c_char;
         }
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
         unsafe { tun_set_iff(file.as_raw_fd(), (&raw mut request) as u64) }.map_err(io::Error::from)?;
+        let offload = |what: u64| {
+            // SAFETY: the kernel takes a number.
+            unsafe { tun_set_offload(file.as_raw_fd(), what) }
+        };
+        offload(OFFLOAD_TCP | OFFLOAD_UDP).or_else(|_| offload(OFFLOAD_TCP)).map_err(io::Error::from)?;
         let name = request.ifr_name.iter().take_while(|c| **c != 0).map(|c| char::from(*c as u8)).collect();
-        Ok(Self { file, name })
+        Ok(Self { file, name, buffer: vec![0; READ_MAX].into(), malformed: 0 })
     }
 
     /// Name of the device, in the namespace where it was made.
@@ -49,25 +68,59 @@ impl Tun {
         &self.name
     }
 
-    /// Reads one packet; `None` when none waits.
+    /// Reads what the kernel hands over at once and gives its packets on, one by one, each with whether its checksum was
+    /// made here. Returns how many; `None` when nothing waited.
     ///
     /// # Errors
     /// When the device is gone: with its namespace.
-    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.file.read(buffer) {
-            Ok(len) => Ok(Some(len)),
+    pub fn receive(&mut self, mut each: impl FnMut(&[u8], bool)) -> io::Result<Option<usize>> {
+        let len = match self.file.read(&mut self.buffer) {
+            Ok(len) => len,
             // A device that is down has nothing to say either.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR | libc::EIO)) => {
-                Ok(None)
+                return Ok(None);
             }
-            Err(error) => Err(error),
-        }
+            Err(error) => return Err(error),
+        };
+        let Some((header, packet)) = self.buffer[..len].split_first_chunk_mut() else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        let header = Header::read(*header);
+        let mut packets = 0;
+        let cut = offload::packets(&header, packet, |packet| {
+            packets += 1;
+            each(packet, header.completes_checksum());
+        });
+        self.malformed += u64::from(cut.is_none());
+        Ok(Some(packets))
+    }
+
+    /// How often the kernel handed over what could not be cut into packets: programs with raw sockets can make it.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
     }
 
     /// Gives the kernel one packet; false when it did not want it: too long, not IP, or the device is
-    /// down.
-    pub fn send(&mut self, packet: &[u8]) -> bool {
-        self.file.write(packet).is_ok_and(|len| len == packet.len())
+    /// down. With `verified`, the kernel need not look at its checksum.
+    pub fn send(&mut self, packet: &[u8], verified: bool) -> bool {
+        self.write(&Header::whole(verified), packet)
+    }
+
+    /// Gives the kernel a packet that stands for several, which is used up; how many of those it did not want.
+    pub(crate) fn send_large(&mut self, header: &Header, packet: &mut [u8]) -> usize {
+        if self.write(header, packet) {
+            return 0;
+        }
+        // A kernel before 6.2 takes no large datagrams.
+        let mut refused = 0;
+        let cut = offload::packets(header, packet, |packet| refused += usize::from(!self.send(packet, true)));
+        refused + usize::from(cut.is_none())
+    }
+
+    fn write(&mut self, header: &Header, packet: &[u8]) -> bool {
+        let header = header.octets();
+        let parts = [IoSlice::new(&header), IoSlice::new(packet)];
+        self.file.write_vectored(&parts).is_ok_and(|len| len == header.len() + packet.len())
     }
 }
 

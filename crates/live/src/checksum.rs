@@ -1,0 +1,63 @@
+//! The Internet checksum (RFC 1071).
+
+use std::ops::Range;
+
+/// The sum of all 16-bit words, an octet that is left over standing in the high half; sums of parts that begin at even
+/// octets may be added.
+pub fn sum_of(octets: &[u8]) -> u64 {
+    // Wide words in the machine's order: the sum is that of 16-bit words with their octets swapped (section 2B).
+    let (words, rest) = octets.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let sum: u64 = words.iter().chain([&last]).map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
+    u64::from(u16::from_be_bytes(folded(sum).to_ne_bytes()))
+}
+
+/// `sum` with its carries added, until it fits.
+pub fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// The checksum of the TCP segment or UDP datagram at `range` of an IP packet, pseudo-header included: zero where the
+/// field in there is right, what belongs there where that is zero.
+///
+/// # Panics
+/// Where `range` is not behind the IP header.
+pub fn of_transport(octets: &[u8], protocol: u8, range: Range<usize>) -> u16 {
+    let pseudo = of_pseudo_header(octets, protocol, range.len());
+    !folded(u64::from(pseudo) + sum_of(&octets[range]))
+}
+
+/// The sum of the pseudo-header of an IP packet with so many octets behind its own headers.
+///
+/// # Panics
+/// Where `octets` is shorter than an IP header.
+pub fn of_pseudo_header(octets: &[u8], protocol: u8, len: usize) -> u16 {
+    let addresses = if octets[0] >> 4 == 4 { 12..20 } else { 8..40 };
+    folded(sum_of(&octets[addresses]) + u64::from(protocol) + len as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_sum_is_that_of_16_bit_words(octets in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let words = octets.chunks(2).map(|word| {
+                u64::from(word[0]) << 8 | word.get(1).map_or(0, |octet| u64::from(*octet))
+            });
+            prop_assert_eq!(folded(sum_of(&octets)), folded(words.sum()));
+        }
+    }
+
+    #[test]
+    fn the_example_of_rfc_1071() {
+        assert_eq!(folded(sum_of(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), 0xddf2);
+    }
+}

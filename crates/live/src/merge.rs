@@ -1,0 +1,393 @@
+//! What arrives together handed over together, as drivers of 802.11 cards do (GRO, through NAPI).
+//!
+//! An aggregate's packets of one connection become one large packet: the receiving kernel looks at it once and wakes
+//! its reader once. Only packets whose checksums were made here, and that [`offload`](crate::offload) could cut apart
+//! again as they were, but for the identification of IPv4.
+
+use std::ops::Range;
+
+use crate::checksum;
+use crate::offload::{Header, Large, PROTOCOL_TCP, PROTOCOL_UDP, UDP_HEADER};
+
+/// Connections whose packets are gathered at once, as many as GRO's table has (MAX_GRO_SKBS).
+const TRAINS: usize = 8;
+/// Most datagrams of UDP in one (UDP_MAX_SEGMENTS).
+const DATAGRAMS_MAX: u16 = 64;
+/// Longest IP packet.
+const PACKET_MAX: usize = 65_535;
+/// The flags of TCP's octet 13.
+const ACK: u8 = 0x10;
+const PSH: u8 = 0x08;
+
+/// What is gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// Datagrams of UDP: programs that did not ask for them together get them one by one.
+    Udp,
+    /// Segments of TCP too: their receiver acknowledges them together.
+    All,
+}
+
+/// Gathers packets for a kernel.
+#[derive(Debug)]
+pub struct Merger {
+    what: Merge,
+    /// The first `open` of these have something.
+    trains: Vec<Train>,
+    open: usize,
+}
+
+/// Packets of one connection that follow one another.
+#[derive(Debug, Default)]
+struct Train {
+    octets: Vec<u8>,
+    shape: Shape,
+    packets: u16,
+    /// Nothing may follow a short packet, or one that is pushed.
+    is_complete: bool,
+}
+
+/// Where the parts of a packet are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Shape {
+    is_v4: bool,
+    is_tcp: bool,
+    transport_at: usize,
+    payload_at: usize,
+    /// Octets of the first packet's payload.
+    size: usize,
+}
+
+/// What a packet is to a train.
+enum Fit {
+    /// It was appended.
+    Joined,
+    /// Of the same connection, and it does not follow: the train must leave first.
+    Follows,
+    /// Of another one.
+    Stranger,
+}
+
+impl Merger {
+    pub fn new(what: Merge) -> Self {
+        Self { what, trains: Vec::new(), open: 0 }
+    }
+
+    /// Takes a packet whose checksum was made here, and gives on what has to leave for it. False where it cannot be
+    /// gathered: the caller flushes then, for it may be of any connection, and gives it on.
+    pub fn take(&mut self, packet: &[u8], mut give: impl FnMut(Option<Header>, &mut [u8])) -> bool {
+        let Some(shape) = Shape::of(packet).filter(|shape| self.what == Merge::All || !shape.is_tcp) else {
+            return false;
+        };
+        let mut place = None;
+        for (at, train) in self.trains[..self.open].iter_mut().enumerate() {
+            match train.join(packet, &shape) {
+                Fit::Joined => return true,
+                Fit::Follows => {
+                    train.leave(&mut give);
+                    place = Some(at);
+                    break;
+                }
+                Fit::Stranger => {}
+            }
+        }
+        if place.is_none() && self.open == TRAINS {
+            self.flush(give);
+        }
+        let place = place.unwrap_or_else(|| {
+            self.open += 1;
+            self.open - 1
+        });
+        if place == self.trains.len() {
+            self.trains.push(Train::default());
+        }
+        self.trains[place].begin(packet, shape);
+        true
+    }
+
+    /// Gives on what was gathered: large packets with the header that says how to cut them, others as they came.
+    pub fn flush(&mut self, mut give: impl FnMut(Option<Header>, &mut [u8])) {
+        for train in &mut self.trains[..self.open] {
+            train.leave(&mut give);
+        }
+        self.open = 0;
+    }
+}
+
+impl Train {
+    fn begin(&mut self, packet: &[u8], shape: Shape) {
+        self.octets.clear();
+        self.octets.extend_from_slice(packet);
+        (self.shape, self.packets) = (shape, 1);
+        self.is_complete = shape.is_pushed(packet);
+    }
+
+    fn join(&mut self, packet: &[u8], shape: &Shape) -> Fit {
+        if !self.shape.is_same_connection(&self.octets, shape, packet) {
+            return Fit::Stranger;
+        }
+        let follows = !self.is_complete
+            && shape.payload_at == self.shape.payload_at
+            && shape.size <= self.shape.size
+            && self.octets.len() + shape.size <= PACKET_MAX
+            && (shape.is_tcp || self.packets < DATAGRAMS_MAX)
+            && self.shape.headers_agree(&self.octets, packet);
+        if !follows {
+            return Fit::Follows;
+        }
+        self.is_complete = shape.size < self.shape.size || shape.is_pushed(packet);
+        if shape.is_pushed(packet) {
+            self.octets[self.shape.transport_at + 13] |= PSH;
+        }
+        self.octets.extend_from_slice(&packet[shape.payload_at..]);
+        self.packets += 1;
+        Fit::Joined
+    }
+
+    fn leave(&mut self, give: &mut impl FnMut(Option<Header>, &mut [u8])) {
+        if self.packets == 1 {
+            return give(None, &mut self.octets);
+        }
+        let Shape { is_v4, is_tcp, transport_at, payload_at, size } = self.shape;
+        let octets = &mut self.octets;
+        let len = octets.len();
+        let word = |len: usize| (len as u16).to_be_bytes();
+        if is_v4 {
+            octets[2..4].copy_from_slice(&word(len));
+            octets[10..12].fill(0);
+            let sum = !checksum::folded(checksum::sum_of(&octets[..transport_at]));
+            octets[10..12].copy_from_slice(&sum.to_be_bytes());
+        } else {
+            octets[4..6].copy_from_slice(&word(len - transport_at));
+        }
+        if !is_tcp {
+            octets[transport_at + 4..][..2].copy_from_slice(&word(len - transport_at));
+        }
+        let protocol = if is_tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
+        let at = transport_at + if is_tcp { 16 } else { 6 };
+        let pseudo = checksum::of_pseudo_header(octets, protocol, len - transport_at);
+        octets[at..at + 2].copy_from_slice(&pseudo.to_be_bytes());
+        let large = Large {
+            is_v4,
+            is_tcp,
+            transport_at: transport_at as u16,
+            payload_at: payload_at as u16,
+            size: size as u16,
+        };
+        give(Some(Header::large(&large)), octets);
+    }
+}
+
+impl Shape {
+    /// That of a whole packet without IP options or extensions, with payload, of UDP or of TCP that acknowledges and
+    /// nothing else.
+    fn of(packet: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
+        let (is_v4, protocol, transport_at, len) = match *packet.first()? {
+            // Neither a fragment nor one that has others.
+            0x45 if word(6)? & 0x3fff == 0 => (true, *packet.get(9)?, 20, usize::from(word(2)?)),
+            first if first >> 4 == 6 => (false, *packet.get(6)?, 40, usize::from(word(4)?) + 40),
+            _ => return None,
+        };
+        let (is_tcp, payload_at) = match protocol {
+            PROTOCOL_TCP if packet.get(transport_at + 13)? & !PSH == ACK => {
+                (true, transport_at + usize::from(packet.get(transport_at + 12)? >> 4) * 4)
+            }
+            PROTOCOL_UDP if usize::from(word(transport_at + 4)?) + transport_at == len => {
+                (false, transport_at + UDP_HEADER)
+            }
+            _ => return None,
+        };
+        let is_whole = len == packet.len() && payload_at >= transport_at + UDP_HEADER && payload_at < len;
+        is_whole.then(|| Self { is_v4, is_tcp, transport_at, payload_at, size: len - payload_at })
+    }
+
+    fn is_pushed(&self, packet: &[u8]) -> bool {
+        self.is_tcp && packet[self.transport_at + 13] & PSH != 0
+    }
+
+    /// Addresses and ports agree.
+    fn is_same_connection(&self, one: &[u8], shape: &Self, other: &[u8]) -> bool {
+        let addresses = if self.is_v4 { 12..20 } else { 8..40 };
+        let ports = self.transport_at..self.transport_at + 4;
+        (self.is_v4, self.is_tcp) == (shape.is_v4, shape.is_tcp)
+            && one[addresses.clone()] == other[addresses]
+            && one[ports.clone()] == other[ports]
+    }
+
+    /// Whether `next` is what would be cut off behind `octets`, by its headers.
+    fn headers_agree(&self, octets: &[u8], next: &[u8]) -> bool {
+        let same = |range: Range<usize>| octets[range.clone()] == next[range];
+        // All but lengths, identification and checksum of IPv4; Don't Fragment must agree.
+        let ip = if self.is_v4 { same(0..2) && same(6..10) } else { same(0..4) && same(6..8) };
+        if !self.is_tcp {
+            return ip;
+        }
+        let at = self.transport_at;
+        let seq = |octets: &[u8]| {
+            u32::from_be_bytes([octets[at + 4], octets[at + 5], octets[at + 6], octets[at + 7]])
+        };
+        let follows = seq(next) == seq(octets).wrapping_add((octets.len() - self.payload_at) as u32);
+        // Acknowledgment number and header length; window; urgent pointer and options.
+        ip && follows && same(at + 8..at + 13) && same(at + 14..at + 16) && same(at + 18..self.payload_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::{PacketBuilder, TcpOptionElement};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::offload;
+
+    /// A packet of connection `port`; `number` is the place of its payload in the stream.
+    fn packet(is_v4: bool, is_tcp: bool, port: u16, number: u32, payload: &[u8]) -> Vec<u8> {
+        let builder = match is_v4 {
+            true => PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 64),
+            false => PacketBuilder::ipv6([1; 16], [2; 16], 64),
+        };
+        let mut octets = Vec::new();
+        let timestamps = [TcpOptionElement::Timestamp(7, 8)];
+        match is_tcp {
+            true => {
+                let tcp = builder.tcp(port, 9000, number, 500).ack(1).options(&timestamps).unwrap();
+                tcp.write(&mut octets, payload)
+            }
+            false => builder.udp(port, 9000).write(&mut octets, payload),
+        }
+        .unwrap();
+        octets
+    }
+
+    /// What a kernel is given for `packets`: how many calls, and what they are cut into.
+    fn handed_over(what: Merge, packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
+        let (mut merger, mut calls, mut out) = (Merger::new(what), 0, Vec::new());
+        let mut give = |header: Option<Header>, octets: &mut [u8]| {
+            calls += 1;
+            let header = header.unwrap_or_default();
+            offload::packets(&header, octets, |one| out.push(one.to_vec())).unwrap();
+        };
+        for packet in packets {
+            if !merger.take(packet, &mut give) {
+                merger.flush(&mut give);
+                give(None, &mut packet.clone());
+            }
+        }
+        merger.flush(&mut give);
+        (calls, out)
+    }
+
+    /// Without what a cut changes: the identification of IPv4, and the checksum over it.
+    fn known(packet: &[u8]) -> Vec<u8> {
+        let mut octets = packet.to_vec();
+        if octets.first() == Some(&0x45) && octets.len() >= 20 {
+            octets[4..6].fill(0);
+            octets[10..12].fill(0);
+        }
+        octets
+    }
+
+    fn assert_same(one: &[Vec<u8>], other: &[Vec<u8>]) {
+        let sorted = |packets: &[Vec<u8>]| {
+            let mut known: Vec<_> = packets.iter().map(|packet| known(packet)).collect();
+            // Connections may overtake each other, packets of one may not: a stable order by what names them.
+            // IP version, protocol and ports.
+            known.sort_by_key(|octets| match octets[0] >> 4 {
+                4 => (octets[0], octets[9], octets[20..24].to_vec()),
+                _ => (octets[0], octets[6], octets[40..44].to_vec()),
+            });
+            known
+        };
+        let (one, other) = (sorted(one), sorted(other));
+        let differs = one.iter().zip(&other).find(|(one, other)| one != other);
+        assert_eq!((one.len(), differs), (other.len(), None));
+    }
+
+    #[test]
+    fn an_aggregate_of_a_connection_is_one_packet() {
+        for (is_v4, is_tcp) in [(true, true), (true, false), (false, true), (false, false)] {
+            let sizes = [1_000; 40].into_iter().chain([10]);
+            let mut at = u32::MAX - 5_000;
+            let packets = sizes.map(|size| {
+                let one = packet(is_v4, is_tcp, 80, at, &vec![at as u8; size]);
+                at = at.wrapping_add(size as u32);
+                one
+            });
+            let packets: Vec<_> = packets.collect();
+            let (calls, out) = handed_over(Merge::All, &packets);
+            assert_eq!(calls, 1, "{is_v4} {is_tcp}");
+            assert_same(&out, &packets);
+            let calls = handed_over(Merge::Udp, &packets).0;
+            assert_eq!(calls, if is_tcp { packets.len() } else { 1 });
+        }
+    }
+
+    #[test]
+    fn what_does_not_follow_is_handed_over_by_itself() {
+        type Change = dyn Fn(&mut Vec<u8>);
+        let first = packet(true, true, 80, 0, &[1; 100]);
+        let next = |change: &Change| {
+            let mut octets = packet(true, true, 80, 100, &[2; 100]);
+            change(&mut octets);
+            octets
+        };
+        let calls = |next: Vec<u8>| handed_over(Merge::All, &[first.clone(), next]).0;
+        assert_eq!(calls(next(&|_| {})), 1);
+        assert_eq!(calls(next(&|octets| octets[33] |= PSH)), 1, "the last one may be pushed");
+        let odd: [(&str, &Change); 12] = [
+            ("another sequence number", &|octets| octets[27] += 1),
+            ("another acknowledgment", &|octets| octets[31] += 1),
+            ("another window", &|octets| octets[35] += 1),
+            ("another timestamp", &|octets| octets[47] += 1),
+            ("urgent", &|octets| octets[39] += 1),
+            ("FIN", &|octets| octets[33] |= 1),
+            ("CWR", &|octets| octets[33] |= 0x80),
+            ("marked by a queue", &|octets| octets[1] |= 3),
+            ("another time to live", &|octets| octets[8] -= 1),
+            ("a fragment", &|octets| octets[6] |= 0x20),
+            ("padding behind it", &|octets| octets.push(0)),
+            ("longer than the first", &|octets| *octets = packet(true, true, 80, 100, &[3; 101])),
+        ];
+        for (what, change) in odd {
+            let octets = next(change);
+            assert_eq!(calls(octets.clone()), 2, "{what}");
+            let packets = [first.clone(), octets, packet(true, true, 80, 200, &[4; 100])];
+            let (_, out) = handed_over(Merge::All, &packets);
+            assert_eq!(out.len(), 3, "{what}");
+        }
+        let pushed = [next(&|octets| octets[33] |= PSH), packet(true, true, 80, 200, &[5; 100])];
+        assert_eq!(handed_over(Merge::All, &pushed).0, 2, "nothing follows what is pushed");
+        let ack = packet(true, true, 80, 0, &[]);
+        assert_eq!(handed_over(Merge::All, &[ack.clone(), ack]).0, 2, "ACKs are counted");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_arrives_is_what_the_kernel_gets(
+            arrivals in proptest::collection::vec((0_u16..12, any::<bool>(), 1_usize..4, 0_u8..20), 0..120),
+        ) {
+            let mut ends = [0_u32; 12];
+            let mut packets = Vec::new();
+            for (port, is_tcp, size, odd) in arrivals {
+                let end = &mut ends[usize::from(port)];
+                let mut octets = packet(port % 3 != 0, is_tcp, port, *end, &vec![port as u8; size]);
+                *end += size as u32;
+                match odd {
+                    0 => octets.truncate(25),
+                    1 => octets[1] ^= 1,
+                    2 => *end += 1,
+                    _ => {}
+                }
+                packets.push(octets);
+            }
+            let (calls, out) = handed_over(Merge::All, &packets);
+            prop_assert!(calls <= packets.len());
+            let whole = |packets: &[Vec<u8>]| {
+                packets.iter().filter(|octets| octets.len() > 25).cloned().collect::<Vec<_>>()
+            };
+            // Checksums were right and are.
+            assert_same(&whole(&out), &whole(&packets));
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! What a TUN device leaves to whoever reads it: checksums, and the cutting of large packets.
+//!
+//! A kernel hands over up to 64 KiB of a connection at once where the device says that it cuts them itself (TSO, USO),
+//! as network cards do. A radio sends what those send: packets with headers of their own.
+
+use std::ops::Range;
+
+use crate::checksum;
+
+/// Octets of virtio's network header (VIRTIO 1.2 section 5.1.6, the legacy form), which stands before each packet.
+pub const HEADER_LEN: usize = 10;
+
+/// `flags`: the checksum is to be completed.
+const NEEDS_CHECKSUM: u8 = 1;
+/// `flags`: the checksum has been verified.
+const CHECKSUM_VALID: u8 = 2;
+/// `gso_type`: nothing to cut; TCP over IPv4; TCP over IPv6; UDP.
+const NONE: u8 = 0;
+const TCP_V4: u8 = 1;
+const TCP_V6: u8 = 4;
+const UDP: u8 = 5;
+/// A bit of `gso_type`: the flag CWR is for the first segment alone (RFC 3168 section 6.1.2).
+const WITH_ECN: u8 = 0x80;
+
+/// Protocol numbers.
+pub const PROTOCOL_TCP: u8 = 6;
+pub const PROTOCOL_UDP: u8 = 17;
+/// Octets of a UDP header, and of a TCP header without options.
+pub const UDP_HEADER: usize = 8;
+const TCP_HEADER: usize = 20;
+/// Octets of an IPv4 header without options, and of an IPv6 header without extensions.
+const IP_HEADERS: [usize; 2] = [20, 40];
+/// Longest headers that are copied to each packet: those of IP and TCP with all their options, and then some for
+/// extensions of IPv6.
+const HEADERS_MAX: usize = 256;
+/// Flags of a TCP header's octet 13: for the last segment, and for the first.
+const FIN_PSH: u8 = 0x09;
+const CWR: u8 = 0x80;
+
+/// Virtio's network header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    flags: u8,
+    gso_type: u8,
+    /// Octets of the headers, where there is something to cut.
+    header_len: u16,
+    /// Octets of payload in each packet but the last.
+    gso_size: u16,
+    /// Where the checksum begins to count.
+    csum_start: u16,
+    /// Where it stands, from there.
+    csum_offset: u16,
+}
+
+impl Header {
+    /// The header of a packet without anything left to do; with `verified`, its checksum need not be looked at.
+    pub fn whole(verified: bool) -> Self {
+        Self { flags: if verified { CHECKSUM_VALID } else { 0 }, ..Self::default() }
+    }
+
+    /// The header of a packet that stands for several; its checksum is that of the pseudo-header.
+    pub fn large(large: &Large) -> Self {
+        let gso_type = match (large.is_tcp, large.is_v4) {
+            (true, true) => TCP_V4,
+            (true, false) => TCP_V6,
+            (false, _) => UDP,
+        };
+        Self {
+            flags: NEEDS_CHECKSUM,
+            gso_type,
+            header_len: large.payload_at,
+            gso_size: large.size,
+            csum_start: large.transport_at,
+            csum_offset: if large.is_tcp { 16 } else { 6 },
+        }
+    }
+
+    /// The header that `octets` are, in the machine's order.
+    pub fn read(octets: [u8; HEADER_LEN]) -> Self {
+        let [flags, gso_type, words @ ..] = octets;
+        let word = |at: usize| u16::from_ne_bytes([words[at], words[at + 1]]);
+        let [header_len, gso_size, csum_start, csum_offset] = [0, 2, 4, 6].map(word);
+        Self { flags, gso_type, header_len, gso_size, csum_start, csum_offset }
+    }
+
+    /// As octets, in the machine's order.
+    pub fn octets(&self) -> [u8; HEADER_LEN] {
+        let mut octets = [self.flags, self.gso_type, 0, 0, 0, 0, 0, 0, 0, 0];
+        let words = [self.header_len, self.gso_size, self.csum_start, self.csum_offset];
+        for (place, word) in octets[2..].as_chunks_mut::<2>().0.iter_mut().zip(words) {
+            *place = word.to_ne_bytes();
+        }
+        octets
+    }
+
+    /// Whether the kernel left the checksum of its own packet to others: it is right once it is completed.
+    pub fn completes_checksum(&self) -> bool {
+        self.flags & NEEDS_CHECKSUM != 0
+    }
+}
+
+/// Where the parts of a packet are that stands for several.
+#[derive(Clone, Copy, Debug)]
+pub struct Large {
+    /// Of IPv4, not of IPv6.
+    pub is_v4: bool,
+    /// Of TCP, not of UDP.
+    pub is_tcp: bool,
+    /// Where the header of TCP or UDP begins.
+    pub transport_at: u16,
+    /// Where the payload begins.
+    pub payload_at: u16,
+    /// Octets of payload of each but the last.
+    pub size: u16,
+}
+
+/// Gives on what is in `packet`: itself with its checksum completed, or the packets it is to be cut into. `packet` is
+/// used up. `None` for what cannot be understood, of which nothing or not all was given on.
+pub fn packets(header: &Header, packet: &mut [u8], mut give: impl FnMut(&[u8])) -> Option<()> {
+    if header.gso_type == NONE {
+        if header.completes_checksum() {
+            complete(packet, usize::from(header.csum_start), usize::from(header.csum_offset))?;
+        }
+        give(packet);
+        return Some(());
+    }
+    Cut::of(header, packet)?.packets(packet, give)
+}
+
+/// Completes a checksum whose field holds the sum of the pseudo-header.
+fn complete(packet: &mut [u8], start: usize, offset: usize) -> Option<()> {
+    let sum = !checksum::folded(checksum::sum_of(packet.get(start..)?));
+    // A UDP checksum that comes out as zero is sent as its other form (RFC 768); to TCP both are one.
+    let sum = if sum == 0 { 0xffff } else { sum };
+    packet.get_mut(start + offset..start + offset + 2)?.copy_from_slice(&sum.to_be_bytes());
+    Some(())
+}
+
+/// How a large packet is cut.
+struct Cut {
+    is_v4: bool,
+    is_tcp: bool,
+    with_ecn: bool,
+    /// Where the header of TCP or UDP begins.
+    transport_at: usize,
+    /// Where the payload begins.
+    payload_at: usize,
+    /// Octets of payload of each packet but the last.
+    size: usize,
+}
+
+impl Cut {
+    fn of(header: &Header, packet: &[u8]) -> Option<Self> {
+        let is_v4 = packet.first()? >> 4 == 4;
+        let is_tcp = match (header.gso_type & !WITH_ECN, is_v4) {
+            (TCP_V4, true) | (TCP_V6, false) => true,
+            (UDP, _) => false,
+            _ => return None,
+        };
+        let transport_at = usize::from(header.csum_start);
+        if transport_at < IP_HEADERS[usize::from(!is_v4)] {
+            return None;
+        }
+        let transport_len = match is_tcp {
+            true => usize::from(packet.get(transport_at + 12)? >> 4) * 4,
+            false => UDP_HEADER,
+        };
+        let payload_at = transport_at + transport_len;
+        let size = usize::from(header.gso_size);
+        let fits = payload_at < packet.len() && payload_at <= HEADERS_MAX && size > 0;
+        let whole = !is_tcp || transport_len >= TCP_HEADER;
+        let with_ecn = header.gso_type & WITH_ECN != 0;
+        (fits && whole).then_some(Self { is_v4, is_tcp, with_ecn, transport_at, payload_at, size })
+    }
+
+    fn packets(&self, packet: &mut [u8], mut give: impl FnMut(&[u8])) -> Option<()> {
+        let mut headers = [0; HEADERS_MAX];
+        let headers = &mut headers[..self.payload_at];
+        headers.copy_from_slice(packet.get(..self.payload_at)?);
+        let (mut at, mut number) = (self.payload_at, 0);
+        while at < packet.len() {
+            let payload = at..packet.len().min(at + self.size);
+            // The headers go where the payload before was, which has been given on.
+            let whole = at - self.payload_at..payload.end;
+            let is_last = payload.end == packet.len();
+            let one = &mut packet[whole];
+            one[..self.payload_at].copy_from_slice(headers);
+            self.mend(one, number, is_last)?;
+            give(one);
+            (at, number) = (payload.end, number + 1);
+        }
+        Some(())
+    }
+
+    /// Gives packet `number`, whose headers are those of the large one, what is its own.
+    fn mend(&self, one: &mut [u8], number: u32, is_last: bool) -> Option<()> {
+        let len = one.len();
+        if self.is_v4 {
+            one[2..4].copy_from_slice(&u16::try_from(len).ok()?.to_be_bytes());
+            let identification = u16::from_be_bytes([one[4], one[5]]).wrapping_add(number as u16);
+            one[4..6].copy_from_slice(&identification.to_be_bytes());
+            let header_len = usize::from(one[0] & 0x0f) * 4;
+            one[10..12].fill(0);
+            let sum = !checksum::folded(checksum::sum_of(one.get(..header_len)?));
+            one[10..12].copy_from_slice(&sum.to_be_bytes());
+        } else {
+            one[4..6].copy_from_slice(&u16::try_from(len - IP_HEADERS[1]).ok()?.to_be_bytes());
+        }
+        let segment = self.transport_at..len;
+        let (protocol, checksum_at) = if self.is_tcp {
+            self.mend_tcp(&mut one[segment.clone()], number, is_last);
+            (PROTOCOL_TCP, 16)
+        } else {
+            one[self.transport_at + 4..][..2]
+                .copy_from_slice(&u16::try_from(segment.len()).ok()?.to_be_bytes());
+            (PROTOCOL_UDP, 6)
+        };
+        self.sum(one, protocol, segment, checksum_at);
+        Some(())
+    }
+
+    fn mend_tcp(&self, segment: &mut [u8], number: u32, is_last: bool) {
+        let seq = u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]);
+        let seq = seq.wrapping_add(number.wrapping_mul(self.size as u32));
+        segment[4..8].copy_from_slice(&seq.to_be_bytes());
+        if !is_last {
+            segment[13] &= !FIN_PSH;
+        }
+        if self.with_ecn && number > 0 {
+            segment[13] &= !CWR;
+        }
+    }
+
+    fn sum(&self, one: &mut [u8], protocol: u8, segment: Range<usize>, checksum_at: usize) {
+        let field = segment.start + checksum_at..segment.start + checksum_at + 2;
+        one[field.clone()].fill(0);
+        let sum = checksum::of_transport(one, protocol, segment);
+        let sum = if sum == 0 && !self.is_tcp { 0xffff } else { sum };
+        one[field].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::{
+        NetHeaders, PacketBuilder, PacketHeaders, SlicedPacket, TransportHeader, TransportSlice,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SEQ: u32 = u32::MAX - 100;
+    const SOURCE: [u8; 16] = [7; 16];
+
+    /// A packet as a kernel hands it over: one header for all, and the checksum of the pseudo-header alone.
+    fn large(is_v4: bool, is_tcp: bool, payload: &[u8]) -> (Vec<u8>, u16) {
+        let builder = match is_v4 {
+            true => PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 64),
+            false => PacketBuilder::ipv6(SOURCE, [8; 16], 64),
+        };
+        let mut octets = Vec::new();
+        match is_tcp {
+            true => builder.tcp(80, 9000, SEQ, 500).ack(1).psh().fin().cwr().write(&mut octets, payload),
+            false => builder.udp(80, 9000).write(&mut octets, payload),
+        }
+        .unwrap();
+        let start = IP_HEADERS[usize::from(!is_v4)];
+        let at = start + if is_tcp { 16 } else { 6 };
+        octets[at..at + 2].fill(0);
+        let end = octets.len();
+        let protocol = if is_tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
+        let pseudo = u64::from(!checksum::of_transport(&octets, protocol, start..end))
+            + u64::from(!checksum::folded(checksum::sum_of(&octets[start..])));
+        octets[at..at + 2].copy_from_slice(&checksum::folded(pseudo).to_be_bytes());
+        (octets, start as u16)
+    }
+
+    fn header(gso_type: u8, gso_size: u16, csum_start: u16, is_tcp: bool) -> Header {
+        let csum_offset = if is_tcp { 16 } else { 6 };
+        Header { flags: NEEDS_CHECKSUM, gso_type, header_len: 0, gso_size, csum_start, csum_offset }
+    }
+
+    fn cut(header: &Header, mut packet: Vec<u8>) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        packets(header, &mut packet, |one| all.push(one.to_vec())).unwrap();
+        all
+    }
+
+    /// Verifies the checksums of a packet with another implementation; what it carries.
+    fn content(octets: &[u8]) -> Vec<u8> {
+        let sum = |transport: &TransportHeader| match transport {
+            TransportHeader::Tcp(tcp) => tcp.checksum,
+            TransportHeader::Udp(udp) => udp.checksum,
+            other => panic!("{other:?}"),
+        };
+        let headers = PacketHeaders::from_ip_slice(octets).unwrap();
+        let (stated, payload) = (headers.transport.unwrap(), headers.payload.slice());
+        let mut right = stated.clone();
+        let made = match &headers.net {
+            Some(NetHeaders::Ipv4(ip, _)) => {
+                assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+                assert_eq!(usize::from(ip.total_len), octets.len());
+                right.update_checksum_ipv4(ip, payload).is_ok()
+            }
+            Some(NetHeaders::Ipv6(ip, _)) => right.update_checksum_ipv6(ip, payload).is_ok(),
+            other => panic!("{other:?}"),
+        };
+        assert!(made);
+        assert_eq!(sum(&stated), sum(&right));
+        payload.to_vec()
+    }
+
+    fn payload(len: usize) -> Vec<u8> {
+        (0..len).map(|number| (number * 31 % 251) as u8).collect()
+    }
+
+    #[test]
+    fn a_large_packet_is_cut_into_right_ones() {
+        let kinds = [(true, true, TCP_V4), (false, true, TCP_V6), (true, false, UDP), (false, false, UDP)];
+        for (is_v4, is_tcp, gso_type) in kinds {
+            for (len, size) in [(4_344, 1_448), (4_345, 1_448), (10, 3), (1_448, 1_448), (60_001, 1_447)] {
+                let (octets, start) = large(is_v4, is_tcp, &payload(len));
+                let all = cut(&header(gso_type, size, start, is_tcp), octets);
+                let contents: Vec<_> = all.iter().map(|one| content(one)).collect();
+                assert_eq!(contents.concat(), payload(len), "{is_v4} {is_tcp} {len} by {size}");
+                let (last, others) = contents.split_last().unwrap();
+                assert!(others.iter().all(|one| one.len() == usize::from(size)));
+                assert!(!last.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn each_segment_has_its_number_and_the_flags_that_are_its_own() {
+        let (octets, start) = large(true, true, &payload(300));
+        let all = cut(&header(TCP_V4 | WITH_ECN, 100, start, true), octets);
+        let seen = all.iter().map(|one| {
+            let sliced = SlicedPacket::from_ip(one).unwrap();
+            let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { panic!("no TCP") };
+            (tcp.sequence_number().wrapping_sub(SEQ), tcp.cwr(), tcp.psh() && tcp.fin(), [one[4], one[5]])
+        });
+        let first = [all[0][4], all[0][5]];
+        let identification = |number: u16| (u16::from_be_bytes(first) + number).to_be_bytes();
+        let expected = [
+            (0, true, false, identification(0)),
+            (100, false, false, identification(1)),
+            (200, false, true, identification(2)),
+        ];
+        assert_eq!(seen.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_checksum_is_completed() {
+        for (is_v4, is_tcp) in [(true, true), (true, false), (false, true), (false, false)] {
+            let (octets, start) = large(is_v4, is_tcp, &payload(77));
+            let all = cut(&header(NONE, 0, start, is_tcp), octets);
+            assert_eq!(all.iter().map(|one| content(one)).collect::<Vec<_>>(), [payload(77)]);
+        }
+    }
+
+    #[test]
+    fn a_packet_of_a_raw_socket_stays_as_it_is() {
+        let wrong = vec![0x45, 0, 0, 3];
+        assert_eq!(cut(&Header::default(), wrong.clone()), [wrong]);
+        assert_eq!(cut(&Header::default(), Vec::new()), [Vec::<u8>::new()]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_header_says_does_harm(
+            head in any::<[u8; HEADER_LEN]>(),
+            kind in prop::sample::select(vec![NONE, TCP_V4, TCP_V6, UDP, TCP_V4 | WITH_ECN, 77]),
+            size in 0_u16..50,
+            start in 0_u16..100,
+            version in 4_u8..7,
+            mut octets in proptest::collection::vec(any::<u8>(), 0..400),
+        ) {
+            let mut header = Header::read(head);
+            (header.gso_type, header.gso_size, header.csum_start) = (kind, size, start);
+            if let Some(first) = octets.first_mut() {
+                *first = version << 4 | *first & 0x0f;
+            }
+            let len = octets.len();
+            let mut given = 0;
+            let cut = packets(&header, &mut octets, |one| given += one.len());
+            // Headers are repeated at most once for each octet.
+            prop_assert!(cut.is_none() || given <= len * (1 + HEADERS_MAX));
+        }
+    }
+}
