@@ -112,6 +112,8 @@ impl Page {
             ("address", counters.retries_sent),
         ];
         self.counters("tack_refusals_total", "Clients refused, or asked where they are.", "reason", &refused);
+        let resets = counters.resets_sent;
+        self.counter("tack_resets_sent_total", "Clients told that their connection is forgotten.", resets);
         self.traffic(metrics);
         let opened = totals.streams_opened;
         self.counter("tack_streams_total", "Streams that were opened, by either end.", opened);

@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tacit_tack::{Clients, Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
+use tacit_tack::{Clients, Config, Connection, ConnectionError, Endpoint, Identity, PublicKey, race};
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::trust::{Store, TrustError};
@@ -16,8 +15,8 @@ use crate::trust::{Store, TrustError};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// For the ends of connections to reach their peers. Ours.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Addresses of a name that are tried, all at once. Ours.
-const ADDRESSES_MAX: usize = 4;
+/// Addresses of a name that are tried. Ours.
+const ADDRESSES_MAX: usize = 8;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -135,8 +134,9 @@ impl Drop for Node {
     }
 }
 
-/// Connects to the server `name` (HOST:PORT), which must have the key that is known, or one that `ask` takes. A server with the
-/// key of `identity` itself needs neither: who has the private key is the same user.
+/// Connects to the server `name` (HOST:PORT), at the first of its addresses that answers (RFC 8305). It must have the key that
+/// is known, or one that `ask` takes. A server with the key of `identity` itself needs neither: who has the private key is the
+/// same user.
 ///
 /// # Errors
 /// Where no address of it answers, or its key is not trusted.
@@ -150,28 +150,26 @@ pub async fn connect(
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public(), source);
-    let mut tried = JoinSet::new();
-    for address in addresses.take(ADDRESSES_MAX) {
+    let reached = race(addresses.take(ADDRESSES_MAX), async |address| {
         let node = Node::client(address, identity.clone(), config.clone())?;
-        tried.spawn(async move {
-            let learnt = timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await;
-            (node, address, learnt.unwrap_or(Err(ConnectionError::TimedOut)))
-        });
-    }
-    let mut failure = ConnectionError::TimedOut;
-    while let Some(tried) = tried.join_next().await {
-        match tried {
-            Ok((node, address, Ok(key))) => {
-                if key != identity.public() {
-                    store.judge(name, key, || ask(key))?;
-                }
-                let connection = timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await;
-                let connection = connection.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
-                return Ok((node, connection));
-            }
-            Ok((.., Err(error))) => failure = error,
-            Err(_) => (),
+        let learnt = timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await;
+        let key = learnt.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
+        Ok((node, address, key))
+    });
+    let (node, address, key) = match reached.await {
+        Ok(reached) => reached,
+        Err(failures) => {
+            let is_silence = |failure: &NodeError| {
+                matches!(failure, NodeError::Connection { source: ConnectionError::TimedOut, .. })
+            };
+            let told = failures.into_iter().find(|failure| !is_silence(failure));
+            return Err(told.unwrap_or_else(|| failed(ConnectionError::TimedOut)));
         }
+    };
+    if key != identity.public() {
+        store.judge(name, key, || ask(key))?;
     }
-    Err(failed(failure))
+    let connection = timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await;
+    let connection = connection.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
+    Ok((node, connection))
 }

@@ -1,5 +1,7 @@
 //! What an endpoint may be told before it starts.
 
+use std::num::NonZeroU16;
+
 use tacit_proto::tack;
 use tacit_proto::units::{Bytes, Duration};
 
@@ -9,12 +11,12 @@ use tacit_proto::units::{Bytes, Duration};
 pub struct Config {
     /// The transport: congestion control, ACK clock, windows, streams, idle time.
     pub transport: tack::Config,
-    /// Connections at once at most, of clients that connected and of those that are about to.
+    /// Connections at once at most, of clients that connected and of those that are about to; each shard has its part of them.
     pub max_connections: usize,
-    /// Several sockets, each with an endpoint and a thread of its own, share the address (`SO_REUSEPORT`): the system deals out
-    /// clients by their addresses. A client that moves to another address may then find itself at another endpoint, which does
-    /// not know it.
-    pub reuse_port: bool,
+    /// Sockets that share a server's address (`SO_REUSEPORT`), each with a task of its own, so that a runtime of several threads
+    /// serves on as many of them. A connection's number says which socket it is of, and datagrams go there wherever the client
+    /// moves.
+    pub shards: NonZeroU16,
     /// Where what happens to each connection is written down.
     #[cfg(feature = "qlog")]
     pub qlog: Option<crate::Qlog>,
@@ -47,7 +49,7 @@ impl Default for Config {
         Self {
             transport,
             max_connections: 4096,
-            reuse_port: false,
+            shards: NonZeroU16::MIN,
             #[cfg(feature = "qlog")]
             qlog: None,
         }

@@ -9,11 +9,13 @@ use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tacit_proto::packet::Ecn;
+use tacit_proto::units::Instant;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::clock::Timer;
 use crate::endpoint::Shared;
+use crate::shard;
 
 /// What the system is asked to hold for the socket each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
 pub(crate) const SOCKET_BUFFER: usize = 4 << 20;
@@ -28,12 +30,18 @@ const MAX_BATCH: usize = 65_000;
 const TURNS: usize = 16;
 
 /// Is there while a clone of the endpoint is.
-pub(crate) struct Alive(pub Arc<Shared>);
+pub(crate) struct Alive(pub Arc<[Arc<Shared>]>);
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.0.work.notify_one();
+        self.0.iter().for_each(|shard| shard.work.notify_one());
     }
+}
+
+/// All that the drivers of an endpoint share. Its sockets stay until the last driver ends: they are told apart by their order.
+pub(crate) struct Group {
+    pub shards: Arc<[Arc<Shared>]>,
+    pub sockets: Vec<Socket>,
 }
 
 pub(crate) struct Socket {
@@ -42,7 +50,21 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    pub fn bind(address: SocketAddr, reuse_port: bool) -> io::Result<Self> {
+    /// The sockets of an endpoint at `address`, of which a datagram finds its own.
+    pub fn bind_all(address: SocketAddr, shards: u16) -> io::Result<Vec<Self>> {
+        let first = Self::bind(address, shards > 1)?;
+        let address = first.local_addr()?;
+        let mut sockets = vec![first];
+        for _ in 1..shards {
+            sockets.push(Self::bind(address, true)?);
+        }
+        if shards > 1 {
+            shard::steer(&sockets[0].socket, shards)?;
+        }
+        Ok(sockets)
+    }
+
+    fn bind(address: SocketAddr, reuse_port: bool) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
@@ -99,10 +121,10 @@ struct Batch {
     count: usize,
 }
 
-/// The driver of one endpoint.
+/// The driver of one socket.
 struct Driver {
+    group: Arc<Group>,
     shared: Arc<Shared>,
-    socket: Socket,
     batch: Batch,
     /// A datagram that did not fit the batch.
     next: Option<(SocketAddr, Ecn, Vec<u8>)>,
@@ -110,9 +132,10 @@ struct Driver {
 }
 
 /// Drives until all that use the endpoint are gone.
-pub(crate) async fn run(shared: Arc<Shared>, socket: Socket, alive: Weak<Alive>) {
+pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
     let buffers = (0..BATCH_SIZE).map(|_| vec![0; MAX_DATAGRAM]).collect();
-    let mut driver = Driver { shared: shared.clone(), socket, batch: Batch::default(), next: None, buffers };
+    let shared = group.shards[index].clone();
+    let mut driver = Driver { group, shared: shared.clone(), batch: Batch::default(), next: None, buffers };
     if let Err(error) = driver.drive(&alive).await {
         shared.hub().fail(&error.to_string());
     }
@@ -121,6 +144,10 @@ pub(crate) async fn run(shared: Arc<Shared>, socket: Socket, alive: Weak<Alive>)
 }
 
 impl Driver {
+    fn socket(&self) -> &Socket {
+        &self.group.sockets[usize::from(self.shared.shard.index)]
+    }
+
     async fn drive(&mut self, alive: &Weak<Alive>) -> io::Result<()> {
         let mut timer = Timer::new()?;
         loop {
@@ -152,8 +179,8 @@ impl Driver {
             };
             timer.set(now, at)?;
             tokio::select! {
-                ready = self.socket.socket.readable() => ready?,
-                ready = self.socket.socket.writable(), if blocked => ready?,
+                ready = self.socket().socket.readable() => ready?,
+                ready = self.socket().socket.writable(), if blocked => ready?,
                 expired = timer.expired() => expired?,
                 () = self.shared.work.notified() => {}
             }
@@ -167,7 +194,7 @@ impl Driver {
             let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
                 std::array::from_fn(|_| slices.next().expect("as many buffers were made"));
-            let Socket { socket, state } = &self.socket;
+            let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
             let received =
                 socket.try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut metas));
             let count = match received {
@@ -179,18 +206,34 @@ impl Driver {
             };
             let mut hub = self.shared.hub();
             let now = self.shared.clock.now();
+            let mut strangers = 0;
             for (meta, buffer) in metas.iter().zip(&mut self.buffers).take(count) {
-                let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| match ecn {
-                    EcnCodepoint::Ect0 => Ecn::Ect0,
-                    EcnCodepoint::Ect1 => Ecn::Ect1,
-                    EcnCodepoint::Ce => Ecn::Ce,
-                });
                 for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                    hub.handle(now, meta.addr, ecn, datagram);
+                    match self.shared.shard.stranger(datagram) {
+                        None => hub.handle(now, meta.addr, mark(meta), datagram),
+                        Some(_) => strangers += 1,
+                    }
                 }
+            }
+            if strangers > 0 {
+                hub.counters.datagrams_handed_on += strangers;
+                drop(hub);
+                self.hand_on(now, &metas[..count]);
             }
         }
         Ok(true)
+    }
+
+    /// Gives others the datagrams that are theirs, while this one's hub is free: no two are held at once.
+    fn hand_on(&mut self, now: Instant, metas: &[RecvMeta]) {
+        for (meta, buffer) in metas.iter().zip(&mut self.buffers) {
+            for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
+                let Some(index) = self.shared.shard.stranger(datagram) else { continue };
+                let shard = &self.group.shards[index];
+                shard.hub().handle(now, meta.addr, mark(meta), datagram);
+                shard.work.notify_one();
+            }
+        }
     }
 
     /// Sends what there is; whether there is more, and whether the socket takes none now.
@@ -212,7 +255,7 @@ impl Driver {
                 segment_size: (self.batch.count > 1).then_some(self.batch.segment),
                 src_ip: None,
             };
-            let Socket { socket, state } = &self.socket;
+            let Socket { socket, state } = self.socket();
             match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -248,6 +291,15 @@ impl Driver {
             }
         }
     }
+}
+
+/// The mark of ECN that what was received has.
+fn mark(meta: &RecvMeta) -> Ecn {
+    meta.ecn.map_or(Ecn::NotEct, |ecn| match ecn {
+        EcnCodepoint::Ect0 => Ecn::Ect0,
+        EcnCodepoint::Ect1 => Ecn::Ect1,
+        EcnCodepoint::Ce => Ecn::Ce,
+    })
 }
 
 impl Batch {

@@ -2,33 +2,38 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
+use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver;
 use crate::error::{ConnectionError, DatagramError};
+use crate::eyeballs::race;
 use crate::hub::{Clients, Hub};
 use crate::identity::{Identity, PublicKey};
 use crate::metrics::{Counters, Metrics};
 use crate::session::{Bells, Expect, Session};
+use crate::shard::Shard;
 use crate::stream::{RecvStream, SendStream};
 
-/// What an endpoint, its connections and their streams share.
+/// What a socket of an endpoint, its connections and their streams share.
 pub(crate) struct Shared {
     hub: Mutex<Hub>,
+    pub shard: Shard,
     pub clock: Clock,
     /// The driver has something to do.
     pub work: Notify,
-    /// A client connected, or the endpoint closed.
-    pub accept: Notify,
-    /// A connection went, or the driver ended.
-    pub gone: Notify,
+    /// A client connected, or the endpoint closed. All shards have this one.
+    pub accept: Arc<Notify>,
+    /// A connection went, or the driver ended. All shards have this one.
+    pub gone: Arc<Notify>,
     pub max_gso: usize,
     /// Octets that the system holds, out and in.
     pub buffers: [usize; 2],
@@ -42,12 +47,13 @@ impl Shared {
     }
 }
 
-/// One UDP socket, from which connections are opened and on which they are accepted.
+/// One UDP address, from which connections are opened and at which they are accepted.
 ///
-/// Clones are the same endpoint. When all of them and all that came of them are dropped, the socket is closed.
+/// Clones are the same endpoint. When all of them and all that came of them are dropped, its sockets are closed.
 #[derive(Clone)]
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    /// One at least.
+    shards: Arc<[Arc<Shared>]>,
     /// Dropped with the last clone, which the driver notices.
     _alive: Arc<driver::Alive>,
     local: SocketAddr,
@@ -67,6 +73,7 @@ impl Endpoint {
         } else {
             (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
         };
+        let config = Config { shards: NonZeroU16::MIN, ..config };
         Self::bind(any, identity, config, None)
     }
 
@@ -93,28 +100,71 @@ impl Endpoint {
         config: Config,
         clients: Option<Clients>,
     ) -> io::Result<Self> {
-        let socket = driver::Socket::bind(address, config.reuse_port)?;
-        let local = socket.local_addr()?;
+        let of = config.shards.get();
+        let sockets = driver::Socket::bind_all(address, of)?;
+        let local = sockets[0].local_addr()?;
         let clock = Clock::start();
         #[cfg(feature = "qlog")]
         let config = Config { qlog: config.qlog.map(|qlog| qlog.began(Clock::wall(), local)), ..config };
-        let shared = Arc::new(Shared {
-            hub: Mutex::new(Hub::new(config, identity, clients)),
-            clock,
-            work: Notify::new(),
-            accept: Notify::new(),
-            gone: Notify::new(),
-            max_gso: socket.max_gso(),
-            buffers: socket.buffers(),
-        });
-        let alive = Arc::new(driver::Alive(shared.clone()));
-        tokio::spawn(driver::run(shared.clone(), socket, Arc::downgrade(&alive)));
-        Ok(Self { shared, _alive: alive, local })
+        let config = Config { max_connections: config.max_connections.div_ceil(of.into()), ..config };
+        let (accept, gone) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let shared = move |(index, socket): (u16, &driver::Socket)| {
+            let shard = Shard { index, of };
+            let hub = Hub::new(config.clone(), identity.clone(), clients.clone(), local.port(), shard);
+            Arc::new(Shared {
+                hub: Mutex::new(hub),
+                shard,
+                clock,
+                work: Notify::new(),
+                accept: accept.clone(),
+                gone: gone.clone(),
+                max_gso: socket.max_gso(),
+                buffers: socket.buffers(),
+            })
+        };
+        let shards: Arc<[_]> = (0..of).zip(&sockets).map(shared).collect();
+        let alive = Arc::new(driver::Alive(shards.clone()));
+        let group = Arc::new(driver::Group { shards: shards.clone(), sockets });
+        for index in 0..shards.len() {
+            tokio::spawn(driver::run(group.clone(), index, Arc::downgrade(&alive)));
+        }
+        Ok(Self { shards, _alive: alive, local })
+    }
+
+    /// Opens connections, and answers for what all shards have alike.
+    fn first(&self) -> &Arc<Shared> {
+        &self.shards[0]
     }
 
     /// The address of the socket.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Opens a connection to a server that may have several addresses, such as `("box.example.org", 4433)` or a slice of them, and
+    /// gives it with the endpoint made for it. Addresses are tried as Happy Eyeballs has it (RFC 8305), each from a socket of
+    /// its own: families in turn, the next one 250 ms after the one before. The system's resolver waits for both families.
+    ///
+    /// # Errors
+    /// Where the name has no address, or there is the server at none of them: with the first that says more than silence.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time.
+    pub async fn connect_to(
+        name: impl ToSocketAddrs,
+        server: PublicKey,
+        identity: &Identity,
+        config: &Config,
+    ) -> Result<(Self, Connection), ConnectionError> {
+        let addresses = lookup_host(name).await;
+        let addresses = addresses.map_err(|error| ConnectionError::NoAddress(error.to_string()))?;
+        let reached = race(addresses, async |remote| {
+            let endpoint = Self::client(remote, identity.clone(), config.clone());
+            let endpoint = endpoint.map_err(|error| ConnectionError::Endpoint(error.to_string()))?;
+            let connection = endpoint.connect(remote, server).await?;
+            Ok((endpoint, connection))
+        });
+        reached.await.map_err(most_telling)
     }
 
     /// Opens a connection to the server at `remote`, which must have the key `server`.
@@ -157,26 +207,27 @@ impl Endpoint {
     }
 
     fn begin(&self, remote: SocketAddr, expect: Expect) -> Result<Connection, ConnectionError> {
-        let mut hub = self.shared.hub();
+        let shared = self.first();
+        let mut hub = shared.hub();
         if let Some(error) = &hub.failed {
             return Err(error.clone());
         }
-        let id = hub.connect(self.shared.clock.now(), remote, expect);
-        let connection = Connection::new(&self.shared, &mut hub, id);
+        let id = hub.connect(shared.clock.now(), remote, expect);
+        let connection = Connection::new(shared, &hub, id);
         drop(hub);
-        self.shared.work.notify_one();
+        shared.work.notify_one();
         connection
     }
 
     /// The next client's connection; `None` once the endpoint has failed.
     pub async fn accept(&self) -> Option<Connection> {
         loop {
-            let mut told = pin!(self.shared.accept.notified());
+            let mut told = pin!(self.first().accept.notified());
             told.as_mut().enable();
-            {
-                let mut hub = self.shared.hub();
+            for shared in self.shards.iter() {
+                let mut hub = shared.hub();
                 if let Some(id) = hub.accept() {
-                    return Connection::new(&self.shared, &mut hub, id).ok();
+                    return Connection::new(shared, &hub, id).ok();
                 }
                 if hub.failed.is_some() {
                     return None;
@@ -189,13 +240,14 @@ impl Endpoint {
     /// Waits until all connections are gone, as they are some time after they were closed.
     pub async fn wait_idle(&self) {
         loop {
-            let mut told = pin!(self.shared.gone.notified());
+            let mut told = pin!(self.first().gone.notified());
             told.as_mut().enable();
-            {
-                let hub = self.shared.hub();
-                if hub.len() == 0 || hub.failed.is_some() {
-                    return;
-                }
+            let is_idle = |shared: &Arc<Shared>| {
+                let hub = shared.hub();
+                hub.len() == 0 || hub.failed.is_some()
+            };
+            if self.shards.iter().all(is_idle) {
+                return;
             }
             told.await;
         }
@@ -203,23 +255,37 @@ impl Endpoint {
 
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
-        self.shared.hub().counters
+        let mut counters = Counters::default();
+        self.shards.iter().for_each(|shared| counters += shared.hub().counters);
+        counters
     }
 
     /// All that was counted, and readings as of now.
     pub fn metrics(&self) -> Metrics {
-        Metrics { socket_buffers: self.shared.buffers, ..self.shared.hub().metrics() }
+        let of = |shared: &Arc<Shared>| Metrics { socket_buffers: shared.buffers, ..shared.hub().metrics() };
+        let mut metrics = of(self.first());
+        self.shards[1..].iter().for_each(|shared| metrics.add(&of(shared)));
+        metrics
     }
 
     /// Connections there are, those too that are being opened.
     pub fn connections(&self) -> usize {
-        self.shared.hub().len()
+        self.shards.iter().map(|shared| shared.hub().len()).sum()
     }
 
     /// Datagrams that the system sends in one call at most.
     pub fn max_gso(&self) -> usize {
-        self.shared.max_gso
+        self.first().max_gso
     }
+}
+
+/// What is said of several failures: the first that is more than silence.
+fn most_telling(failures: Vec<ConnectionError>) -> ConnectionError {
+    if failures.is_empty() {
+        return ConnectionError::NoAddress("the name stands for none".to_owned());
+    }
+    let told = failures.into_iter().find(|failure| *failure != ConnectionError::TimedOut);
+    told.unwrap_or(ConnectionError::TimedOut)
 }
 
 /// What keeps a session: when the last handle goes, the connection is closed.
@@ -257,7 +323,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    fn new(shared: &Arc<Shared>, hub: &mut Hub, id: u32) -> Result<Self, ConnectionError> {
+    fn new(shared: &Arc<Shared>, hub: &Hub, id: u32) -> Result<Self, ConnectionError> {
         let session = hub.look(id).ok_or(ConnectionError::ClosedHere)?;
         let (bells, peer) = (session.bells.clone(), session.peer());
         Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), id, bells }), peer })

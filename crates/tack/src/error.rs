@@ -19,6 +19,9 @@ pub enum ConnectionError {
         /// In words; empty where there are none.
         text: String,
     },
+    /// The server knows nothing of the connection any more: it was started again.
+    #[error("the server has forgotten the connection: it was started again")]
+    Forgotten,
     /// The connection ended without a reason of the application: one end broke a rule of the protocol, or was not ready to talk.
     #[error("the connection was reset")]
     Reset,
@@ -33,6 +36,9 @@ pub enum ConnectionError {
         /// The key that it has.
         found: PublicKey,
     },
+    /// A name stands for no address.
+    #[error("no address: {0}")]
+    NoAddress(String),
     /// The endpoint is gone: its socket failed, or its runtime ended.
     #[error("the endpoint is gone: {0}")]
     Endpoint(String),
@@ -62,6 +68,7 @@ impl From<StreamError> for io::Error {
             StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
             StreamError::Stopped(_) | StreamError::Ended => io::ErrorKind::BrokenPipe,
             StreamError::Connection(ConnectionError::TimedOut) => io::ErrorKind::TimedOut,
+            StreamError::Connection(ConnectionError::Forgotten) => io::ErrorKind::ConnectionReset,
             StreamError::Connection(_) => io::ErrorKind::ConnectionAborted,
         };
         Self::new(kind, error)

@@ -14,6 +14,7 @@ use crate::handshake::{INITIATION_LEN, kind};
 use crate::hub::Hub;
 use crate::identity::Identity;
 use crate::session::Expect;
+use crate::shard::Shard;
 
 /// A client that has said hello and a server, which have exchanged nothing yet.
 struct Pair {
@@ -42,8 +43,8 @@ impl Pair {
     fn new() -> Self {
         let identity = Identity::generate();
         let key = identity.public();
-        let mut client = Hub::new(Config::default(), Identity::generate(), None);
-        let server = Hub::new(Config::default(), identity, Some(Arc::new(|_| true)));
+        let mut client = Hub::new(Config::default(), Identity::generate(), None, 1000, Shard::ONLY);
+        let server = Hub::new(Config::default(), identity, Some(Arc::new(|_| true)), 2000, Shard::ONLY);
         let client_id = client.connect(Instant::ZERO, address(2), Expect::Key(key));
         Self { now: Instant::ZERO, client, server, client_id }
     }

@@ -12,6 +12,7 @@ use tacit_proto::tack::{Body, wire};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::identity::{Identity, PublicKey};
+use crate::reset::ResetToken;
 use crate::seal::{EPOCH, Opener, Sealer};
 use crate::token::{self, Token};
 
@@ -21,12 +22,13 @@ pub(crate) mod kind {
     pub const RESPONSE: u8 = 0xf2;
     pub const FINISH: u8 = 0xf3;
     pub const RETRY: u8 = 0xf4;
+    pub const RESET: u8 = 0xf5;
     /// What the first octet of all of them has in its high half; no packet of the core does.
     pub const MASK: u8 = 0xf0;
 }
 
-/// The version of the handshake.
-const VERSION: u8 = 1;
+/// The version of the handshake. The first had no token for resets.
+const VERSION: u8 = 2;
 
 /// Octets of an initiation: what a path takes at least (RFC 9000 section 14.1), and more than a third of what a server answers
 /// before it has heard that the client is where it says it is.
@@ -245,11 +247,13 @@ impl Initiator {
         Some(self.repeat())
     }
 
-    /// What the server answers: its key and its opening packet. `None` where the datagram is not its own.
-    pub fn on_response(&mut self, body: &[u8]) -> Option<(PublicKey, Packet)> {
+    /// What the server answers: its key, its opening packet, and what it will say when it has forgotten the connection. `None`
+    /// where the datagram is not its own.
+    pub fn on_response(&mut self, body: &[u8]) -> Option<(PublicKey, Packet, ResetToken)> {
         // Of a message that fails the state keeps nothing but an ephemeral key, which the next one replaces.
         let payload = read(&mut self.noise, body)?;
-        let (mut packet, _) = wire::decode(&payload).ok()?;
+        let (reset, packet) = payload.split_first_chunk()?;
+        let (mut packet, _) = wire::decode(packet).ok()?;
         let Body::Answer(hello) = &mut packet.body else { return None };
         if self.repeated {
             // All that were sent say when the first left, so they measure no round trip (RFC 6298 section 3). The core
@@ -257,7 +261,7 @@ impl Initiator {
             hello.echo = Stamp(hello.echo.0.wrapping_add(1 << 30));
         }
         let peer = PublicKey::from_slice(self.noise.get_remote_static()?)?;
-        (packet.connection == self.client).then_some((peer, packet))
+        (packet.connection == self.client).then_some((peer, packet, ResetToken(*reset)))
     }
 
     /// The last message, behind its datagram's head, and the keys.
@@ -286,9 +290,9 @@ impl Responder {
         opens.then_some((Self { noise, suite }, packet))
     }
 
-    /// The second message, which carries the core's `answer`.
-    pub fn respond(&mut self, answer: &Packet) -> Vec<u8> {
-        write(&mut self.noise, &in_octets(answer))
+    /// The second message, which carries the core's `answer`, and the `reset` that says some day that the connection is forgotten.
+    pub fn respond(&mut self, answer: &Packet, reset: &ResetToken) -> Vec<u8> {
+        write(&mut self.noise, &[&reset.0[..], &in_octets(answer)].concat())
     }
 
     /// Takes in the third message. What it proves is in the keys; `None`, and nothing has changed, where it proves nothing.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tacit_proto::packet::Ecn;
+use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::tack::wire::Prefix;
 use tacit_proto::units::Instant;
 use zeroize::Zeroizing;
@@ -16,7 +17,9 @@ use crate::handshake::{Initiation, addressed, datagram, kind};
 use crate::identity::{Identity, PublicKey};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
 use crate::observer::{Observer, target};
-use crate::session::{Expect, Sealed, Session};
+use crate::reset::Resets;
+use crate::session::{Caller, Expect, Sealed, Session};
+use crate::shard::Shard;
 use crate::token::Mint;
 
 /// Half-open connections from which on a client has to show first that it is where it says it is. Ours.
@@ -35,6 +38,8 @@ struct Entry {
     deadline: Option<Instant>,
     /// It counts as half open; where it came from.
     half_open: Option<(SocketAddr, u32)>,
+    /// A client's: the server, and its number of the connection.
+    forgettable: Option<(SocketAddr, u32)>,
     /// It was handed to who accepts, or is a client's.
     announced: bool,
 }
@@ -44,8 +49,12 @@ pub(crate) struct Hub {
     identity: Identity,
     clients: Option<Clients>,
     mint: Mint,
+    resets: Resets,
+    shard: Shard,
     entries: FxHashMap<u32, Entry>,
     half_open: HashMap<(SocketAddr, u32), u32>,
+    /// A client's connections, by the server and its number of them.
+    forgettable: HashMap<(SocketAddr, u32), u32>,
     line: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
     accepted: VecDeque<u32>,
@@ -70,17 +79,26 @@ fn random() -> u32 {
 }
 
 impl Hub {
-    /// A hub that takes the clients that `clients` says; none where that is `None`.
-    pub fn new(config: Config, identity: Identity, clients: Option<Clients>) -> Self {
+    /// The hub of one socket at `port`, which takes the clients that `clients` says; none where that is `None`.
+    pub fn new(
+        config: Config,
+        identity: Identity,
+        clients: Option<Clients>,
+        port: u16,
+        shard: Shard,
+    ) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(secret.as_mut_slice()).expect("the system has random numbers");
         Self {
             config,
-            identity,
             clients,
             mint: Mint::new(&secret),
+            resets: Resets::new(&identity, port),
+            identity,
+            shard,
             entries: FxHashMap::default(),
             half_open: HashMap::new(),
+            forgettable: HashMap::new(),
             line: VecDeque::new(),
             deadlines: BTreeSet::new(),
             accepted: VecDeque::new(),
@@ -96,7 +114,7 @@ impl Hub {
     /// A number for a new connection, and what chance derives from in it.
     fn numbers(&self) -> [u32; 2] {
         loop {
-            let own = random();
+            let own = self.shard.number(random()).unwrap_or(0);
             if own != 0 && !self.entries.contains_key(&own) {
                 return [own, random()];
             }
@@ -112,7 +130,14 @@ impl Hub {
         session.handles = 1;
         self.insert(
             numbers[0],
-            Entry { session, queued: false, deadline: None, half_open: None, announced: true },
+            Entry {
+                session,
+                queued: false,
+                deadline: None,
+                half_open: None,
+                forgettable: None,
+                announced: true,
+            },
         );
         numbers[0]
     }
@@ -158,12 +183,17 @@ impl Hub {
         self.counters.octets_received += bytes.len() as u64;
         match bytes.first() {
             Some(&kind::INITIATION) => return self.on_initiation(now, from, bytes),
+            Some(&kind::RESET) => return self.on_reset(now, from, bytes),
             Some(first) if first & kind::MASK == kind::MASK => {
                 if let Some((kind, to, body)) = addressed(bytes)
                     && let Some(entry) = self.entries.get_mut(&to.0)
                 {
                     let was_half_open = entry.session.is_half_open();
                     entry.session.on_handshake(now, kind, from, body);
+                    if entry.forgettable.is_none() {
+                        entry.forgettable = entry.session.forgettable();
+                        self.forgettable.extend(entry.forgettable.map(|known| (known, to.0)));
+                    }
                     if was_half_open && !entry.session.is_half_open() {
                         self.on_proved(to.0);
                     }
@@ -171,10 +201,15 @@ impl Hub {
                 }
             }
             _ => {
-                if let Ok(prefix) = Prefix::of(bytes)
+                let prefix = Prefix::of(bytes);
+                if let Ok(prefix) = prefix
                     && let Some(entry) = self.entries.get_mut(&prefix.connection.0)
                 {
-                    match entry.session.on_sealed(now, from, ecn, bytes) {
+                    let taken = entry.session.on_sealed(now, from, ecn, bytes);
+                    if taken != Sealed::Taken {
+                        entry.session.on_not_taken(now, prefix.number, bytes.len(), taken);
+                    }
+                    match taken {
                         Sealed::Taken => {}
                         Sealed::Strange => self.counters.datagrams_strange += 1,
                         Sealed::Misplaced => self.counters.datagrams_misplaced += 1,
@@ -192,7 +227,33 @@ impl Hub {
                     }
                     return self.touch(prefix.connection.0);
                 }
+                if let Ok(Prefix { connection, .. }) = prefix {
+                    self.on_forgotten(now, from, connection, bytes.len());
+                }
             }
+        }
+        self.counters.datagrams_strange += 1;
+    }
+
+    /// A packet came for a connection that is not there: a client's, perhaps, of the time before this server was started.
+    fn on_forgotten(&mut self, now: Instant, from: SocketAddr, number: ConnectionId, len: usize) {
+        if self.clients.is_none() || number.0 == 0 || !self.shard.has(number.0) {
+            return;
+        }
+        if let Some(answer) = self.resets.answer(now, from, number, len) {
+            self.counters.resets_sent += 1;
+            self.outbox.push_back((from, answer));
+        }
+    }
+
+    /// A server says that it has forgotten a connection.
+    fn on_reset(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        if let Some((_, number, said)) = addressed(bytes)
+            && let Some(id) = self.forgettable.get(&(from, number.0)).copied()
+            && let Some(entry) = self.entries.get_mut(&id)
+            && entry.session.on_reset(now, said)
+        {
+            return self.touch(id);
         }
         self.counters.datagrams_strange += 1;
     }
@@ -225,8 +286,9 @@ impl Hub {
         let numbers = self.numbers();
         let transport = &self.config.transport;
         let observer = self.observer(numbers[0], now, false);
-        let Some(session) =
-            Session::accept(now, observer, &self.identity, transport, numbers, from, &initiation)
+        let reset = self.resets.token(ConnectionId(numbers[0]), from.ip());
+        let caller = Caller { remote: from, initiation: &initiation, reset };
+        let Some(session) = Session::accept(now, observer, &self.identity, transport, numbers, &caller)
         else {
             self.counters.datagrams_strange += 1;
             return;
@@ -236,7 +298,14 @@ impl Hub {
         self.half_open.insert(half_open, numbers[0]);
         self.insert(
             numbers[0],
-            Entry { session, queued: false, deadline: None, half_open: Some(half_open), announced: false },
+            Entry {
+                session,
+                queued: false,
+                deadline: None,
+                half_open: Some(half_open),
+                forgettable: None,
+                announced: false,
+            },
         );
     }
 
@@ -309,6 +378,9 @@ impl Hub {
             }
             if let Some(half_open) = entry.half_open {
                 self.half_open.remove(&half_open);
+            }
+            if let Some(forgettable) = entry.forgettable {
+                self.forgettable.remove(&forgettable);
             }
             if let Some(entry) = self.entries.remove(&id) {
                 self.count(&entry.session);

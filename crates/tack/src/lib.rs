@@ -52,6 +52,7 @@ mod config;
 mod driver;
 mod endpoint;
 mod error;
+mod eyeballs;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod handshake;
@@ -64,14 +65,17 @@ mod path;
 mod pipe;
 #[cfg(feature = "qlog")]
 mod qlog;
+mod reset;
 mod seal;
 mod session;
+mod shard;
 mod stream;
 mod token;
 
 pub use config::Config;
 pub use endpoint::{Connection, Endpoint};
 pub use error::{ConnectionError, DatagramError, StreamError};
+pub use eyeballs::race;
 pub use hub::Clients;
 pub use identity::{Identity, IdentityError, NoKey, PublicKey};
 pub use machine::{Machine, machine};

@@ -1,10 +1,10 @@
 //! What this machine's UDP can do, found by trying on loopback.
 
 use std::io::{self, IoSliceMut};
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
-use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit};
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
 use crate::driver::{SOCKET_BUFFER, offloads};
 
@@ -12,57 +12,98 @@ use crate::driver::{SOCKET_BUFFER, offloads};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Machine {
-    /// Datagrams that leave by one call at most (GSO).
+    /// Datagrams that leave by one call at most (GSO): 1 where a batch did not arrive.
     pub send_segments: usize,
-    /// Datagrams that arrive by one call at most (GRO).
+    /// Datagrams that arrive by one call at most (GRO): 1 where a batch arrived one by one.
     pub receive_segments: usize,
-    /// Marks of ECN are written and read.
+    /// Marks of ECN are written and read over IPv4.
     pub ecn: bool,
-    /// Octets that the system holds of a socket before it sends them, where 4 MiB were asked for.
+    /// And over IPv6; none where this machine has no IPv6.
+    pub ecn_v6: Option<bool>,
+    /// Octets that the system holds of a socket before it sends them, where [`BUFFER_ASKED`](Self::BUFFER_ASKED) were asked for.
     pub send_buffer: usize,
     /// Octets that it holds before they are read, likewise.
     pub receive_buffer: usize,
 }
 
+impl Machine {
+    /// Octets that an endpoint asks the system to hold, each way. Linux counts what it needs itself, and says twice as many.
+    pub const BUFFER_ASKED: usize = SOCKET_BUFFER;
+}
+
 /// Octets of each datagram that is tried.
 const SEGMENT: usize = 1200;
+
+/// Datagrams in the batch that is tried.
+const BATCH: usize = 4;
 
 /// Tries what this machine can do. Takes a few milliseconds; nothing leaves loopback.
 ///
 /// # Errors
-/// Where loopback carries nothing.
+/// Where loopback carries nothing over IPv4.
 pub fn machine() -> io::Result<Machine> {
-    let (from, to) = (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?, UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?);
+    let machine = tried(Ipv4Addr::LOCALHOST.into())?;
+    let ecn_v6 = tried(Ipv6Addr::LOCALHOST.into()).ok().map(|machine| machine.ecn);
+    Ok(Machine { ecn_v6, ..machine })
+}
+
+/// What loopback at `host` does.
+fn tried(host: IpAddr) -> io::Result<Machine> {
+    let (from, to) = (UdpSocket::bind((host, 0))?, UdpSocket::bind((host, 0))?);
     let (sender, receiver) = (offloads(&from)?, offloads(&to)?);
     // More than the system allows is no error: it gives what it allows.
     let _ = sender.set_send_buffer_size((&from).into(), SOCKET_BUFFER);
     let _ = receiver.set_recv_buffer_size((&to).into(), SOCKET_BUFFER);
-    let contents = vec![0; 2 * SEGMENT];
-    sender.try_send(
-        (&from).into(),
-        &Transmit {
-            destination: to.local_addr()?,
-            ecn: Some(EcnCodepoint::Ect0),
-            contents: &contents[..if sender.max_gso_segments() > 1 { 2 * SEGMENT } else { SEGMENT }],
-            segment_size: (sender.max_gso_segments() > 1).then_some(SEGMENT),
-            src_ip: None,
-        },
-    )?;
     // The socket waits no longer than it must: what was sent on loopback is there.
     to.set_nonblocking(false)?;
     to.set_read_timeout(Some(Duration::from_secs(1)))?;
-    let mut buffers = vec![vec![0; 65_535]; BATCH_SIZE];
-    let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
-    let mut metas = [RecvMeta::default(); BATCH_SIZE];
-    receiver.recv((&to).into(), &mut slices, &mut metas)?;
+    let contents = vec![0; BATCH * SEGMENT];
+    let send = |octets: usize, segment_size: Option<usize>| {
+        let destination = to.local_addr()?;
+        let ecn = Some(EcnCodepoint::Ect0);
+        let contents = &contents[..octets];
+        sender.try_send((&from).into(), &Transmit { destination, ecn, contents, segment_size, src_ip: None })
+    };
+    let batched = sender.max_gso_segments() >= BATCH && send(BATCH * SEGMENT, Some(SEGMENT)).is_ok();
+    let batch = if batched { received(&receiver, &to, BATCH * SEGMENT).ok() } else { None };
+    send(SEGMENT, None)?;
+    let single = received(&receiver, &to, SEGMENT)?;
+    let most_at_once = batch.map_or(1, |batch| batch.most_at_once);
     Ok(Machine {
-        // A system that refuses to send batches says so when it is asked to, and the count is then 1.
-        send_segments: sender.max_gso_segments(),
-        receive_segments: receiver.gro_segments(),
-        ecn: metas[0].ecn == Some(EcnCodepoint::Ect0),
+        send_segments: if batch.is_some() { sender.max_gso_segments() } else { 1 },
+        receive_segments: if most_at_once > 1 { receiver.gro_segments() } else { 1 },
+        ecn: single.is_marked,
+        ecn_v6: None,
         send_buffer: sender.send_buffer_size((&from).into())?,
         receive_buffer: receiver.recv_buffer_size((&to).into())?,
     })
+}
+
+/// What arrived.
+#[derive(Clone, Copy)]
+struct Arrived {
+    /// Datagrams in one piece, at most.
+    most_at_once: usize,
+    /// The last had the mark that was sent.
+    is_marked: bool,
+}
+
+/// Reads until so many octets have come.
+fn received(state: &UdpSocketState, socket: &UdpSocket, octets: usize) -> io::Result<Arrived> {
+    let mut buffers = vec![vec![0; 65_535]; BATCH_SIZE];
+    let mut arrived = Arrived { most_at_once: 0, is_marked: false };
+    let mut left = octets;
+    while left > 0 {
+        let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let count = state.recv(socket.into(), &mut slices, &mut metas)?;
+        for meta in &metas[..count] {
+            arrived.most_at_once = arrived.most_at_once.max(meta.len / meta.stride.max(1));
+            arrived.is_marked = meta.ecn == Some(EcnCodepoint::Ect0);
+            left = left.saturating_sub(meta.len);
+        }
+    }
+    Ok(arrived)
 }
 
 #[cfg(test)]
@@ -72,7 +113,7 @@ mod tests {
     #[test]
     fn loopback_carries_marks_and_batches() {
         let machine = machine().unwrap();
-        assert!(machine.ecn, "{machine:?}");
+        assert!(machine.ecn && machine.ecn_v6 != Some(false), "{machine:?}");
         assert!(machine.send_segments >= 1 && machine.receive_segments >= 1);
         assert!(machine.send_buffer > SEGMENT && machine.receive_buffer > SEGMENT);
     }

@@ -1,5 +1,7 @@
 //! What an endpoint counts, for those who watch it from outside.
 
+use std::ops::AddAssign;
+
 use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Duration};
 
@@ -23,6 +25,10 @@ pub struct Counters {
     pub datagrams_repeated: u64,
     /// Datagrams for a connection from where its server is not.
     pub datagrams_misplaced: u64,
+    /// Datagrams that the system brought to another socket of the endpoint than the one they were for, and that were handed on.
+    pub datagrams_handed_on: u64,
+    /// Clients that were told that their connection is forgotten.
+    pub resets_sent: u64,
     /// Handshakes that clients began, and that were answered.
     pub handshakes_begun: u64,
     /// Handshakes of clients that ended before the client had proved who it is: those too that only asked for a key.
@@ -102,6 +108,30 @@ impl Totals {
     }
 }
 
+/// Adds field to field; the compiler counts them.
+macro_rules! sums {
+    ($sum:ty: $($field:ident)+) => {
+        impl AddAssign for $sum {
+            fn add_assign(&mut self, other: Self) {
+                let Self { $($field),+ } = other;
+                $(self.$field += $field;)+
+            }
+        }
+    };
+}
+
+sums!(Counters:
+    datagrams_received octets_received datagrams_sent octets_sent datagrams_strange datagrams_forged datagrams_repeated
+    datagrams_misplaced datagrams_handed_on resets_sent handshakes_begun handshakes_unfinished retries_sent
+    handshakes_refused clients_refused connections_made ended_silent ended_by_peer ended_here ended_broken paths_changed
+    keys_updated
+);
+
+sums!(Totals:
+    packets_sent packets_received data_packets_sent data_packets_received tacks_sent iacks_sent acks_received packets_lost
+    packets_retransmitted octets_sent octets_retransmitted octets_delivered timeouts loss_episodes streams_opened
+);
+
 /// How often a value was at most how large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -122,6 +152,12 @@ impl Histogram {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
         self.counts[bucket] += 1;
         self.sum = self.sum.saturating_add(value);
+    }
+
+    /// Adds what another one with these bounds has.
+    fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.sum = self.sum.saturating_add(other.sum);
     }
 }
 
@@ -203,6 +239,23 @@ pub struct Metrics {
     pub socket_buffers: [usize; 2],
     /// Records that no qlog has, for they came too fast or could not be written.
     pub qlog_records_dropped: u64,
+}
+
+impl Metrics {
+    /// Adds what another shard of the endpoint counted. They share what writes records.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.counters += other.counters;
+        self.totals += other.totals;
+        self.connections_open += other.connections_open;
+        self.handshakes_open += other.handshakes_open;
+        self.streams_open += other.streams_open;
+        self.octets_in_flight += other.octets_in_flight;
+        self.rtt_us.add(&other.rtt_us);
+        self.rate_bps.add(&other.rate_bps);
+        for (octets, more) in self.socket_buffers.iter_mut().zip(other.socket_buffers) {
+            *octets += more;
+        }
+    }
 }
 
 #[cfg(test)]

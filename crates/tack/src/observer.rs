@@ -17,6 +17,7 @@ use crate::metrics::{Sample, Totals};
 #[cfg(feature = "qlog")]
 use crate::qlog::Trace;
 use crate::seal::EPOCH;
+use crate::session::Sealed;
 
 /// What lines are about.
 pub(crate) mod target {
@@ -228,6 +229,18 @@ impl Observer {
         }
     }
 
+    /// A datagram for this connection, of so many `octets`, was not taken. The packet `number` is what it says.
+    #[inline]
+    pub fn on_not_taken(&mut self, now: Instant, number: u64, octets: usize, why: Sealed) {
+        trace!(target: target::PACKET, connection = %Id(self.id), number, octets, ?why, "not taken");
+        #[cfg(feature = "qlog")]
+        if let Some(qlog) = &mut self.qlog {
+            qlog.not_taken(now, number, octets as u64, why);
+        }
+        #[cfg(not(feature = "qlog"))]
+        let _ = now;
+    }
+
     /// The client is elsewhere now.
     pub fn on_path_changed(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) {
         self.paths_changed += 1;
@@ -279,6 +292,7 @@ impl Observer {
         #[cfg(feature = "qlog")]
         if let Some(qlog) = &mut self.qlog {
             qlog.feedback(now, &stats, core.take_losses());
+            qlog.path_takes(now, core.path_payload());
         }
     }
 

@@ -11,7 +11,7 @@ use tacit_proto::packet::Ecn;
 use tacit_proto::tack::packet::{ConnectionId, StreamId};
 use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed, encode_from};
 use tacit_proto::tack::{self, Body, Received, StreamEvent, Transmit};
-use tacit_proto::units::{Duration, FlowId, HostId, Instant};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tokio::sync::Notify;
 
 use crate::error::{ConnectionError, DatagramError, StreamError};
@@ -21,6 +21,7 @@ use crate::metrics::{Sample, Totals};
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::pipe::{Pipe, wake};
+use crate::reset::ResetToken;
 
 /// How long a client has to prove who it is, once the server has answered. Ours.
 pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
@@ -46,7 +47,13 @@ pub(crate) enum Expect {
 /// How far the handshake is.
 enum Stage {
     Initiating(Box<Initiator>),
-    Responding { responder: Box<Responder>, ephemeral: [u8; 32], response: Option<Vec<u8>>, until: Instant },
+    Responding {
+        responder: Box<Responder>,
+        reset: ResetToken,
+        ephemeral: [u8; 32],
+        response: Option<Vec<u8>>,
+        until: Instant,
+    },
     Up(Box<Up>),
     Over,
 }
@@ -55,6 +62,16 @@ struct Up {
     keys: Keys,
     /// The client's last datagram of the handshake and when it was sent, until something shows that it arrived.
     finish: Option<(Vec<u8>, Option<Instant>)>,
+    /// What a server says that has forgotten this connection; a server itself hears no such thing.
+    reset: Option<ResetToken>,
+}
+
+/// A client that begins a handshake.
+pub(crate) struct Caller<'a> {
+    pub remote: SocketAddr,
+    pub initiation: &'a Initiation<'a>,
+    /// What it will hear when its connection is forgotten.
+    pub reset: ResetToken,
 }
 
 /// What became of a datagram that says it is sealed.
@@ -146,9 +163,9 @@ impl Session {
         identity: &Identity,
         config: &tack::Config,
         [own, seed]: [u32; 2],
-        remote: SocketAddr,
-        initiation: &Initiation<'_>,
+        caller: &Caller<'_>,
     ) -> Option<Self> {
+        let Caller { remote, initiation, reset } = *caller;
         let (responder, open) = Responder::new(identity, initiation)?;
         let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
         core.set_own(ConnectionId(own));
@@ -157,6 +174,7 @@ impl Session {
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),
+            reset,
             ephemeral: initiation.ephemeral(),
             response: None,
             until: now + HALF_OPEN,
@@ -290,7 +308,7 @@ impl Session {
 
     fn on_response(&mut self, now: Instant, body: &[u8]) {
         let Stage::Initiating(initiator) = &mut self.stage else { return };
-        let Some((found, answer)) = initiator.on_response(body) else { return };
+        let Some((found, answer, reset)) = initiator.on_response(body) else { return };
         self.peer = Some(found);
         match self.expect {
             Some(Expect::Key(expected)) if expected == found => {}
@@ -303,7 +321,7 @@ impl Session {
         let Some((message, keys)) = initiator.finish() else { return };
         let Body::Answer(hello) = &answer.body else { return };
         let finish = datagram(kind::FINISH, hello.own, &message);
-        self.stage = Stage::Up(Box::new(Up { keys, finish: Some((finish, None)) }));
+        self.stage = Stage::Up(Box::new(Up { keys, finish: Some((finish, None)), reset: Some(reset) }));
         self.observer.begin(now, self.remote, hello.own);
         self.observer.on_received(now, &answer, self.core.whole_number(answer.number), None);
         self.core.receive(now, &answer, Ecn::NotEct);
@@ -319,8 +337,30 @@ impl Session {
         };
         if let Some(keys) = responder.keys() {
             self.peer = Some(keys.peer);
-            self.stage = Stage::Up(Box::new(Up { keys, finish: None }));
+            self.stage = Stage::Up(Box::new(Up { keys, finish: None, reset: None }));
         }
+    }
+
+    /// The server and its number of the connection, from where it may say that it has forgotten it: of a client that has its token.
+    pub fn forgettable(&self) -> Option<(SocketAddr, u32)> {
+        let Stage::Up(up) = &self.stage else { return None };
+        up.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
+    }
+
+    /// Somebody at the server's address says that the connection is forgotten. False where it is not the server, which alone has
+    /// the token.
+    pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
+        let Stage::Up(up) = &self.stage else { return false };
+        if self.end.is_some() || !up.reset.is_some_and(|token| token.is(said)) {
+            return false;
+        }
+        self.observer.now = now;
+        self.finish(ConnectionError::Forgotten);
+        // Nobody is there to hear more of it (RFC 9000 section 10.3.1).
+        self.core.abort();
+        self.pump();
+        self.stage = Stage::Over;
+        true
     }
 
     /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
@@ -352,6 +392,13 @@ impl Session {
         up.finish = None;
         self.take(now, from, ecn, &packet, content, newest.then_some(len));
         Sealed::Taken
+    }
+
+    /// A datagram of so many `octets`, whose number is `low` by its own words, was not taken.
+    pub fn on_not_taken(&mut self, now: Instant, low: SeqNumber, octets: usize, why: Sealed) {
+        self.observer.now = now;
+        let number = self.core.whole_number(low);
+        self.observer.on_not_taken(now, number, octets, why);
     }
 
     /// Takes in a packet that the peer sealed, with the octets it carries; `newest` are the octets of the datagram where none
@@ -445,8 +492,8 @@ impl Session {
                     self.observer.on_sent(now, &sent);
                     self.outbox.push_back((self.remote, initiator.repeat()));
                 }
-                (Body::Answer(_), Stage::Responding { responder, response, .. }) => {
-                    let response = response.get_or_insert_with(|| responder.respond(&sent.packet));
+                (Body::Answer(_), Stage::Responding { responder, reset, response, .. }) => {
+                    let response = response.get_or_insert_with(|| responder.respond(&sent.packet, reset));
                     let response = datagram(kind::RESPONSE, sent.packet.connection, response);
                     self.observer.on_sent(now, &sent);
                     self.outbox.push_back((self.remote, response));

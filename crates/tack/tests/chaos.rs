@@ -3,7 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LONGEST: usize = 1472;
 
 fn loopback() -> SocketAddr {
-    ([127, 0, 0, 1], 0).into()
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+fn loopback6() -> SocketAddr {
+    (Ipv6Addr::LOCALHOST, 0).into()
+}
+
+/// Whether this machine has IPv6; it is said where it has not.
+fn has_ipv6() -> bool {
+    let has = std::net::UdpSocket::bind(loopback6()).is_ok();
+    if !has {
+        eprintln!("SKIPPED {}: no IPv6 on loopback", std::thread::current().name().unwrap_or_default());
+    }
+    has
 }
 
 /// What the relay does to datagrams, each way; chances in per cent.
@@ -38,6 +52,36 @@ struct Chaos {
     mtu_then: usize,
     /// The relay talks to the server from a new address after each so many datagrams of the client.
     moves_every: Option<u64>,
+    /// It comes from IPv6 instead of IPv4, all the time or, where it moves, at every second place.
+    families: Families,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Families {
+    #[default]
+    V4,
+    V6,
+    InTurns,
+}
+
+impl Families {
+    /// Where the relay talks to the server from, at its place number `place`.
+    fn far(self, place: usize) -> SocketAddr {
+        match self {
+            Self::V4 => loopback(),
+            Self::V6 => loopback6(),
+            Self::InTurns => [loopback(), loopback6()][place % 2],
+        }
+    }
+
+    /// Where the server listens.
+    fn server(self) -> SocketAddr {
+        match self {
+            Self::V4 => loopback(),
+            Self::V6 => loopback6(),
+            Self::InTurns => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        }
+    }
 }
 
 /// Numbers that look random (Knuth's multiplier of MMIX).
@@ -105,10 +149,17 @@ fn launch(copies: Vec<(Duration, Vec<u8>)>, socket: &Arc<UdpSocket>, to: SocketA
 
 /// A relay to `server` for one client; its address and its task.
 async fn relay(server: SocketAddr, chaos: Chaos, seed: u64) -> (SocketAddr, JoinHandle<()>) {
-    let near = Arc::new(UdpSocket::bind(loopback()).await.unwrap());
+    let Chaos { families, .. } = chaos;
+    let near = if families == Families::V6 { loopback6() } else { loopback() };
+    let near = Arc::new(UdpSocket::bind(near).await.unwrap());
     let address = near.local_addr().unwrap();
     let task = tokio::spawn(async move {
-        let mut far = Arc::new(UdpSocket::bind(loopback()).await.unwrap());
+        let mut places = 0;
+        let mut far = Arc::new(UdpSocket::bind(families.far(places)).await.unwrap());
+        let at = |far: &UdpSocket| -> SocketAddr {
+            let host: IpAddr = far.local_addr().unwrap().ip();
+            (host, server.port()).into()
+        };
         let (mut up, mut down) = (Way::new(chaos, seed), Way::new(chaos, seed ^ 0x5555));
         let (mut up_buffer, mut down_buffer) = (vec![0; 1 << 16], vec![0; 1 << 16]);
         let mut client = None;
@@ -117,9 +168,10 @@ async fn relay(server: SocketAddr, chaos: Chaos, seed: u64) -> (SocketAddr, Join
                 Ok((len, from)) = near.recv_from(&mut up_buffer) => {
                     client = Some(from);
                     if chaos.moves_every.is_some_and(|every| up.passed % every == every - 1) {
-                        far = Arc::new(UdpSocket::bind(loopback()).await.unwrap());
+                        places += 1;
+                        far = Arc::new(UdpSocket::bind(families.far(places)).await.unwrap());
                     }
-                    launch(up.through(&up_buffer[..len]), &far, server);
+                    launch(up.through(&up_buffer[..len]), &far, at(&far));
                 }
                 Ok((len, _)) = far.recv_from(&mut down_buffer) => {
                     if let Some(client) = client {
@@ -137,10 +189,12 @@ fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|_| draws.next() as u8).collect()
 }
 
-fn server() -> (Endpoint, PublicKey) {
+fn server(address: SocketAddr, shards: u16) -> (Endpoint, PublicKey) {
     let identity = Identity::generate();
     let key = identity.public();
-    (Endpoint::server(loopback(), identity, Config::default(), Arc::new(|_| true)).unwrap(), key)
+    let mut config = Config::default();
+    config.shards = NonZeroU16::new(shards).unwrap();
+    (Endpoint::server(address, identity, config, Arc::new(|_| true)).unwrap(), key)
 }
 
 /// Connects through the relay. Who loses every second datagram may have to ask more than once.
@@ -156,7 +210,7 @@ async fn connected(client: &Endpoint, relay: SocketAddr, key: PublicKey) -> Conn
 
 /// Moves `len` octets up and as many down at the same time, on two streams, and looks at every one.
 async fn both_ways(chaos: Chaos, len: usize) {
-    let (server, key) = server();
+    let (server, key) = server(chaos.families.server(), 1);
     let (address, relay) = relay(server.local_addr(), chaos, 0x1234_5678).await;
     let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
     let octets = pattern(len);
@@ -254,6 +308,203 @@ async fn an_address_that_changes_every_400_datagrams() {
 }
 
 #[tokio::test]
+async fn a_clean_path_of_ipv6() {
+    if has_ipv6() {
+        both_ways(Chaos { families: Families::V6, ..Chaos::default() }, 2_000_000).await;
+    }
+}
+
+#[tokio::test]
+async fn an_address_of_ipv6_that_changes_every_400_datagrams() {
+    if has_ipv6() {
+        let chaos = Chaos { moves_every: Some(400), families: Families::V6, ..Chaos::default() };
+        both_ways(chaos, 2_000_000).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_moves_from_ipv4_to_ipv6_and_back() {
+    if has_ipv6() {
+        let chaos = Chaos { moves_every: Some(400), families: Families::InTurns, ..Chaos::default() };
+        both_ways(chaos, 2_000_000).await;
+    }
+}
+
+/// Every connection of a server with four sockets stays with its own, wherever its datagrams come from.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn twelve_clients_that_move_while_four_sockets_serve() {
+    const CLIENTS: usize = 12;
+    let (server, key) = server(loopback(), 4);
+    let address = server.local_addr();
+    let octets = Arc::new(pattern(500_000));
+    let served = octets.clone();
+    let serving = tokio::spawn(async move {
+        let mut connections = Vec::new();
+        for _ in 0..CLIENTS {
+            let (connection, octets) = (server.accept().await.unwrap(), served.clone());
+            connections.push(tokio::spawn(async move {
+                let (mut send, mut receive) = connection.accept().await.unwrap();
+                let mut read = Vec::new();
+                receive.read_to_end(&mut read).await.unwrap();
+                assert!(read == *octets, "octets changed on their way");
+                send.write_all(&octets).await.unwrap();
+                send.shutdown().await.unwrap();
+                // The client closes once it has everything.
+                connection.closed().await;
+            }));
+        }
+        for connection in connections {
+            connection.await.unwrap();
+        }
+        server.metrics()
+    });
+    let clients = (0..CLIENTS).map(|number| {
+        let octets = octets.clone();
+        tokio::spawn(async move {
+            let chaos = Chaos { moves_every: Some(100), ..Chaos::default() };
+            let (relay, relaying) = relay(address, chaos, number as u64).await;
+            let client = Endpoint::client(relay, Identity::generate(), Config::default()).unwrap();
+            let connection = connected(&client, relay, key).await;
+            let (mut send, mut receive) = connection.open().await.unwrap();
+            send.write_all(&octets).await.unwrap();
+            send.shutdown().await.unwrap();
+            let mut read = Vec::new();
+            receive.read_to_end(&mut read).await.unwrap();
+            assert!(read == *octets, "octets changed on their way");
+            connection.close(0, "");
+            drop((connection, send, receive));
+            client.wait_idle().await;
+            // The last word is on its way through the relay.
+            sleep(Duration::from_millis(500)).await;
+            relaying.abort();
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    let metrics = timeout(PATIENCE, async {
+        for client in clients {
+            client.await.unwrap();
+        }
+        serving.await.unwrap()
+    });
+    let counters = metrics.await.unwrap().counters;
+    assert_eq!(counters.connections_made, CLIENTS as u64);
+    assert!(counters.paths_changed >= 2 * CLIENTS as u64, "{counters:?}");
+    assert_eq!(counters.datagrams_handed_on, 0, "the kernel knows where each belongs");
+}
+
+/// A client puts datagrams of all its connections in one batch, which the kernel brings to one socket.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn connections_of_one_client_find_four_sockets() {
+    let (server, key) = server(loopback(), 4);
+    let address = server.local_addr();
+    let octets = Arc::new(pattern(300_000));
+    let expected = octets.clone();
+    let serving = tokio::spawn(async move {
+        for _ in 0..8 {
+            let (connection, octets) = (server.accept().await.unwrap(), expected.clone());
+            tokio::spawn(async move {
+                let (mut send, mut receive) = connection.accept().await.unwrap();
+                let mut read = Vec::new();
+                receive.read_to_end(&mut read).await.unwrap();
+                assert!(read == *octets, "octets changed on their way");
+                send.write_all(b"all there").await.unwrap();
+                send.shutdown().await.unwrap();
+                connection.closed().await;
+            });
+        }
+        server
+    });
+    let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+    let sent = (0..8).map(|_| {
+        let (client, octets) = (client.clone(), octets.clone());
+        tokio::spawn(async move {
+            let connection = client.connect(address, key).await.unwrap();
+            let (mut send, mut receive) = connection.open().await.unwrap();
+            send.write_all(&octets).await.unwrap();
+            send.shutdown().await.unwrap();
+            let mut answer = Vec::new();
+            receive.read_to_end(&mut answer).await.unwrap();
+            assert_eq!(answer, b"all there");
+        })
+    });
+    let sent: Vec<_> = sent.collect();
+    let done = timeout(PATIENCE, async {
+        for sent in sent {
+            sent.await.unwrap();
+        }
+        serving.await.unwrap()
+    });
+    assert_eq!(done.await.unwrap().counters().resets_sent, 0);
+}
+
+/// A server that is killed and started again at its address: its clients hear of it at once, not after their idle time.
+#[test]
+fn a_server_that_was_killed_and_started_again_is_told() {
+    let identity = Identity::generate();
+    let key = identity.public();
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1).enable_all().build().unwrap()
+    };
+    let start = |address: SocketAddr| {
+        let runtime = runtime();
+        let config = Config::default();
+        let server = runtime
+            .block_on(async { Endpoint::server(address, identity.clone(), config, Arc::new(|_| true)) });
+        (runtime, server)
+    };
+    let (first, server) = start(loopback());
+    let address = server.as_ref().unwrap().local_addr();
+    let clients = runtime();
+    let (client, connection, mut send) = clients.block_on(async {
+        let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+        let connection = client.connect(address, key).await.unwrap();
+        let (mut send, _receive) = connection.open().await.unwrap();
+        send.write_all(&pattern(10_000)).await.unwrap();
+        (client, connection, send)
+    });
+    // Its socket goes without a word.
+    first.shutdown_timeout(Duration::from_secs(5));
+    drop(server);
+    let (_second, server) = start(address);
+    let _server = server.unwrap();
+    let error = async {
+        let error = loop {
+            if let Err(error) = send.write_all(&pattern(10_000)).await {
+                break error;
+            }
+        };
+        (error.kind(), connection.closed().await)
+    };
+    let told = clients.block_on(async { timeout(Duration::from_secs(5), error).await });
+    let (kind, why) = told.expect("told before the idle time of 30 s");
+    assert_eq!((kind, why), (std::io::ErrorKind::ConnectionReset, ConnectionError::Forgotten));
+    clients.block_on(client.connect(address, key)).unwrap();
+}
+
+/// The first address of a name is one where nobody answers.
+#[tokio::test]
+async fn an_address_where_nobody_answers_is_passed_over() {
+    let (server, key) = server(loopback(), 1);
+    let dead = std::net::UdpSocket::bind(loopback()).unwrap();
+    let addresses = [dead.local_addr().unwrap(), server.local_addr()];
+    let began = tokio::time::Instant::now();
+    let identity = Identity::generate();
+    let made = Endpoint::connect_to(&addresses[..], key, &identity, &Config::default()).await;
+    let (_client, connection) = made.unwrap();
+    assert_eq!(connection.remote_address(), Some(server.local_addr()));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    // Who answers and has another key says more than silence does.
+    let mut config = Config::default().with_idle_timeout(Duration::from_secs(1));
+    config.max_connections = 1;
+    let other = Identity::generate().public();
+    let wrong = Endpoint::connect_to(&addresses[..], other, &identity, &config).await.err();
+    assert_eq!(wrong, Some(ConnectionError::WrongPeer { expected: other, found: key }));
+    let none = Endpoint::connect_to(&[][..], key, &identity, &config).await.err();
+    assert!(matches!(none, Some(ConnectionError::NoAddress(_))), "{none:?}");
+}
+
+#[tokio::test]
 async fn everything_at_once() {
     let chaos = Chaos {
         lost: 10,
@@ -264,6 +515,7 @@ async fn everything_at_once() {
         mtu_falls_after: Some(200),
         mtu_then: 1_200,
         moves_every: Some(300),
+        families: Families::V4,
     };
     both_ways(chaos, 500_000).await;
 }
@@ -271,7 +523,7 @@ async fn everything_at_once() {
 /// A peer that is gone for good is told within the idle time, and writers and readers hear of it.
 #[tokio::test]
 async fn a_path_that_ends_is_told() {
-    let (server, key) = server();
+    let (server, key) = server(loopback(), 1);
     let (address, relay) = relay(server.local_addr(), Chaos::default(), 1).await;
     let mut config = Config::default();
     config.transport.idle_timeout = tacit_proto::units::Duration::from_secs(2);

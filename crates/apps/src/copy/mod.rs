@@ -6,6 +6,7 @@
 //! streams contents, with no round trip per file; the receiver reports.
 
 pub mod idle;
+mod landing;
 pub mod receiver;
 pub mod sender;
 pub mod session;
@@ -17,6 +18,11 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 
 use serde::{Deserialize, Serialize};
+
+pub use landing::open_many_files;
+
+/// Copies of a server at once at most: each has a thread while it runs. Ours.
+pub const COPIES_MAX: usize = 64;
 
 /// Why a copy ends before its summary.
 #[derive(Debug, thiserror::Error)]

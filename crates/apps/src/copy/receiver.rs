@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
+use super::landing::{Ahead, Landed, Landing, Whole};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
 use super::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX};
 use super::writers::{Claim, Writers};
-use super::{Action, CopyError, Options, Outcome, Progress, Report};
+use super::{Action, COPIES_MAX, CopyError, Options, Outcome, Progress, Report};
 
 /// What is wanted of a file.
 struct Want {
@@ -30,6 +31,7 @@ struct Receiver<'a> {
     entries: Vec<Option<(Relative, Entry)>>,
     /// False where the sender could not list all it has.
     is_complete: bool,
+    landing: Landing<'a>,
     outcome: Outcome,
 }
 
@@ -51,13 +53,16 @@ pub(super) async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         writers,
         entries: Vec::new(),
         is_complete: false,
+        landing: Landing::new(tree, if writers.is_some() { COPIES_MAX } else { 1 })?,
         outcome: Outcome::default(),
     };
     receiver.manifest(reader).await?;
     let wants = receiver.plan(progress, writer).await?;
-    for want in &wants {
-        receiver.file(want, progress, reader).await?;
-    }
+    let received = receiver.files(&wants, progress, reader).await;
+    // What is whole gets its name, whatever becomes of the rest.
+    let landed = receiver.landing.finish().await;
+    received?;
+    receiver.on_landed(landed);
     receiver.finish();
     for report in &receiver.outcome.paths {
         wire::write(writer, &Message::Report(report.clone())).await?;
@@ -234,6 +239,35 @@ impl Receiver<'_> {
         })
     }
 
+    /// Receives all files that are wanted.
+    async fn files<R: AsyncRead + Unpin>(
+        &mut self,
+        wants: &[Want],
+        progress: &Progress,
+        reader: &mut R,
+    ) -> Result<(), CopyError> {
+        for want in wants {
+            self.file(want, progress, reader).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells what became of files, in their order.
+    fn on_landed(&mut self, mut landed: Vec<Landed>) {
+        landed.sort_unstable_by_key(|landed| landed.index);
+        for Landed { index, offset_octets, outcome } in landed {
+            let Some((path, _)) = self.entries[index].clone() else { continue };
+            match outcome {
+                Ok(()) if offset_octets > 0 => {
+                    self.outcome.summary.resumed_octets += offset_octets;
+                    self.report(path.as_str(), Action::Resumed, None);
+                }
+                Ok(()) => self.report(path.as_str(), Action::Copied, None),
+                Err(reason) => self.report(path.as_str(), Action::Failed, Some(reason)),
+            }
+        }
+    }
+
     /// Receives one file. Its octets are read to their end whatever happens to them.
     async fn file<R: AsyncRead + Unpin>(
         &mut self,
@@ -252,13 +286,12 @@ impl Receiver<'_> {
         // A want has an entry, and the entry is a file's: `plan` looked.
         let Some((path, entry)) = self.entries[want.index].clone() else { return Ok(()) };
         let Kind::File { size_octets, .. } = entry.kind else { return Ok(()) };
-        // It goes after the file: whoever waits for that finds it free.
-        let claim;
         let mut opened = self.open_partial(&path, offset_octets).await;
-        claim = match (self.writers, &opened) {
+        let claim = match (self.writers, &opened) {
             (Some((writers, owner)), Ok((file, _))) => writers.claim(owner, file).ok(),
             _ => None,
         };
+        let mut ahead = Ahead::default();
         let mut at_octets = offset_octets;
         let mut piece = Vec::new();
         loop {
@@ -274,8 +307,9 @@ impl Receiver<'_> {
             self.outcome.summary.received_octets += piece.len() as u64;
             if let Ok((file, hasher)) = &mut opened {
                 hasher.update(&piece);
-                if let Err(error) = file.write_all(&piece) {
-                    opened = Err(error.to_string());
+                match file.write_all(&piece) {
+                    Ok(()) => ahead.on_written(file, piece.len()).await,
+                    Err(error) => opened = Err(error.to_string()),
                 }
             }
         }
@@ -283,20 +317,20 @@ impl Receiver<'_> {
             Message::ContentsEnd { blake3, failure } => (blake3, failure),
             other => return Err(wire::unexpected(&other)),
         };
-        let done = match (opened, failure) {
-            (_, Some(reason)) | (Err(reason), None) => Err(reason),
-            (Ok((file, hasher)), None) => {
+        let index = want.index;
+        let whole = match (opened, failure, ahead.finish().await) {
+            (_, Some(reason), _) | (Err(reason), None, _) | (_, None, Err(reason)) => Err(reason),
+            (Ok((file, hasher)), None, Ok(())) => {
                 let is_whole = at_octets == size_octets && hasher.finalize().to_hex().as_str() == blake3;
-                self.keep(file, is_whole, &path, &entry).await
+                self.whole(is_whole, &path).map(|partial| {
+                    let (mode, mtime_ns) = (entry.mode, entry.mtime_ns);
+                    Whole { index, offset_octets, file, partial, path, mode, mtime_ns, size_octets }
+                })
             }
         };
-        match done {
-            Ok(()) if offset_octets > 0 => {
-                self.outcome.summary.resumed_octets += offset_octets;
-                self.report(path.as_str(), Action::Resumed, None);
-            }
-            Ok(()) => self.report(path.as_str(), Action::Copied, None),
-            Err(reason) => self.report(path.as_str(), Action::Failed, Some(reason)),
+        match whole {
+            Ok(whole) => self.landing.take(whole, claim).await,
+            Err(reason) => self.landing.failed(index, reason),
         }
         Ok(())
     }
@@ -328,23 +362,14 @@ impl Receiver<'_> {
         opened.ok_or_else(|| "what an earlier copy left has changed".to_owned())
     }
 
-    /// Gives a file its name once it is whole and on disk. One that is not whole is removed: no prefix of it can be
-    /// trusted.
-    async fn keep(&self, file: File, is_whole: bool, path: &Relative, entry: &Entry) -> Result<(), String> {
-        let said = |error: std::io::Error| error.to_string();
+    /// What a file is called until it is on disk. One that is not whole is removed: no prefix of it can be trusted.
+    fn whole(&self, is_whole: bool, path: &Relative) -> Result<Relative, String> {
         let partial = partial(path)?;
         if !is_whole {
-            self.tree.remove(&partial, false).map_err(said)?;
+            self.tree.remove(&partial, false).map_err(|error| error.to_string())?;
             return Err("its checksum does not fit".into());
         }
-        let (mode, mtime_ns) = (entry.mode, entry.mtime_ns);
-        let synced = tokio::task::spawn_blocking(move || {
-            tree::finish(&file, mode, mtime_ns)?;
-            file.sync_all().map(|()| file)
-        });
-        // Its lock goes with it: not before the file has its name.
-        let _locked = synced.await.map_err(|error| error.to_string())?.map_err(said)?;
-        self.tree.rename(&partial, path).map_err(said)
+        Ok(partial)
     }
 
     /// Removes what the source has not, and gives directories their times, the inner ones first.

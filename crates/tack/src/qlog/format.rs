@@ -10,6 +10,7 @@ use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Duration, Instant, SeqNumber};
 
 use crate::error::ConnectionError;
+use crate::session::Sealed;
 
 /// Whose connection a file is about.
 #[derive(Clone, Copy, Debug)]
@@ -145,6 +146,17 @@ pub(super) enum Event {
     Lost {
         number: u64,
     },
+    /// A datagram of so many octets for this connection was not taken.
+    NotTaken {
+        number: u64,
+        octets: u64,
+        why: Sealed,
+    },
+    /// Octets of UDP payload that the path takes.
+    Mtu {
+        before: Option<u32>,
+        now: u32,
+    },
     Key {
         generation: u64,
         is_clients: bool,
@@ -214,6 +226,27 @@ impl Event {
                 let header = json!({ "packet_type": "1RTT", "packet_number": number });
                 vec![record("recovery:packet_lost", json!({ "header": header }))]
             }
+            Self::NotTaken { number, octets, why } => {
+                let data = json!({
+                    "header": { "packet_type": "1RTT", "packet_number": number },
+                    "raw": { "length": octets },
+                    "trigger": match why {
+                        Sealed::Taken | Sealed::Strange => "invalid",
+                        Sealed::Misplaced => "rejected",
+                        // The draft has no word for a duplicate.
+                        Sealed::Repeated => "general",
+                        Sealed::Forged => "decryption_failure",
+                    },
+                });
+                vec![record("transport:packet_dropped", data)]
+            }
+            Self::Mtu { before, now } => {
+                let mut data = json!({ "new": now });
+                if let Some(before) = before {
+                    data["old"] = (*before).into();
+                }
+                vec![record("connectivity:mtu_updated", data)]
+            }
             Self::Key { generation, is_clients, is_ours } => {
                 // The schema wants the key itself, which nobody but its owners should have.
                 let data = json!({
@@ -238,8 +271,11 @@ fn ended(why: &ConnectionError) -> Value {
         ConnectionError::TimedOut => ("local", "idle_timeout"),
         ConnectionError::Closed { .. } => ("remote", "application"),
         ConnectionError::Reset => ("remote", "error"),
+        ConnectionError::Forgotten => ("remote", "stateless_reset"),
         ConnectionError::ClosedHere => ("local", "application"),
-        ConnectionError::WrongPeer { .. } | ConnectionError::Endpoint(_) => ("local", "error"),
+        ConnectionError::WrongPeer { .. } | ConnectionError::NoAddress(_) | ConnectionError::Endpoint(_) => {
+            ("local", "error")
+        }
     };
     let mut data = json!({ "owner": owner, "reason": why.to_string(), "trigger": trigger });
     if let ConnectionError::Closed { code, .. } = why {

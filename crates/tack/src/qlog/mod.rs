@@ -21,11 +21,15 @@ use tacit_proto::transport::Stats;
 use tacit_proto::units::Instant;
 
 use crate::error::ConnectionError;
+use crate::session::Sealed;
 use format::{Event, Header, Readings};
 use writer::{Order, Writer};
 
 /// Records of a connection that wait until its peer has proved who it is: the datagrams of a handshake, some of them twice. Ours.
 const EARLY_MAX: usize = 16;
+
+/// Datagrams that were not taken of which a file tells at most: who sees a connection's number can send any number of them. Ours.
+const NOT_TAKEN_MAX: u32 = 1000;
 
 /// Where files go. Clones write to the same directory, by the same thread; it ends with the last of them.
 #[derive(Clone, Debug)]
@@ -72,6 +76,8 @@ impl Qlog {
             file: 0,
             last: Readings::default(),
             dropped: 0,
+            not_taken: NOT_TAKEN_MAX,
+            mtu: None,
             sent: 0,
             received: 0,
             acked_below: [0; 2],
@@ -89,6 +95,10 @@ pub(crate) struct Trace {
     file: u64,
     last: Readings,
     dropped: u64,
+    /// Datagrams that were not taken and may still be told of.
+    not_taken: u32,
+    /// Octets that the path took last.
+    mtu: Option<u32>,
     /// The highest numbers so far, which those in acknowledgments are near.
     sent: u64,
     received: u64,
@@ -148,6 +158,22 @@ impl Trace {
         let below = self.acked_below[whose];
         self.acked_below[whose] = cumulative.max(below);
         Some(format::Acked { near, from: below.min(cumulative), below: cumulative })
+    }
+
+    /// A datagram of so many `octets`, which says that it is the packet `number`, was not taken.
+    pub fn not_taken(&mut self, now: Instant, number: u64, octets: u64, why: Sealed) {
+        if let Some(left) = self.not_taken.checked_sub(1) {
+            self.not_taken = left;
+            self.record(now, Event::NotTaken { number, octets, why });
+        }
+    }
+
+    /// The path takes packets of `octets` of UDP payload.
+    pub fn path_takes(&mut self, now: Instant, octets: u32) {
+        if self.mtu != Some(octets) {
+            let before = self.mtu.replace(octets);
+            self.record(now, Event::Mtu { before, now: octets });
+        }
     }
 
     pub fn key_updated(&mut self, now: Instant, generation: u64, is_clients: bool, is_ours: bool) {

@@ -97,6 +97,7 @@ fn records(path: &Path) -> Vec<Value> {
             serde_json::from_value::<Own>(own).unwrap_or_else(|error| panic!("{record}: {error}"));
             continue;
         }
+        schema::check(record);
         let event: ::qlog::events::Event =
             serde_json::from_value(record.clone()).unwrap_or_else(|error| panic!("{record}: {error}"));
         let again = serde_json::to_value(&event).unwrap();
@@ -180,6 +181,14 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
         assert_eq!(count(records, "connectivity:connection_state_updated"), 1);
     }
     assert_eq!(count(&of_server, "tacit:path_updated"), 1);
+    // The path is found to take more than at first, and is another one once the client has moved.
+    let takes = |records: &[Value]| -> Vec<u64> {
+        let updates = records.iter().filter(|record| record["name"] == "connectivity:mtu_updated");
+        updates.map(|update| update["data"]["new"].as_u64().unwrap()).collect()
+    };
+    let found = takes(&of_client);
+    assert_eq!(found.first(), Some(&1200), "RFC 9000 section 14.1");
+    assert!(found.last().is_some_and(|last| *last > 1400) && found.windows(2).all(|pair| pair[0] != pair[1]));
     // Each octet of the stream has its place: those that are sent cover it.
     let mut pieces: Vec<_> = frames(&of_client, "transport:packet_sent")
         .filter(stream)
@@ -202,6 +211,52 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
         }
     }
     assert_eq!(qlog.dropped(), 0);
+}
+
+#[test]
+fn datagrams_that_are_not_taken_are_told_with_the_reason_and_not_without_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let qlog = Qlog::to_directory(directory.path()).unwrap();
+    let began = std::time::SystemTime::UNIX_EPOCH;
+    let config = Config { qlog: Some(qlog.began(began, server_address())), ..Config::default() };
+    let mut net = Net::with(&config);
+    let client = net.connect();
+    net.run(Duration::from_secs(15));
+    let is_sealed = |(_, to, bytes): &&(SocketAddr, SocketAddr, Vec<u8>)| {
+        *to == server_address() && bytes[0] & kind::MASK != kind::MASK
+    };
+    let again = net.seen.iter().find(is_sealed).unwrap().2.clone();
+    let mut forged = again.clone();
+    // A number that is to come.
+    forged[8] ^= 0x40;
+    net.attack(client_address(), again.clone());
+    net.attack(attacker_address(), forged.clone());
+    let own = net.client.look(client).unwrap();
+    let number = own.forgettable().unwrap().1;
+    assert_eq!(again[1..5], number.to_be_bytes());
+    // To the client, from where its server is not.
+    let mut astray = forged.clone();
+    astray[1..5].copy_from_slice(&client.to_be_bytes());
+    net.client.handle(net.now, attacker_address(), Ecn::NotEct, &mut astray);
+    net.run(Duration::from_secs(1));
+    for _ in 0..2_000 {
+        net.server.handle(net.now, attacker_address(), Ecn::NotEct, &mut forged.clone());
+    }
+    net.client.session(client).unwrap().close(0, "");
+    net.run(Duration::from_secs(60));
+    qlog.flush();
+    let of = |role: &str| {
+        let files = files(directory.path());
+        records(files.iter().find(|path| path.to_str().unwrap().contains(role)).unwrap())
+    };
+    let dropped = |records: &[Value], trigger: &str| {
+        let dropped = records.iter().filter(|record| record["name"] == "transport:packet_dropped");
+        dropped.filter(|record| record["data"]["trigger"] == trigger).count()
+    };
+    let (of_client, of_server) = (of("client"), of("server"));
+    assert_eq!(dropped(&of_client, "rejected"), 1);
+    assert_eq!(dropped(&of_server, "general"), 1);
+    assert_eq!(dropped(&of_server, "decryption_failure"), 999, "1,000 in all");
 }
 
 #[test]

@@ -1,0 +1,222 @@
+//! Whole files get their names once they are on disk. To wait for the disk takes milliseconds per file, so many are waited for at
+//! once, and while others come in.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::tree::{self, Relative, Tree};
+use super::writers::Claim;
+
+/// Files that are brought to disk at once at most, each of which is open, while as many come in. Ours.
+const FILES_MAX: usize = 1024;
+/// Files that a process may have open, of which none are for this. Ours.
+const OTHER_FILES: u64 = 256;
+/// Octets that they have together, from which on no more are waited for. Ours.
+const OCTETS_MAX: u64 = 32 << 20;
+/// Files up to which each is brought to disk by itself, and nothing of others on the way. Ours.
+const SINGLE_MAX: usize = 4;
+/// Octets of a file that are received before the disk is told to take them. Ours: what is there when the file ends is waited for.
+const AHEAD_OCTETS: u64 = 32 << 20;
+
+/// A file whose octets are all there.
+pub(super) struct Whole {
+    /// Its place in the manifest.
+    pub index: usize,
+    /// The octets that were there before this copy.
+    pub offset_octets: u64,
+    pub file: File,
+    /// The name that it has, and the one it is to get.
+    pub partial: Relative,
+    pub path: Relative,
+    pub mode: u32,
+    pub mtime_ns: i64,
+    pub size_octets: u64,
+}
+
+/// What became of a file.
+pub(super) struct Landed {
+    /// Its place in the manifest.
+    pub index: usize,
+    /// The octets of it that were there before this copy.
+    pub offset_octets: u64,
+    /// Or why it has no name.
+    pub outcome: Result<(), String>,
+}
+
+impl Landed {
+    fn failed(index: usize, reason: String) -> Self {
+        Self { index, offset_octets: 0, outcome: Err(reason) }
+    }
+}
+
+/// Files on their way to disk.
+pub(super) struct Landing<'a> {
+    tree: Arc<Tree>,
+    files_max: usize,
+    waiting: Vec<Whole>,
+    waiting_octets: u64,
+    /// Of a server: those of the files that wait. They go after the files.
+    claims: Vec<Claim<'a>>,
+    running: Option<(JoinHandle<Vec<Landed>>, Vec<Claim<'a>>)>,
+    /// Those that were begun and did not end, by their places.
+    begun: Vec<usize>,
+    landed: Vec<Landed>,
+}
+
+impl<'a> Landing<'a> {
+    /// Below `tree`, as one of so many copies at once.
+    pub fn new(tree: &Tree, copies: usize) -> io::Result<Self> {
+        Ok(Self {
+            files_max: files_max(copies),
+            tree: Arc::new(tree.subtree(&Relative::default())?),
+            waiting: Vec::new(),
+            waiting_octets: 0,
+            claims: Vec::new(),
+            running: None,
+            begun: Vec::new(),
+            landed: Vec::new(),
+        })
+    }
+
+    /// Takes a file, which may wait for others. Waits itself where the disk is slower than what comes.
+    pub async fn take(&mut self, whole: Whole, claim: Option<Claim<'a>>) {
+        self.waiting_octets += whole.size_octets;
+        self.waiting.push(whole);
+        self.claims.extend(claim);
+        if self.waiting.len() >= self.files_max || self.waiting_octets >= OCTETS_MAX {
+            self.start().await;
+        }
+    }
+
+    /// A file failed before it was whole.
+    pub fn failed(&mut self, index: usize, reason: String) {
+        self.landed.push(Landed::failed(index, reason));
+    }
+
+    /// Brings all to disk; what became of each, in no order.
+    pub async fn finish(&mut self) -> Vec<Landed> {
+        self.start().await;
+        self.join().await;
+        std::mem::take(&mut self.landed)
+    }
+
+    async fn start(&mut self) {
+        self.join().await;
+        if self.waiting.is_empty() {
+            return;
+        }
+        let (batch, tree) = (std::mem::take(&mut self.waiting), self.tree.clone());
+        self.waiting_octets = 0;
+        self.begun = batch.iter().map(|whole| whole.index).collect();
+        self.running = Some((spawn_blocking(move || land(&tree, batch)), std::mem::take(&mut self.claims)));
+    }
+
+    async fn join(&mut self) {
+        let Some((running, claims)) = self.running.take() else { return };
+        match running.await {
+            Ok(landed) => self.landed.extend(landed),
+            Err(error) => {
+                let failed = |index| Landed::failed(index, error.to_string());
+                self.landed.extend(self.begun.drain(..).map(failed));
+            }
+        }
+        drop(claims);
+    }
+}
+
+/// Files that one of so many copies may bring to disk at once, so that all of them together have no more open than they may.
+fn files_max(copies: usize) -> usize {
+    let open = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let each = open.saturating_sub(OTHER_FILES) / (2 * copies.max(1) as u64);
+    usize::try_from(each).unwrap_or(FILES_MAX).clamp(1, FILES_MAX)
+}
+
+/// Lets this process have as many files open as its user may.
+pub fn open_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where that is not allowed, fewer files are brought to disk at once.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Gives the files of `batch` their permissions, times and names, the last when all the rest is on disk. They are locked until then.
+fn land(tree: &Tree, batch: Vec<Whole>) -> Vec<Landed> {
+    let mut landed = Vec::with_capacity(batch.len());
+    let mut ready = Vec::with_capacity(batch.len());
+    for whole in batch {
+        match tree::finish(&whole.file, whole.mode, whole.mtime_ns) {
+            Ok(()) => ready.push(whole),
+            Err(error) => landed.push(Landed::failed(whole.index, error.to_string())),
+        }
+    }
+    let synced = sync(&ready);
+    for (whole, synced) in ready.iter().zip(synced) {
+        let named = synced.and_then(|()| tree.rename(&whole.partial, &whole.path));
+        let outcome = named.map_err(|error| error.to_string());
+        landed.push(Landed { index: whole.index, offset_octets: whole.offset_octets, outcome });
+    }
+    landed
+}
+
+/// Brings files to disk: few one by one, many with all else that their file systems have to write, which is one wait for all.
+fn sync(files: &[Whole]) -> Vec<io::Result<()>> {
+    if files.len() <= SINGLE_MAX {
+        return files.iter().map(|whole| whole.file.sync_all()).collect();
+    }
+    // A directory may be another file system's.
+    let mut done: Vec<(u64, Result<(), rustix::io::Errno>)> = Vec::new();
+    let mut sync = |whole: &Whole| {
+        let device = rustix::fs::fstat(&whole.file)?.st_dev;
+        let known = done.iter().find(|(known, _)| *known == device).map(|(_, synced)| *synced);
+        let synced = known.unwrap_or_else(|| {
+            let synced = rustix::fs::syncfs(&whole.file);
+            done.push((device, synced));
+            synced
+        });
+        synced.map_err(io::Error::from)
+    };
+    files.iter().map(&mut sync).collect()
+}
+
+/// Has the disk take what came of a file while the rest of it comes.
+#[derive(Default)]
+pub(super) struct Ahead {
+    octets: u64,
+    running: Option<JoinHandle<io::Result<()>>>,
+    failure: Option<String>,
+}
+
+impl Ahead {
+    /// So many octets more were written to `file`.
+    pub async fn on_written(&mut self, file: &File, octets: usize) {
+        self.octets += octets as u64;
+        if self.octets < AHEAD_OCTETS || self.running.as_ref().is_some_and(|running| !running.is_finished()) {
+            return;
+        }
+        self.octets = 0;
+        self.join().await;
+        // Without another handle it is waited for at the end.
+        if let Ok(file) = file.try_clone() {
+            self.running = Some(spawn_blocking(move || file.sync_data()));
+        }
+    }
+
+    /// Waits for what was begun. A failure is told here or never: the system tells it once.
+    pub async fn finish(mut self) -> Result<(), String> {
+        self.join().await;
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    async fn join(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        let failure = match running.await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.failure.get_or_insert(failure);
+    }
+}

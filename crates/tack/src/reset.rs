@@ -1,0 +1,135 @@
+//! Words of a server that knows nothing of a connection, to the client that still does (RFC 9000 section 10.3): a server that was
+//! started again has forgotten all of them.
+//!
+//! In the handshake the client got a token, which the server makes of what it has after a restart too: its private key, its
+//! port, the number of the connection, and the client's address. Without the key nobody can make one. Whoever asks another
+//! server with this key about a number that was seen on the way gets a token for another port or for its own address
+//! (RFC 9000 section 21.11).
+
+use std::net::{IpAddr, SocketAddr};
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac;
+use tacit_proto::tack::packet::ConnectionId;
+use tacit_proto::units::{Duration, Instant};
+
+use crate::handshake::{datagram, kind};
+use crate::identity::Identity;
+
+/// Octets of a token (RFC 9000 section 10.3).
+pub(crate) const LEN: usize = 16;
+
+/// Time for one answer, and for as many as may go at once. Ours: 10,000 clients of a server that was started again ask within
+/// the 10 s between two of their probes, and hear it within these; answers take less than 0.2 Mb/s.
+const EVERY: Duration = Duration::from_millis(1);
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// What shows a client that its server has forgotten the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResetToken(pub [u8; LEN]);
+
+impl ResetToken {
+    /// True where `said` is this token. How long it takes to say so tells nothing.
+    pub fn is(&self, said: &[u8]) -> bool {
+        verify_slices_are_equal(&self.0, said).is_ok()
+    }
+}
+
+/// Makes the tokens of a server, and says how often it may tell one.
+pub(crate) struct Resets {
+    key: hmac::Key,
+    port: u16,
+    /// When the answers that were given are paid for.
+    paid_at: Instant,
+}
+
+impl Resets {
+    /// Those of the server that has this identity at this `port`.
+    pub fn new(identity: &Identity, port: u16) -> Self {
+        let private = hmac::Key::new(hmac::HMAC_SHA256, identity.private());
+        let key = hmac::sign(&private, b"tacit-tack stateless reset");
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()), port, paid_at: Instant::ZERO }
+    }
+
+    /// The token of a connection that the server has as `number`, for a client at `address`.
+    pub fn token(&self, number: ConnectionId, address: IpAddr) -> ResetToken {
+        let mut context = hmac::Context::with_key(&self.key);
+        context.update(&self.port.to_be_bytes());
+        context.update(&number.0.to_be_bytes());
+        // A socket for both families has IPv4's addresses in IPv6's.
+        match address.to_canonical() {
+            IpAddr::V4(address) => context.update(&address.octets()),
+            IpAddr::V6(address) => context.update(&address.octets()),
+        }
+        let mut token = [0; LEN];
+        token.copy_from_slice(&context.sign().as_ref()[..LEN]);
+        ResetToken(token)
+    }
+
+    /// What to say to `from`, which sent a packet of `len` octets for the connection `number` that is not there; nothing where
+    /// too much was said of late, or the answer would be no shorter: two servers would answer each other for ever.
+    pub fn answer(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        number: ConnectionId,
+        len: usize,
+    ) -> Option<Vec<u8>> {
+        let paid_at = self.paid_at.max(now);
+        if paid_at.saturating_since(now) >= AT_ONCE {
+            return None;
+        }
+        let answer = datagram(kind::RESET, number, &self.token(number, from.ip()).0);
+        if answer.len() >= len {
+            return None;
+        }
+        self.paid_at = paid_at + EVERY;
+        Some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_token_is_of_one_server_port_connection_and_client() {
+        let identity = Identity::generate();
+        let client = IpAddr::from([192, 0, 2, 1]);
+        let token = |identity: &Identity, port, number, client: IpAddr| {
+            Resets::new(identity, port).token(ConnectionId(number), client).0
+        };
+        let right = token(&identity, 4433, 7, client);
+        assert_eq!(token(&identity, 4433, 7, client), right, "after a restart too");
+        let IpAddr::V4(v4) = client else { panic!() };
+        assert_eq!(token(&identity, 4433, 7, v4.to_ipv6_mapped().into()), right);
+        assert_ne!(token(&Identity::generate(), 4433, 7, client), right);
+        assert_ne!(token(&identity, 4434, 7, client), right);
+        assert_ne!(token(&identity, 4433, 8, client), right);
+        assert_ne!(token(&identity, 4433, 7, [192, 0, 2, 2].into()), right);
+        assert!(ResetToken(right).is(&right));
+        for bit in 0..LEN * 8 {
+            let mut wrong = right;
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert!(!ResetToken(right).is(&wrong), "bit {bit}");
+        }
+        assert!(!ResetToken(right).is(&right[1..]) && !ResetToken(right).is(&[]));
+    }
+
+    #[test]
+    fn answers_are_shorter_than_questions_and_seldom() {
+        let mut resets = Resets::new(&Identity::generate(), 1);
+        let from = ([192, 0, 2, 1], 1).into();
+        let len = resets.answer(at(0), from, ConnectionId(1), 1200).unwrap().len();
+        assert_eq!(len, 5 + LEN);
+        assert!(resets.answer(at(0), from, ConnectionId(1), len).is_none());
+        let mut given = |millis| {
+            (0..1_000).filter(|_| resets.answer(at(millis), from, ConnectionId(1), len + 1).is_some()).count()
+        };
+        assert_eq!((given(0), given(0), given(10), given(1_000)), (99, 0, 10, 100));
+    }
+}

@@ -1,0 +1,137 @@
+//! Several sockets with one address: which of them a datagram is for.
+//!
+//! Each has connections with numbers of its own, so that every datagram but a client's first says where it belongs, whatever
+//! address it comes from. The kernel reads it there (a classic BPF program, Linux 4.5). What it brings to another socket all the
+//! same, such as a batch in which a client put datagrams of several connections, is handed on.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use nix::libc::{self, sock_filter, sock_fprog};
+use nix::sys::socket::{setsockopt, sockopt};
+
+use crate::handshake::{self, kind};
+
+/// The place of a socket among those that share its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shard {
+    pub index: u16,
+    /// How many there are.
+    pub of: u16,
+}
+
+impl Shard {
+    /// The socket that has its address for itself.
+    #[cfg(any(test, fuzzing))]
+    pub const ONLY: Self = Self { index: 0, of: 1 };
+
+    /// A number for a connection of this shard, near the `random` one; none where there is none so near.
+    pub fn number(self, random: u32) -> Option<u32> {
+        let of = u32::from(self.of);
+        (random - random % of).checked_add(self.index.into())
+    }
+
+    /// True where connections with this `number` are those of this shard.
+    pub fn has(self, number: u32) -> bool {
+        number % u32::from(self.of) == u32::from(self.index)
+    }
+
+    /// The shard that `datagram` is for, where it is another one.
+    pub fn stranger(self, datagram: &[u8]) -> Option<usize> {
+        if self.of == 1 {
+            return None;
+        }
+        // A client's first datagram has the client's number: whoever gets it, takes it.
+        let (kind, number, _) = handshake::addressed(datagram)?;
+        let is_other = kind != kind::INITIATION && !self.has(number.0);
+        is_other.then(|| (number.0 % u32::from(self.of)) as usize)
+    }
+}
+
+/// Has the kernel bring each datagram to the socket that it is for: of those that share the address of `socket`, counted in the
+/// order in which they were bound, the one with the index that is the connection's number modulo `of`. A client's first datagram
+/// goes where its address says.
+///
+/// # Errors
+/// Where the system takes no such program.
+pub(crate) fn steer(socket: &impl AsFd, of: u16) -> io::Result<()> {
+    /// Where the number of the connection stands: behind the first octet, in network byte order.
+    const NUMBER_AT: u32 = 1;
+    /// No socket has this index, so the system goes by the addresses.
+    const BY_ADDRESS: u32 = u32::MAX;
+    let step = |code: u32, k: u32| sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let mut program = [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0),
+        // An initiation skips three steps.
+        sock_filter { jt: 3, ..step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, kind::INITIATION.into()) },
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_AT),
+        step(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, of.into()),
+        step(libc::BPF_RET | libc::BPF_A, 0),
+        step(libc::BPF_RET | libc::BPF_K, BY_ADDRESS),
+    ];
+    let program = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    Ok(setsockopt(socket, sockopt::AttachReusePortCbpf, &program)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, UdpSocket};
+    use tacit_proto::tack::packet::ConnectionId;
+
+    #[test]
+    fn numbers_are_of_their_shard() {
+        let third = Shard { index: 2, of: 3 };
+        for random in [0, 1, 2, 3, 4, 1 << 30, u32::MAX - 3] {
+            assert!(third.number(random).is_some_and(|number| third.has(number)), "{random}");
+        }
+        assert_eq!(third.number(u32::MAX), None, "4,294,967,297 is no number");
+        assert_eq!(Shard::ONLY.number(77), Some(77));
+    }
+
+    #[test]
+    fn whoever_gets_a_first_datagram_takes_it() {
+        let shard = Shard { index: 1, of: 4 };
+        let of = |kind, number| shard.stranger(&handshake::datagram(kind, ConnectionId(number), b"more"));
+        assert_eq!(
+            (of(kind::INITIATION, 7), of(kind::FINISH, 7), of(kind::FINISH, 5)),
+            (None, Some(3), None)
+        );
+        assert_eq!((of(0x30, 8), shard.stranger(b"abc")), (Some(0), None));
+    }
+
+    /// The kernel's reading of the program: each of four sockets gets what is numbered for it.
+    #[test]
+    fn the_kernel_brings_datagrams_to_their_shard() {
+        let bound = |address: std::net::SocketAddr| {
+            let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+            socket.set_reuse_port(true).unwrap();
+            socket.bind(&address.into()).unwrap();
+            socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            UdpSocket::from(socket)
+        };
+        let first = bound((Ipv4Addr::LOCALHOST, 0).into());
+        let address = first.local_addr().unwrap();
+        let mut shards = vec![first];
+        shards.extend((1..4).map(|_| bound(address)));
+        steer(&shards[0], 4).unwrap();
+        for number in 100..140 {
+            // Each from another address.
+            let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let datagram = handshake::datagram(0x30, ConnectionId(number), b"octets");
+            client.send_to(&datagram, address).unwrap();
+            let mut read = [0; 100];
+            let len = shards[(number % 4) as usize].recv(&mut read).unwrap();
+            assert_eq!(&read[..len], &datagram[..]);
+        }
+        let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let first = handshake::datagram(kind::INITIATION, ConnectionId(7), b"hello");
+        let mut got = 0;
+        client.send_to(&first, address).unwrap();
+        for shard in &shards {
+            shard.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
+            got += usize::from(shard.recv(&mut [0; 100]).is_ok());
+        }
+        assert_eq!(got, 1, "a first datagram comes to one of them");
+    }
+}
