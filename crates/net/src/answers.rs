@@ -3,7 +3,8 @@
 //! Their heads are placed by what earlier ones of the same server looked like ([`Shape`]), so that one that is hit costs
 //! no more than what it stands before. What a head says is believed where it is whole; what stands in a part is
 //! handed on once any head of its answer stood where it had to and said what was asked for. Whatever does not fit ends the
-//! connection.
+//! connection. Which state of the file a part is of only its answer's own head says; where that is missing, so is the proof
+//! ([`Heard::Octets`]).
 
 use std::collections::VecDeque;
 
@@ -118,23 +119,26 @@ pub struct Request {
     ranges: Vec<(Option<RequestId>, Range)>,
     /// Nobody wants them: the question is how the server answers.
     is_question: bool,
+    /// Requests for the file that were made before.
+    number: u64,
 }
 
 impl Request {
-    /// A question about how a server answers several ranges of `complete` octets, two of which touch.
-    pub fn question(complete: u64) -> Self {
+    /// A question, after `number` other requests, about how a server answers several ranges of `complete` octets, two of which
+    /// touch.
+    pub fn question(number: u64, complete: u64) -> Self {
         let octet = |place| (None, Range { start: place, end: place + 1 });
-        Self { ranges: [0, 1, complete - 1].map(octet).to_vec(), is_question: true }
+        Self { ranges: [0, 1, complete - 1].map(octet).to_vec(), is_question: true, number }
     }
 
-    /// Holes to fill, of which there are fewer than `shape` allows ranges.
-    pub fn of(holes: &[(RequestId, Range)], shape: &Shape) -> Self {
+    /// Holes to fill, of which there are fewer than `shape` allows ranges, after `number` other requests for the file.
+    pub fn of(number: u64, holes: &[(RequestId, Range)], shape: &Shape) -> Self {
         let mut ranges: Vec<_> = holes.iter().map(|(id, range)| (Some(*id), *range)).collect();
         if shape.splits {
             let room = shape.ranges_max.saturating_sub(ranges.len());
             ranges = split(ranges, room);
         }
-        Self { ranges, is_question: false }
+        Self { ranges, is_question: false, number }
     }
 
     fn parts(&self) -> impl Iterator<Item = Range> {
@@ -183,7 +187,11 @@ pub enum Heard {
         from: usize,
         /// How many.
         len: usize,
+        /// The head of their answer named the state of the file. Else that is what their request asked for.
+        is_proven: bool,
     },
+    /// The head of the answer to this request (see [`Request::of`]) names the state of the file that was asked about.
+    Proven(u64),
     /// No more comes for this one.
     Ended(RequestId),
     /// A whole answer was read.
@@ -250,6 +258,8 @@ pub struct Answers {
     boundary: Option<Vec<u8>>,
     /// A true head was seen: the answer is what was asked for.
     is_known: bool,
+    /// And it named the state of the file.
+    is_proven: bool,
     /// The connection ends with this answer.
     closes: bool,
     lesson_head: u64,
@@ -269,6 +279,7 @@ impl Answers {
             text_is_hit: false,
             boundary: None,
             is_known: false,
+            is_proven: false,
             closes: false,
             lesson_head: 0,
         }
@@ -338,7 +349,7 @@ impl Answers {
                 let len = self.within(octets, end);
                 if let (true, Some((Some(id), range))) = (self.is_known, self.range(index)) {
                     let position = range.end - (end - self.at);
-                    heard.push(Heard::Octets { id, position, from, len });
+                    heard.push(Heard::Octets { id, position, from, len, is_proven: self.is_proven });
                 }
                 len
             }
@@ -483,9 +494,11 @@ impl Answers {
         let Subject { validator, complete } = &self.subject;
         let Some(request) = self.requests.front() else { return Err(Useless::Over) };
         (self.closes, shape.keeps) = (!keeps, keeps);
+        let (number, is_proven) = (request.number, validator.stands_in(&headers));
         if let [(_, asked)] = request.ranges[..] {
             let has = check(head.status, &headers, asked, *complete, validator)?;
             self.is_known = true;
+            self.prove(is_proven, number, heard);
             if has.start != asked.start || has.end > asked.end {
                 return self.whole_file(asked, shape, heard);
             }
@@ -504,6 +517,7 @@ impl Answers {
             if len > LESSON_MAX {
                 return Err(self.refuses());
             }
+            self.prove(is_proven, number, heard);
             self.lesson_head = head_len.saturating_sub(digits(len));
             self.boundary = Some(boundary);
             self.place = Place::Lesson { end: self.at + len };
@@ -514,7 +528,15 @@ impl Answers {
             return Err(self.refuses());
         }
         (self.boundary, self.is_known) = (Some(boundary), true);
+        self.prove(is_proven, number, heard);
         self.go_to(0, shape, heard)
+    }
+
+    fn prove(&mut self, is_proven: bool, number: u64, heard: &mut Vec<Heard>) {
+        self.is_proven = is_proven;
+        if is_proven {
+            heard.push(Heard::Proven(number));
+        }
     }
 
     /// All of the file comes instead of `asked`, which is near its beginning: what is before is let pass, and behind it the
@@ -553,7 +575,7 @@ impl Answers {
             heard.push(Heard::Answered);
         }
         (self.place, self.begins) = (Place::Head, self.at);
-        (self.boundary, self.is_known, self.text_is_hit) = (None, false, false);
+        (self.boundary, self.is_known, self.is_proven, self.text_is_hit) = (None, false, false, false);
         self.text.clear();
         if self.closes { Err(Useless::Over) } else { Ok(()) }
     }

@@ -209,7 +209,8 @@ async fn ask(
                     let has = Range { start: 0, end: complete };
                     let begun = Begun { have: 0, complete, validator };
                     let entity = entity(connector, headers, &begun);
-                    start(entity, has, connection, answer, has)
+                    let (main, head) = of_the_file(connection, answer, has);
+                    start(entity, has, main, head)
                 }
                 None => plain(connector, connection, answer),
             })
@@ -224,7 +225,8 @@ async fn ask(
                     entity.head_len.store(head_len, Ordering::Relaxed);
                     *entity.shape() = Shape::new(Some((head_len, has)));
                     let body = Range { start: from, end: complete.min(to) };
-                    let mut answer = start(entity, body, connection, answer, has);
+                    let (main, head) = of_the_file(connection, answer, has);
+                    let mut answer = start(entity, body, main, head);
                     match wanted {
                         Some(_) => answer.be_part(body, complete),
                         None => answer.be_whole(complete),
@@ -247,13 +249,13 @@ async fn ask(
 pub async fn go_on(connector: &Arc<Connector>, begun: Begun) -> Result<Answer, NetError> {
     let rest = Range::new(begun.have, begun.complete).ok_or(RangeError::Wrong)?;
     let entity = entity(connector, HeaderMap::new(), &begun);
-    let mut connection = connector.connect(true).await?;
-    let (answer, has) = entity.ask(&mut connection, rest, true).await?;
-    if has.start != rest.start {
+    let connection = connector.connect(true).await?;
+    let (main, head) = entity.ask(connection, rest, true).await?;
+    if main.has.start != rest.start {
         // A whole answer; whoever wants that asks for it.
         return Err(RangeError::Ignored.into());
     }
-    Ok(start(entity, rest, connection, answer, has))
+    Ok(start(entity, rest, main, head))
 }
 
 /// One request without ranges, over a connection without placeholders.
@@ -292,25 +294,25 @@ fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &Begun) -> 
         validator,
         complete,
         head_len: AtomicU64::new(0),
+        asked: AtomicU64::new(0),
         shape,
     }
 }
 
-fn start(
-    entity: Entity,
-    body: Range,
-    connection: Connection,
-    answer: Response<Incoming>,
-    has: Range,
-) -> Answer {
-    let is_repaired = connection.watch.flow.is_some();
-    let connector = Arc::clone(&entity.connector);
+/// An answer that says itself of which state of the file it is, and with that of which all others have to be.
+fn of_the_file(connection: Connection, answer: Response<Incoming>, has: Range) -> (Main, Response<()>) {
     let (head, incoming) = answer.into_parts();
+    (Main { connection, incoming, has, is_proven: true }, Response::from_parts(head, ()))
+}
+
+fn start(entity: Entity, body: Range, main: Main, head: Response<()>) -> Answer {
+    let is_repaired = main.connection.watch.flow.is_some();
+    let connector = Arc::clone(&entity.connector);
+    let (head, ()) = head.into_parts();
     let resumable =
         Begun { have: body.start, complete: entity.complete, validator: entity.validator.clone() };
     let report = Arc::default();
     let teller = Arc::clone(&report);
-    let main = Main { connection, incoming, has };
     let body = Body::spawn(Some(body.octets()), report, move |octets| {
         run(Arc::new(entity), body, Some(main), octets, teller)
     });

@@ -37,12 +37,27 @@ pub enum News {
 /// What came with one read.
 #[derive(Debug, Default)]
 pub struct Brought {
-    /// Octets of the file from a position on.
-    pub octets: Vec<(RequestId, u64, Bytes)>,
+    /// Octets of the file.
+    pub pieces: Vec<Piece>,
     /// Nothing more comes for these.
     pub ended: Vec<RequestId>,
     /// Requests that were answered whole.
     pub answered: usize,
+    /// The last request whose answer named the state of the file.
+    pub proven: Option<u64>,
+}
+
+/// Octets for a hole.
+#[derive(Debug)]
+pub struct Piece {
+    /// Who wants them.
+    pub id: RequestId,
+    /// Of the first, in the file.
+    pub position: u64,
+    /// They.
+    pub octets: Bytes,
+    /// Their answer said that they are of the right state of the file.
+    pub is_proven: bool,
 }
 
 /// Octets read at once.
@@ -74,7 +89,7 @@ async fn serve(
     let mut line = Line { entity, tcp, flow, answers: Answers::new(subject), is_allowed: false };
     let mut lesson = None;
     if !entity.shape().is_known() {
-        line.ask(Request::question(entity.complete)).await?;
+        line.ask(Request::question(entity.next_number(), entity.complete)).await?;
         lesson = Some(tokio::time::Instant::now() + LESSON_TIMEOUT);
     }
     if teller.send((id, News::Open)).await.is_err() {
@@ -163,9 +178,11 @@ impl Line<'_> {
         let octets = Bytes::copy_from_slice(octets);
         for heard in heard {
             match heard {
-                Heard::Octets { id, position, from, len } => {
-                    brought.octets.push((id, position, octets.slice(from..from + len)));
+                Heard::Octets { id, position, from, len, is_proven } => {
+                    let octets = octets.slice(from..from + len);
+                    brought.pieces.push(Piece { id, position, octets, is_proven });
                 }
+                Heard::Proven(number) => brought.proven = brought.proven.max(Some(number)),
                 Heard::Ended(id) => brought.ended.push(id),
                 Heard::Answered => brought.answered += 1,
             }
@@ -175,6 +192,11 @@ impl Line<'_> {
 }
 
 impl Entity {
+    /// The number of a request that is about to be made.
+    pub fn next_number(&self) -> u64 {
+        self.asked.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// What the server's partial answers look like.
     pub fn shape(&self) -> MutexGuard<'_, Shape> {
         // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.

@@ -45,6 +45,11 @@ impl Validator {
         }
     }
 
+    /// True when `headers` say themselves that they are those of this state.
+    pub fn stands_in(&self, headers: &HeaderMap) -> bool {
+        self.fits(headers, false)
+    }
+
     /// False when `headers` are those of another state. A partial answer need not repeat a date (RFC 9110 section
     /// 15.3.7); it is partial only because the server found the date of `If-Range` to hold.
     pub fn fits(&self, headers: &HeaderMap, partial: bool) -> bool {
@@ -105,6 +110,9 @@ pub enum RangeError {
     /// A coding: its octets are others than those asked for.
     #[error("the server's answer has a content coding that was not asked for")]
     Coded,
+    /// Asked again, it does not say which state of the entity it has.
+    #[error("the server does not say whether the file is still the one that was begun")]
+    Unproven,
     /// The whole entity, and too much of it before what was asked for.
     #[error("the server ignores ranges")]
     Ignored,

@@ -20,10 +20,12 @@ use tokio::sync::mpsc;
 use crate::answers::{RANGES_MAX, Request, Several, Shape, Useless};
 use crate::body::Repaired;
 use crate::connection::{Connection, Connector, Expected, no_body};
+use crate::doubt::Doubts;
 use crate::error::NetError;
-use crate::line::{LineId, News};
+use crate::line::{LineId, News, Piece};
 use crate::lines::Lines;
 use crate::partial::{RangeError, Validator, check};
+use crate::prover::{Proof, Prover};
 use crate::store::Store;
 use crate::watched::Watch;
 
@@ -40,19 +42,20 @@ pub struct Entity {
     pub complete: u64,
     /// Octets of the head of a partial answer; 0 before one was seen.
     pub head_len: AtomicU64,
+    /// Requests for holes made so far.
+    pub asked: AtomicU64,
     /// What answers to requests for holes look like.
     pub shape: Mutex<Shape>,
 }
 
 impl Entity {
-    /// Asks for `range`; with `repairs`, placeholders may stand in the body of the answer. Returns the answer and which
-    /// octets it has.
+    /// Asks for `range`; with `repairs`, placeholders may stand in the body of the answer.
     pub async fn ask(
         &self,
-        connection: &mut Connection,
+        mut connection: Connection,
         range: Range,
         repairs: bool,
-    ) -> Result<(Response<Incoming>, Range), NetError> {
+    ) -> Result<(Main, Response<()>), NetError> {
         let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
         let value = HeaderValue::try_from(format!("bytes={}-{}", range.start, range.end - 1));
         let condition = HeaderValue::try_from(self.validator.as_str());
@@ -68,7 +71,9 @@ impl Entity {
             self.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
         }
         let has = check(answer.status().as_u16(), answer.headers(), range, self.complete, &self.validator)?;
-        Ok((answer, has))
+        let is_proven = self.validator.stands_in(answer.headers());
+        let (head, incoming) = answer.into_parts();
+        Ok((Main { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
     }
 }
 
@@ -81,6 +86,8 @@ pub struct Main {
     pub incoming: Incoming,
     /// Which octets of the entity it has.
     pub has: Range,
+    /// Its head named the state of the entity.
+    pub is_proven: bool,
 }
 
 /// A main answer and how far it was read.
@@ -105,6 +112,7 @@ enum Event {
     /// There is room for what can be released; or nobody reads any more.
     Room(bool),
     Opened(Result<Main, NetError>),
+    Proven(Result<Proof, NetError>),
     Frame(Result<Option<Bytes>, NetError>),
     /// The shim said something.
     Said,
@@ -144,7 +152,11 @@ fn is_repairs_fault(error: &NetError) -> bool {
             | NetError::Misplaced
             | NetError::Hop(_)
             | NetError::Range(
-                RangeError::Ignored | RangeError::Multipart | RangeError::Coded | RangeError::Wrong
+                RangeError::Ignored
+                    | RangeError::Multipart
+                    | RangeError::Coded
+                    | RangeError::Wrong
+                    | RangeError::Unproven
             )
     )
 }
@@ -211,6 +223,8 @@ struct Session {
     lessons: u32,
     /// Nothing is asked for before.
     ask_at: tokio::time::Instant,
+    doubts: Doubts,
+    prover: Prover,
     /// What earlier attempts at the same body counted.
     before: Counters,
     report: Arc<Mutex<Repaired>>,
@@ -262,6 +276,8 @@ impl Session {
             longest_patience: most,
             lessons: 0,
             ask_at: now,
+            doubts: Doubts::default(),
+            prover: Prover::default(),
             entity,
             before,
             report,
@@ -300,6 +316,7 @@ impl Session {
             // The answer is under way on a connection that is kept: it is let pass.
         }
         self.ask_for_holes(now);
+        self.ask_for_proof();
         if let Some(failure) = self.repair.failure() {
             return Err(failure.into());
         }
@@ -323,6 +340,7 @@ impl Session {
             Some((id, news)) = self.news.recv() => Event::News(id, news),
             room = self.octets.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
             opened = next(&mut self.opening) => Event::Opened(opened),
+            proof = self.prover.next() => Event::Proven(proof),
             octets = frame(&mut self.reading), if wants_octets => Event::Frame(octets),
             () = said(watch.as_deref()) => Event::Said,
             () = tokio::time::sleep_until(timeout) => Event::Time,
@@ -342,6 +360,11 @@ impl Session {
                 match opened {
                     Ok(main) => self.reading = Some(Reading::of(main)),
                     Err(error) => self.broke(error)?,
+                }
+            }
+            Event::Proven(proof) => {
+                if let Some(number) = self.prover.done(tokio::time::Instant::now(), proof)? {
+                    self.settle(number);
                 }
             }
             Event::Frame(Ok(Some(octets))) => self.take(octets)?,
@@ -380,11 +403,16 @@ impl Session {
                 self.repair.hole(now, hole);
             }
         }
-        if let Some(fresh) = Range::new(reading.at + skip, end) {
+        let start = reading.at + skip;
+        let is_in_doubt = self.registered && !reading.main.is_proven;
+        reading.at = end;
+        if let Some(fresh) = Range::new(start, end) {
+            if is_in_doubt {
+                self.doubt(fresh.start);
+            }
             self.store.write(fresh.start, &octets[skip as usize..]);
             self.repair.arrived(now, fresh.end);
         }
-        reading.at = end;
         self.take_late()
     }
 
@@ -417,7 +445,7 @@ impl Session {
             .collect();
         for (start, octets) in come {
             if let Some(range) = Range::new(start, start + octets.len() as u64) {
-                self.put(range, &octets);
+                self.put(range, &octets, true);
                 self.repair.late(now, range);
             }
         }
@@ -425,7 +453,11 @@ impl Session {
     }
 
     /// Writes what of `octets` is missing.
-    fn put(&mut self, range: Range, octets: &[u8]) {
+    fn put(&mut self, range: Range, octets: &[u8], is_proven: bool) {
+        let first = self.repair.missing_in(range).next();
+        if let Some(first) = first.filter(|_| !is_proven) {
+            self.doubt(first.start);
+        }
         for part in self.repair.missing_in(range) {
             let from = (part.start - range.start) as usize;
             self.store.write(part.start, &octets[from..from + part.octets() as usize]);
@@ -433,6 +465,29 @@ impl Session {
                 reading.repaired(part);
             }
         }
+    }
+
+    /// Nothing says of which state of the file octets from `start` on are.
+    fn doubt(&mut self, start: u64) {
+        self.doubts.add(self.entity.asked.load(Ordering::Relaxed), start);
+        self.repair.hold_from(self.now(), self.doubts.first());
+    }
+
+    /// The answer to request `number` says that the file was still the same.
+    fn settle(&mut self, number: u64) {
+        self.doubts.settle(number);
+        self.repair.hold_from(self.now(), self.doubts.first());
+    }
+
+    /// Has a connection ready while anything is in doubt, and asks when that holds back what is there: at once if nothing
+    /// else is under way that could tell.
+    fn ask_for_proof(&mut self) {
+        let Some(first) = self.doubts.first() else { return self.prover.rest() };
+        let end = self.repair.end();
+        let is_rest = self.repair.reached() == end
+            && self.repair.missing_in(Range { start: first, end }).next().is_none();
+        let is_held = first == self.repair.released();
+        self.prover.step(tokio::time::Instant::now(), &self.entity, is_held, is_rest);
     }
 
     /// The main answer is over.
@@ -476,12 +531,11 @@ impl Session {
         let connection = connection.filter(Connection::is_reusable);
         self.opening = Some(Box::pin(async move {
             tokio::time::sleep(wait).await;
-            let mut connection = match connection {
+            let connection = match connection {
                 Some(connection) => connection,
                 None => entity.connector.connect(registered).await?,
             };
-            let (answer, has) = entity.ask(&mut connection, rest, registered).await?;
-            Ok(Main { connection, incoming: answer.into_body(), has })
+            Ok(entity.ask(connection, rest, registered).await?.0)
         }));
     }
 
@@ -496,7 +550,12 @@ impl Session {
             if at > now { Some(at) } else { has_room.then_some(self.ask_at) }
         });
         let quiet = self.lines.quiet_at(self.patience);
-        repair.into_iter().chain(quiet).chain(self.lines.opens_at(now)).min()
+        repair
+            .into_iter()
+            .chain(quiet)
+            .chain(self.lines.opens_at(now))
+            .chain(self.prover.poll_timeout())
+            .min()
     }
 
     /// Asks for holes, as many at once as the server answers.
@@ -523,7 +582,7 @@ impl Session {
             if ranges_max > 1 {
                 self.ask_at = at + GATHER;
             }
-            let request = Request::of(&holes, &self.entity.shape());
+            let request = Request::of(self.entity.next_number(), &holes, &self.entity.shape());
             let is_rest = holes.len() <= FEW && self.repair.reached() == self.repair.end();
             let copies = if is_rest { COPIES } else { 0 };
             self.lines.ask(at, pipelined, request.clone(), holes.into_iter().map(|(id, _)| id));
@@ -539,12 +598,13 @@ impl Session {
             News::Open => self.lines.opened(id),
             News::Brought(brought) => {
                 let at = tokio::time::Instant::now();
-                for (id, start, octets) in brought.octets {
-                    if let Some(range) = Range::new(start, start + octets.len() as u64) {
-                        self.put(range, &octets);
+                for Piece { id, position, octets, is_proven } in brought.pieces {
+                    if let Some(range) = Range::new(position, position + octets.len() as u64) {
+                        self.put(range, &octets, is_proven);
                         self.repair.answered(now, id, range);
                     }
                 }
+                brought.proven.into_iter().for_each(|number| self.settle(number));
                 self.lines.brought(at, id, &brought.ended, brought.answered);
                 for id in brought.ended {
                     self.repair.ended(now, id);

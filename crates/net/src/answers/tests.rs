@@ -56,12 +56,13 @@ fn answer_of(tag: &str, boundary: &str, ranges: &[Range]) -> Vec<u8> {
 /// A shape that a question has taught.
 fn taught() -> Shape {
     let (mut answers, mut shape) = (Answers::new(subject()), Shape::new(None));
-    let question = Request::question(LEN);
+    let question = Request::question(0, LEN);
     let ranges: Vec<_> = question.parts().collect();
     answers.expect(question);
     let mut heard = Vec::new();
     answers.take(&answer("b1", &ranges), &[], &mut shape, &mut heard).unwrap();
-    assert!(heard.is_empty() && shape.splits && shape.keeps && shape.is_known());
+    assert_eq!(heard, [Heard::Proven(0)]);
+    assert!(shape.splits && shape.keeps && shape.is_known());
     shape.single = Some(0);
     let single = answer("", &[range(0, 9)]);
     let head = single.windows(4).position(|window| window == b"\r\n\r\n").unwrap() as u64 + 4;
@@ -82,7 +83,7 @@ fn read(
     shape: &mut Shape,
 ) -> (Vec<Range>, Result<(), Useless>) {
     let mut answers = Answers::new(subject());
-    answers.expect(Request::of(asked, shape));
+    answers.expect(Request::of(1, asked, shape));
     let mut octets = octets.to_vec();
     for hole in hit {
         octets[hole.start as usize..hole.end as usize].fill(b'\n');
@@ -92,7 +93,7 @@ fn read(
         let mut heard = Vec::new();
         let result = answers.take(piece, hit, shape, &mut heard);
         for heard in heard {
-            if let Heard::Octets { id, position, from, len } = heard {
+            if let Heard::Octets { id, position, from, len, .. } = heard {
                 let found = range(position, position + len as u64);
                 assert_eq!(piece[from..from + len], body_of(found), "{found:?}");
                 let (_, wanted) = asked.iter().find(|(other, _)| *other == id).unwrap();
@@ -112,7 +113,7 @@ fn octets_of(got: &[Range]) -> u64 {
 }
 
 fn parts(asked: &[(RequestId, Range)], shape: &Shape) -> Vec<Range> {
-    Request::of(asked, shape).parts().collect()
+    Request::of(1, asked, shape).parts().collect()
 }
 
 #[test]
@@ -139,6 +140,35 @@ fn a_hit_head_costs_what_stands_before_the_next() {
     assert_eq!(octets_of(&got), 2000);
 }
 
+/// Heads of parts do not say of which state of the file they are.
+#[test]
+fn only_an_answers_own_head_proves_its_parts() {
+    let mut shape = taught();
+    let asked = holes(&[(10, 1500), (5000, 6000), (7000, 8000)]);
+    let right = answer("b2", &parts(&asked, &shape));
+    let without = answer_of("\"v1\"", "b2", &parts(&asked, &shape));
+    let tag = b"ETag: \"v1\"\r\n";
+    let place = without.windows(tag.len()).position(|window| window == tag).unwrap();
+    let without = [&without[..place], &without[place + tag.len()..]].concat();
+    for (octets, hit, proven) in
+        [(&right, None, true), (&right, Some(range(20, 40)), false), (&without, None, false)]
+    {
+        let mut answers = Answers::new(subject());
+        answers.expect(Request::of(7, &asked, &shape));
+        let mut heard = Vec::new();
+        answers.take(octets, hit.as_slice(), &mut shape, &mut heard).unwrap();
+        assert_eq!(heard.contains(&Heard::Proven(7)), proven);
+        let flags: Vec<_> = heard
+            .iter()
+            .filter_map(|heard| match heard {
+                Heard::Octets { is_proven, .. } => Some(*is_proven),
+                _ => None,
+            })
+            .collect();
+        assert!(flags.len() >= 3 && flags.iter().all(|flag| *flag == proven), "{flags:?}");
+    }
+}
+
 #[test]
 fn one_hole_alone_is_asked_for_in_two_parts_where_the_server_keeps_those_apart() {
     let mut shape = taught();
@@ -153,7 +183,7 @@ fn one_hole_alone_is_asked_for_in_two_parts_where_the_server_keeps_those_apart()
 #[test]
 fn a_server_that_joins_ranges_that_touch_is_asked_for_others() {
     let (mut answers, mut shape) = (Answers::new(subject()), Shape::new(None));
-    answers.expect(Request::question(LEN));
+    answers.expect(Request::question(0, LEN));
     let octets = answer("b1", &[range(0, 2), range(LEN - 1, LEN)]);
     answers.take(&octets, &[], &mut shape, &mut Vec::new()).unwrap();
     assert!(matches!(shape.several, Several::Like(..)) && !shape.splits);
@@ -272,7 +302,7 @@ proptest! {
         let good = answer("b2", &parts(&asked, &shape));
         let mixed = [&good[..cut.min(good.len())], &octets].concat();
         let mut answers = Answers::new(subject());
-        answers.expect(Request::of(&asked, &shape));
+        answers.expect(Request::of(1, &asked, &shape));
         let _ = answers.take(&mixed, &[range(hole.0, hole.0 + hole.1)], &mut shape, &mut Vec::new());
         prop_assert!(answers.at() <= mixed.len() as u64);
     }

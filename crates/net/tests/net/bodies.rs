@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper::HeaderMap;
@@ -91,6 +91,25 @@ fn bodies_are_identical_at_every_loss() {
             "{told} of {lost}: the shim hears of what is repaired"
         );
         println!("{percent} %: {counters:?}, {} connections", hop.counts.connections.load(Ordering::Relaxed));
+    }
+}
+
+#[test]
+fn connections_for_holes_are_no_more_than_asked_for() {
+    let content = content(2_000_000);
+    let server = Server::of(content.clone());
+    for parallel in [1, 2, 8] {
+        let hop = Hop::before(server.address, Losses { percent: 30, ..Losses::default() });
+        let mut settings = settings(&hop.shim);
+        settings.repair.parallel_max = parallel;
+        // One alone is slow, and that is no matter here.
+        settings.repair.deadline = tacit_proto::units::Duration::from_secs(30);
+        let found = read_with(hop.address, settings).unwrap();
+        assert_same(&found, &content);
+        assert!(found.repaired.counters.repaired_octets > 0 && !found.repaired.fell_back);
+        // Beside them the one that brings the body, and the one that asks whether it is still the same.
+        let most = hop.counts.open_max.load(Ordering::Relaxed);
+        assert!(most <= parallel as u64 + 2, "{most} connections at once, of {parallel} for holes");
     }
 }
 
@@ -210,6 +229,69 @@ fn a_file_that_changes_half_way_is_never_mixed() {
         assert!(matches!(found.error, Some(NetError::Range(RangeError::Changed))), "{:?}", found.error);
         assert!(content.starts_with(&found.octets));
         assert!(found.octets.len() < content.len());
+    }
+}
+
+/// A hop that loses a tenth of the segments, and all heads of answers for holes.
+fn headless(server: &Server) -> Hop {
+    Hop::before(server.address, Losses { percent: 10, heads: true, ..Losses::default() })
+}
+
+/// What RFC 9110 says, with heads that fill more than the segment that is lost: parts stand behind it.
+fn with_long_heads(seen: &Seen, content: &[u8], tag: &str) -> Reply {
+    let Reply::Octets(octets) = good(seen, content, tag) else { panic!("it answers and goes on") };
+    let end = octets.windows(4).position(|text| text == b"\r\n\r\n").unwrap() + 2;
+    let more = format!("X: {}\r\n", "x".repeat(3000));
+    Reply::Octets([&octets[..end], more.as_bytes(), &octets[end..]].concat())
+}
+
+/// True for requests for holes, and not the one that asks how such are answered.
+fn is_for_holes(seen: &Seen) -> bool {
+    seen.ranges(usize::MAX).is_some_and(|ranges| ranges.len() > 1 && ranges[1] != (1, 1))
+}
+
+/// RFC 9110 section 13.1.5 forbids to ignore `If-Range`. Who does it and changes the file says so in heads alone, which
+/// are lost here: nothing of the new file is handed on, and the body does not end as if it were whole.
+#[test]
+fn a_server_that_ignores_if_range_is_found_out_without_heads() {
+    let old = content(2_000_000);
+    let new = vec![7; old.len()];
+    for changes_at in [1, 2] {
+        let (holes, contents) = (AtomicU64::new(0), [old.clone(), new.clone()]);
+        let server = Server::new(move |seen| {
+            let asked = holes.fetch_add(u64::from(is_for_holes(seen)), Ordering::Relaxed);
+            let seen = Seen {
+                headers: seen.headers.iter().filter(|(name, _)| name != "if-range").cloned().collect(),
+                ..seen.clone()
+            };
+            let is_new = asked + u64::from(is_for_holes(&seen)) >= changes_at;
+            with_long_heads(&seen, &contents[usize::from(is_new)], if is_new { "\"v2\"" } else { "\"v1\"" })
+        });
+        let found = read(&headless(&server));
+        assert!(matches!(found.error, Some(NetError::Range(RangeError::Changed))), "{:?}", found.error);
+        assert!(found.octets.len() < old.len() && old.starts_with(&found.octets), "{changes_at}");
+    }
+}
+
+#[test]
+fn what_no_head_vouches_for_waits_for_one_that_does() {
+    let content = content(500_000);
+    for head_status in [200, 405] {
+        let (own, heads) = (content.clone(), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&heads);
+        let server = Server::new(move |seen| {
+            counted.fetch_add(u64::from(seen.method == "HEAD"), Ordering::Relaxed);
+            if seen.method == "HEAD" && head_status != 200 {
+                return Reply::Octets(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n".to_vec());
+            }
+            with_long_heads(seen, &own, "\"v1\"")
+        });
+        let found = read(&headless(&server));
+        assert_same(&found, &content);
+        let heads = heads.load(Ordering::Relaxed);
+        assert!(heads > 0 && found.repaired.counters.holes > 0, "{heads}, {:?}", found.repaired);
+        // Who refuses to say it is read over a connection without placeholders.
+        assert_eq!(found.repaired.fell_back, head_status != 200);
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Losses {
     pub late_one_in: u64,
     /// Placeholders stand anywhere, as the reader did not allow.
     pub anywhere: bool,
+    /// Segments with heads of partial answers are lost too, where placeholders may stand.
+    pub heads: bool,
     /// Flows are refused.
     pub refuses: bool,
     /// Octets after which the connection with the most of them breaks, once.
@@ -48,6 +50,9 @@ pub struct Counts {
     /// Octets of holes that readers said they need no more.
     pub repaired_octets: AtomicU64,
     pub connections: AtomicU64,
+    /// Connections of readers now, and the most there were.
+    pub open: AtomicU64,
+    pub open_max: AtomicU64,
     pub registered: AtomicU64,
 }
 
@@ -81,6 +86,8 @@ impl Hop {
             for (seed, client) in listener.incoming().enumerate() {
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else { continue };
                 counted.connections.fetch_add(1, Ordering::Relaxed);
+                let open = counted.open.fetch_add(1, Ordering::Relaxed) + 1;
+                counted.open_max.fetch_max(open, Ordering::Relaxed);
                 let (flows, counts) = (Arc::clone(&flows), Arc::clone(&counted));
                 let breaks = losses.breaks_after.filter(|_| seed == 0);
                 thread::spawn(move || relay(client, server, &flows, &counts, losses, seed as u64, breaks));
@@ -139,7 +146,7 @@ fn relay(
     client: TcpStream,
     server: TcpStream,
     flows: &Flows,
-    counts: &Counts,
+    counts: &Arc<Counts>,
     losses: Losses,
     seed: u64,
     breaks: Option<u64>,
@@ -147,8 +154,10 @@ fn relay(
     let reader = client.peer_addr().unwrap();
     client.set_nodelay(true).unwrap();
     let (mut up_from, mut up_to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    let counted = Arc::clone(counts);
     thread::spawn(move || {
         let _ = std::io::copy(&mut up_from, &mut up_to);
+        counted.open.fetch_sub(1, Ordering::Relaxed);
         let _ = up_to.shutdown(Shutdown::Write);
     });
     let (mut from, mut to) = (server, client);
@@ -162,7 +171,10 @@ fn relay(
             draw ^= draw << 13;
             draw ^= draw >> 7;
             draw ^= draw << 17;
-            draw % 100 < losses.percent
+            // Of a head that is cut the second half has the tag.
+            let has = |wanted: &[u8]| buffer[..octets].windows(wanted.len()).any(|text| text == wanted);
+            let is_head = losses.heads && (has(b"HTTP/1.1 206") || has(b"ETag: "));
+            draw % 100 < losses.percent || is_head
         };
         {
             let mut flows = flows.lock().unwrap();

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -219,7 +220,7 @@ fn what_could_be_smuggled_is_refused() {
         let answer = proxy.ask(&format!("{line}{lines}"));
         assert!(answer.starts_with("HTTP/1.1 400 "), "{lines:?}: {answer}");
     }
-    assert_eq!(server.requests.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(server.requests.load(Ordering::Relaxed), 0);
     // Behind a chunked body no request is read.
     let get = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address);
     let answer = proxy.ask(&format!("{line}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n{get}"));
@@ -252,7 +253,7 @@ fn it_is_no_open_relay() {
     refused(&proxy, "GET https://127.0.0.1/", "501", "encrypted");
     refused(&proxy, "GET /", "400", "proxy");
     refused(&proxy, &format!("TRACE http://127.0.0.1:{port}/"), "405", "TRACE");
-    assert_eq!(server.requests.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(server.requests.load(Ordering::Relaxed), 0);
     // Named, it is reached; the proxy itself is not.
     let proxy = Running::with(Options { ports: (1..=u16::MAX).collect(), ..options(plain()) });
     refused(&proxy, &format!("GET http://127.0.0.1:{port}/"), "200", "hello");
@@ -317,6 +318,42 @@ fn more_programs_than_places_wait_for_their_turn() {
         })
         .collect();
     askers.into_iter().for_each(|asker| asker.join().unwrap());
+}
+
+/// Each GET is repaired over connections of its own: no more of them than were asked for, and every body whole.
+#[test]
+fn twenty_programs_at_once_get_whole_files_over_few_connections() {
+    const PROGRAMS: u64 = 20;
+    const PARALLEL: u64 = 3;
+    let content = Arc::new(content(400_000));
+    let server = Server::of(content.to_vec());
+    let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
+    let mut settings = settings(&hop.shim);
+    settings.repair.parallel_max = PARALLEL as usize;
+    let patience = Duration::from_secs(30);
+    let proxy = Options { ports: vec![hop.address.port()], patience, ..options(settings) };
+    let proxy = Arc::new(Running::with(proxy));
+    let request = format!("GET http://{}/file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", hop.address);
+    let programs: Vec<_> = (0..PROGRAMS)
+        .map(|_| {
+            let (address, request, content) = (proxy.address, request.clone(), Arc::clone(&content));
+            thread::spawn(move || {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(request.as_bytes()).unwrap();
+                let mut answer = Vec::new();
+                stream.read_to_end(&mut answer).unwrap();
+                assert!(answer.starts_with(b"HTTP/1.1 200"));
+                assert!(answer.ends_with(&content), "{} octets", answer.len());
+            })
+        })
+        .collect();
+    programs.into_iter().for_each(|program| program.join().unwrap());
+    let served = proxy.served.lock().unwrap();
+    assert_eq!(served.len() as u64, PROGRAMS);
+    assert!(served.iter().all(|served| served.complete && served.repaired && served.holes > 0), "{served:?}");
+    // Beside those for holes: the one that brings the body, and the one that asks whether it is still the same.
+    let most = hop.counts.open_max.load(Ordering::Relaxed);
+    assert!(most <= PROGRAMS * (PARALLEL + 2), "{most} connections at once");
 }
 
 #[test]
