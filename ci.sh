@@ -11,10 +11,12 @@ usage: ./ci.sh COMMAND
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
   test      setup, lint, every test, the codecs fuzzed for a minute, the figures in their quick form
+  embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md
   peers     TACK beside QUIC and TCP on this machine, over loopback and through a clean hop: speed, processor, requests, memory
+  copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
@@ -23,7 +25,7 @@ USAGE
 
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config clang:clang llvm:llvm-strip)
+    pkg-config:pkg-config clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
 
@@ -42,7 +44,7 @@ setup() {
     fi
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
-    # Run level 1: nginx is for tests, not a service that starts here.
+    # Run level 1: nginx and sshd are for tests, not services that start here.
     RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
@@ -88,6 +90,20 @@ lint() {
     done
 }
 
+# The codec is for small machines, too: without a standard library, and on Cortex-M0 without 64-bit atomics.
+embedded() {
+    local target
+    for target in thumbv7em-none-eabi thumbv6m-none-eabi; do
+        if ! rustc --print target-libdir --target "$target" 2>/dev/null | xargs -r test -d &&
+            ! rustup target add "$target" >/dev/null 2>&1; then
+            echo "ci.sh: no standard library for $target: THE CODEC WAS NOT BUILT FOR IT" >&2
+            continue
+        fi
+        cargo clippy --quiet -p tacit-rohc --target "$target" -- -D warnings
+        cargo clippy --quiet -p tacit-rohc --target "$target" --no-default-features -- -D warnings
+    done
+}
+
 # The unit of `tacit serve` is one that systemd takes; the program itself need not be installed.
 units() {
     if ! command -v systemd-analyze >/dev/null; then
@@ -123,6 +139,7 @@ with_live_tally() {
 test_all() {
     setup
     lint
+    embedded
     units
     bpf
     # tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to make.
@@ -130,7 +147,7 @@ test_all() {
     # Release gives the same digests as debug, and is what users run.
     cargo test --release --quiet -p tacit-sim --test determinism
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
-    fuzz 12 "${CODECS[@]}" trace http
+    fuzz 12 "${CODECS[@]}" trace http http_answers
     # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine
     # would be noise. `figures` makes them.
     cargo run --release --quiet -- figure --all --quick
@@ -160,6 +177,7 @@ fuzz() {
     for target in audit http trace; do
         [[ " $* " != *" $target "* ]] || features+=(--features "$target")
     done
+    [[ " $* " != *" http_answers "* ]] || features+=(--features http)
     [[ " $* " != *" tack_hub "* ]] || features+=(--features tack)
     [[ " $* " != *" copy_messages "* && " $* " != *" proxy_requests "* ]] || features+=(--features apps)
     # With --target the flags do not reach build scripts.
@@ -186,6 +204,7 @@ case "${1:-}" in
     setup) setup ;;
     fmt) cargo fmt --all ;;
     lint) lint ;;
+    embedded) embedded ;;
     bpf) bpf ;;
     test) test_all ;;
     live)
@@ -208,11 +227,16 @@ case "${1:-}" in
         echo "through tacit shell wlan-11n-300:"
         target/release/tacit-peers compare --through wlan-11n-300 --requests 1000
         ;;
+    copies)
+        setup
+        cargo build --release --quiet -p tacit
+        bench/copies.sh "${@:2}"
+        ;;
     swarm)
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
-    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http audit tack_hub copy_messages proxy_requests ;;
+    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests ;;
     *)
         usage
         [ "${1:-}" = help ] || exit 2

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use console::Term;
 use serde::Serialize;
 use tacit_apps::copy::CopyError;
@@ -20,6 +20,8 @@ use tacit_scenario::{InputError, ScenarioError};
 pub const FAILED: u8 = 1;
 /// The user's input cannot be used.
 const BAD_INPUT: u8 = 2;
+/// `tacit shell --require-valid`: the machine did not keep up, and the command's result says nothing.
+pub const NOT_VALID: u8 = 122;
 /// `tacit shell` has no status of its command: as `env` and `timeout` say it.
 const NO_HOP: u8 = 125;
 /// A command was found and cannot be run.
@@ -168,8 +170,23 @@ pub fn explain_usage(error: &clap::Error) -> ExitCode {
         return print(&format!("{}\n", text.trim_end()))
             .map_or_else(|failure| report_failure(&failure), |()| ExitCode::SUCCESS);
     }
-    note(&format!("tacit: {}", usage_error(error.kind(), &text)));
+    let mut said = usage_error(error.kind(), &text);
+    if is_word_too_many(error, &text) {
+        said.push_str("; was -- forgotten before the command?");
+    }
+    note(&format!("tacit: {said}"));
     ExitCode::from(BAD_INPUT)
+}
+
+/// Whether a word stands behind `tacit shell SCENARIO` that is no option.
+fn is_word_too_many(error: &clap::Error, text: &str) -> bool {
+    let word = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => word,
+        _ => return false,
+    };
+    error.kind() == ErrorKind::UnknownArgument
+        && !word.starts_with('-')
+        && text.contains("Usage: tacit shell ")
 }
 
 /// What clap says in several lines, as one: what is wrong, its list, its hints, and where to read more.

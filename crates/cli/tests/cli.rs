@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -155,6 +156,40 @@ fn equal_runs_have_equal_digests() {
     // Section header block of pcapng.
     assert_eq!(fs::read(directory.path().join("air.pcapng")).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "only the capture is left");
+}
+
+#[test]
+fn a_capture_that_nobody_reads_to_its_end_is_said_in_one_sentence() {
+    let directory = empty();
+    let mut arguments = vec!["run", "wlan-11n-150", "--pcap", "/dev/stdout"];
+    arguments.extend(SHORT);
+    let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_tacit"));
+    let mut run = run.args(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(run.stdout.take());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "tacit: --pcap: /dev/stdout: whoever read the capture stopped before its end\n"
+    );
+    assert_eq!(output.status.code(), Some(2));
+    arguments[3] = "/dev/full";
+    let full = tacit(directory.path(), &arguments).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&full.stderr),
+        "tacit: --pcap: /dev/full: No space left on device (os error 28)\n"
+    );
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_said_once() {
+    let directory = empty();
+    fs::write(directory.path().join("file"), "").unwrap();
+    let mut compare = tacit(directory.path(), &["compare", "wlan-11n-150", "--quick", "--clients", "1"]);
+    let output = compare.env("TACIT_CACHE_DIR", directory.path().join("file")).output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(said.matches("not cached").count(), 1, "{said}");
+    assert!(said.contains("tacit: results are not cached from here on: "), "{said}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, write};
 use tacit_live::LiveError;
-use tacit_live::signals::{Signals, take_the_terminal_back};
+use tacit_live::signals::{Signals, Terminal};
 
 use crate::Settings;
 use crate::cgroup::{self, Group};
@@ -35,13 +35,14 @@ pub struct Ended {
 /// # Errors
 /// When this machine cannot, or the command cannot be started.
 pub fn run(command: &[OsString], target: Option<Duration>) -> Result<Ended, LiveError> {
+    let terminal = Terminal::look();
     let signals = Signals::taken_over()?;
     let mut control = Control::load(Settings { target, ..Settings::default() })?;
     let group = Group::make()?;
     control.use_in(group.directory())?;
     let child = start(command, &group)?;
     let status = until_it_ends(child, &signals)?;
-    take_the_terminal_back();
+    terminal.take_back();
     let status = status.code().map_or(128 + status.signal().unwrap_or_default(), |code| code) as u8;
     Ok(Ended { status, refused_sockets: control.refused_sockets() })
 }

@@ -1,9 +1,9 @@
 //! `tacit compare`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tacit_papers::compare::{Options, compare};
+use tacit_papers::compare::{Options, compare, grid, overview};
 use tacit_papers::report::{self, Report};
 use tacit_scenario::Scenario;
 
@@ -12,15 +12,16 @@ use crate::output::{Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let several = args.scenarios.len() > 1;
     let mut reports = Vec::new();
     let mut drawn = None;
     let cache = cache(args.no_cache);
-    let directories = directories(args)?;
-    for (scenario, directory) in args.scenarios.iter().zip(directories) {
+    let parts = parts(args)?;
+    let several = parts.len() > 1;
+    for Part { scenario, at, directory } in parts {
         let options = Options {
-            scenario: scenario.clone(),
+            scenario,
             assignments: args.assignments.clone(),
+            at,
             clients: args.clients.clone(),
             schemes: args.schemes.clone(),
             seeds: args.seeds,
@@ -37,25 +38,47 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
         drawn = Some(report::write_all(&reports, &args.report)?);
     }
     show(&reports, args.json, drawn.as_deref())?;
+    if !args.sweeps.is_empty() && !args.json {
+        let comparisons = reports.iter().filter_map(|report| match report {
+            Report::Comparison(comparison) => Some(&**comparison),
+            Report::Sweep(_) => None,
+        });
+        print(&format!("\n{}", overview(&comparisons.collect::<Vec<_>>())))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the results of each scenario go: of several each into a directory of its own. Every scenario is read
-/// before the first is run.
-fn directories(args: &CompareArgs) -> Result<Vec<std::path::PathBuf>, Failure> {
-    let mut directories = Vec::new();
-    for (scenario, number) in args.scenarios.iter().zip(1..) {
-        let name = Scenario::load(scenario, &args.assignments)?.name.replace(['/', '\\'], "-");
-        let mut directory = args.report.clone();
-        if args.scenarios.len() > 1 {
-            directory.push(&name);
+/// One comparison of several.
+struct Part {
+    scenario: String,
+    /// What a sweep sets there.
+    at: Vec<String>,
+    /// Where its results go: of several each into a directory of its own.
+    directory: PathBuf,
+}
+
+/// What is to be compared. Every scenario is read before the first is run.
+fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
+    let places = grid(&args.sweeps)?;
+    let several = args.scenarios.len() * places.len() > 1;
+    let mut parts: Vec<Part> = Vec::new();
+    for scenario in &args.scenarios {
+        for at in &places {
+            let assignments = [args.assignments.as_slice(), at].concat();
+            let plain = |text: &str| text.replace(['/', '\\', ' '], "-");
+            let name = plain(&Scenario::load(scenario, &assignments)?.name);
+            let name = at.iter().fold(name, |name, said| format!("{name}-{}", plain(said)));
+            let mut directory = args.report.clone();
+            if several {
+                directory.push(&name);
+            }
+            if parts.iter().any(|part| part.directory == directory) {
+                directory.set_file_name(format!("{name}-{}", parts.len() + 1));
+            }
+            parts.push(Part { scenario: scenario.clone(), at: at.clone(), directory });
         }
-        if directories.contains(&directory) {
-            directory.set_file_name(format!("{name}-{number}"));
-        }
-        directories.push(directory);
     }
-    Ok(directories)
+    Ok(parts)
 }
 
 /// Prints reports and says where they are drawn.

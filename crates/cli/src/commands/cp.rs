@@ -12,7 +12,7 @@ use tacit_apps::SERVE_PORT;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, push};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{Action, CopyError, Options, Outcome, Progress, Summary};
+use tacit_apps::copy::{Action, CopyError, Options, Outcome, Progress, Summary, open_many_files};
 use tacit_apps::node::{self, NodeError};
 use tacit_scenario::table::significant;
 use tacit_tack::{Connection, ConnectionError, PublicKey, StreamError};
@@ -78,6 +78,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
         }
         Plan::Pull { .. } => None,
     };
+    open_many_files();
     let store = keys::store()?;
     let identity = keys::identity(&store)?;
     let config = seen::config(&args.seen)?;

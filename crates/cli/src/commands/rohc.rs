@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tacit_captures::rohc::{Channel, Codec, Converted, compress, decompress, stats};
+use tacit_captures::rohc::{Channel, Codec, Converted, compare, compress, decompress, stats};
 
 use crate::args::{RohcArgs, RohcCommand};
 use crate::output::{FAILED, Failure, note, print, print_json};
@@ -28,6 +28,19 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
         RohcCommand::Compress { capture, out, repeat, cid, json } => {
             let channel = Channel::parse(&cid, repeat)?;
             converted(&compress(&capture, &out, channel)?, json)
+        }
+        RohcCommand::Compare { capture, other, repeat, cid, json } => {
+            let comparison = compare(&capture, &other, Channel::parse(&cid, repeat)?)?;
+            if json {
+                print_json(&comparison)?;
+            } else {
+                print(&comparison.to_text())?;
+            }
+            if comparison.wrong > 0 {
+                note(&format!("tacit: {}: {} packets came out wrong", comparison.other, comparison.wrong));
+                return Ok(ExitCode::from(FAILED));
+            }
+            Ok(ExitCode::SUCCESS)
         }
         RohcCommand::Decompress { rohc, out, cid, json } => {
             // How often changes were said is not for the decompressor to know.

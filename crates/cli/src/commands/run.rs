@@ -18,7 +18,8 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         wire: args.wire,
         quick: args.quick,
     })?;
-    for warning in &prepared.warnings {
+    // Text has them itself.
+    for warning in prepared.warnings.iter().filter(|_| args.json) {
         note(&format!("tacit: warning: {warning}"));
     }
     let single = simulated(prepared.watched_length(), |reached| match &args.pcap {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tacit_apps::copy::idle::{IDLE, Passed};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{CopyError, Summary};
+use tacit_apps::copy::{COPIES_MAX, CopyError, Summary, open_many_files};
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
@@ -22,8 +22,6 @@ use super::{keys, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
-/// Copies at once: each has a thread while it runs. Ours.
-const COPIES_MAX: usize = 64;
 /// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
 const REFUSED_TOLD_MAX: usize = 64;
 
@@ -62,6 +60,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     seen::begin(&args.seen);
+    open_many_files();
     let identity = keys::identity(&store)?;
     let own = identity.public();
     let clients = clients(&store, own, args.anyone);

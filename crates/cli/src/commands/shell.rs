@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tacit_live::hop::Snapshot;
@@ -11,8 +12,10 @@ use tacit_runs::single;
 use tacit_scenario::InputError;
 
 use crate::args::ShellArgs;
-use crate::output::{Failure, note, print_json};
+use crate::output::{Failure, NOT_VALID, note, print_json};
 
+/// Asked where words stand that may be the command's.
+const FORGOTTEN: &str = "tacit shell [SCENARIO] -- COMMAND…; was -- forgotten?";
 /// What separates commands.
 const SEPARATOR: &str = "--";
 
@@ -31,9 +34,10 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         )
         .into());
     }
+    let is_bare = command.is_empty();
     let bound = bind(
         &single::Options {
-            scenario: args.scenario,
+            scenario: args.scenario.clone(),
             assignments: args.assignments,
             scheme: args.scheme,
             clients: None,
@@ -42,7 +46,14 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
             quick: false,
         },
         args.background,
-    )?;
+    )
+    .map_err(|error| {
+        if is_bare && is_program(&args.scenario) {
+            let (what, ask) = (format!("no scenario or file {:?}, but a program", args.scenario), FORGOTTEN);
+            return Failure::from(InputError::new("scenario", what).allowed(ask));
+        }
+        error.into()
+    })?;
     if args.pcap.is_some() && bound.setup.bss.is_empty() {
         let what = format!("{} has no Wi-Fi to capture", bound.scenario);
         return Err(bad("--pcap", &what, "scenarios with [wifi]").into());
@@ -63,8 +74,18 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         print_json(&report)?;
     } else if !args.quiet {
         note(report.to_text().trim_end());
+    } else if !report.valid {
+        note(&format!("tacit: the run is NOT VALID: {}", report.reasons.join("; ")));
     }
-    Ok(ExitCode::from(report.exit_status))
+    let refused = args.require_valid && !report.valid;
+    Ok(ExitCode::from(if refused { NOT_VALID } else { report.exit_status }))
+}
+
+/// Whether `name` is that of a program in the directories of `PATH`, and of no file here.
+fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = |directory: PathBuf| directory.join(name).is_file();
+    !Path::new(name).exists() && std::env::split_paths(&path).any(in_path)
 }
 
 /// `command` through a live hop of `bound`, with nothing else asked for.

@@ -166,7 +166,7 @@ fn is_program(program: &Path) -> bool {
                 .any(|directory| directory.join(program).is_file())
 }
 
-/// The line that a client writes. Names are those of `tacit fetch --json`.
+/// The object that a client writes, on a line or on several. Names are those of `tacit fetch --json`.
 #[derive(Deserialize)]
 struct Line {
     octets: u64,
@@ -174,6 +174,17 @@ struct Line {
     /// Of each full second.
     #[serde(default)]
     mbps: Vec<f64>,
+}
+
+impl Line {
+    /// The last in what a client wrote: each begins a line.
+    fn last_of(said: &str) -> Option<Self> {
+        let ends = said.match_indices('\n').map(|(at, _)| at + 1);
+        let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
+        begins.into_iter().rev().map(|at| &said[at..]).filter(|rest| rest.starts_with('{')).find_map(|rest| {
+            serde_json::Deserializer::from_str(rest).into_iter::<Self>().next().and_then(Result::ok)
+        })
+    }
 }
 
 fn make(run: &TransferRun) -> anyhow::Result<TransferReport> {
@@ -203,7 +214,7 @@ fn report(run: &TransferRun, told: &Told) -> anyhow::Result<TransferReport> {
         let invalid = Some(format!("its client ended with {status}: {last}"));
         return Ok(TransferReport { invalid, ..TransferReport::default() });
     }
-    let line = said.lines().rev().find_map(|line| serde_json::from_str::<Line>(line).ok());
+    let line = Line::last_of(said);
     let (down, up) = (&report["transfer"]["down"], &report["transfer"]["up"]);
     let ran_s = |side: &str| report["waits"][side]["ran_s"].as_f64();
     let hop_octets = down["end"]["sum_received"]["bytes"].as_u64();
@@ -217,7 +228,7 @@ fn report(run: &TransferRun, told: &Told) -> anyhow::Result<TransferReport> {
     };
     match run.told_by {
         Teller::Client => {
-            let line = line.context("its client wrote no line of JSON with octets and duration_s")?;
+            let line = line.context("its client wrote no JSON with octets and duration_s")?;
             transfer.octets = Some(line.octets);
             transfer.file = Some((line.octets, line.duration_s));
             transfer.mbps = line.mbps;
@@ -280,6 +291,13 @@ mod tests {
         let hop = report(&TransferRun { told_by: Teller::Hop, ..run() }, &told(REPORT, "")).unwrap();
         assert_eq!((hop.mbps, hop.file, hop.octets), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
         assert!(report(&run(), &told(REPORT, "no line")).is_err());
+    }
+
+    #[test]
+    fn json_over_several_lines_is_read() {
+        let said = "{\"octets\":1,\"duration_s\":1}\n{\n  \"octets\": 5000,\n  \"duration_s\": 1.5,\n  \"repair\": {\n  }\n}\n{no";
+        let told = report(&run(), &told(REPORT, said)).unwrap();
+        assert_eq!(told.file, Some((5_000, 1.5)));
     }
 
     #[test]

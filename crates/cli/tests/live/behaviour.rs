@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -38,6 +38,11 @@ fn the_commands_status_is_the_programs() {
 fn bad_input_is_one_line() {
     for (words, what) in [
         (&["nowhere", "--", "true"][..], "nowhere"),
+        (&["echo", "hi"], "was -- forgotten before the command?"),
+        (
+            &["echo"],
+            "\"echo\", but a program; allowed: tacit shell [SCENARIO] -- COMMAND…; was -- forgotten?",
+        ),
         (&["--scheme", "hck", "--", "true"], "hack"),
         (&["--acks", "none", "--", "true"], "from 1 to 64"),
         (&["--server", "--"], "--server -- SERVER -- COMMAND"),
@@ -99,6 +104,64 @@ fn signals_go_to_the_command() {
     out.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "got it\n");
     assert_eq!(child.wait().unwrap().code(), Some(5));
+}
+
+/// A hop whose process stands still for a quarter of its time: what `words` made of it.
+fn standing_still(words: &[&str]) -> Output {
+    let all = [words, &["--", "sh", "-c", "sleep 2; exit 3"]].concat();
+    let hop = shell(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    for (signal, seconds) in [("-STOP", "0.7"), ("-CONT", "0.5")] {
+        assert!(Command::new("sleep").arg(seconds).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &hop.id().to_string()]).status().unwrap().success());
+    }
+    hop.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_run_that_is_not_valid_says_so_even_when_told_to_be_quiet() {
+    let Some(_machine) = machine(&[]) else { return };
+    let quiet = standing_still(&["-q"]);
+    assert_eq!(quiet.status.code(), Some(3));
+    assert!(
+        said(&quiet).starts_with("tacit: the run is NOT VALID: the machine stood still for "),
+        "{}",
+        said(&quiet)
+    );
+    assert_eq!(said(&quiet).lines().count(), 1, "{}", said(&quiet));
+    let required = standing_still(&["-q", "--require-valid"]);
+    assert_eq!(required.status.code(), Some(122), "{}", said(&required));
+    let report = standing_still(&["--json", "--require-valid"]);
+    assert_eq!(report.status.code(), Some(122));
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((&report["valid"], &report["exit_status"]), (&Value::from(false), &Value::from(3)));
+    let valid = shell(&["-q", "--require-valid", "--", "sh", "-c", "exit 3"]).output().unwrap();
+    assert_eq!((valid.status.code(), said(&valid).as_str()), (Some(3), ""));
+}
+
+#[test]
+fn a_hop_in_the_background_of_an_interactive_shell_leaves_it_the_terminal() {
+    let Some(_machine) = machine(&["bash", "script"]) else { return };
+    let mut terminal = Command::new("script")
+        .args(["-q", "-c", "bash --norc --noprofile -i", "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keys = terminal.stdin.take().unwrap();
+    let mut type_in = |text: String| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
+    let program = env!("CARGO_BIN_EXE_tacit");
+    type_in(format!("{program} shell -q -- sleep 0.3 &\n"));
+    // In the foreground, and an interactive shell that takes the terminal for itself: both give it back.
+    type_in("wait; echo after=$((40+2)); ".to_owned());
+    type_in(format!("{program} shell -q -- true; echo plain=$((40+3)); "));
+    type_in(format!("{program} shell -q -- bash --norc --noprofile -ic 'true'; echo inner=$((40+4))\n"));
+    type_in("exit 7\n".to_owned());
+    let mut screen = String::new();
+    terminal.stdout.take().unwrap().read_to_string(&mut screen).unwrap();
+    for line in ["after=42", "plain=43", "inner=44"] {
+        assert!(screen.contains(line), "no {line}: {screen}");
+    }
+    terminal.wait().unwrap();
 }
 
 #[test]
@@ -213,6 +276,7 @@ fn json_has_the_promised_keys() {
         "hack",
         "lateness",
         "waits",
+        "refused_packets",
         "cpu_s",
         "cpu_s_per_gbit",
     ] {
@@ -228,6 +292,13 @@ fn json_has_the_promised_keys() {
             assert!(down["end"][sum][key].is_number(), "{sum}.{key}");
         }
     }
+    let delay =
+        ["p50_ms", "p95_ms", "p99_ms", "max_ms"].map(|key| down["end"]["delay"][key].as_f64().unwrap());
+    assert!(delay.is_sorted() && delay[0] > 0.0, "{delay:?}");
+    let packets = ["packets_sent", "packets_received", "packets_dropped"];
+    let [sent, received, dropped] = packets.map(|key| down["end"][key].as_u64().unwrap());
+    assert_eq!(sent, received + dropped);
+    assert_eq!(report["refused_packets"], 0);
     assert!(down["intervals"][0]["sum"]["bytes"].as_u64().unwrap() > 0);
     assert!(down["end"]["ack_ratio"].as_f64().unwrap() > 0.0);
     let shares: f64 =

@@ -32,13 +32,19 @@ pub fn served(octets: usize) -> (TempDir, Vec<u8>) {
     (folder, content)
 }
 
-/// The hop's report of a client that runs `script`, which finds the program in `$TACIT`. Of what goes down `fer` of the
-/// frames are lost, and nobody repeats them.
+/// The hop's report of a client that runs `script`, which finds the program in `$TACIT`, under FWP. Of what goes down `fer` of
+/// the frames are lost, and nobody repeats them.
 pub fn run(folder: &Path, fer: &str, script: &str) -> Value {
+    run_in(&["--scheme", "fwp"], folder, fer, script)
+}
+
+/// That of a client behind the hop that `hop` names.
+pub fn run_in(hop: &[&str], folder: &Path, fer: &str, script: &str) -> Value {
     let conf = folder.join("nginx.conf").display().to_string();
     let losses = format!("wifi.mpdu-error={{ down = \"{fer}\", up = \"0 %\" }}");
     let words = [
-        &["--json", "--scheme", "fwp", "--set", &losses][..],
+        hop,
+        &["--json", "--set", &losses],
         &["--", "sh", "-c", script, "--server", "--", "nginx", "-c", &conf],
     ];
     let mut command = shell(&words.concat());
@@ -51,7 +57,7 @@ pub fn run(folder: &Path, fer: &str, script: &str) -> Value {
 /// A script that runs `programs` with a proxy, which writes what it served.
 pub fn through_proxy(programs: &str) -> String {
     format!(
-        "$TACIT http-proxy --allow-host 198.18.0.1 --json > served.json 2> said & proxy=$!
+        "$TACIT http-proxy --allow-host 198.18.0.1 --parallel ${{PARALLEL:-16}} --json > served.json 2> said & proxy=$!
         until grep -q http_proxy said; do sleep 0.1; done
         export http_proxy=http://127.0.0.1:3128
         {programs}

@@ -8,11 +8,13 @@
 mod behaviour;
 mod browser;
 mod conformance;
+mod copies;
 mod fetch;
 mod fwp;
 mod helper;
 mod killed;
 mod links;
+mod offload;
 mod own_tcp;
 mod player;
 mod rre;

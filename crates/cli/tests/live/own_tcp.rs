@@ -126,22 +126,28 @@ impl OwnHost {
         Instant::ZERO + Duration::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
+    fn handle(&mut self, octets: &[u8]) {
+        let (packet, content) = match wire::decode_foreign(octets) {
+            Ok(decoded) => decoded,
+            // Neighbour discovery and the like.
+            Err(_) if octets[0] >> 4 == 6 => return,
+            Err(error) => panic!("Linux sent {octets:02x?}: {error}"),
+        };
+        if let Transport::Tcp(segment) = packet.transport {
+            let first = segment.flags.contains(Flags::SYN);
+            self.reader.read(segment.seq + u32::from(first), first, content);
+        }
+        self.tcp.handle_packet(self.now(), packet);
+        self.send();
+    }
+
     /// Takes in what waits, sends what may be sent, then waits for either.
     fn turn(&mut self) {
-        let mut buffer = [0; 2_048];
-        while let Some(len) = self.tun.receive(&mut buffer).unwrap() {
-            let (packet, content) = match wire::decode_foreign(&buffer[..len]) {
-                Ok(decoded) => decoded,
-                // Neighbour discovery and the like.
-                Err(_) if buffer[0] >> 4 == 6 => continue,
-                Err(error) => panic!("Linux sent {:02x?}: {error}", &buffer[..len]),
-            };
-            if let Transport::Tcp(segment) = packet.transport {
-                let first = segment.flags.contains(Flags::SYN);
-                self.reader.read(segment.seq + u32::from(first), first, content);
+        let mut packets = Vec::new();
+        while self.tun.receive(|packet, _| packets.push(packet.to_vec())).unwrap().is_some() {
+            for packet in packets.drain(..) {
+                self.handle(&packet);
             }
-            self.tcp.handle_packet(self.now(), packet);
-            self.send();
         }
         if self.tcp.poll_timeout().is_some_and(|at| at <= self.now()) {
             self.tcp.handle_timeout(self.now());
@@ -158,7 +164,7 @@ impl OwnHost {
         while let Some(packet) = self.tcp.poll_transmit(self.now()) {
             self.bytes.clear();
             wire::encode_into(&packet, &mut self.bytes).unwrap();
-            self.tun.send(&self.bytes);
+            self.tun.send(&self.bytes, false);
         }
         while self.tcp.poll_event().is_some() {}
     }

@@ -83,7 +83,11 @@ impl Users {
 
     /// Starts what says where it listens behind `before`.
     pub fn start(&self, user: &str, words: &[&str], before: &str) -> Server {
-        let mut command = self.command(user, words);
+        self.started(self.command(user, words), before)
+    }
+
+    /// Starts `command`, likewise.
+    pub fn started(&self, mut command: Command, before: &str) -> Server {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut says = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
