@@ -1,7 +1,5 @@
 //! A stored result, made again and held against what was stored.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use serde::Serialize;
@@ -16,7 +14,7 @@ use crate::store::{self, Provenance, Store};
 use crate::sweep::Control;
 use tacit_scenario::scheme::AS_WRITTEN;
 use tacit_scenario::table::{TextTable, number_or_dash};
-use tacit_scenario::{InputError, Scenario};
+use tacit_scenario::{InputError, Scenario, bounded};
 
 /// A result as it was stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,13 +134,10 @@ fn read(path: &Path, row: Option<usize>) -> Result<Stored, RunsError> {
 }
 
 fn read_json(path: &Path) -> Result<Stored, RunsError> {
-    let mut octets = Vec::new();
-    let file = File::open(path).map_err(RunsError::io(path))?;
-    file.take(MAX_JSON + 1).read_to_end(&mut octets).map_err(RunsError::io(path))?;
-    if octets.len() as u64 > MAX_JSON {
+    let octets = bounded::read(path, MAX_JSON).map_err(RunsError::io(path))?.ok_or_else(|| {
         let what = format!("more than {MAX_JSON} octets are no result of one run");
-        return Err(InputError::new(path.display(), what).allowed("what tacit run --json prints").into());
-    }
+        InputError::new(path.display(), what).allowed("what tacit run --json prints")
+    })?;
     let value: Value = serde_json::from_slice(&octets).map_err(RunsError::store(path))?;
     let missing = |key: &str| {
         InputError::new(path.display(), format!("no {key:?} in it")).allowed("what tacit run --json prints")

@@ -4,6 +4,7 @@
 //! where there is no `[wifi]`, or what `[[hop]]` lists. A scenario may name a `base` it differs from; tables
 //! merge.
 
+pub mod bounded;
 mod build;
 mod effective;
 mod error;
@@ -28,8 +29,6 @@ mod traces;
 mod traffic;
 pub mod warnings;
 
-use std::fs;
-use std::io::Read as _;
 use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
@@ -597,15 +596,10 @@ fn no_such_scenario(place: &str, name: &str) -> InputError {
 }
 
 fn read_limited(path: &Path) -> Result<String, ScenarioError> {
-    // Not all that can be read says how long it is: a link to a device may have no end.
-    let mut octets = Vec::new();
-    let file = fs::File::open(path).map_err(ScenarioError::io(path))?;
-    file.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(ScenarioError::io(path))?;
-    if octets.len() as u64 > MAX_FILE {
-        return Err(InputError::new(path.display(), format!("more than {MAX_FILE} octets are no scenario"))
+    let octets = bounded::read(path, MAX_FILE).map_err(ScenarioError::io(path))?.ok_or_else(|| {
+        InputError::new(path.display(), format!("more than {MAX_FILE} octets are no scenario"))
             .allowed(format!("files up to {MAX_FILE} octets"))
-            .into());
-    }
+    })?;
     String::from_utf8(octets).map_err(|error| {
         let line =
             error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();

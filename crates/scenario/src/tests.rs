@@ -1,6 +1,7 @@
 //! What users are told when a scenario is wrong: one snapshot of every kind of mistake.
 
 use std::fmt::Write as _;
+use std::fs;
 
 use tacit_link::QueueLimit;
 use tacit_proto::units::BitRate;

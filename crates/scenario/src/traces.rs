@@ -1,13 +1,13 @@
 //! Traces of cellular links: one that comes with the program, and files.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tacit_link::cellular::{OPPORTUNITY, Trace, TraceError};
 use tacit_link::random::Stream;
 
+use crate::bounded;
 use crate::error::InputError;
 use crate::input::{Node, Tree, Value};
 use crate::keys::links::{DOWN_TRACE, UP_TRACE};
@@ -109,14 +109,8 @@ pub(super) fn load(directory: &Path, said: &str) -> (PathBuf, Result<Arc<Trace>,
     (path, trace)
 }
 
-/// At most [`MAX_FILE`] octets: not all that can be read says how long it is.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut octets = Vec::new();
-    File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut octets)?;
-    if octets.len() as u64 > MAX_FILE {
-        return Err(io::Error::other(format!("longer than {MAX_FILE} octets")));
-    }
-    Ok(octets)
+    bounded::read(path, MAX_FILE)?.ok_or_else(|| io::Error::other(format!("longer than {MAX_FILE} octets")))
 }
 
 /// Each trace that `tree` names.

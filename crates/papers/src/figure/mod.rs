@@ -23,8 +23,7 @@ mod transfers;
 mod variant;
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -43,9 +42,9 @@ pub use transfers::{MakeTransfers, Teller, TransferReport, TransferRun, Transfer
 pub use variant::{Dependence, DependenceCell, DependenceRow};
 
 use tacit_runs::RunsError;
-use tacit_scenario::InputError;
 use tacit_scenario::input::nearest;
 use tacit_scenario::table::{count, number};
+use tacit_scenario::{InputError, bounded};
 
 /// What became of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -281,13 +280,12 @@ pub fn find(id: &str) -> Result<Figure, RunsError> {
 fn own(path: &str, stem: &str) -> Result<Figure, RunsError> {
     /// Longest file of a figure, in octets.
     const MAX_FILE: u64 = 1 << 20;
-    let file = File::open(path).map_err(RunsError::io(Path::new(path)))?;
-    let mut text = String::new();
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(RunsError::io(Path::new(path)))?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(InputError::new(path, format!("more than {MAX_FILE} octets are no figure"))
+    let file = Path::new(path);
+    let octets = bounded::read(file, MAX_FILE).map_err(RunsError::io(file))?.ok_or_else(|| {
+        InputError::new(path, format!("more than {MAX_FILE} octets are no figure"))
             .allowed(format!("files up to {MAX_FILE} octets"))
-            .into());
-    }
+    })?;
+    let text = String::from_utf8(octets)
+        .map_err(|error| RunsError::io(file)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     Ok(Figure::parse(stem, path, &text)?)
 }

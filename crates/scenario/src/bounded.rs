@@ -1,0 +1,16 @@
+//! Files of users and strangers, read with a limit.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// What the file at `path` holds; `None` where that is more than `most_octets`. A file may not say how long it is: a link to a
+/// device may have no end.
+///
+/// # Errors
+/// Where it cannot be opened or read.
+pub fn read(path: &Path, most_octets: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut octets = Vec::new();
+    File::open(path)?.take(most_octets.saturating_add(1)).read_to_end(&mut octets)?;
+    Ok((octets.len() as u64 <= most_octets).then_some(octets))
+}
