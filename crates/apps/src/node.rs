@@ -15,8 +15,6 @@ use crate::trust::{Store, TrustError};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// For the ends of connections to reach their peers. Ours.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Addresses of a name that are tried. Ours.
-const ADDRESSES_MAX: usize = 8;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -150,7 +148,7 @@ pub async fn connect(
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public(), source);
-    let reached = race(addresses.take(ADDRESSES_MAX), async |address| {
+    let reached = race(addresses, async |address| {
         let node = Node::client(address, identity.clone(), config.clone())?;
         let learnt = timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await;
         let key = learnt.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;

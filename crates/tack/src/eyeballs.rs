@@ -12,6 +12,9 @@ use tokio::time::sleep;
 /// How long an attempt has for itself before the next one begins beside it (RFC 8305 section 5: Connection Attempt Delay).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
+/// Most addresses of one name that are tried. Ours: what a name stands for is said by whoever runs its servers.
+const ADDRESSES_MAX: usize = 8;
+
 /// The order in which addresses are tried: families take turns, the first address's first (RFC 8305 section 4, with a First
 /// Address Family Count of 1), and none comes twice. What a resolver says of preference within a family stays.
 fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
@@ -30,11 +33,12 @@ fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> 
         ordered.extend(likes.pop_front());
         ordered.extend(others.pop_front());
     }
+    ordered.truncate(ADDRESSES_MAX);
     ordered
 }
 
 /// Makes `attempt`s at `addresses` and gives what the first one that succeeds gives; the others are dropped. The next begins
-/// 250 ms after the one before it, or as soon as that has failed.
+/// 250 ms after the one before it, or as soon as that has failed. At most eight addresses are tried.
 ///
 /// # Errors
 /// Those of all attempts, in the order in which they failed; none where there are no addresses.
@@ -101,6 +105,8 @@ mod tests {
         assert_eq!(in_turns([v6(1), v6(2), v6(1), v6(3), v4(1), v4(2)]), [v6(1), v4(1), v6(2), v4(2), v6(3)]);
         assert_eq!(in_turns([v4(1), v4(2), v6(1)]), [v4(1), v6(1), v4(2)]);
         assert_eq!(in_turns([]), []);
+        let many = (0..100).map(v6).chain([v4(1)]);
+        assert_eq!(in_turns(many), [v6(0), v4(1), v6(1), v6(2), v6(3), v6(4), v6(5), v6(6)]);
     }
 
     /// Who was tried and when, in ms, and what came of it. Of an address's last octets, the lowest says what it does: 1 answers
