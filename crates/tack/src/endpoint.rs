@@ -255,9 +255,8 @@ impl Endpoint {
 
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
-        let mut counters = Counters::default();
-        self.shards.iter().for_each(|shared| counters += shared.hub().counters);
-        counters
+        let counters = self.shards.iter().map(|shared| shared.hub().counters);
+        counters.fold(Counters::default(), |sum, counters| sum.plus(&counters))
     }
 
     /// All that was counted, and readings as of now.

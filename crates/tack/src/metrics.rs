@@ -1,94 +1,94 @@
 //! What an endpoint counts, for those who watch it from outside.
 
-use std::ops::AddAssign;
-
 use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Duration};
 
-/// What a hub counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Datagrams that arrived.
-    pub datagrams_received: u64,
-    /// Octets of UDP payload in them.
-    pub octets_received: u64,
-    /// Datagrams that were handed to the system.
-    pub datagrams_sent: u64,
-    /// Octets of UDP payload in them.
-    pub octets_sent: u64,
-    /// Datagrams for no connection, or of no form.
-    pub datagrams_strange: u64,
-    /// Datagrams for a connection that its peer did not seal.
-    pub datagrams_forged: u64,
-    /// Datagrams that came before, or so late that nobody can say.
-    pub datagrams_repeated: u64,
-    /// Datagrams for a connection from where its server is not.
-    pub datagrams_misplaced: u64,
-    /// Datagrams that the system brought to another socket of the endpoint than the one they were for, and that were handed on.
-    pub datagrams_handed_on: u64,
-    /// Clients that were told that their connection is forgotten.
-    pub resets_sent: u64,
-    /// Handshakes that clients began, and that were answered.
-    pub handshakes_begun: u64,
-    /// Handshakes of clients that ended before the client had proved who it is: those too that only asked for a key.
-    pub handshakes_unfinished: u64,
-    /// Clients that were asked to show that they are where they say they are.
-    pub retries_sent: u64,
-    /// Handshakes that were not begun, for too many were half open.
-    pub handshakes_refused: u64,
-    /// Clients that proved who they are and may not connect.
-    pub clients_refused: u64,
-    /// Connections that stood, in either role.
-    pub connections_made: u64,
-    /// Connections that ended since nothing came from the peer, in each role.
-    pub ended_silent: u64,
-    /// Connections that the peer ended with a reason of its own.
-    pub ended_by_peer: u64,
-    /// Connections that this end ended.
-    pub ended_here: u64,
-    /// Connections that ended for a breach of the protocol, or without a reason.
-    pub ended_broken: u64,
-    /// Times that a client was found at another address.
-    pub paths_changed: u64,
-    /// Keys that followed on others, in both directions.
-    pub keys_updated: u64,
+tacit_proto::counters! {
+    /// What a hub counted.
+    #[non_exhaustive]
+    pub struct Counters {
+        /// Datagrams that arrived.
+        datagrams_received: u64,
+        /// Octets of UDP payload in them.
+        octets_received: u64,
+        /// Datagrams that were handed to the system.
+        datagrams_sent: u64,
+        /// Octets of UDP payload in them.
+        octets_sent: u64,
+        /// Datagrams for no connection, or of no form.
+        datagrams_strange: u64,
+        /// Datagrams for a connection that its peer did not seal.
+        datagrams_forged: u64,
+        /// Datagrams that came before, or so late that nobody can say.
+        datagrams_repeated: u64,
+        /// Datagrams for a connection from where its server is not.
+        datagrams_misplaced: u64,
+        /// Datagrams that the system brought to another socket of the endpoint than the one they were for, and that were handed on.
+        datagrams_handed_on: u64,
+        /// Clients that were told that their connection is forgotten.
+        resets_sent: u64,
+        /// Handshakes that clients began, and that were answered.
+        handshakes_begun: u64,
+        /// Handshakes of clients that ended before the client had proved who it is: those too that only asked for a key.
+        handshakes_unfinished: u64,
+        /// Clients that were asked to show that they are where they say they are.
+        retries_sent: u64,
+        /// Handshakes that were not begun, for too many were half open.
+        handshakes_refused: u64,
+        /// Clients that proved who they are and may not connect.
+        clients_refused: u64,
+        /// Connections that stood, in either role.
+        connections_made: u64,
+        /// Connections that ended since nothing came from the peer, in each role.
+        ended_silent: u64,
+        /// Connections that the peer ended with a reason of its own.
+        ended_by_peer: u64,
+        /// Connections that this end ended.
+        ended_here: u64,
+        /// Connections that ended for a breach of the protocol, or without a reason.
+        ended_broken: u64,
+        /// Times that a client was found at another address.
+        paths_changed: u64,
+        /// Keys that followed on others, in both directions.
+        keys_updated: u64,
+    }
 }
 
-/// Sums of all connections, those too that are gone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Totals {
-    /// Packets sent, of any kind.
-    pub packets_sent: u64,
-    /// Packets taken in, of any kind.
-    pub packets_received: u64,
-    /// Packets sent with data.
-    pub data_packets_sent: u64,
-    /// Packets received with data.
-    pub data_packets_received: u64,
-    /// TACKs sent: what a receiver says of all it knows, a few times per round trip.
-    pub tacks_sent: u64,
-    /// IACKs sent: what a receiver says of one event, at once.
-    pub iacks_sent: u64,
-    /// TACKs and IACKs received.
-    pub acks_received: u64,
-    /// Packets held lost.
-    pub packets_lost: u64,
-    /// Packets whose contents were sent before.
-    pub packets_retransmitted: u64,
-    /// Octets of data sent, those sent again among them.
-    pub octets_sent: u64,
-    /// Octets of data that were sent before.
-    pub octets_retransmitted: u64,
-    /// Octets handed to readers, in order and once.
-    pub octets_delivered: u64,
-    /// Times that nothing was heard for so long that something was sent to ask.
-    pub timeouts: u64,
-    /// Round trips in which something was lost.
-    pub loss_episodes: u64,
-    /// Streams that were opened, by either end.
-    pub streams_opened: u64,
+tacit_proto::counters! {
+    /// Sums of all connections, those too that are gone.
+    #[non_exhaustive]
+    pub struct Totals {
+        /// Packets sent, of any kind.
+        packets_sent: u64,
+        /// Packets taken in, of any kind.
+        packets_received: u64,
+        /// Packets sent with data.
+        data_packets_sent: u64,
+        /// Packets received with data.
+        data_packets_received: u64,
+        /// TACKs sent: what a receiver says of all it knows, a few times per round trip.
+        tacks_sent: u64,
+        /// IACKs sent: what a receiver says of one event, at once.
+        iacks_sent: u64,
+        /// TACKs and IACKs received.
+        acks_received: u64,
+        /// Packets held lost.
+        packets_lost: u64,
+        /// Packets whose contents were sent before.
+        packets_retransmitted: u64,
+        /// Octets of data sent, those sent again among them.
+        octets_sent: u64,
+        /// Octets of data that were sent before.
+        octets_retransmitted: u64,
+        /// Octets handed to readers, in order and once.
+        octets_delivered: u64,
+        /// Times that nothing was heard for so long that something was sent to ask.
+        timeouts: u64,
+        /// Round trips in which something was lost.
+        loss_episodes: u64,
+        /// Streams that were opened, by either end.
+        streams_opened: u64,
+    }
 }
 
 impl Totals {
@@ -107,30 +107,6 @@ impl Totals {
         self.loss_episodes += stats.fast_recoveries.unwrap_or(0);
     }
 }
-
-/// Adds field to field; the compiler counts them.
-macro_rules! sums {
-    ($sum:ty: $($field:ident)+) => {
-        impl AddAssign for $sum {
-            fn add_assign(&mut self, other: Self) {
-                let Self { $($field),+ } = other;
-                $(self.$field += $field;)+
-            }
-        }
-    };
-}
-
-sums!(Counters:
-    datagrams_received octets_received datagrams_sent octets_sent datagrams_strange datagrams_forged datagrams_repeated
-    datagrams_misplaced datagrams_handed_on resets_sent handshakes_begun handshakes_unfinished retries_sent
-    handshakes_refused clients_refused connections_made ended_silent ended_by_peer ended_here ended_broken paths_changed
-    keys_updated
-);
-
-sums!(Totals:
-    packets_sent packets_received data_packets_sent data_packets_received tacks_sent iacks_sent acks_received packets_lost
-    packets_retransmitted octets_sent octets_retransmitted octets_delivered timeouts loss_episodes streams_opened
-);
 
 /// How often a value was at most how large.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,8 +220,8 @@ pub struct Metrics {
 impl Metrics {
     /// Adds what another shard of the endpoint counted. They share what writes records.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.counters += other.counters;
-        self.totals += other.totals;
+        self.counters = self.counters.plus(&other.counters);
+        self.totals = self.totals.plus(&other.totals);
         self.connections_open += other.connections_open;
         self.handshakes_open += other.handshakes_open;
         self.streams_open += other.streams_open;
