@@ -1,6 +1,12 @@
-//! The Internet checksum (RFC 1071).
+//! The Internet checksum (RFC 1071), and what it needs to know of headers.
 
 use std::ops::Range;
+
+/// Numbers of TCP and UDP in IP headers.
+pub const PROTOCOL_TCP: u8 = 6;
+pub const PROTOCOL_UDP: u8 = 17;
+/// Octets of an IPv4 header without options, and of an IPv6 header without extensions.
+pub const IP_HEADERS: [usize; 2] = [20, 40];
 
 /// The sum of all 16-bit words, an octet that is left over standing in the high half; sums of parts that begin at even
 /// octets may be added.
@@ -19,6 +25,17 @@ pub fn folded(mut sum: u64) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
+}
+
+/// Writes the length of an IPv4 packet into it, and the checksum of its header of `header_len` octets.
+///
+/// # Panics
+/// Where `octets` is shorter than that, or `header_len` less than 20.
+pub fn finish_ipv4(octets: &mut [u8], header_len: usize, len: u16) {
+    octets[2..4].copy_from_slice(&len.to_be_bytes());
+    octets[10..12].fill(0);
+    let sum = !folded(sum_of(&octets[..header_len]));
+    octets[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// The checksum of the TCP segment or UDP datagram at `range` of an IP packet, pseudo-header included: zero where the

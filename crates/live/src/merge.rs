@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use crate::checksum;
-use crate::offload::{Header, Large, PROTOCOL_TCP, PROTOCOL_UDP, UDP_HEADER};
+use crate::checksum::{PROTOCOL_TCP, PROTOCOL_UDP};
+use crate::offload::{Header, Large, UDP_HEADER};
 
 /// Connections whose packets are gathered at once, as many as GRO's table has (MAX_GRO_SKBS).
 const TRAINS: usize = 8;
@@ -63,7 +64,7 @@ enum Fit {
     /// It was appended.
     Joined,
     /// Of the same connection, and it does not follow: the train must leave first.
-    Follows,
+    Breaks,
     /// Of another one.
     Stranger,
 }
@@ -83,7 +84,7 @@ impl Merger {
         for (at, train) in self.trains[..self.open].iter_mut().enumerate() {
             match train.join(packet, &shape) {
                 Fit::Joined => return true,
-                Fit::Follows => {
+                Fit::Breaks => {
                     train.leave(&mut give);
                     place = Some(at);
                     break;
@@ -133,7 +134,7 @@ impl Train {
             && (shape.is_tcp || self.packets < DATAGRAMS_MAX)
             && self.shape.headers_agree(&self.octets, packet);
         if !follows {
-            return Fit::Follows;
+            return Fit::Breaks;
         }
         self.is_complete = shape.size < self.shape.size || shape.is_pushed(packet);
         if shape.is_pushed(packet) {
@@ -153,10 +154,7 @@ impl Train {
         let len = octets.len();
         let word = |len: usize| (len as u16).to_be_bytes();
         if is_v4 {
-            octets[2..4].copy_from_slice(&word(len));
-            octets[10..12].fill(0);
-            let sum = !checksum::folded(checksum::sum_of(&octets[..transport_at]));
-            octets[10..12].copy_from_slice(&sum.to_be_bytes());
+            checksum::finish_ipv4(octets, transport_at, len as u16);
         } else {
             octets[4..6].copy_from_slice(&word(len - transport_at));
         }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::checksum;
+use crate::checksum::{self, IP_HEADERS, PROTOCOL_TCP, PROTOCOL_UDP};
 
 /// Octets of virtio's network header (VIRTIO 1.2 section 5.1.6, the legacy form), which stands before each packet.
 pub const HEADER_LEN: usize = 10;
@@ -22,14 +22,9 @@ const UDP: u8 = 5;
 /// A bit of `gso_type`: the flag CWR is for the first segment alone (RFC 3168 section 6.1.2).
 const WITH_ECN: u8 = 0x80;
 
-/// Protocol numbers.
-pub const PROTOCOL_TCP: u8 = 6;
-pub const PROTOCOL_UDP: u8 = 17;
 /// Octets of a UDP header, and of a TCP header without options.
 pub const UDP_HEADER: usize = 8;
 const TCP_HEADER: usize = 20;
-/// Octets of an IPv4 header without options, and of an IPv6 header without extensions.
-const IP_HEADERS: [usize; 2] = [20, 40];
 /// Longest headers that are copied to each packet: those of IP and TCP with all their options, and then some for
 /// extensions of IPv6.
 const HEADERS_MAX: usize = 256;
@@ -196,13 +191,13 @@ impl Cut {
     fn mend(&self, one: &mut [u8], number: u32, is_last: bool) -> Option<()> {
         let len = one.len();
         if self.is_v4 {
-            one[2..4].copy_from_slice(&u16::try_from(len).ok()?.to_be_bytes());
             let identification = u16::from_be_bytes([one[4], one[5]]).wrapping_add(number as u16);
             one[4..6].copy_from_slice(&identification.to_be_bytes());
             let header_len = usize::from(one[0] & 0x0f) * 4;
-            one[10..12].fill(0);
-            let sum = !checksum::folded(checksum::sum_of(one.get(..header_len)?));
-            one[10..12].copy_from_slice(&sum.to_be_bytes());
+            if header_len < IP_HEADERS[0] || header_len > self.transport_at {
+                return None;
+            }
+            checksum::finish_ipv4(one, header_len, u16::try_from(len).ok()?);
         } else {
             one[4..6].copy_from_slice(&u16::try_from(len - IP_HEADERS[1]).ok()?.to_be_bytes());
         }

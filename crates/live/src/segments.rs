@@ -8,17 +8,13 @@ use tacit_proto::tcp::{Segment, Timestamps};
 use tacit_proto::units::SeqNumber;
 use tacit_proto::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
 
-use crate::checksum::{self, folded, sum_of};
+use crate::checksum::{self, IP_HEADERS, PROTOCOL_TCP};
 use crate::datagram::Datagram;
 
 /// The kind of the window scale (RFC 7323 section 2.2).
 const WINDOW_SCALE: u8 = 3;
-/// The protocol number of TCP.
-const TCP: u8 = 6;
 /// Octets of a TCP header without options, and with timestamps and padding.
 const TCP_HEADERS: [usize; 2] = [20, 32];
-/// Octets of an IPv4 header without options, and of an IPv6 header without extensions.
-const IP_HEADERS: [usize; 2] = [20, 40];
 
 /// A TCP segment in the octets of a packet.
 struct Parts {
@@ -82,8 +78,9 @@ impl SegmentPacket for Datagram {
 
     fn is_intact(&self) -> bool {
         let octets = self.octets();
-        parts(octets)
-            .is_some_and(|parts| checksum::of_transport(octets, TCP, parts.header_at..parts.text.end) == 0)
+        parts(octets).is_some_and(|parts| {
+            checksum::of_transport(octets, PROTOCOL_TCP, parts.header_at..parts.text.end) == 0
+        })
     }
 
     fn payload(&self) -> &[u8] {
@@ -111,12 +108,9 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     octets[..ip_len].copy_from_slice(like.get(..ip_len)?);
     if is_v4 {
         octets[0] = 0x45;
-        let len = u16::try_from(octets.len()).ok()?;
-        octets[2..4].copy_from_slice(&len.to_be_bytes());
         unmark(&mut octets[1], 0);
-        octets[10..12].fill(0);
-        let sum = !folded(sum_of(&octets[..ip_len]));
-        octets[10..12].copy_from_slice(&sum.to_be_bytes());
+        let len = u16::try_from(octets.len()).ok()?;
+        checksum::finish_ipv4(&mut octets, ip_len, len);
     } else {
         octets[4..6].copy_from_slice(&u16::try_from(tcp_len + text_len).ok()?.to_be_bytes());
         unmark(&mut octets[1], 4);
@@ -137,7 +131,7 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     if let Some((marker, start)) = text {
         marker.fill(start, &mut tcp[tcp_len..]);
     }
-    let sum = checksum::of_transport(&octets, TCP, ip_len..octets.len());
+    let sum = checksum::of_transport(&octets, PROTOCOL_TCP, ip_len..octets.len());
     octets[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_be_bytes());
     Some(octets)
 }
