@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use tacit_live::hop::Snapshot;
@@ -11,6 +11,7 @@ use tacit_runs::bound::{Bound, bind};
 use tacit_runs::single;
 use tacit_scenario::InputError;
 
+use super::transfers::is_program;
 use crate::args::ShellArgs;
 use crate::output::{Failure, NOT_VALID, note, print_json};
 
@@ -48,7 +49,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         args.background,
     )
     .map_err(|error| {
-        if is_bare && is_program(&args.scenario) {
+        if is_bare && !Path::new(&args.scenario).exists() && is_program(Path::new(&args.scenario)) {
             let (what, ask) = (format!("no scenario or file {:?}, but a program", args.scenario), FORGOTTEN);
             return Failure::from(InputError::new("scenario", what).allowed(ask));
         }
@@ -79,13 +80,6 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     }
     let refused = args.require_valid && !report.valid;
     Ok(ExitCode::from(if refused { NOT_VALID } else { report.exit_status }))
-}
-
-/// Whether `name` is that of a program in the directories of `PATH`, and of no file here.
-fn is_program(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = |directory: PathBuf| directory.join(name).is_file();
-    !Path::new(name).exists() && std::env::split_paths(&path).any(in_path)
 }
 
 /// `command` through a live hop of `bound`, with nothing else asked for.

@@ -157,7 +157,7 @@ fn obstacle(run: &TransferRun) -> Option<String> {
 }
 
 /// Whether there is such a file, or one of that name where programs are looked for; servers are often in `sbin`.
-fn is_program(program: &Path) -> bool {
+pub fn is_program(program: &Path) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     program.is_file()
         || program.components().count() == 1
