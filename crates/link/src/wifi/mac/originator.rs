@@ -559,9 +559,13 @@ impl<P: Payload> Originator<P> {
         settled
     }
 
-    /// No Block Ack came: ask for it.
+    /// No Block Ack came: ask for it, and at the control rate of what is known best to arrive. That of a rate which was only
+    /// tried may be one that the peer cannot decode.
     pub fn block_ack_missed(&mut self) {
         self.request_due = true;
+        if let Some(control) = &self.rate_control {
+            self.control_mode = control.surest().control_mode;
+        }
     }
 
     /// No Block Ack came for a request. Past `retry_limit` everything in flight is given up and the

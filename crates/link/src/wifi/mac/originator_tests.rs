@@ -1,10 +1,12 @@
-//! The short ways of an originator lead where the long ones do.
+//! The short ways of an originator lead where the long ones do, and what it asks at which rate.
 
 use proptest::prelude::*;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
+use super::super::rate_control::Rate;
 use super::*;
 use crate::queue::{Discipline, QueueLimit};
+use crate::random::Stream;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::Standard;
 
@@ -151,6 +153,43 @@ fn what_is_acknowledged_as_a_whole_is_settled_as_a_whole() {
         Step::Acknowledge(0),
     ];
     assert_eq!(compare(originator(Discipline::DropTail, None, false), steps.to_vec()), 2);
+}
+
+/// Tries go at rates whose control rate a peer far away cannot decode: what asks for their Block Ack goes at the control rate of
+/// what does arrive.
+#[test]
+fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
+    let phy = Standard::N.phy();
+    let rates = (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, true)).map(|mode| {
+        let control_mode = phy.control_mode(&mode);
+        let limits =
+            AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
+        Rate { mode, control_mode, limits }
+    });
+    let lowest = rates.clone().next().expect("802.11n has rates");
+    let mut originator = originator(Discipline::DropTail, None, false);
+    let overhead = Duration::from_micros(160);
+    originator.adapt_rate(Minstrel::new(rates, overhead, Stream::new(1, "rates")));
+    let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
+    let mut now = Instant::ZERO + LIFETIME;
+    let mut tried_mbps = Vec::new();
+    for number in 0..200 {
+        now += Duration::from_millis(5);
+        originator.enqueue(now, Blob { number, len: 1_500, is_ack: false });
+        originator.build(now, LIFETIME, &mut Delays { waits: &mut waits, time: &mut time });
+        let start = originator.window_start();
+        if originator.mode.rate() == lowest.mode.rate() {
+            let settled = originator.block_acknowledged(start, u64::MAX, 7, now - LIFETIME);
+            originator.report_rate(settled);
+        } else {
+            tried_mbps.push(originator.control_mode.rate().as_bps() / 1_000_000);
+            originator.report_rate(Settled::default());
+            originator.block_ack_missed();
+            assert_eq!(originator.control_mode.rate(), lowest.control_mode.rate());
+            originator.block_acknowledged(start, 0, 7, now - LIFETIME);
+        }
+    }
+    assert!(tried_mbps.contains(&12) && tried_mbps.contains(&24), "{tried_mbps:?}");
 }
 
 proptest! {

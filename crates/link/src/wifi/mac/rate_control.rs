@@ -171,6 +171,11 @@ impl Minstrel {
         (self.rates[self.current].rate, self.current, self.trying)
     }
 
+    /// The most probable rate of the chain.
+    pub fn surest(&self) -> Rate {
+        self.rates[self.chain[2]].rate
+    }
+
     /// So many PPDUs lost in a row are the rate's fault: with fifty stations that send, half of all PPDUs collide.
     fn failures_per_stage(&self) -> u32 {
         let lost = CERTAIN - self.answered.max(LEAST_ANSWERED);
