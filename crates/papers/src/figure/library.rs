@@ -84,6 +84,7 @@ pub const ALL: &[Bundled] = bundled![
     "fwp/fig10",
     "fwp/fig11",
     "fwp/repair",
+    "fwp/live",
     "baselines/11n",
     "baselines/11ac",
     "baselines/fastack",
