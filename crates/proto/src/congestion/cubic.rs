@@ -14,6 +14,11 @@ const ALPHA: (u64, u64) = (9, 17);
 /// C = 0.4 segments per second cubed (RFC 9438 section 5.1).
 const C: (u128, u128) = (4, 10);
 
+/// While no loss has told how much the path carries, a round trip adds this part of the window at least. RFC 9438 knows no
+/// such rule; Linux has it (tcp_cubic.c: with no maximum known an ACK per 20 adds one), for the curve starts flat where
+/// HyStart ends slow start early.
+const SEARCH_SHARE: u64 = 20;
+
 /// Times on the cubic curve are counted in 2^-16 s, about 15 us.
 const TIME_SHIFT: u32 = 16;
 
@@ -30,6 +35,9 @@ pub enum SlowStart {
     /// (Ha and Rhee 2011), on by default in Linux and ns-3.
     #[default]
     HyStart,
+    /// As [`HyStart`](Self::HyStart), and until a loss has told how much the path carries a round trip adds a twentieth of
+    /// the window at least. Linux does both.
+    Linux,
 }
 
 /// What CUBIC has to choose.
@@ -70,19 +78,27 @@ pub(crate) struct Cubic {
     epoch: Option<Epoch>,
     last_ack: Instant,
     hystart: Option<HyStart>,
+    /// The rule of [`SEARCH_SHARE`] is chosen.
+    searches: bool,
+    /// It holds: nothing was lost yet, or nothing since a timeout.
+    is_searching: bool,
     /// The stage after a timeout starts on the plateau: K = 0 (RFC 9438 section 4.8).
     start_on_plateau: bool,
 }
 
 impl Cubic {
     pub fn new(window: Window, config: Config) -> Self {
+        let hystart = (config.slow_start != SlowStart::Standard).then(HyStart::default);
+        let searches = config.slow_start == SlowStart::Linux;
         Self {
             window,
             w_max: 0,
             cwnd_prior: 0,
             epoch: None,
             last_ack: Instant::ZERO,
-            hystart: (config.slow_start == SlowStart::HyStart).then(HyStart::default),
+            hystart,
+            searches,
+            is_searching: searches,
             // A slow start that ends without loss also begins its stage on the plateau (section 4.10).
             start_on_plateau: true,
         }
@@ -129,15 +145,18 @@ impl Cubic {
         epoch.reno_window += epoch.reno_credit / (denominator * cwnd);
         epoch.reno_credit %= denominator * cwnd;
 
-        if self.curve(epoch.plateau, elapsed) < epoch.reno_window {
-            self.window.cwnd = cwnd.max(epoch.reno_window);
-        } else {
+        let is_reno_faster = self.curve(epoch.plateau, elapsed) < epoch.reno_window;
+        if !is_reno_faster || self.is_searching {
             // Sections 4.4 and 4.5, per octet acknowledged rather than per ACK, so that thinned ACKs
             // grow the window no slower.
-            let target = self.curve(epoch.plateau, elapsed + round_trip).clamp(cwnd, cwnd + cwnd / 2);
+            let least = if self.is_searching { cwnd + cwnd / SEARCH_SHARE } else { cwnd };
+            let target = self.curve(epoch.plateau, elapsed + round_trip).clamp(least, cwnd + cwnd / 2);
             epoch.credit += (target - cwnd) * acked;
             self.window.cwnd += epoch.credit / cwnd;
             epoch.credit %= cwnd;
+        }
+        if is_reno_faster {
+            self.window.cwnd = self.window.cwnd.max(epoch.reno_window);
         }
         self.epoch = Some(epoch);
     }
@@ -181,12 +200,15 @@ impl Cubic {
         self.reduce(flight);
         self.window.cwnd = self.window.ssthresh;
         self.start_on_plateau = false;
+        self.is_searching = false;
     }
 
     pub fn on_timeout(&mut self, flight: u64) {
         self.reduce(flight);
         self.window.collapse();
         self.start_on_plateau = true;
+        // Linux forgets what the path carried.
+        self.is_searching = self.searches;
     }
 
     /// Data follows a pause.
@@ -320,6 +342,30 @@ mod tests {
         cubic.epoch = Some(cubic.begin_epoch(Instant::ZERO));
         ack_window(&mut cubic, Instant::ZERO + Duration::from_secs(100), None, true);
         assert_eq!(cubic.window.cwnd, 1050 * MSS);
+    }
+
+    /// Ten round trips after a slow start that HyStart ended: 1.05 to the tenth, where the curve had gone from 100 to
+    /// 100.4 segments and Reno to 110.
+    #[test]
+    fn before_the_first_loss_a_round_trip_adds_a_twentieth() {
+        let mut cubic = cubic(100);
+        cubic.is_searching = true;
+        cubic.window.ssthresh = cubic.window.cwnd;
+        for round in 0..10 {
+            let now = Instant::ZERO + Duration::from_millis(100 * round);
+            ack_window(&mut cubic, now, Some(Duration::from_millis(100)), true);
+        }
+        assert_eq!(cubic.window.cwnd / MSS, 162);
+        cubic.on_loss(162 * MSS);
+        assert!(!cubic.is_searching);
+        let cut = cubic.window.cwnd;
+        ack_window(
+            &mut cubic,
+            Instant::ZERO + Duration::from_secs(2),
+            Some(Duration::from_millis(100)),
+            true,
+        );
+        assert!(cubic.window.cwnd < cut + cut / 40);
     }
 
     /// Where Reno would be faster: 9/17 of a segment a round trip up to the window before the loss, then a whole one

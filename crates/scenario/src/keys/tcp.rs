@@ -48,9 +48,13 @@ pub(crate) fn control_text(algorithm: Algorithm) -> String {
 
 pub(crate) const SLOW_START: Key<Choice<SlowStart>> = Key {
     name: "slow-start",
-    kind: Choice(&[("hystart", SlowStart::HyStart), ("standard", SlowStart::Standard)]),
+    kind: Choice(&[
+        ("hystart", SlowStart::HyStart),
+        ("linux", SlowStart::Linux),
+        ("standard", SlowStart::Standard),
+    ]),
     usual: Usual::Is("\"hystart\""),
-    meaning: "how CUBIC's slow start ends",
+    meaning: "how CUBIC's slow start ends; `linux` is HyStart, and the window grows by 5 % a round trip until the first loss",
 };
 
 pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = Key {
