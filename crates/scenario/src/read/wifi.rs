@@ -1,7 +1,9 @@
 //! `[wifi]` and what `[[client]]` may say of it.
 
 use tacit_link::Loss;
-use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, SlotTime, Standard, Variant};
+use tacit_link::wifi::phy::{
+    BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
+};
 use tacit_link::wifi::{BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits};
 use tacit_proto::units::{BitRate, Duration};
 
@@ -68,11 +70,59 @@ fn choose(
     variant: Variant,
     choice: ModeChoice,
 ) -> Result<Mode, InputError> {
-    let key = if choice.mcs.is_some() && choice.rate.is_none() { "mcs" } else { "rate" };
     Mode::choose(standard, variant, choice).map_err(|unknown| {
-        let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        section.error(key, unknown.what()).allowed(rates)
+        let instead: Vec<(&str, String)> =
+            unknown.instead.iter().map(|(part, values)| (key_of(*part), listed(*part, values))).collect();
+        let rates = rates(&unknown);
+        match instead.split_first() {
+            Some(((key, values), others)) => {
+                let mut allowed = format!("{values} beside the rest");
+                for (other, values) in others {
+                    allowed.push_str(&format!("; or {other} {values}"));
+                }
+                if choice.rate.is_some() {
+                    allowed.push_str(&format!("; or rate {rates}"));
+                }
+                section.error(key, unknown.what()).allowed(allowed)
+            }
+            None => {
+                let key = if choice.rate.is_some() { keys::RATE.name } else { keys::MCS.name };
+                section.error(key, unknown.what()).allowed(rates)
+            }
+        }
     })
+}
+
+const fn key_of(part: Part) -> &'static str {
+    match part {
+        Part::Mcs => keys::MCS.name,
+        Part::Streams => keys::STREAMS.name,
+        Part::WidthMhz => keys::CHANNEL_WIDTH.name,
+        Part::ShortGuardInterval => keys::GUARD_INTERVAL.name,
+    }
+}
+
+/// Values of `part` as its key takes them.
+fn listed(part: Part, values: &[u16]) -> String {
+    let text = |value: &u16| match (part, value) {
+        (Part::Mcs | Part::Streams, value) => value.to_string(),
+        (Part::WidthMhz, value) => format!("\"{value} MHz\""),
+        (Part::ShortGuardInterval, 0) => "\"long\"".to_owned(),
+        (Part::ShortGuardInterval, _) => "\"short\"".to_owned(),
+    };
+    values.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// The rates there are; where other keys narrow them, the nearest to what was asked for.
+fn rates(unknown: &UnknownRate) -> String {
+    const NEAREST: usize = 8;
+    let mut rates = unknown.allowed.clone();
+    if let Some(asked) = unknown.choice.rate.filter(|_| !unknown.instead.is_empty()) {
+        rates.sort_by_key(|rate| rate.as_bps().abs_diff(asked.as_bps()));
+        rates.truncate(NEAREST);
+        rates.sort_unstable();
+    }
+    rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Refuses what the standard cannot do, and what cannot be had together.

@@ -34,6 +34,36 @@ pub struct UnknownRate {
     /// The rates there are beside the rest of what was asked for, ascending; all of the standard's where
     /// the rest fits nothing.
     pub allowed: Vec<BitRate>,
+    /// Of what was said beside a rate, each part with the values that all the rest allows; none where these are none.
+    pub instead: Vec<(Part, Vec<u16>)>,
+}
+
+/// What a choice may say beside a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Index in the table.
+    Mcs,
+    /// Spatial streams.
+    Streams,
+    /// Channel width, in MHz.
+    WidthMhz,
+    /// Guard interval; values are 1 for the short one, 0 for the long one.
+    ShortGuardInterval,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Mcs, Self::Streams, Self::WidthMhz, Self::ShortGuardInterval];
+
+    /// What `mode` is in this part.
+    fn of(self, mode: &Mode) -> Option<u16> {
+        match self {
+            Self::Mcs => mode.mcs.map(u16::from),
+            Self::Streams => Some(mode.streams.into()),
+            Self::WidthMhz => Some(mode.width_mhz),
+            Self::ShortGuardInterval => Some(mode.short_guard_interval.into()),
+        }
+    }
 }
 
 impl UnknownRate {
@@ -83,6 +113,39 @@ impl ModeChoice {
     /// That rate, whatever else.
     pub const fn rate(rate: BitRate) -> Self {
         Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, short_guard_interval: None }
+    }
+
+    fn says(&self, part: Part) -> bool {
+        match part {
+            Part::Mcs => self.mcs.is_some(),
+            Part::Streams => self.streams.is_some(),
+            Part::WidthMhz => self.width_mhz.is_some(),
+            Part::ShortGuardInterval => self.short_guard_interval.is_some(),
+        }
+    }
+
+    fn without(mut self, part: Part) -> Self {
+        match part {
+            Part::Mcs => self.mcs = None,
+            Part::Streams => self.streams = None,
+            Part::WidthMhz => self.width_mhz = None,
+            Part::ShortGuardInterval => self.short_guard_interval = None,
+        }
+        self
+    }
+
+    /// Of the parts said the values that the rest allows, ascending.
+    fn instead(&self, modes: &[Mode]) -> Vec<(Part, Vec<u16>)> {
+        let values = |part: Part| {
+            let rest = self.without(part);
+            let fitting = modes.iter().filter(|mode| rest.fits_rate(mode) && rest.fits_rest(mode));
+            let mut values: Vec<u16> = fitting.filter_map(|mode| part.of(mode)).collect();
+            values.sort_unstable();
+            values.dedup();
+            (part, values)
+        };
+        let said = Part::ALL.into_iter().filter(|part| self.says(*part));
+        said.map(values).filter(|(_, values)| !values.is_empty()).collect()
     }
 
     fn fits_rate(&self, mode: &Mode) -> bool {
@@ -181,7 +244,7 @@ impl Mode {
         if allowed.is_empty() {
             allowed = rates(&|_| true);
         }
-        Err(UnknownRate { standard, choice, allowed })
+        Err(UnknownRate { standard, choice, allowed, instead: choice.instead(&modes) })
     }
 }
 

@@ -8,7 +8,7 @@ mod frame;
 mod mode;
 mod tables;
 
-pub use choice::{ModeChoice, UnknownRate};
+pub use choice::{ModeChoice, Part, UnknownRate};
 pub use frame::{
     ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN,
     CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
