@@ -223,9 +223,9 @@ pub const ALL: &[Metric] = &[
         "from the start of such a flow until its sink had everything: median; percentiles are nearest ranks",
         |view| view.completion_s(50),
     ),
-    metric("flow_completion_p95_s", "the same, 95th percentile", |view| view.completion_s(95)),
-    metric("flow_completion_p99_s", "the same, 99th percentile", |view| view.completion_s(99)),
-    metric("flow_completion_mean_s", "the same, mean", |view| {
+    metric("flow_completion_p95_s", "times of flows from start to end: 95th percentile", |view| view.completion_s(95)),
+    metric("flow_completion_p99_s", "times of flows from start to end: 99th percentile", |view| view.completion_s(99)),
+    metric("flow_completion_mean_s", "times of flows from start to end: mean", |view| {
         let times = view.completion_times();
         Some(times.iter().map(|time| time.as_secs_f64()).sum::<f64>() / times.len() as f64)
     }),
@@ -242,7 +242,7 @@ pub const ALL: &[Metric] = &[
         "payload of the first flow over the time from its start to its last octet, start-up included",
         |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
     ),
-    metric("first_flow_octets", "the octets of that", |view| {
+    metric("first_flow_octets", "octets of the first flow that arrived in the measured window", |view| {
         Some(view.outcome.flows.first()?.delivered.0 as f64)
     }),
     metric(
@@ -250,17 +250,17 @@ pub const ALL: &[Metric] = &[
         "goodput of the host that reads the first flow over the mean of the other hosts'",
         |view| view.first_host_and_others().map(|(own, others)| own / others),
     ),
-    metric("other_hosts_goodput_bps", "that mean", |view| Some(view.first_host_and_others()?.1)),
+    metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| Some(view.first_host_and_others()?.1)),
     metric(
         "first_host_share_least",
         "percent of what transports delivered that was the first host's, from sample to sample \
          (`run.sample-interval`): the least",
         |view| view.first_host_share(0),
     ),
-    metric("first_host_share_p10", "the same, 10th percentile", |view| view.first_host_share(10)),
-    metric("first_host_share_p50", "the same, median", |view| view.first_host_share(50)),
-    metric("first_host_share_p75", "the same, 75th percentile", |view| view.first_host_share(75)),
-    metric("first_host_share_most", "the same, the most", |view| view.first_host_share(100)),
+    metric("first_host_share_p10", "percent that was the first host's, from sample to sample: 10th percentile", |view| view.first_host_share(10)),
+    metric("first_host_share_p50", "percent that was the first host's, from sample to sample: median", |view| view.first_host_share(50)),
+    metric("first_host_share_p75", "percent that was the first host's, from sample to sample: 75th percentile", |view| view.first_host_share(75)),
+    metric("first_host_share_most", "percent that was the first host's, from sample to sample: the most", |view| view.first_host_share(100)),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
     }),
@@ -291,7 +291,7 @@ pub const ALL: &[Metric] = &[
     metric("queue_delay_p50_us", "median wait in the queue of the busiest station", |view| {
         Some(view.busiest()?.queueing_delay_us.p50 as f64)
     }),
-    metric("queue_delay_p95_us", "the same, 95th percentile", |view| {
+    metric("queue_delay_p95_us", "wait in the queue of the busiest station: 95th percentile", |view| {
         Some(view.busiest()?.queueing_delay_us.p95 as f64)
     }),
     metric("queue_drops_per_s", "packets that Wi-Fi queues refused", |view| {
@@ -478,8 +478,8 @@ pub const ALL: &[Metric] = &[
     metric("page_load_p50_ms", "from the question for the document to the last octet: median", |view| {
         view.page_load_ms(50)
     }),
-    metric("page_load_p95_ms", "the same, 95th percentile", |view| view.page_load_ms(95)),
-    metric("page_load_mean_ms", "the same, mean", |view| Some(view.pages.as_ref()?.mean_s()? * 1e3)),
+    metric("page_load_p95_ms", "page load times: 95th percentile", |view| view.page_load_ms(95)),
+    metric("page_load_mean_ms", "page load times: mean", |view| Some(view.pages.as_ref()?.mean_s()? * 1e3)),
     metric("frames_played", "frames of videos played, damaged ones included", |view| {
         view.watched(|video| video.frames_played as f64)
     }),

@@ -79,7 +79,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "hack-batch",
-        summary: "the same, the ACKs of a frame coded together",
+        summary: "TCP/HACK while more data is announced, the ACKs of a frame coded together",
         role: Role::Candidate,
         listing: Listing::Default,
         apply: |scenario| {
@@ -116,21 +116,21 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "tcp-l4",
-        summary: "the same, one ACK per 4 segments",
+        summary: "stock with one ACK per 4 segments",
         role: Role::Candidate,
         listing: Listing::Default,
         apply: |scenario| acknowledge_every(scenario, 4),
     },
     Scheme {
         name: "tcp-l8",
-        summary: "the same, one ACK per 8 segments",
+        summary: "stock with one ACK per 8 segments",
         role: Role::Candidate,
         listing: Listing::Default,
         apply: |scenario| acknowledge_every(scenario, 8),
     },
     Scheme {
         name: "tcp-l16",
-        summary: "the same, one ACK per 16 segments",
+        summary: "stock with one ACK per 16 segments",
         role: Role::Candidate,
         listing: Listing::Default,
         apply: |scenario| acknowledge_every(scenario, 16),
@@ -245,7 +245,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "fwp-ap-repair",
-        summary: "the same, where the access point sends again what a client asks it for, before the server is asked",
+        summary: "FWP where the access point sends again what a client asks it for, before the server is asked",
         role: Role::Candidate,
         listing: Listing::ByName,
         apply: |scenario| {

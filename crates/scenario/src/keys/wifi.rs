@@ -139,7 +139,7 @@ pub(crate) const DISTANCE: Key<Distance> = Key {
     name: "distance",
     kind: Distance,
     usual: Usual::Said("no noise"),
-    meaning: "the same from the distance between access point and client; `snr` or `distance`, not both",
+    meaning: "signal-to-noise ratio from the distance between access point and client; `snr` or `distance`, not both",
 };
 
 /// The value is true where there is an exponent.
