@@ -37,6 +37,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a scenario under each scheme, side by side on the same draws
     Compare(CompareArgs),
+    /// Say which ACK frequency or mechanism suits a link, what it gains and what it costs
+    Advise(AdviseArgs),
     /// Say what the acknowledgments in a capture cost, and what each scheme would make of them
     Audit(AuditArgs),
     /// Compress TCP/IP headers in captures, both ways, and say what that takes

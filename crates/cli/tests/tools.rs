@@ -64,6 +64,51 @@ fn explain_fills_the_lines_of_a_terminal() {
 }
 
 #[test]
+fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let short = ["--set", "run.duration=600 ms", "--set", "run.measure-from=200 ms"];
+    let run =
+        ["run", "hack-2014-11n-150", "--clients", "3", "--set", "tcp.ack-every=8", "--pcap", "air.pcapng"];
+    tacit(directory.path(), &[&run[..], &short].concat()).assert().success();
+    let advise = [
+        "advise",
+        "--rate",
+        "65Mbps",
+        "--capture",
+        "air.pcapng",
+        "--seeds",
+        "2",
+        "--json",
+        "--report",
+        "runs",
+    ];
+    let advice = stdout(&mut tacit(directory.path(), &[&advise[..], &short].concat()));
+    let advice: Value = serde_json::from_str(&advice).unwrap();
+    assert_eq!(advice["observed"]["receivers"], 3);
+    // Slow start and the ends of bursts have more ACKs.
+    let per_ack = advice["observed"]["segments_per_ack"].as_u64().unwrap();
+    assert!((4..=8).contains(&per_ack), "{per_ack}");
+    assert_eq!((&advice["clients"], &advice["today"]["scheme"]), (&3.into(), &"stock".into()));
+    let choices = advice["choices"].as_array().unwrap();
+    assert_eq!(choices.len(), 6);
+    for choice in choices {
+        let rows = advice["comparison"]["rows"].as_array().unwrap();
+        assert!(rows.contains(&choice["row"]), "{choice}");
+    }
+    assert!(directory.path().join("runs/index.html").is_file());
+    for (wrong, said) in [
+        (&["advise", "--rate", "3Mbps"][..], "--rate: 802.11n has no rate 3Mbps"),
+        (&["advise", "--rtt", "3"], "--rtt: \"3\" is not a duration"),
+        (&["advise", "--capture", "runs/index.html"], "is neither pcap nor pcapng"),
+        (&["advise", "wired-10", "--rate", "54Mbps"], "cannot be used with"),
+    ] {
+        let output = tacit(directory.path(), wrong).assert().code(2).get_output().stderr.clone();
+        let error = String::from_utf8(output).unwrap();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn a_run_says_what_it_was_asked_for_in_vain() {
     let directory = tempfile::tempdir().unwrap();
     let run = |set: &[&str]| {

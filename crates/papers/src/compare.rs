@@ -117,6 +117,8 @@ pub struct Row {
     pub queue_delay_p50_us: Option<f64>,
     /// Wait in the busiest station's queue, the access point's for downloads: 95th percentile.
     pub queue_delay_p95_us: Option<f64>,
+    /// From end to end where there is no Wi-Fi: 95th percentile.
+    pub one_way_delay_p95_us: Option<f64>,
     /// Data packets of connections sent again among those sent.
     pub tcp_retransmitted_share: Option<f64>,
     /// Jain's index of the flows' goodput.
@@ -125,9 +127,9 @@ pub struct Row {
     pub flows_completed: Option<f64>,
     /// From the start of such a flow until its sink had everything: median, in seconds.
     pub flow_completion_p50_s: Option<f64>,
-    /// The same, 95th percentile.
+    /// From the start of such a flow until its sink had everything: 95th percentile, in seconds.
     pub flow_completion_p95_s: Option<f64>,
-    /// The same, 99th percentile.
+    /// From the start of such a flow until its sink had everything: 99th percentile, in seconds.
     pub flow_completion_p99_s: Option<f64>,
 }
 
@@ -419,6 +421,7 @@ impl Row {
             airtime: AirtimeShares::from_metrics(mean),
             queue_delay_p50_us: mean("queue_delay_p50_us"),
             queue_delay_p95_us: mean("queue_delay_p95_us"),
+            one_way_delay_p95_us: mean("one_way_delay_p95_us"),
             tcp_retransmitted_share: mean("tcp_retransmitted_share"),
             fairness: mean("fairness"),
             flows_completed: mean("flows_completed"),

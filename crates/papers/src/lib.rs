@@ -1,7 +1,8 @@
-//! What people look at: comparisons, figures with the claims of papers, charts and reports.
+//! What people look at: advice, comparisons, figures with the claims of papers, charts and reports.
 //!
 //! Everything here reads results of runs; a report is redrawn from its files without a run.
 
+pub mod advise;
 pub mod chart;
 pub mod compare;
 pub mod figure;

@@ -223,8 +223,12 @@ pub const ALL: &[Metric] = &[
         "from the start of such a flow until its sink had everything: median; percentiles are nearest ranks",
         |view| view.completion_s(50),
     ),
-    metric("flow_completion_p95_s", "times of flows from start to end: 95th percentile", |view| view.completion_s(95)),
-    metric("flow_completion_p99_s", "times of flows from start to end: 99th percentile", |view| view.completion_s(99)),
+    metric("flow_completion_p95_s", "times of flows from start to end: 95th percentile", |view| {
+        view.completion_s(95)
+    }),
+    metric("flow_completion_p99_s", "times of flows from start to end: 99th percentile", |view| {
+        view.completion_s(99)
+    }),
     metric("flow_completion_mean_s", "times of flows from start to end: mean", |view| {
         let times = view.completion_times();
         Some(times.iter().map(|time| time.as_secs_f64()).sum::<f64>() / times.len() as f64)
@@ -250,17 +254,35 @@ pub const ALL: &[Metric] = &[
         "goodput of the host that reads the first flow over the mean of the other hosts'",
         |view| view.first_host_and_others().map(|(own, others)| own / others),
     ),
-    metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| Some(view.first_host_and_others()?.1)),
+    metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| {
+        Some(view.first_host_and_others()?.1)
+    }),
     metric(
         "first_host_share_least",
         "percent of what transports delivered that was the first host's, from sample to sample \
          (`run.sample-interval`): the least",
         |view| view.first_host_share(0),
     ),
-    metric("first_host_share_p10", "percent that was the first host's, from sample to sample: 10th percentile", |view| view.first_host_share(10)),
-    metric("first_host_share_p50", "percent that was the first host's, from sample to sample: median", |view| view.first_host_share(50)),
-    metric("first_host_share_p75", "percent that was the first host's, from sample to sample: 75th percentile", |view| view.first_host_share(75)),
-    metric("first_host_share_most", "percent that was the first host's, from sample to sample: the most", |view| view.first_host_share(100)),
+    metric(
+        "first_host_share_p10",
+        "percent that was the first host's, from sample to sample: 10th percentile",
+        |view| view.first_host_share(10),
+    ),
+    metric(
+        "first_host_share_p50",
+        "percent that was the first host's, from sample to sample: median",
+        |view| view.first_host_share(50),
+    ),
+    metric(
+        "first_host_share_p75",
+        "percent that was the first host's, from sample to sample: 75th percentile",
+        |view| view.first_host_share(75),
+    ),
+    metric(
+        "first_host_share_most",
+        "percent that was the first host's, from sample to sample: the most",
+        |view| view.first_host_share(100),
+    ),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
     }),

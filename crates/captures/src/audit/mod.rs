@@ -5,11 +5,13 @@
 //! Captures are hostile input: memory is bounded, and whatever was read before a fault still counts.
 
 mod flow;
+mod observed;
 mod predict;
 mod summary;
 mod tcp;
 mod text;
 
+pub use observed::Observed;
 pub use predict::{Prediction, RatioSource, Scheme};
 pub use summary::{FlowSummary, Summary};
 pub use text::to_text;

@@ -44,6 +44,50 @@ pub struct CompareArgs {
     pub no_report: bool,
 }
 
+/// Arguments of `advise`.
+#[derive(Debug, Args)]
+pub struct AdviseArgs {
+    /// Name of a scenario that comes with the program, or path of a TOML file [default: the one nearest to --phy and --rate]
+    #[arg(conflicts_with_all = ["phy", "rate"])]
+    pub scenario: Option<String>,
+    /// The 802.11 amendment [default: 802.11n]
+    #[arg(long, value_name = "PHY", requires = "rate")]
+    pub phy: Option<String>,
+    /// The rate of data frames [default: 150Mbps]
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Round-trip time without queues, such as 40ms [default: as the scenario or the capture says]
+    #[arg(long, value_name = "TIME")]
+    pub rtt: Option<String>,
+    /// Clients that load or send at once [default: as the scenario or the capture says]
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// Clients send
+    #[arg(long)]
+    pub uploads: bool,
+    /// Take round-trip time, clients and the receivers' ACK frequency from this pcap or pcapng file
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
+    /// Runs with different draws per scheme
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub seeds: u32,
+    /// Change the scenario, such as wifi.distance='20 m'; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Fewer and shorter runs: at most 3 seeds and about 5 s
+    #[arg(long)]
+    pub quick: bool,
+    /// Make every run, whatever was run before
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Directory of the HTML report of all runs [default: none is written]
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod advise;
 mod audit;
 mod bench;
 mod compare;
@@ -39,6 +40,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         // The main job, with the defaults its arguments declare.
         None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Advise(args)) => advise::run(&args),
         Some(Command::Audit(args)) => audit::run(&args),
         Some(Command::Rohc(args)) => rohc::run(args),
         Some(Command::Run(args)) => run::run(args),

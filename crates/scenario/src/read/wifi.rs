@@ -1,9 +1,7 @@
 //! `[wifi]` and what `[[client]]` may say of it.
 
 use tacit_link::Loss;
-use tacit_link::wifi::phy::{
-    BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
-};
+use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant};
 use tacit_link::wifi::{BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits};
 use tacit_proto::units::{BitRate, Duration};
 

@@ -1,0 +1,90 @@
+//! `tacit advise`.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use tacit_captures::audit::{Observed, audit_file};
+use tacit_papers::advise::{Advice, Question, advise, scenario_for};
+use tacit_papers::report;
+use tacit_scenario::MAX_CLIENTS;
+use tacit_scenario::table::count;
+use tacit_theory::hop::{parse, parse_rtt};
+
+use crate::args::AdviseArgs;
+use crate::output::{Failure, note, print, print_json};
+use crate::progress::{cache, watched};
+
+/// The JSON form.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    advice: &'a Advice,
+    /// Null without a capture.
+    observed: Option<Observed>,
+}
+
+pub fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
+    let observed = args.capture.as_deref().map(|path| Ok::<_, Failure>(audit_file(path)?.observed()));
+    let observed = observed.transpose()?;
+    let question = question(args, observed.as_ref())?;
+    if let Some(observed) = &observed {
+        note(&format!("from the capture: {}", told(observed)));
+    }
+    let cache = cache(args.no_cache);
+    let advice = watched(cache.as_ref(), |control| advise(&question, control))?;
+    let drawn =
+        args.report.as_deref().map(|directory| report::write(&advice.comparison, directory)).transpose()?;
+    if args.json {
+        print_json(&Answer { advice: &advice, observed })?;
+    } else {
+        print(&advice.to_text())?;
+    }
+    if let Some(path) = drawn {
+        note(&format!("report: {}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn question(args: &AdviseArgs, observed: Option<&Observed>) -> Result<Question, Failure> {
+    let mut assignments = Vec::new();
+    let scenario = match &args.scenario {
+        Some(scenario) => scenario.clone(),
+        None => {
+            let (phy, rate) = (args.phy.as_deref().unwrap_or("802.11n"), args.rate.as_deref());
+            let rate = rate.unwrap_or("150Mbps");
+            let hop = parse(phy, rate)?;
+            assignments.push(format!("wifi.rate={rate}"));
+            scenario_for(hop.phy.standard, hop.data.rate()).to_owned()
+        }
+    };
+    assignments.extend(args.assignments.iter().cloned());
+    let rtt = args.rtt.as_deref().map(parse_rtt).transpose()?;
+    let receivers = observed.map(|observed| (observed.receivers as u32).clamp(1, MAX_CLIENTS));
+    Ok(Question {
+        scenario,
+        assignments,
+        rtt: rtt.or_else(|| observed?.rtt),
+        clients: args.clients.or(receivers),
+        uploads: args.uploads.then_some(true),
+        segments_per_ack: observed.and_then(|observed| observed.segments_per_ack),
+        seeds: (!args.quick).then_some(args.seeds),
+        quick: args.quick,
+        directory: args.report.clone(),
+    })
+}
+
+fn told(observed: &Observed) -> String {
+    let rtt = match observed.rtt {
+        Some(rtt) => format!(
+            "round trip {:.1} ms (median of {})",
+            rtt.as_secs_f64() * 1e3,
+            count(observed.handshakes as u64, "handshake")
+        ),
+        None => "no handshake, so no round-trip time (--rtt)".to_owned(),
+    };
+    let frequency = match observed.segments_per_ack {
+        Some(segments) => format!("an ACK per {}", count(segments.into(), "segment")),
+        None => "only one direction, so no ACK frequency".to_owned(),
+    };
+    format!("{rtt}, {}, {frequency}", count(observed.receivers as u64, "receiver"))
+}
