@@ -82,6 +82,8 @@ bpf() {
 lint() {
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --quiet $(features) -- -D warnings
+    # What the README builds first.
+    cargo clippy -p tacit --no-default-features --quiet -- -D warnings
     # libFuzzer refuses a target without its folder, at the very end of a test run.
     local target
     for target in fuzz/fuzz_targets/*.rs; do

@@ -2,8 +2,10 @@
 
 mod captures;
 mod hop;
+#[cfg(feature = "network")]
 mod http;
 mod simulation;
+#[cfg(feature = "network")]
 mod tack;
 
 use std::path::PathBuf;
@@ -12,8 +14,10 @@ use clap::{Args, Parser, Subcommand};
 
 pub use captures::*;
 pub use hop::*;
+#[cfg(feature = "network")]
 pub use http::*;
 pub use simulation::*;
+#[cfg(feature = "network")]
 pub use tack::*;
 
 const AFTER_HELP: &str = "\
@@ -22,10 +26,17 @@ Without a command, tacit runs `compare` with its defaults.
 Exit codes: 0 done; 1 a claim failed, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
 `tacit shell` and `tacit rre run` end with the status of their command, or 125 where there is none;
 `tacit fetch` with 3, 4 or 5 where there is no file, `tacit cp` with 3 or 4 where nothing could be copied.";
+/// What stands above it where commands are missing.
+#[cfg(not(feature = "network"))]
+const LACKING: &str = "\
+This program was built without the feature `network`: fetch, http-proxy, serve, cp, proxy and keys are missing.
+";
+#[cfg(feature = "network")]
+const LACKING: &str = "";
 
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
-#[command(name = "tacit", version = tacit_runs::VERSION, after_help = AFTER_HELP)]
+#[command(name = "tacit", version = tacit_runs::VERSION, after_help = format!("{LACKING}{AFTER_HELP}"))]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
@@ -55,21 +66,27 @@ pub enum Command {
     /// Give TCP sockets of this machine a congestion control that slow uplinks do not slow down
     #[command(after_help = RRE_AFTER_HELP)]
     Rre(RreArgs),
+    #[cfg(feature = "network")]
     /// Fetch a file over HTTP, and fetch again what a Wi-Fi hop under FWP lost of it
     #[command(after_help = FETCH_AFTER_HELP)]
     Fetch(FetchArgs),
+    #[cfg(feature = "network")]
     /// Do so for programs that can use an HTTP proxy
     #[command(after_help = PROXY_AFTER_HELP)]
     HttpProxy(HttpProxyArgs),
+    #[cfg(feature = "network")]
     /// Let others copy files from here, or to here, over TACK
     #[command(after_help = SERVE_AFTER_HELP)]
     Serve(ServeArgs),
+    #[cfg(feature = "network")]
     /// Copy files and directories to or from a server, over TACK
     #[command(after_help = CP_AFTER_HELP)]
     Cp(CpArgs),
+    #[cfg(feature = "network")]
     /// Carry TCP connections over TACK: a SOCKS5 proxy and forwarded ports
     #[command(after_help = TACK_PROXY_AFTER_HELP)]
     Proxy(ProxyArgs),
+    #[cfg(feature = "network")]
     /// Make this user's key, and say whose keys are trusted
     #[command(after_help = KEYS_AFTER_HELP)]
     Keys(KeysArgs),

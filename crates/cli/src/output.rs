@@ -1,20 +1,22 @@
 //! Standard output, standard error and the exit code.
 
+#[cfg(feature = "network")]
+mod network;
+
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use console::Term;
 use serde::Serialize;
-use tacit_apps::copy::CopyError;
-use tacit_apps::node::NodeError;
-use tacit_apps::trust::TrustError;
 use tacit_captures::CaptureError;
 use tacit_captures::rohc::RohcError;
 use tacit_live::LiveError;
-use tacit_net::NetError;
 use tacit_runs::{RunError, RunsError};
 use tacit_scenario::{InputError, ScenarioError};
+
+#[cfg(feature = "network")]
+pub use network::{NetworkFailure, printable};
 
 /// A claim failed, an invariant broke, or a part was not done.
 pub const FAILED: u8 = 1;
@@ -28,12 +30,6 @@ const NO_HOP: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 /// A command was not found.
 const NOT_FOUND: u8 = 127;
-/// A server does not give what was asked for.
-const NO_ANSWER: u8 = 3;
-/// A connection could not be made, or broke for good.
-const NO_NETWORK: u8 = 4;
-/// A body could not be made whole.
-const NOT_WHOLE: u8 = 5;
 /// Stopped by the user: 128 and the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -58,39 +54,16 @@ pub enum Failure {
     /// The live hop says so.
     #[error(transparent)]
     Live(#[from] LiveError),
-    /// A file could not be fetched, or others could not be served.
+    /// Another machine, or what this one knows of it.
+    #[cfg(feature = "network")]
     #[error(transparent)]
-    Net(#[from] NetError),
-    /// A file of keys cannot be used, or a peer is not trusted.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// There is no connection over TACK.
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    /// A copy ended before its summary.
-    #[error(transparent)]
-    Copy(#[from] CopyError),
+    Network(#[from] NetworkFailure),
     /// Standard output does not take the result.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
     /// The machine does not do what the command needs.
     #[error("{0}")]
     Machine(String),
-}
-
-/// `text` in one line, without characters that a terminal would obey: some of it is a peer's.
-pub fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Of the invisible ones, those that change the order of what is read.
-        let reorders =
-            matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        match c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}') {
-            true => shown.extend(c.escape_default()),
-            false => shown.push(c),
-        }
-    }
-    shown
 }
 
 /// Prints `text`. Whoever reads it may stop early: that is no failure.
@@ -120,38 +93,29 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// The failure in one line.
+fn said(failure: &Failure) -> String {
+    match failure {
+        #[cfg(feature = "network")]
+        Failure::Network(failure) => failure.said(),
+        failure => failure.to_string(),
+    }
+}
+
 /// Says in one line why there is no result, and gives the exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
-    let text = failure.to_string();
-    let is_peers = matches!(failure, Failure::Trust(_) | Failure::Node(_) | Failure::Copy(_));
-    note(&format!("tacit: {}", if is_peers { printable(&text) } else { text }));
+    note(&format!("tacit: {}", said(failure)));
     ExitCode::from(match failure {
-        Failure::Copy(CopyError::Refused(_)) | Failure::Node(NodeError::Refused { .. }) => NO_ANSWER,
-        Failure::Node(NodeError::Connection { .. } | NodeError::Resolve { .. })
-        | Failure::Copy(CopyError::Io(_) | CopyError::Protocol(_)) => NO_NETWORK,
+        #[cfg(feature = "network")]
+        Failure::Network(failure) => failure.exit_code(),
         Failure::Runs(RunsError::Run { source: RunError::Invariant { .. }, .. })
-        | Failure::Rohc(RohcError::RoundTrip { .. })
-        | Failure::Net(NetError::Checksum { .. }) => FAILED,
+        | Failure::Rohc(RohcError::RoundTrip { .. }) => FAILED,
         Failure::Runs(RunsError::Interrupted { .. }) => INTERRUPTED,
-        Failure::Net(error) => match error {
-            NetError::Status { .. } | NetError::Redirects(_) | NetError::Head(_) => NO_ANSWER,
-            NetError::Resolve { .. }
-            | NetError::Connect { .. }
-            | NetError::Timeout(_)
-            | NetError::Broken(_) => NO_NETWORK,
-            NetError::Misplaced | NetError::Hop(_) | NetError::Range(_) | NetError::Unrepaired(_) => {
-                NOT_WHOLE
-            }
-            _ => BAD_INPUT,
-        },
         Failure::Input(_)
         | Failure::Scenario(_)
         | Failure::Runs(_)
         | Failure::Capture(_)
         | Failure::Rohc(_)
-        | Failure::Trust(_)
-        | Failure::Node(_)
-        | Failure::Copy(_)
         | Failure::Output(_)
         | Failure::Machine(_) => BAD_INPUT,
         Failure::Live(LiveError::Command { source, .. }) => match source.kind() {
@@ -215,16 +179,4 @@ pub fn usage_error(kind: ErrorKind, text: &str) -> String {
         sentence.push_str(line);
     }
     format!("{}; {see}", sentence.strip_prefix("error: ").unwrap_or(&sentence))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_terminal_would_obey_is_written_out() {
-        let shown = printable("a b\tü\n\u{1b}[31m\u{9b}\u{202e}\u{2066}\u{200f}\u{2028}\u{7f}");
-        assert_eq!(shown, "a b\\tü\\n\\u{1b}[31m\\u{9b}\\u{202e}\\u{2066}\\u{200f}\\u{2028}\\u{7f}");
-        assert!(shown.chars().all(|c| !c.is_control()));
-    }
 }

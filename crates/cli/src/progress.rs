@@ -103,6 +103,7 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
 }
 
 /// Runs `work` with a bar of octets, on a terminal and if it is `wanted`.
+#[cfg(feature = "network")]
 pub fn of_octets<T>(wanted: bool, work: impl FnOnce(&mut dyn FnMut(u64, Option<u64>)) -> T) -> T {
     let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left");

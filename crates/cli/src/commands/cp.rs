@@ -20,7 +20,7 @@ use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
 
 use super::{keys, seen, serve};
 use crate::args::CpArgs;
-use crate::output::{FAILED, Failure, INTERRUPTED, note, print, print_json, printable};
+use crate::output::{FAILED, Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
 use crate::progress;
 
 /// What begins the name of a file on a server.
@@ -122,7 +122,8 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(INTERRUPTED));
         }
         Err(failure) => {
-            if matches!(failure, Failure::Copy(CopyError::Io(_))) && progress.done_octets.load(Relaxed) > 0 {
+            let is_io = matches!(failure, Failure::Network(NetworkFailure::Copy(CopyError::Io(_))));
+            if is_io && progress.done_octets.load(Relaxed) > 0 {
                 note(&format!("tacit: {resumes}"));
             }
             return Err(failure);

@@ -5,15 +5,21 @@ mod audit;
 mod bench;
 mod compare;
 mod completions;
+#[cfg(feature = "network")]
 mod config;
+#[cfg(feature = "network")]
 mod cp;
 mod doctor;
 mod explain;
+#[cfg(feature = "network")]
 mod fetch;
 mod figure;
+#[cfg(feature = "network")]
 mod http_proxy;
+#[cfg(feature = "network")]
 mod keys;
 mod live;
+#[cfg(feature = "network")]
 mod proxy;
 mod replay;
 mod report;
@@ -21,7 +27,9 @@ mod rohc;
 mod rre;
 mod run;
 mod scenarios;
+#[cfg(feature = "network")]
 mod seen;
+#[cfg(feature = "network")]
 mod serve;
 mod shell;
 mod theory;
@@ -31,7 +39,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Cli, Command, FileArgs, ProxyArgs, ServeArgs};
+use crate::args::{Cli, Command};
+#[cfg(feature = "network")]
+use crate::args::{FileArgs, ProxyArgs, ServeArgs};
 use crate::output::Failure;
 
 /// Does what the user asked for.
@@ -46,15 +56,22 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Run(args)) => run::run(args),
         Some(Command::Shell(args)) => shell::run(args),
         Some(Command::Rre(args)) => rre::run(args.command),
+        #[cfg(feature = "network")]
         Some(Command::Fetch(args)) => fetch::run(args),
+        #[cfg(feature = "network")]
         Some(Command::HttpProxy(args)) => http_proxy::run(args),
+        #[cfg(feature = "network")]
         Some(Command::Serve(ServeArgs { file: FileArgs { config: Some(path), .. }, .. }))
         | Some(Command::Proxy(ProxyArgs { file: FileArgs { config: Some(path), .. }, .. })) => {
             dispatch(config::merged(&path)?)
         }
+        #[cfg(feature = "network")]
         Some(Command::Serve(args)) => serve::run(&args),
+        #[cfg(feature = "network")]
         Some(Command::Cp(args)) => cp::run(&args),
+        #[cfg(feature = "network")]
         Some(Command::Proxy(args)) => proxy::run(&args),
+        #[cfg(feature = "network")]
         Some(Command::Keys(args)) => keys::run(args.command),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Report(args)) => report::run(&args),

@@ -1,0 +1,102 @@
+//! What `tacit doctor` says of UDP.
+
+use tacit_live::doctor::Check;
+use tacit_tack::Machine;
+
+/// What UDP does here for TACK.
+pub(super) fn for_tack() -> Vec<Check> {
+    match tacit_tack::machine() {
+        Ok(machine) => checks(&machine).into(),
+        Err(error) => vec![Check {
+            name: "udp",
+            works: false,
+            found: format!("loopback carries no datagrams: {error}; ip link set lo up"),
+            needed_for: "TACK",
+            required: false,
+        }],
+    }
+}
+
+/// A line for each thing that a machine may lack, with what to do about it.
+fn checks(machine: &Machine) -> [Check; 4] {
+    let check =
+        |name, works, found: String, needed_for| Check { name, works, found, needed_for, required: false };
+    let asked = Machine::BUFFER_ASKED;
+    let short = [("wmem_max", machine.send_buffer), ("rmem_max", machine.receive_buffer)]
+        .map(|(key, octets)| (octets < asked).then(|| format!(" net.core.{key}={asked}")));
+    let remedy = short.iter().flatten().map(String::as_str).collect::<String>();
+    let is_large = remedy.is_empty();
+    let remedy = if is_large { String::new() } else { format!("; sysctl -w{remedy}") };
+    let buffers = format!(
+        "{:.1} MB out and {:.1} MB in, of {:.1} MB{remedy}",
+        machine.send_buffer as f64 / 1e6,
+        machine.receive_buffer as f64 / 1e6,
+        asked as f64 / 1e6,
+    );
+    let batches = |name, segments: usize, what, remedy| {
+        let works = segments > 1;
+        let found = if works { format!("up to {segments} {what}") } else { remedy };
+        check(name, works, found, "TACK with less processor time")
+    };
+    let has = |family: &str, marked: bool| format!("{family} {}", if marked { "yes" } else { "no" });
+    let ecn = machine.ecn && machine.ecn_v6 != Some(false);
+    let v6 = machine.ecn_v6.map_or("no IPv6 here".to_owned(), |marked| has("IPv6", marked));
+    let remedy = if ecn { "" } else { "; a packet filter or a container may clear the marks" };
+    [
+        check("udp buffers", is_large, buffers, "TACK above 1 Gb/s or 20 ms"),
+        batches(
+            "udp gso",
+            machine.send_segments,
+            "datagrams leave by one call",
+            "datagrams leave one by one; Linux 4.18 and later has UDP_SEGMENT, and some containers do not pass it on"
+                .to_owned(),
+        ),
+        batches(
+            "udp gro",
+            machine.receive_segments,
+            "datagrams arrive by one call",
+            "datagrams arrive one by one; Linux 5.0 and later has UDP_GRO, and some containers do not pass it on"
+                .to_owned(),
+        ),
+        check("udp ecn", ecn, format!("{}, {v6}{remedy}", has("IPv4", machine.ecn)), "TACK on links that mark"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_lacks_is_said_with_what_to_do() {
+        let mut machine = tacit_tack::machine().unwrap();
+        (machine.send_buffer, machine.receive_buffer) = (8_388_608, 8_388_608);
+        (machine.send_segments, machine.receive_segments) = (64, 64);
+        (machine.ecn, machine.ecn_v6) = (true, None);
+        let found = |machine: &Machine| checks(machine).map(|check| (check.works, check.found));
+        assert_eq!(
+            found(&machine).map(|(works, found)| format!("{works}: {found}")),
+            [
+                "true: 8.4 MB out and 8.4 MB in, of 4.2 MB",
+                "true: up to 64 datagrams leave by one call",
+                "true: up to 64 datagrams arrive by one call",
+                "true: IPv4 yes, no IPv6 here",
+            ]
+        );
+        // As Linux comes.
+        machine.receive_buffer = 425_984;
+        assert_eq!(
+            found(&machine)[0],
+            (false, "8.4 MB out and 0.4 MB in, of 4.2 MB; sysctl -w net.core.rmem_max=4194304".to_owned())
+        );
+        machine.send_buffer = 425_984;
+        assert!(
+            found(&machine)[0].1.ends_with("; sysctl -w net.core.wmem_max=4194304 net.core.rmem_max=4194304")
+        );
+        (machine.send_segments, machine.receive_segments) = (1, 1);
+        machine.ecn_v6 = Some(false);
+        let lacking = found(&machine);
+        assert!(lacking.iter().all(|(works, _)| !works), "{lacking:?}");
+        assert!(lacking[1].1.contains("UDP_SEGMENT") && lacking[2].1.contains("UDP_GRO"));
+        assert!(lacking[3].1.starts_with("IPv4 yes, IPv6 no; "));
+    }
+}

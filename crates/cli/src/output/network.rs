@@ -1,0 +1,113 @@
+//! Failures of commands that speak to other machines.
+
+use tacit_apps::copy::CopyError;
+use tacit_apps::node::NodeError;
+use tacit_apps::trust::TrustError;
+use tacit_net::NetError;
+
+use super::{BAD_INPUT, FAILED, Failure};
+
+/// A server does not give what was asked for.
+const NO_ANSWER: u8 = 3;
+/// A connection could not be made, or broke for good.
+const NO_NETWORK: u8 = 4;
+/// A body could not be made whole.
+const NOT_WHOLE: u8 = 5;
+
+/// Why a command that speaks to another machine ends without its result.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkFailure {
+    /// A file could not be fetched, or others could not be served.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// A file of keys cannot be used, or a peer is not trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// There is no connection over TACK.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// A copy ended before its summary.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+}
+
+impl NetworkFailure {
+    /// In one line; a peer's words without what a terminal would obey.
+    pub fn said(&self) -> String {
+        match self {
+            Self::Net(error) => error.to_string(),
+            Self::Trust(_) | Self::Node(_) | Self::Copy(_) => printable(&self.to_string()),
+        }
+    }
+
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Copy(CopyError::Refused(_)) | Self::Node(NodeError::Refused { .. }) => NO_ANSWER,
+            Self::Node(NodeError::Connection { .. } | NodeError::Resolve { .. })
+            | Self::Copy(CopyError::Io(_) | CopyError::Protocol(_)) => NO_NETWORK,
+            Self::Net(NetError::Checksum { .. }) => FAILED,
+            Self::Net(NetError::Status { .. } | NetError::Redirects(_) | NetError::Head(_)) => NO_ANSWER,
+            Self::Net(
+                NetError::Resolve { .. }
+                | NetError::Connect { .. }
+                | NetError::Timeout(_)
+                | NetError::Broken(_),
+            ) => NO_NETWORK,
+            Self::Net(
+                NetError::Misplaced | NetError::Hop(_) | NetError::Range(_) | NetError::Unrepaired(_),
+            ) => NOT_WHOLE,
+            Self::Net(_) | Self::Trust(_) | Self::Node(_) | Self::Copy(_) => BAD_INPUT,
+        }
+    }
+}
+
+impl From<NetError> for Failure {
+    fn from(error: NetError) -> Self {
+        Self::Network(error.into())
+    }
+}
+
+impl From<TrustError> for Failure {
+    fn from(error: TrustError) -> Self {
+        Self::Network(error.into())
+    }
+}
+
+impl From<NodeError> for Failure {
+    fn from(error: NodeError) -> Self {
+        Self::Network(error.into())
+    }
+}
+
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        Self::Network(error.into())
+    }
+}
+
+/// `text` in one line, without characters that a terminal would obey: some of it is a peer's.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Of the invisible ones, those that change the order of what is read.
+        let reorders =
+            matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}') {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        let shown = printable("a b\tü\n\u{1b}[31m\u{9b}\u{202e}\u{2066}\u{200f}\u{2028}\u{7f}");
+        assert_eq!(shown, "a b\\tü\\n\\u{1b}[31m\\u{9b}\\u{202e}\\u{2066}\\u{200f}\\u{2028}\\u{7f}");
+        assert!(shown.chars().all(|c| !c.is_control()));
+    }
+}
