@@ -20,6 +20,10 @@ const LOOK_ATTEMPTS: u64 = 10;
 const LONGEST_LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// One PPDU in so many tries another rate (minstrel_ht: a tenth of the frames).
 const PPDUS_PER_TRY: u32 = 10;
+/// After so many tries in a row that were lost the next one waits twice as long, and so on up to [`TRIES_RARER_MAX`]
+/// times: where the channel stands still nothing new is to be learnt.
+const VAIN_TRIES: u32 = 4;
+const TRIES_RARER_MAX: u32 = 4;
 /// Of the rates with as many streams only so many of those that could carry more are tried, the lowest: what is far
 /// above hardly ever works.
 const TRIED: usize = 2;
@@ -120,6 +124,8 @@ pub(crate) struct Minstrel {
     trying: bool,
     /// It was a try, and got through.
     got_through: bool,
+    /// Tries lost since one got through.
+    vain_tries: u32,
     /// It was the first of its rate, and is looked at right away.
     is_news: bool,
     /// Moving average of the octets of a PPDU.
@@ -150,6 +156,7 @@ impl Minstrel {
             looked_at: Instant::ZERO,
             trying: false,
             got_through: false,
+            vain_tries: 0,
             is_news: false,
             mean_octets: 1_500,
             overhead,
@@ -207,7 +214,8 @@ impl Minstrel {
         if let Some(new) = self.never_tried() {
             return Some(new);
         }
-        if self.ppdus + 1 < PPDUS_PER_TRY {
+        let rarer = 1 << (self.vain_tries / VAIN_TRIES).min(TRIES_RARER_MAX.ilog2());
+        if self.ppdus + 1 < PPDUS_PER_TRY * rarer {
             return None;
         }
         let candidates = self.candidates().count() as u32;
@@ -262,6 +270,7 @@ impl Minstrel {
         self.got_through = self.trying && successes > 0;
         if self.trying {
             self.ppdus = 0;
+            self.vain_tries = if self.got_through { 0 } else { self.vain_tries.saturating_add(1) };
             self.is_news = known.is_open(tries);
             // A try that failed says nothing about the rate in use.
             return;

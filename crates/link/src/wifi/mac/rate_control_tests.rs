@@ -137,12 +137,12 @@ fn tries_go_to_the_nearest_rates_above() {
 }
 
 /// Tries follow each other, but for one PPDU after each that is lost, until no rate is left that could be better and was
-/// never tried; then one PPDU in ten is one.
+/// never tried; then one PPDU in twenty is one, for four were lost, and one in forty after four more.
 #[test]
-fn first_tries_halve_what_is_open_and_later_ones_are_a_tenth_of_the_ppdus() {
+fn first_tries_halve_what_is_open_and_later_ones_get_rarer_while_they_are_lost() {
     let mut control = knowing(&[]);
     let mut tried = Vec::new();
-    for ppdu in 0..60_u64 {
+    for ppdu in 0..300_u64 {
         // A millisecond apart: no matter how seldom the station is served, it is PPDUs that count.
         let (_, number, is_try) = control.choose(Instant::ZERO + Duration::from_millis(ppdu));
         if is_try {
@@ -153,7 +153,13 @@ fn first_tries_halve_what_is_open_and_later_ones_are_a_tenth_of_the_ppdus() {
     }
     assert_eq!(tried[..5], [(1, 4), (2, 6), (4, 6), (6, 5), (8, 5)], "one that is lost is tried again");
     let later: Vec<_> = tried[5..].iter().map(|(ppdu, _)| *ppdu).collect();
-    assert_eq!(later, [18, 28, 38, 48, 58]);
+    assert_eq!(later, [28, 48, 68, 88, 128, 168, 208, 248, 288]);
+    // One that gets through makes them frequent again.
+    control.ppdus = 10 * PPDUS_PER_TRY;
+    assert!(control.choose(Instant::ZERO + Duration::from_millis(300)).2);
+    control.report(1, 1, FULL);
+    control.ppdus = PPDUS_PER_TRY;
+    assert!(control.next_try().is_some());
 }
 
 /// Two lost in a row would change the rate; lost tries of another do not.
