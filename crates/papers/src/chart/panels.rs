@@ -29,8 +29,7 @@ impl Panel<'_> {
 
     fn height(self, is_first: bool) -> u32 {
         match self {
-            Self::Lines(_) if is_first => HEIGHT,
-            Self::Lines(_) => PANEL_HEIGHT,
+            Self::Lines(chart) => chart.legend_height().max(if is_first { HEIGHT } else { PANEL_HEIGHT }),
             Self::Strips(chart) => chart.height(),
         }
     }
