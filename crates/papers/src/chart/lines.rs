@@ -5,7 +5,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Drawn, Ink, Look, Panel, font, stacked};
+use super::{Dot, DotChart, Drawn, Ink, Look, Panel, font, stacked};
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::table::number;
 
@@ -60,6 +60,8 @@ pub struct Line {
     pub name: String,
     /// x and y, x ascending.
     pub points: Vec<(f64, f64)>,
+    /// Half-width of the 95 % confidence interval at each point; empty where nobody knows.
+    pub ci95: Vec<Option<f64>>,
 }
 
 /// Most curves with a colour: the rest is grey.
@@ -76,7 +78,49 @@ pub(super) const CHARACTER: u32 = 7;
 impl LineChart {
     /// The picture.
     pub fn to_svg(&self) -> String {
-        stacked(&self.alt, &[Panel::Lines(self)])
+        match self.ranked() {
+            Some(charts) => stacked(&self.alt, &charts.iter().map(Panel::Dots).collect::<Vec<_>>()),
+            None => stacked(&self.alt, &[Panel::Lines(self)]),
+        }
+    }
+
+    /// A chart of ranked dots for each x, where more curves than have a colour meet few x: what would cross as lines is in
+    /// order as dots. `None` where lines say more.
+    pub fn ranked(&self) -> Option<Vec<DotChart>> {
+        /// Most charts below each other.
+        const MAX_PLACES: usize = 3;
+        let mut places: Vec<f64> = self.lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        if self.dense || self.lines.len() <= MAX_COLOURED || !(1..=MAX_PLACES).contains(&places.len()) {
+            return None;
+        }
+        Some(places.into_iter().map(|x| self.dots_at(x)).collect())
+    }
+
+    fn dots_at(&self, x: f64) -> DotChart {
+        let at = |value: f64| value.total_cmp(&x).is_eq();
+        let dot = |(index, line): (usize, &Line)| {
+            let place = line.points.iter().position(|point| at(point.0))?;
+            let mark = self.marks.iter().find(|mark| mark.line == index && at(mark.from) && at(mark.to));
+            let value = line.points[place].1;
+            Some(Dot {
+                name: line.name.clone(),
+                label: tick(value),
+                value,
+                interval: line.ci95.get(place).copied().flatten(),
+                said: mark.map(|mark| [mark.low, mark.y, mark.high]),
+            })
+        };
+        let said = if self.marks.is_empty() { "" } else { &self.marks_name };
+        DotChart {
+            alt: self.alt.clone(),
+            title: format!("{}: {}", self.x, number(x, if x.fract() == 0.0 { 0 } else { 3 })),
+            axis: if said.is_empty() { self.y.clone() } else { format!("{} (crosses: {said})", self.y) },
+            dots: self.lines.iter().enumerate().filter_map(dot).collect(),
+            baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
+            ..DotChart::default()
+        }
     }
 
     pub(super) fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, legend: u32) -> Drawn {
@@ -293,7 +337,11 @@ mod tests {
     fn of_many_curves_those_named_the_yardsticks_and_the_highest_have_a_colour() {
         let names = ["stock", "a", "b", "c", "d", "e", "f", "g", "udp", "h"];
         let end = |name: &str| f64::from(name.as_bytes()[0]);
-        let line = |name: &str| Line { name: name.to_owned(), points: vec![(1.0, 1.0), (2.0, end(name))] };
+        let line = |name: &str| Line {
+            name: name.to_owned(),
+            points: vec![(1.0, 1.0), (2.0, end(name))],
+            ..Line::default()
+        };
         let chart = LineChart {
             lines: names.map(line).into(),
             concerned: vec!["b".into(), "not drawn".into()],
@@ -304,14 +352,36 @@ mod tests {
         let name = |lines: &[usize]| lines.iter().map(|line| names[*line]).collect::<Vec<_>>();
         assert_eq!(name(&coloured), ["stock", "a", "b", "f", "g", "udp", "h"]);
         assert_eq!(name(&rest), ["e", "d", "c"], "from above");
-        let svg = chart.to_svg();
+        let svg = stacked("", &[Panel::Lines(&chart)]);
         assert_eq!(svg.matches("stroke=\"var(--rest)\"").count(), 3 + 1, "three curves and the legend");
         assert!(svg.contains("stroke-dasharray") && !svg.contains("#01"), "{svg}");
     }
 
     #[test]
+    fn many_curves_at_few_x_are_ranked_dots() {
+        let line = |count: u32| Line {
+            name: format!("scheme {count}"),
+            points: vec![(1.0, count.into()), (2.0, (10 - count).into())],
+            ci95: vec![Some(0.5), None],
+        };
+        let chart = |lines: u32| LineChart {
+            x: "delay (ms)".into(),
+            lines: (0..lines).map(line).collect(),
+            ..LineChart::default()
+        };
+        assert!(chart(7).ranked().is_none(), "seven have a colour each");
+        let charts = chart(8).ranked().unwrap();
+        let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
+        assert_eq!(titles, ["delay (ms): 1", "delay (ms): 2"]);
+        let first = |at: usize| charts[at].ranked()[0];
+        assert_eq!((first(0).name.as_str(), first(0).interval), ("scheme 7", Some(0.5)));
+        assert_eq!((first(1).name.as_str(), first(1).interval), ("scheme 0", None));
+        assert!(LineChart { dense: true, ..chart(8) }.ranked().is_none());
+    }
+
+    #[test]
     fn steps_stay_until_the_next_point() {
-        let line = Line { name: "stock".into(), points: vec![(1.0, 50.0), (3.0, 100.0)] };
+        let line = Line { name: "stock".into(), points: vec![(1.0, 50.0), (3.0, 100.0)], ..Line::default() };
         let chart = LineChart { lines: vec![line], steps: true, ..LineChart::default() };
         assert_eq!(chart.path(0), [(1.0, 50.0), (3.0, 50.0), (3.0, 100.0)]);
     }

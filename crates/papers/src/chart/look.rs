@@ -143,25 +143,23 @@ impl Look {
             })
         };
         match self.shape {
-            Shape::Circle => area.draw(&(EmptyElement::at(at.clone()) + Circle::new((0, 0), 4, filled)))?,
-            Shape::Square => polygon(&[(-4, -4), (4, -4), (4, 4), (-4, 4)])?,
-            Shape::Triangle => polygon(&[(0, -SIZE), (SIZE, 4), (-SIZE, 4)])?,
-            Shape::Diamond => polygon(&[(0, -SIZE - 1), (SIZE, 0), (0, SIZE + 1), (-SIZE, 0)])?,
-            Shape::TriangleDown => polygon(&[(0, SIZE), (SIZE, -4), (-SIZE, -4)])?,
-            Shape::Cross => strokes([[(-4, -4), (4, 4)], [(-4, 4), (4, -4)]])?,
-            Shape::Plus => strokes([[(-SIZE, 0), (SIZE, 0)], [(0, -SIZE), (0, SIZE)]])?,
+            Dot => area.draw(&(EmptyElement::at(at.clone()) + Circle::new((0, 0), 4, filled)))?,
+            Square => polygon(&[(-4, -4), (4, -4), (4, 4), (-4, 4)])?,
+            Triangle => polygon(&[(0, -SIZE), (SIZE, 4), (-SIZE, 4)])?,
+            Diamond => polygon(&[(0, -SIZE - 1), (SIZE, 0), (0, SIZE + 1), (-SIZE, 0)])?,
+            Down => polygon(&[(0, SIZE), (SIZE, -4), (-SIZE, -4)])?,
+            Cross => strokes([[(-4, -4), (4, 4)], [(-4, 4), (4, -4)]])?,
+            Plus => strokes([[(-SIZE, 0), (SIZE, 0)], [(0, -SIZE), (0, SIZE)]])?,
         }
         Ok(())
     }
 }
 
-/// The look of the scheme whose name is a word of `name`, of several the longest.
+/// The look of the first scheme whose name is a word of `name`.
 fn scheme_in(name: &str) -> Option<Look> {
     let lower = name.to_lowercase();
-    let words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
-    let known = words.filter_map(|word| Some((word.len(), Look::of_scheme(word)?)));
-    // Of words of one length the first counts.
-    known.rev().max_by_key(|(length, _)| *length).map(|(_, look)| look)
+    let mut words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+    words.find_map(Look::of_scheme)
 }
 
 /// The first that none of `taken` has; where all are taken the first of all.
