@@ -24,7 +24,7 @@ pub struct LineChart {
     pub log_y: bool,
     /// The curves, in the order of the legend.
     pub lines: Vec<Line>,
-    /// The curves have more points than marks would be told apart of.
+    /// The curves have more points than marks would be told apart of: few have one.
     pub dense: bool,
     /// Steps in place of straight lines from point to point: shares of a count.
     pub steps: bool,
@@ -106,7 +106,7 @@ impl LineChart {
             let value = line.points[place].1;
             Some(Dot {
                 name: line.name.clone(),
-                label: tick(value),
+                label: number(value, if value.abs() >= 100.0 { 1 } else { 2 }),
                 value,
                 interval: line.ci95.get(place).copied().flatten(),
                 said: mark.map(|mark| [mark.low, mark.y, mark.high]),
@@ -149,31 +149,53 @@ impl LineChart {
         24 + LEGEND_STEP * coloured as u32 + rest
     }
 
-    /// The curves with a colour, as in the legend, and the others, from the largest last value down. Up to seven all have
-    /// one. Of more those do of which something is said, then the baseline and the bound, then those that end highest.
+    /// The curves with a colour, as in the legend, and the others, from the best down. Up to seven all have one. Of more
+    /// those do of which something is said, then the baseline and the bound, then the best: those that end highest, and of
+    /// distributions, which all end at the top, those with the least median.
     fn coloured_and_rest(&self) -> (Vec<usize>, Vec<usize>) {
         let all = 0..self.lines.len();
-        let mut by_end: Vec<usize> = all.clone().collect();
-        let end = |line: usize| self.lines[line].points.last().map_or(f64::NEG_INFINITY, |point| point.1);
+        let mut ranked: Vec<usize> = all.clone().collect();
+        let rank = |line: usize| {
+            let points = &self.lines[line].points;
+            let half = points.last().map_or(0.0, |point| point.1 / 2.0);
+            let value = match self.steps {
+                true => points.iter().find(|point| point.1 >= half).map(|point| -point.0),
+                false => points.last().map(|point| point.1),
+            };
+            value.unwrap_or(f64::NEG_INFINITY)
+        };
         // Of equal ones the first in the legend.
-        by_end.sort_by(|a, b| end(*b).total_cmp(&end(*a)));
+        ranked.sort_by(|a, b| rank(*b).total_cmp(&rank(*a)));
         let yardsticks = [Role::Baseline, Role::Bound].map(|role| Scheme::of_role(role).name);
         let named = self.marks.iter().map(|mark| mark.line);
         let concerned = self.concerned.iter().map(String::as_str).chain(yardsticks);
         let concerned = concerned.filter_map(|name| all.clone().find(|line| self.lines[*line].name == name));
         let mut chosen: Vec<usize> = Vec::new();
-        for line in named.chain(concerned).chain(by_end.iter().copied()) {
+        for line in named.chain(concerned).chain(ranked.iter().copied()) {
             if chosen.len() < MAX_COLOURED && !chosen.contains(&line) && all.contains(&line) {
                 chosen.push(line);
             }
         }
         chosen.sort_unstable();
-        by_end.retain(|line| !chosen.contains(line));
-        (chosen, by_end)
+        ranked.retain(|line| !chosen.contains(line));
+        (chosen, ranked)
     }
 
     fn looks(&self) -> Vec<Look> {
         Look::of_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
+    }
+
+    /// Points of curve `line` that have its marker: all, or of a dense curve some.
+    fn marked(&self, line: usize) -> Vec<(f64, f64)> {
+        /// Markers of a dense curve, and one more.
+        const PIECES: usize = 6;
+        let points = &self.lines[line].points;
+        match self.dense {
+            true => {
+                (1..PIECES).filter_map(|piece| points.get(points.len() * piece / PIECES)).copied().collect()
+            }
+            false => points.clone(),
+        }
     }
 
     /// What is drawn of curve `line`.
@@ -231,9 +253,8 @@ impl LineChart {
         }
         for line in coloured {
             chart.draw_series(LineSeries::new(self.path(line), looks[line].line(2)))?;
-            if !self.dense {
-                let points = &self.lines[line].points;
-                points.iter().try_for_each(|at| looks[line].mark(chart.plotting_area(), *at))?;
+            for at in self.marked(line) {
+                looks[line].mark(chart.plotting_area(), at)?;
             }
         }
         for mark in &self.marks {
@@ -250,9 +271,7 @@ impl LineChart {
         let mut top = 24;
         for line in coloured {
             area.draw(&PathElement::new([(left - 3, top), (left + 21, top)], looks[line].line(2)))?;
-            if !self.dense {
-                looks[line].mark(area, (left + 9, top))?;
-            }
+            looks[line].mark(area, (left + 9, top))?;
             let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(self.lines[line].name.clone(), (left + 25, top), style))?;
             top += LEGEND_STEP as i32;
@@ -262,7 +281,11 @@ impl LineChart {
         if !rest.is_empty() {
             let ink = Ink::Rest.stand_in().stroke_width(1);
             area.draw(&PathElement::new([(left - 3, below), (left + 21, below)], ink))?;
-            area.draw(&Text::new("from above:".to_owned(), (left + 25, below), small()))?;
+            area.draw(&Text::new(
+                if self.steps { "from the left:" } else { "from above:" }.to_owned(),
+                (left + 25, below),
+                small(),
+            ))?;
         }
         for line in rest {
             below += REST_STEP as i32;
@@ -319,14 +342,9 @@ const REST_STEP: u32 = 15;
 
 /// A tick's label: as many digits as it needs.
 fn tick(value: f64) -> String {
-    let decimals = if value.abs() >= 10.0 || value.fract().abs() < 1e-9 {
-        0
-    } else if value.abs() >= 0.1 {
-        1
-    } else {
-        3
-    };
-    number(value, decimals)
+    let decimals = if value.abs() >= 10.0 || value.fract().abs() < 1e-9 { 0 } else { 3 };
+    let text = number(value, decimals);
+    if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 #[cfg(test)]
@@ -384,5 +402,30 @@ mod tests {
         let line = Line { name: "stock".into(), points: vec![(1.0, 50.0), (3.0, 100.0)], ..Line::default() };
         let chart = LineChart { lines: vec![line], steps: true, ..LineChart::default() };
         assert_eq!(chart.path(0), [(1.0, 50.0), (3.0, 50.0), (3.0, 100.0)]);
+    }
+
+    #[test]
+    fn of_many_distributions_those_with_the_least_median_have_a_colour() {
+        let line = |slow: u32| Line {
+            name: format!("slow {slow}"),
+            points: vec![(0.1, 10.0), (f64::from(slow), 50.0), (20.0, 100.0)],
+            ..Line::default()
+        };
+        let chart =
+            LineChart { lines: (1..=9).rev().map(line).collect(), steps: true, ..LineChart::default() };
+        let (_, rest) = chart.coloured_and_rest();
+        assert_eq!(
+            rest.iter().map(|line| chart.lines[*line].name.as_str()).collect::<Vec<_>>(),
+            ["slow 8", "slow 9"]
+        );
+    }
+
+    #[test]
+    fn ticks_say_where_they_are() {
+        for (value, said) in
+            [(0.0, "0"), (0.05, "0.05"), (0.15, "0.15"), (2.5, "2.5"), (3.0, "3"), (250.0, "250")]
+        {
+            assert_eq!(tick(value), said);
+        }
     }
 }
