@@ -301,6 +301,8 @@ fn completion_section(comparison: &Comparison) -> Markup {
         let points = times.steps.iter().map(|(seconds, share)| (*seconds, share * 100.0)).collect();
         Line { name: times.scheme.clone(), points, ..Line::default() }
     };
+    let mut counts: Vec<u32> = comparison.completions.iter().map(|times| times.clients).collect();
+    counts.dedup();
     let chart = |clients: u32| LineChart {
         alt: "Flow completion times per scheme, cumulative".to_owned(),
         x: "flow completion time, s".to_owned(),
@@ -318,7 +320,7 @@ fn completion_section(comparison: &Comparison) -> Markup {
                 "their end."
             }
             div.panels {
-                @for clients in comparison.client_counts() {
+                @for clients in counts {
                     figure {
                         figcaption { (count(clients.into(), "client")) }
                         (PreEscaped(chart(clients).to_svg()))

@@ -7,7 +7,6 @@ use serde::de::IgnoredAny;
 
 use super::entry::{self, Entry, Kind};
 use super::log::Log;
-use crate::error::RunsError;
 use crate::record::MAX_VALUE;
 
 /// As much of a run as is wanted.
@@ -38,6 +37,17 @@ struct Program {
     released_bytes: Option<u64>,
 }
 
+impl Run {
+    /// What flows took that users read, ascending, in seconds.
+    fn completion_times(&self) -> Vec<f64> {
+        let is_read = |flow: &&Flow| !self.applications.iter().any(|program| program.repairs_with(flow.flow));
+        let took = self.flows.iter().filter(is_read).filter_map(|flow| flow.duration_s);
+        let mut took: Vec<f64> = took.filter(|seconds| (0.0..=MAX_VALUE).contains(seconds)).collect();
+        took.sort_unstable_by(f64::total_cmp);
+        took
+    }
+}
+
 impl Program {
     /// The connections beside the first of a repaired download have what it lacks, and no reader of their own.
     fn repairs_with(&self, flow: u32) -> bool {
@@ -46,19 +56,42 @@ impl Program {
     }
 }
 
-pub(super) fn read(log: &Log, ids: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<f64>>, RunsError> {
+pub(super) fn read(log: &Log, ids: &BTreeSet<&str>) -> BTreeMap<String, Vec<f64>> {
     let mut times = BTreeMap::new();
     for line in log.of_kind(Kind::Run) {
-        let entry = entry::read::<Run, IgnoredAny>(&log.file, line).map_err(RunsError::store(&log.path))?;
-        let Entry::Run(run) = entry else { continue };
+        // A record may have runs that this version does not read; none of them is asked for.
+        let Ok(Entry::Run(run)) = entry::read::<Run, IgnoredAny>(&log.file, line) else { continue };
         if !ids.contains(run.id.as_str()) {
             continue;
         }
-        let is_read = |flow: &&Flow| !run.applications.iter().any(|program| program.repairs_with(flow.flow));
-        let took = run.flows.iter().filter(is_read).filter_map(|flow| flow.duration_s);
-        let mut took: Vec<f64> = took.filter(|seconds| (0.0..=MAX_VALUE).contains(seconds)).collect();
-        took.sort_unstable_by(f64::total_cmp);
+        let took = run.completion_times();
         times.insert(run.id, took);
     }
-    Ok(times)
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(run: &str) -> Vec<f64> {
+        serde_json::from_str::<Run>(run).unwrap().completion_times()
+    }
+
+    #[test]
+    fn flows_that_only_repair_others_are_left_out() {
+        let flows = r#"[{"flow":0,"duration_s":3.0},{"flow":1,"duration_s":0.1},{"flow":2,"duration_s":2.0},
+            {"flow":3,"duration_s":null},{"flow":4,"duration_s":1e300}]"#;
+        let run = |program: &str| format!(r#"{{"id":"a","flows":{flows},"applications":[{program}]}}"#);
+        let repaired = r#"{"first_flow":0,"connections":2,"released_bytes":9}"#;
+        assert_eq!(times(&run(repaired)), [2.0, 3.0]);
+        let pages = r#"{"first_flow":0,"connections":2,"released_bytes":null}"#;
+        assert_eq!(times(&run(pages)), [0.1, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn a_record_from_before_flows_had_it_says_nothing() {
+        assert!(times(r#"{"id":"a","flows":[{"flow":0,"completed_s":1.0}]}"#).is_empty());
+        assert!(times(r#"{"id":"a"}"#).is_empty());
+    }
 }

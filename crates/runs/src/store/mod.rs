@@ -171,7 +171,7 @@ impl Store {
     /// # Errors
     /// Where the record is damaged.
     pub fn completion_times(&self, ids: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<f64>>, RunsError> {
-        completions::read(&Log::open_sound(&self.path(RECORD))?, ids)
+        Ok(completions::read(&Log::open_sound(&self.path(RECORD))?, ids))
     }
 
     /// The runs of `plan` that are in it, whichever program made them and whether or not its sweep finished.
