@@ -1,5 +1,6 @@
 //! Schemes side by side on the same scenario and the same draws.
 
+mod completions;
 mod receiver;
 mod text;
 
@@ -20,6 +21,7 @@ use tacit_scenario::{
     InputError, MAX_CLIENTS, MAX_SEEDS, Scenario, ScenarioError, explain, quoted, warnings,
 };
 
+pub use completions::CompletionTimes;
 use receiver::{Twin, name_in_2014};
 pub use text::overview;
 pub(crate) use text::{airtime_label, beside, gain, goodput};
@@ -74,6 +76,9 @@ pub struct Comparison {
     /// Where it comes from.
     #[serde(skip)]
     pub provenance: Provenance,
+    /// What flows of a fixed size took, in the order of the rows; none where nothing is kept.
+    #[serde(skip)]
+    pub completions: Vec<CompletionTimes>,
     /// Length of the measured window of each run in seconds.
     #[serde(skip)]
     pub measured_s: f64,
@@ -219,7 +224,11 @@ fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, R
     if let Some(store) = &store {
         store.finish(&provenance, &records)?;
     }
-    Ok(Comparison::from_records(provenance, &records))
+    let mut comparison = Comparison::from_records(provenance, &records);
+    if let Some(store) = &store {
+        comparison.take_completions(store, &records)?;
+    }
+    Ok(comparison)
 }
 
 fn load(options: &Options) -> Result<Scenario, ScenarioError> {
@@ -368,6 +377,7 @@ impl Comparison {
             receiver_of_2014,
             conditions: lines(&provenance.conditions),
             warnings: lines(&provenance.warnings).into_iter().chain(caveats(&groups)).collect(),
+            completions: Vec::new(),
             measured_s: records.first().map_or(0.0, |record| record.measured_s),
             provenance,
         }

@@ -12,8 +12,8 @@ use tacit_link::wifi::AirtimeUse;
 
 pub use sweep::{Sweep, SweepRow};
 
-use crate::chart::{Bar, BarChart, Ink, Part};
-use crate::compare::{Comparison, Row, airtime_label, beside, gain, goodput};
+use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
+use crate::compare::{Comparison, CompletionTimes, Row, airtime_label, beside, gain, goodput};
 use tacit_runs::RunsError;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_scenario::scheme::{self, Role, Scheme};
@@ -48,7 +48,11 @@ pub fn redraw(directory: &Path) -> Result<(Report, PathBuf), RunsError> {
     let (provenance, records) = Store::existing(directory).read()?;
     let report = match records.iter().any(|record| record.label.x.is_some()) {
         true => Report::Sweep(Box::new(Sweep::from_records(provenance, &records))),
-        false => Report::Comparison(Box::new(Comparison::from_records(provenance, &records))),
+        false => {
+            let mut comparison = Comparison::from_records(provenance, &records);
+            comparison.take_completions(&Store::existing(directory), &records)?;
+            Report::Comparison(Box::new(comparison))
+        }
     };
     let path = write_page(&report, directory)?;
     Ok((report, path))
@@ -130,6 +134,7 @@ impl Report {
                     @if comparison.rows.iter().any(|row| row.airtime.is_some()) {
                         (airtime_section(comparison)) (delay_section(comparison))
                     }
+                    @if !comparison.completions.is_empty() { (completion_section(comparison)) }
                     (table_section(comparison))
                     (schemes_section(comparison))
                 }
@@ -158,54 +163,46 @@ fn setting(comparison: &Comparison) -> String {
 }
 
 /// One chart per client count, side by side where there is room.
-fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> BarChart) -> Markup {
+fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> String) -> Markup {
     html! {
         div.panels {
             @for clients in comparison.client_counts() {
                 @let rows: Vec<&Row> = comparison.rows_of(clients).collect();
                 figure {
                     figcaption { (count(clients.into(), "client")) }
-                    (PreEscaped(chart(&rows).to_svg()))
+                    (PreEscaped(chart(&rows)))
                 }
             }
         }
     }
 }
 
-/// The baseline, the bound and the candidates have a colour each.
-fn role_ink(row: &Row) -> Ink {
-    match scheme::ALL.iter().find(|scheme| scheme.name == row.scheme).map(|scheme| scheme.role) {
-        Some(Role::Baseline) => Ink::Series(1),
-        Some(Role::Bound) => Ink::Series(4),
-        _ => Ink::Series(0),
-    }
-}
-
 fn goodput_section(comparison: &Comparison) -> Markup {
     // One axis for all panels, or they would not compare.
-    let end = comparison.rows.iter().map(|row| row.goodput_bps_mean + row.goodput_bps_ci95.unwrap_or(0.0));
-    let end = end.fold(0.0, f64::max) / 1e6;
+    let also: Vec<f64> = comparison.rows.iter().map(|row| row.goodput_bps_mean / 1e6).collect();
     let chart = |rows: &[&Row]| {
-        let bar = |row: &&Row| Bar {
+        let dot = |row: &&Row| Dot {
             name: row.scheme.clone(),
             label: goodput(row),
-            parts: vec![Part { length: row.goodput_bps_mean / 1e6, ink: role_ink(row) }],
+            value: row.goodput_bps_mean / 1e6,
             interval: row.goodput_bps_ci95.map(|ci| ci / 1e6),
+            said: None,
         };
-        let bound = Scheme::of_role(Role::Bound).name;
-        let limit = rows.iter().find(|row| row.scheme == bound).map(|row| row.goodput_bps_mean / 1e6);
-        BarChart {
-            alt: "Goodput per scheme".to_owned(),
+        let chart = DotChart {
+            alt: "Goodput per scheme, the largest on top".to_owned(),
             axis: "goodput, Mb/s".to_owned(),
-            axis_end: Some(end),
-            bars: rows.iter().map(bar).collect(),
-            limit: limit.map(|at| (at, format!("{} bound", bound.to_uppercase()))),
-        }
+            also: also.clone(),
+            dots: rows.iter().map(dot).collect(),
+            baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
+            ..DotChart::default()
+        };
+        chart.to_svg()
     };
     html! {
         section {
             h2 { "Goodput" }
-            p { "Payload that reached the receiving applications in order, all flows together." }
+            p { "Payload that reached the receiving applications in order, all flows together. "
+                "The axis need not begin at zero." }
             (panels(comparison, chart))
             @for clients in comparison.client_counts() {
                 @if let Some(line) = beside(comparison, clients) {
@@ -241,13 +238,13 @@ fn airtime_section(comparison: &Comparison) -> Markup {
                 ..Bar::default()
             }
         };
-        BarChart {
+        let chart = BarChart {
             alt: "Airtime by use, per scheme".to_owned(),
             axis: "% of the time".to_owned(),
             axis_end: Some(100.0),
             bars: rows.iter().map(bar).collect(),
-            limit: None,
-        }
+        };
+        chart.to_svg()
     };
     html! {
         section {
@@ -275,15 +272,15 @@ fn delay_section(comparison: &Comparison) -> Markup {
                     Part { length: p50, ink: Ink::Series(0) },
                     Part { length: p95 - p50, ink: Ink::Series(4) },
                 ],
-                interval: None,
             }
         };
-        BarChart {
+        let chart = BarChart {
             alt: "Queueing delay per scheme".to_owned(),
             axis: "wait before the first transmission, ms".to_owned(),
             bars: rows.iter().map(bar).collect(),
             ..BarChart::default()
-        }
+        };
+        chart.to_svg()
     };
     html! {
         section {
@@ -294,6 +291,42 @@ fn delay_section(comparison: &Comparison) -> Markup {
                 li { span.swatch style=(format!("background:{}", Ink::Series(4).css())) {} "up to the 95th percentile" }
             }
             (panels(comparison, chart))
+        }
+    }
+}
+
+/// Flow completion times as cumulative shares, a chart per client count.
+fn completion_section(comparison: &Comparison) -> Markup {
+    let line = |times: &CompletionTimes| {
+        let points = times.steps.iter().map(|(seconds, share)| (*seconds, share * 100.0)).collect();
+        Line { name: times.scheme.clone(), points, ..Line::default() }
+    };
+    let mut counts: Vec<u32> = comparison.completions.iter().map(|times| times.clients).collect();
+    counts.dedup();
+    let chart = |clients: u32| LineChart {
+        alt: "Flow completion times per scheme, cumulative".to_owned(),
+        x: "flow completion time, s".to_owned(),
+        y: "flows that took no longer, %".to_owned(),
+        lines: comparison.completions.iter().filter(|times| times.clients == clients).map(line).collect(),
+        dense: true,
+        steps: true,
+        ..LineChart::default()
+    };
+    html! {
+        section {
+            h2 { "Flow completion times" }
+            p {
+                "Each from the flow's own start until its receiver had everything; the flows of all seeds that came to "
+                "their end."
+            }
+            div.panels {
+                @for clients in counts {
+                    figure {
+                        figcaption { (count(clients.into(), "client")) }
+                        (PreEscaped(chart(clients).to_svg()))
+                    }
+                }
+            }
         }
     }
 }
@@ -422,6 +455,38 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let (again, path) = redraw(directory.path()).unwrap();
         assert_eq!(again, Report::Comparison(Box::new(comparison)));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
+    }
+
+    #[test]
+    fn completion_times_of_flows_with_an_end_are_drawn_and_redrawn() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            scenario: "wired-10".into(),
+            assignments: vec![
+                "traffic.size=100 kB".into(),
+                "run.duration=2s".into(),
+                "run.measure-from=0s".into(),
+            ],
+            clients: vec![2],
+            schemes: vec!["stock".into(), "tcp-l4".into()],
+            seeds: Some(2),
+            directory: Some(directory.path().to_owned()),
+            ..Options::default()
+        };
+        let comparison = compare(&options, Control::unattended()).unwrap();
+        let of: Vec<&str> = comparison.completions.iter().map(|times| times.scheme.as_str()).collect();
+        assert_eq!(of, ["stock", "tcp-l4"]);
+        for times in &comparison.completions {
+            assert_eq!(times.steps.len(), 1 + 2 * 2, "two clients, two seeds: {:?}", times.steps);
+            let rows = comparison.rows.iter().find(|row| row.scheme == times.scheme).unwrap();
+            let (least, largest) = (times.steps[0].0, times.steps[4].0);
+            assert!((least..=largest).contains(&rows.flow_completion_p50_s.unwrap()), "{times:?}");
+        }
+        let path = write(&comparison, directory.path()).unwrap();
+        let drawn = std::fs::read_to_string(&path).unwrap();
+        assert!(drawn.contains("<h2>Flow completion times</h2>"));
+        assert_eq!(redraw(directory.path()).unwrap().0, Report::Comparison(Box::new(comparison)));
         assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
     }
 

@@ -18,8 +18,6 @@ pub struct BarChart {
     pub axis_end: Option<f64>,
     /// The bars, first on top.
     pub bars: Vec<Bar>,
-    /// A line across all bars: where, and what it says.
-    pub limit: Option<(f64, String)>,
 }
 
 /// A row of the chart.
@@ -31,8 +29,6 @@ pub struct Bar {
     pub label: String,
     /// Its parts, end to end.
     pub parts: Vec<Part>,
-    /// Half-width of the interval around its end.
-    pub interval: Option<f64>,
 }
 
 /// A stretch of a bar.
@@ -46,6 +42,7 @@ pub struct Part {
 
 const WIDTH: u32 = 560;
 const ROW: u32 = 28;
+const TOP: u32 = 4;
 const AXIS: u32 = 46;
 /// Pixels per character of names and labels, generously.
 const CHARACTER: u32 = 7;
@@ -66,7 +63,7 @@ impl Bar {
 impl BarChart {
     /// The picture.
     pub fn to_svg(&self) -> String {
-        let height = self.top() + ROW * self.bars.len() as u32 + AXIS;
+        let height = TOP + ROW * self.bars.len() as u32 + AXIS;
         let mut svg = String::new();
         let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
         // Writing to a string does not fail.
@@ -75,25 +72,18 @@ impl BarChart {
         finish(&svg, (WIDTH, height), &self.alt)
     }
 
-    /// Room above the bars: for what the line across them says.
-    const fn top(&self) -> u32 {
-        if self.limit.is_some() { 26 } else { 4 }
-    }
-
     fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Drawn {
         let widest = |text: fn(&Bar) -> &str| {
             self.bars.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0) as u32
         };
         let names = widest(|bar| &bar.name) * CHARACTER + 14;
         let labels = widest(|bar| &bar.label) * CHARACTER + 14;
-        let limit = self.limit.as_ref().map_or(0.0, |(at, _)| *at);
-        let ends = self.bars.iter().map(|bar| bar.length() + bar.interval.unwrap_or(0.0));
-        let longest = ends.fold(limit, f64::max).max(f64::MIN_POSITIVE);
+        let longest = self.bars.iter().map(Bar::length).fold(f64::MIN_POSITIVE, f64::max);
         let end = self.axis_end.unwrap_or(longest).max(f64::MIN_POSITIVE);
         // Bars much shorter than the axis would fill it with grid lines.
         let step = round_step(longest.max(end / MAX_AXIS_OF_BARS), 6.0);
         let mut chart = ChartBuilder::on(area)
-            .margin_top(self.top())
+            .margin_top(TOP)
             .margin_left(names)
             .margin_right(labels)
             .x_label_area_size(AXIS)
@@ -102,7 +92,7 @@ impl BarChart {
         for (row, bar) in self.bars.iter().enumerate() {
             draw_bar(&chart, row as f64, bar, end)?;
         }
-        self.draw_limit(&chart, end)
+        Ok(())
     }
 
     fn draw_axis(&self, chart: &mut Plane<'_>, step: f64, end: f64) -> Drawn {
@@ -122,23 +112,6 @@ impl BarChart {
         chart.plotting_area().draw(&(EmptyElement::at((end / 2.0, rows)) + title))?;
         Ok(())
     }
-
-    fn draw_limit(&self, chart: &Plane<'_>, end: f64) -> Drawn {
-        let Some((at, text)) = &self.limit else { return Ok(()) };
-        // As far as bars are drawn.
-        let at = &at.clamp(-end, 2.0 * end);
-        // Dashes: a third of each row is a gap.
-        for dash in 0..3 * self.bars.len() {
-            let from = dash as f64 / 3.0;
-            let line = PathElement::new([(*at, from), (*at, from + 0.22)], Ink::Text.stand_in());
-            chart.plotting_area().draw(&line)?;
-        }
-        let style = font(11.5, Ink::Text).pos(Pos::new(HPos::Right, VPos::Bottom));
-        chart
-            .plotting_area()
-            .draw(&(EmptyElement::at((*at, 0.0)) + Text::new(text.clone(), (0, -4), style)))?;
-        Ok(())
-    }
 }
 
 /// Draws one row; what stands behind it goes beyond the end of the axis, where nothing crosses it.
@@ -152,15 +125,6 @@ fn draw_bar(chart: &Plane<'_>, row: f64, bar: &Bar, axis_end: f64) -> Drawn {
         let colour = part.ink.stand_in().filled();
         chart.plotting_area().draw(&Rectangle::new([(near(from), top), (near(to), bottom)], colour))?;
         from = to;
-    }
-    if let Some(half) = bar.interval {
-        let (least, most) = (near(from - half), near(from + half));
-        let whisker = [[(least, middle), (most, middle)]]
-            .into_iter()
-            .chain([least, most].map(|at| [(at, row + 0.36), (at, row + 0.64)]));
-        for line in whisker {
-            chart.plotting_area().draw(&PathElement::new(line, Ink::Text.stand_in().stroke_width(1)))?;
-        }
     }
     let name = font(12.5, Ink::Text).pos(Pos::new(HPos::Right, VPos::Center));
     let label = font(11.5, Ink::Muted).pos(Pos::new(HPos::Left, VPos::Center));

@@ -2,18 +2,23 @@
 //! light or dark theme.
 
 mod bars;
+mod dots;
 mod lines;
+mod look;
 mod panels;
 mod strips;
 mod table;
 pub mod timeline;
 
 pub use bars::{Bar, BarChart, Part};
+pub use dots::{Dot, DotChart};
 pub use lines::{Line, LineChart, Mark};
+pub use look::{Look, Shape};
 pub use panels::{Panel, stacked};
 pub use strips::{Strip, StripChart};
 pub use table::table_picture;
 
+use look::CURVE_COLOURS;
 use plotters::prelude::{IntoFont, RGBColor, TextStyle};
 
 /// A colour by its role; what it looks like is the style sheet's business.
@@ -25,26 +30,36 @@ pub enum Ink {
     Muted,
     /// Grid lines.
     Grid,
-    /// Series `n`; colours repeat after the last.
+    /// What is there to be seen past: curves beyond those with a colour.
+    Rest,
+    /// Part `n` of a bar or strip; colours repeat after the last.
     Series(usize),
+    /// Colour `n` of what [`Look`] colours; they repeat after the last.
+    Curve(usize),
 }
 
-/// How many series have a colour of their own.
-pub const SERIES_COLOURS: usize = 10;
+/// How many parts have a colour of their own.
+const SERIES_COLOURS: usize = 10;
 
-/// The style sheet that gives the colours their values. The series follow Okabe and Ito's palette for
-/// colour-blind readers, a little lighter on dark ground.
+/// The style sheet that gives the colours their values. Curves have Okabe and Ito's palette for colour-blind readers
+/// (Color Universal Design, 2008) but its yellow, which paper swallows; orange, sky blue and purple are darker here, so that
+/// they have 3:1 on white. Parts follow it too. Both are lighter on dark ground.
 pub const STYLE: &str = "\
 :root{--ground:#ffffff;--text:#1c2127;--muted:#5f6b76;--grid:#e3e7eb;\
---s0:#0072b2;--s1:#e69f00;--s2:#d55e00;--s3:#009e73;--s4:#a9c4d6;--s5:#b0184e;--s6:#8a63b8;--s7:#d5dade;--s8:#f4dc7c;--s9:#7a5a36}\
+--s0:#0072b2;--s1:#e69f00;--s2:#d55e00;--s3:#009e73;--s4:#a9c4d6;--s5:#b0184e;--s6:#8a63b8;--s7:#d5dade;--s8:#f4dc7c;--s9:#7a5a36;\
+--rest:#b8c0c7;--c0:#000000;--c1:#0072b2;--c2:#d55e00;--c3:#009e73;--c4:#c46a9f;--c5:#b87a00;--c6:#3391cc}\
 @media(prefers-color-scheme:dark){:root{--ground:#14181c;--text:#e8ecef;--muted:#9aa6b0;--grid:#2d343b;\
---s0:#4aa3df;--s1:#f0b429;--s2:#ee7d3b;--s3:#2fc296;--s4:#4f6a7c;--s5:#e5507f;--s6:#b08fdc;--s7:#3a434b;--s8:#8a7530;--s9:#b08c62}}";
+--s0:#4aa3df;--s1:#f0b429;--s2:#ee7d3b;--s3:#2fc296;--s4:#4f6a7c;--s5:#e5507f;--s6:#b08fdc;--s7:#3a434b;--s8:#8a7530;--s9:#b08c62;\
+--rest:#4a545d;--c0:#f2f4f6;--c1:#4a9be0;--c2:#ee7d3b;--c3:#2fc296;--c4:#dd94bd;--c5:#f0b429;--c6:#7cc4ee}}";
 
 /// Stand-ins that plotters writes, by number, and the variables that replace them.
-const VARIABLES: [&str; 3 + SERIES_COLOURS] = [
-    "--text", "--muted", "--grid", "--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7", "--s8",
-    "--s9",
+const VARIABLES: [&str; 4 + SERIES_COLOURS + CURVE_COLOURS] = [
+    "--text", "--muted", "--grid", "--rest", "--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7",
+    "--s8", "--s9", "--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6",
 ];
+
+/// SVG's dash array of each [`Shape`]: the first is solid.
+const DASHES: [&str; Shape::ALL.len()] = ["", "7 3", "2 3", "10 3 2 3", "4 2", "12 4", "6 2 2 2 2 2"];
 
 impl Ink {
     const fn number(self) -> usize {
@@ -52,7 +67,9 @@ impl Ink {
             Self::Text => 0,
             Self::Muted => 1,
             Self::Grid => 2,
-            Self::Series(n) => 3 + n % SERIES_COLOURS,
+            Self::Rest => 3,
+            Self::Series(n) => 4 + n % SERIES_COLOURS,
+            Self::Curve(n) => 4 + SERIES_COLOURS + n % CURVE_COLOURS,
         }
     }
 
@@ -64,6 +81,11 @@ impl Ink {
     /// The stand-in: a colour that occurs nowhere else.
     fn stand_in(self) -> RGBColor {
         RGBColor(1, 2, 100 + self.number() as u8)
+    }
+
+    /// The stand-in of a line with the dash of `shape`, for strokes only.
+    fn stroke(self, shape: Shape) -> RGBColor {
+        RGBColor(1, 2 + shape as u8, 100 + self.number() as u8)
     }
 }
 
@@ -80,6 +102,11 @@ fn font(px: f64, ink: Ink) -> TextStyle<'static> {
 fn finish(svg: &str, (width, height): (u32, u32), alt: &str) -> String {
     let mut text = svg.to_owned();
     for (number, variable) in VARIABLES.iter().enumerate() {
+        for (dash, pattern) in DASHES.iter().enumerate().skip(1) {
+            let stand_in = format!("stroke=\"#01{:02X}{:02X}\"", 2 + dash, 100 + number);
+            text = text
+                .replace(&stand_in, &format!("stroke=\"var({variable})\" stroke-dasharray=\"{pattern}\""));
+        }
         text = text.replace(&format!("#0102{:02X}", 100 + number), &format!("var({variable})"));
     }
     let alt = alt.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::lines::WIDTH;
-use super::{LineChart, StripChart, finish};
+use super::{DotChart, LineChart, StripChart, finish};
 
 const HEIGHT: u32 = 400;
 /// Of curves below another panel.
@@ -14,6 +14,8 @@ const PANEL_HEIGHT: u32 = 210;
 pub enum Panel<'a> {
     /// Curves.
     Lines(&'a LineChart),
+    /// Ranked dots.
+    Dots(&'a DotChart),
     /// Strips of states.
     Strips(&'a StripChart),
 }
@@ -23,14 +25,15 @@ impl Panel<'_> {
     fn legend(self) -> u32 {
         match self {
             Self::Lines(chart) => chart.legend(),
+            Self::Dots(_) => 0,
             Self::Strips(chart) => chart.legend(),
         }
     }
 
     fn height(self, is_first: bool) -> u32 {
         match self {
-            Self::Lines(_) if is_first => HEIGHT,
-            Self::Lines(_) => PANEL_HEIGHT,
+            Self::Lines(chart) => chart.legend_height().max(if is_first { HEIGHT } else { PANEL_HEIGHT }),
+            Self::Dots(chart) => chart.height(),
             Self::Strips(chart) => chart.height(),
         }
     }
@@ -50,6 +53,7 @@ pub fn stacked(alt: &str, panels: &[Panel<'_>]) -> String {
         // Writing to a string does not fail.
         let _ = match panel {
             Panel::Lines(chart) => chart.draw(&own, legend),
+            Panel::Dots(chart) => chart.draw(&own),
             Panel::Strips(chart) => chart.draw(&own, legend),
         };
         rest = below;

@@ -4,8 +4,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::lines::{BOTTOM, CHARACTER, LEFT, WIDTH, line_ink};
-use super::{Drawn, Ink, font};
+use super::lines::{BOTTOM, CHARACTER, LEFT, WIDTH};
+use super::{Drawn, Ink, SERIES_COLOURS, font};
 
 /// Strips below each other over one axis.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +62,7 @@ impl StripChart {
             left + ((x / self.end.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0) * f64::from(right - left)) as i32
         };
         let states = self.states();
-        let ink = |state: &str| line_ink(states.iter().position(|known| *known == state).unwrap_or(0));
+        let ink = |state: &str| state_ink(states.iter().position(|known| *known == state).unwrap_or(0));
         let small = |side| font(11.5, Ink::Muted).pos(Pos::new(side, VPos::Center));
         for (index, strip) in self.strips.iter().enumerate() {
             let top = (MARGIN + STRIP * index as u32) as i32;
@@ -87,4 +87,10 @@ impl StripChart {
         area.draw(&Text::new(self.x.clone(), (i32::midpoint(left, right), below), style))?;
         Ok(())
     }
+}
+
+/// The colour of state `index`: the strong ones first.
+const fn state_ink(index: usize) -> Ink {
+    const ORDER: [usize; SERIES_COLOURS] = [0, 1, 3, 5, 6, 2, 4, 8, 7, 9];
+    Ink::Series(ORDER[index % SERIES_COLOURS])
 }

@@ -92,6 +92,7 @@ impl KeptCurve {
         let curve = |kept: Self| Curve {
             name: kept.name,
             points: kept.points.into_iter().filter_map(point).collect(),
+            ..Curve::default()
         };
         all_columns(kept.into_iter().map(curve).collect())
     }
@@ -141,7 +142,7 @@ impl Live {
         let (mut curves, mut slowed) = (Vec::new(), Vec::new());
         let (mut disturbed, mut waits) = (Vec::new(), Vec::new());
         for acks in &self.acks {
-            let empty = |name: String| Curve { name, points: Vec::new() };
+            let empty = |name: String| Curve { name, ..Curve::default() };
             let (mut live, mut simulated) = (empty(live_name(acks)), empty(simulated_name(acks)));
             let mut simulated_slowed = simulated.clone();
             for pair in pairs.iter().filter(|pair| pair.acks == *acks) {
@@ -270,8 +271,11 @@ mod tests {
 
     #[test]
     fn points_are_written_with_the_names_of_their_columns() {
-        let curve =
-            Curve { name: "live".into(), points: vec![(150.0, vec![Some(7.5), None, Some(1.0), None])] };
+        let curve = Curve {
+            name: "live".into(),
+            points: vec![(150.0, vec![Some(7.5), None, Some(1.0), None])],
+            ..Curve::default()
+        };
         let noted = NotedAt { curves: ["live".into(), "simulated".into()], x: 150.0, said: "busy".into() };
         let points = Points {
             curves: all_columns(vec![curve]),

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::draw::concerned;
 use super::file::{Figure, Source};
 use super::made::Made;
 use super::measure::{Curve, Curves, Measure};
@@ -365,7 +366,7 @@ impl Samples {
                 };
                 (f64::from(share), sample.seconds.iter().map(ranked).collect())
             };
-            Curve { name: sample.name.clone(), points: SHARES.map(at).collect() }
+            Curve { name: sample.name.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
         };
         Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves: self.0.iter().map(curve).collect() }
     }
@@ -383,7 +384,7 @@ impl Samples {
             let count = seconds.len() as f64;
             let points = seconds.iter().zip(1_u32..);
             let points = points.map(|(took, rank)| (*took, f64::from(rank) / count * 100.0)).collect();
-            Line { name: sample.name.clone(), points }
+            Line { name: sample.name.clone(), points, ..Line::default() }
         };
         let chart = LineChart {
             x: "seconds".to_owned(),
@@ -391,6 +392,8 @@ impl Samples {
             log_x: figure.plot.log_x,
             lines: self.0.iter().map(line).collect(),
             dense: true,
+            steps: true,
+            concerned: concerned(figure),
             ..LineChart::default()
         };
         stacked(&format!("{}: {}", figure.id, figure.title), &[Panel::Lines(&chart)])

@@ -3,7 +3,7 @@
 use super::file::{Claim, Figure, Gain, Measure};
 use super::measure::{Curve, Curves, same};
 use super::run::Drawn;
-use crate::chart::{Line, LineChart, Mark, Panel, stacked};
+use crate::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
 use tacit_runs::aggregate;
 
 /// The figure as SVG: the curves, then the gain, then variants.
@@ -21,7 +21,13 @@ pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
     // The x axis is named once, below all.
     let above = charts.len() - 1;
     charts.iter_mut().take(above).for_each(|chart| chart.x = String::new());
-    let panels: Vec<Panel<'_>> = charts.iter().map(Panel::Lines).collect();
+    let ranked: Vec<Option<Vec<DotChart>>> =
+        charts.iter().map(|chart| LineChart { x: drawn.x.clone(), ..chart.clone() }.ranked()).collect();
+    let panels = charts.iter().zip(&ranked).flat_map(|(chart, ranked)| match ranked {
+        Some(dots) => dots.iter().map(Panel::Dots).collect(),
+        None => vec![Panel::Lines(chart)],
+    });
+    let panels: Vec<Panel<'_>> = panels.collect();
     stacked(&alt, &panels)
 }
 
@@ -32,6 +38,7 @@ fn curves_chart(figure: &Figure, drawn: &Drawn, curves: &Curves) -> LineChart {
         log_x: figure.plot.log_x,
         log_y: figure.plot.log_y,
         lines: curves.curves.iter().map(line).collect(),
+        concerned: concerned(figure),
         ..LineChart::default()
     }
 }
@@ -43,7 +50,23 @@ pub(super) fn marks_of(figure: &Figure, curves: &Curves) -> (Vec<Mark>, String) 
 
 fn line(curve: &Curve) -> Line {
     let plotted = |(x, columns): &(f64, Vec<Option<f64>>)| Some((*x, columns.first().copied().flatten()?));
-    Line { name: curve.name.clone(), points: curve.points.iter().filter_map(plotted).collect() }
+    let is_plotted = |index: &usize| curve.points.get(*index).and_then(plotted).is_some();
+    let ci95 = curve.ci95.iter().copied().enumerate().filter(|(index, _)| is_plotted(index));
+    Line {
+        name: curve.name.clone(),
+        points: curve.points.iter().filter_map(plotted).collect(),
+        ci95: ci95.map(|(_, ci)| ci).collect(),
+    }
+}
+
+/// The curves that the panel of gains and the claims name.
+pub(super) fn concerned(figure: &Figure) -> Vec<String> {
+    let gain = figure.plot.gain.iter().flat_map(|gain| [gain.of.as_str(), &gain.over]);
+    let measures = figure.claims.iter().filter_map(|claim| match &claim.measure {
+        Measure::Curves(measure) => Some(measure.curves()),
+        Measure::Timeline(_) => None,
+    });
+    gain.chain(measures.flatten()).map(str::to_owned).collect()
 }
 
 /// The panel of gains has a claimed gain to itself.
@@ -122,7 +145,7 @@ fn gain_panel(figure: &Figure, drawn: &Drawn, gain: &Gain) -> LineChart {
         x: drawn.x.clone(),
         y: "gain (%)".to_owned(),
         log_x: figure.plot.log_x,
-        lines: vec![Line { name: format!("{} over {}", gain.of, gain.over), points }],
+        lines: vec![Line { name: format!("{} over {}", gain.of, gain.over), points, ..Line::default() }],
         marks,
         marks_name,
         ..LineChart::default()

@@ -11,6 +11,8 @@ pub struct Curve {
     pub name: String,
     /// By x ascending: x, and the value of each column in the order of the names.
     pub points: Vec<(f64, Vec<Option<f64>>)>,
+    /// Half-width of the 95 % confidence interval of the first column at each point; empty where nobody knows.
+    pub ci95: Vec<Option<f64>>,
 }
 
 /// All curves of a figure.
@@ -259,6 +261,7 @@ mod tests {
         let curve = |name: &str, points: &[(f64, f64)]| Curve {
             name: name.into(),
             points: points.iter().map(|(x, y)| (*x, vec![Some(*y), Some(y * 10.0)])).collect(),
+            ..Curve::default()
         };
         Curves {
             columns: vec!["y".into(), "z".into()],

@@ -331,6 +331,7 @@ fn from_theory(id: &str) -> Drawn {
     let curve = |series: &tacit_theory::Series| Curve {
         name: series.name.clone(),
         points: series.points.iter().map(|(x, y)| (*x, vec![Some(*y)])).collect(),
+        ..Curve::default()
     };
     let curves = figure.series.iter().map(curve).collect();
     let curves = Curves { columns: vec![String::new()], curves };
@@ -467,7 +468,7 @@ fn provenance(
 /// One curve per scheme, averaged over seeds; the plotted column first, then every one a claim needs.
 /// With a second axis it is the envelope: at each x all columns of the value that gives most of the
 /// first.
-fn curves(figure: &Figure, sweep: &Sweep, seeds: u32, records: &[RunSummary]) -> Curves {
+fn curves<'a>(figure: &Figure, sweep: &Sweep, seeds: u32, records: &'a [RunSummary]) -> Curves {
     let mut columns = vec![sweep.column.clone()];
     for column in figure.columns() {
         if !columns.iter().any(|known| known == column) {
@@ -481,14 +482,16 @@ fn curves(figure: &Figure, sweep: &Sweep, seeds: u32, records: &[RunSummary]) ->
     };
     let mean = |group: &Group<'_>, column: &str| Some(group.mean(Column::named(column)?)?.mean);
     let means = |group: &Group<'_>| columns.iter().map(|column| mean(group, column)).collect::<Vec<_>>();
-    let curve = |name: String, point: &dyn Fn(usize) -> Vec<Option<f64>>| {
-        let points = sweep.axis.values.iter().enumerate().map(|(index, x)| (*x, point(index))).collect();
-        Curve { name, points }
+    let ci95 = |group: &Group<'_>| group.mean(Column::named(&sweep.column)?)?.ci95;
+    let curve = |name: String, group: &dyn Fn(usize) -> Group<'a>| {
+        let groups: Vec<Group<'_>> = (0..sweep.axis.values.len()).map(group).collect();
+        let points = sweep.axis.values.iter().copied().zip(groups.iter().map(means)).collect();
+        Curve { name, points, ci95: groups.iter().map(ci95).collect() }
     };
     let best = |x: usize, scheme: usize| {
         let all = (0..seconds).map(|second| group(x, second, scheme));
         let best = Column::named(&sweep.column).and_then(|column| Group::best(all, column));
-        means(&best.unwrap_or_default())
+        best.unwrap_or_default()
     };
     let mut curves = Vec::new();
     for (index, scheme) in sweep.schemes.iter().enumerate() {
@@ -496,7 +499,7 @@ fn curves(figure: &Figure, sweep: &Sweep, seeds: u32, records: &[RunSummary]) ->
         let Some(best_of) = &sweep.best_of else { continue };
         if best_of.curves.iter().any(|shown| shown.name == scheme.name) {
             for (second, value) in best_of.axis.values.iter().enumerate() {
-                curves.push(curve(best_of.curve_name(scheme, *value), &|x| means(&group(x, second, index))));
+                curves.push(curve(best_of.curve_name(scheme, *value), &|x| group(x, second, index)));
             }
         }
     }

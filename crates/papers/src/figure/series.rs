@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Figure;
-use super::draw::marks_of;
+use super::draw::{concerned, marks_of};
 use super::file::read_scheme;
 use super::measure::{Curve, Curves};
 use super::results::Results;
@@ -171,6 +171,7 @@ impl Series {
             points: (0..track.len())
                 .map(|at| (seconds(&track[at]), columns.iter().map(|column| of(column, at)).collect()))
                 .collect(),
+            ..Curve::default()
         };
         let mut curves: Vec<Curve> = self
             .curves
@@ -290,6 +291,7 @@ fn chart(figure: &Figure, drawn: &Drawn, column: usize, x: String) -> LineChart 
     let line = |curve: &Curve| Line {
         name: curve.name.clone(),
         points: curve.points.iter().filter_map(|(x, columns)| Some((*x, columns[column]?))).collect(),
+        ..Line::default()
     };
     let (marks, marks_name) =
         if column == 0 { marks_of(figure, &drawn.curves) } else { (Vec::new(), String::new()) };
@@ -298,6 +300,7 @@ fn chart(figure: &Figure, drawn: &Drawn, column: usize, x: String) -> LineChart 
         y: label(&drawn.curves.columns[column]).to_owned(),
         lines: drawn.curves.curves.iter().map(line).collect(),
         dense: true,
+        concerned: concerned(figure),
         marks,
         marks_name,
         ..LineChart::default()

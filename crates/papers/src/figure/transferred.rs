@@ -95,7 +95,7 @@ impl Transferred {
             let own = self.points.iter().filter(of_part).filter(|point| point.curve == name);
             let mut points: Vec<_> = own.map(|point| (point.x, point.medians())).collect();
             points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-            Curve { name, points }
+            Curve { name, points, ..Curve::default() }
         };
         let curves = transfers.curve_names().into_iter().map(curve).collect();
         Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves }

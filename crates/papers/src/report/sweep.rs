@@ -113,6 +113,7 @@ impl Sweep {
                 .filter(|row| row.scheme == scheme)
                 .map(|row| (row.x, row.mean))
                 .collect(),
+            ci95: self.rows.iter().filter(|row| row.scheme == scheme).map(|row| row.ci95).collect(),
         };
         let chart = LineChart {
             alt: format!("{}: {}", self.y_label, self.title),

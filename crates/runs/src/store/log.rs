@@ -82,7 +82,7 @@ impl Log {
         }
     }
 
-    fn of_kind(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &Line> {
+    pub fn of_kind(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &Line> {
         self.lines.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, line)| line)
     }
 

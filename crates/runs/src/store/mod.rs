@@ -7,6 +7,7 @@
 //! The Parquet files are its export, for other programs: a row per run, flow, application, hop, station and sample.
 //! Each is written under another name and renamed, so none is ever half there.
 
+mod completions;
 mod contents;
 pub(crate) mod entry;
 mod export;
@@ -15,7 +16,7 @@ mod log;
 mod sheet;
 mod tables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -162,6 +163,15 @@ impl Store {
         let found = log.runs().find(|(_, run)| is(run)).map(|(line, _)| *line);
         let line = found.ok_or_else(|| RunsError::store(&path)(format!("there is no run {id} in it")))?;
         log.run(&line)
+    }
+
+    /// What the flows of a fixed size took that users read, in seconds, by the ids of the runs in `ids`. A record from
+    /// before flows had it says nothing of it.
+    ///
+    /// # Errors
+    /// Where the record is damaged.
+    pub fn completion_times(&self, ids: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<f64>>, RunsError> {
+        Ok(completions::read(&Log::open_sound(&self.path(RECORD))?, ids))
     }
 
     /// The runs of `plan` that are in it, whichever program made them and whether or not its sweep finished.

@@ -1,0 +1,246 @@
+//! How a series looks: a scheme has its colour, marker and dash in every picture of the program.
+
+use plotters::coord::CoordTranslate;
+use plotters::prelude::*;
+
+use super::{Drawn, Ink};
+
+/// What tells a series from others: in print without colours the marker and the dash still do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Its colour.
+    pub ink: Ink,
+    /// Its marker.
+    pub shape: Shape,
+}
+
+/// A marker; each comes with a dash of the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Shape {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    TriangleDown,
+    Cross,
+    Plus,
+}
+
+impl Shape {
+    /// All of them, most distinct first.
+    pub const ALL: [Self; 7] = [
+        Self::Circle,
+        Self::Square,
+        Self::Triangle,
+        Self::Diamond,
+        Self::TriangleDown,
+        Self::Cross,
+        Self::Plus,
+    ];
+}
+
+use Shape::{Circle as Dot, Cross, Diamond, Plus, Square, Triangle, TriangleDown as Down};
+
+/// Colours of curves by their place in [`super::STYLE`]: Okabe and Ito's for colour-blind readers.
+const BLACK: usize = 0;
+const BLUE: usize = 1;
+const VERMILLION: usize = 2;
+const GREEN: usize = 3;
+const PURPLE: usize = 4;
+const ORANGE: usize = 5;
+const SKY: usize = 6;
+pub(super) const CURVE_COLOURS: usize = 7;
+
+/// Each scheme's colour and marker. A family has a colour: yardsticks black, HACK blue, rarer ACKs sky blue, stacks'
+/// own policies purple, what thins ACKs on their way orange, FWP and senders green, TACK vermillion. Ours.
+const SCHEMES: &[(&str, usize, Shape)] = &[
+    ("stock", BLACK, Dot),
+    ("udp", BLACK, Down),
+    ("as-written", BLACK, Square),
+    ("hack-more-data", BLUE, Dot),
+    ("hack-batch", BLUE, Square),
+    ("hack-opportunistic", BLUE, Triangle),
+    ("hack-timer", BLUE, Diamond),
+    ("tcp-l1", SKY, Dot),
+    ("tcp-l4", SKY, Square),
+    ("tcp-l8", SKY, Triangle),
+    ("tcp-l16", SKY, Diamond),
+    ("tcp-linux", PURPLE, Dot),
+    ("quic-ack2", PURPLE, Square),
+    ("quic-ackfreq", PURPLE, Triangle),
+    ("chrome", PURPLE, Diamond),
+    ("neqo", PURPLE, Down),
+    ("picoquic", PURPLE, Cross),
+    ("tack-lite", PURPLE, Plus),
+    ("cake-ack-filter", ORANGE, Dot),
+    ("driver-replace", ORANGE, Square),
+    ("driver-hold", ORANGE, Triangle),
+    ("rdg", ORANGE, Diamond),
+    ("fastack", ORANGE, Down),
+    ("fwp", GREEN, Dot),
+    ("fwp-ap-repair", GREEN, Square),
+    ("cubic", GREEN, Triangle),
+    ("newreno", GREEN, Diamond),
+    ("bbr", GREEN, Down),
+    ("rre", GREEN, Cross),
+    ("tack", VERMILLION, Dot),
+    ("tack-poor", VERMILLION, Square),
+    ("tack-l1", VERMILLION, Triangle),
+    ("tack-cubic", VERMILLION, Diamond),
+    ("tack-hack", VERMILLION, Down),
+];
+
+impl Look {
+    const fn new(colour: usize, shape: Shape) -> Self {
+        Self { ink: Ink::Curve(colour), shape }
+    }
+
+    /// Of the scheme called `name`; `None` where there is no such scheme.
+    pub fn of_scheme(name: &str) -> Option<Self> {
+        let (_, colour, shape) = SCHEMES.iter().find(|(known, ..)| *known == name)?;
+        Some(Self::new(*colour, *shape))
+    }
+
+    /// Of the series of a picture. Schemes have their own. A name with a scheme's in it, such as "live FWP", has that
+    /// scheme's colour and the first marker that is free in it; any other the first free colour, then marker.
+    pub fn of_series(names: &[&str]) -> Vec<Self> {
+        let mut looks: Vec<Option<Self>> = names.iter().map(|name| Self::of_scheme(name)).collect();
+        for by_word in [true, false] {
+            for (index, name) in
+                names.iter().enumerate().filter(|(index, _)| looks[*index].is_none()).collect::<Vec<_>>()
+            {
+                let own = scheme_in(name).map(|look| look.ink);
+                if by_word == own.is_some() {
+                    looks[index] = Some(free(own, &looks));
+                }
+            }
+        }
+        looks.into_iter().map(|look| look.unwrap_or(Self::new(BLACK, Dot))).collect()
+    }
+
+    /// Its line, `width` pixels wide.
+    pub(super) fn line(self, width: u32) -> ShapeStyle {
+        self.ink.stroke(self.shape).stroke_width(width)
+    }
+
+    /// Draws its marker.
+    pub(super) fn mark<C>(self, area: &DrawingArea<SVGBackend<'_>, C>, at: C::From) -> Drawn
+    where
+        C: CoordTranslate,
+        C::From: Clone,
+    {
+        /// Pixels from the middle to the edge.
+        const SIZE: i32 = 5;
+        let filled = self.ink.stand_in().filled();
+        let polygon = |corners: &[(i32, i32)]| {
+            area.draw(&(EmptyElement::at(at.clone()) + Polygon::new(corners.to_vec(), filled)))
+        };
+        let strokes = |lines: [[(i32, i32); 2]; 2]| {
+            lines.into_iter().try_for_each(|line| {
+                let line = PathElement::new(line, self.ink.stand_in().stroke_width(2));
+                area.draw(&(EmptyElement::at(at.clone()) + line))
+            })
+        };
+        match self.shape {
+            Dot => area.draw(&(EmptyElement::at(at.clone()) + Circle::new((0, 0), 4, filled)))?,
+            Square => polygon(&[(-4, -4), (4, -4), (4, 4), (-4, 4)])?,
+            Triangle => polygon(&[(0, -SIZE), (SIZE, 4), (-SIZE, 4)])?,
+            Diamond => polygon(&[(0, -SIZE - 1), (SIZE, 0), (0, SIZE + 1), (-SIZE, 0)])?,
+            Down => polygon(&[(0, SIZE), (SIZE, -4), (-SIZE, -4)])?,
+            Cross => strokes([[(-4, -4), (4, 4)], [(-4, 4), (4, -4)]])?,
+            Plus => strokes([[(-SIZE, 0), (SIZE, 0)], [(0, -SIZE), (0, SIZE)]])?,
+        }
+        Ok(())
+    }
+}
+
+/// The look of the first scheme whose name is a word of `name`.
+fn scheme_in(name: &str) -> Option<Look> {
+    let lower = name.to_lowercase();
+    let mut words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+    words.find_map(Look::of_scheme)
+}
+
+/// The first that none of `taken` has; where all are taken the first of all.
+fn free(ink: Option<Ink>, taken: &[Option<Look>]) -> Look {
+    let all = Shape::ALL
+        .into_iter()
+        .flat_map(|shape| (0..CURVE_COLOURS).map(move |colour| Look::new(colour, shape)));
+    let of_ink: Vec<Look> = all.filter(|look| ink.is_none_or(|ink| look.ink == ink)).collect();
+    // Two neighbours differ in colour and marker where there is a choice.
+    let is_fresh = |look: &&Look| !taken.iter().flatten().any(|other| other == *look);
+    let has_own_colour = |look: &&Look| !taken.iter().flatten().any(|other| other.ink == look.ink);
+    let mut fresh = of_ink.iter().filter(is_fresh);
+    let own = of_ink.iter().filter(has_own_colour).find(is_fresh);
+    own.or_else(|| fresh.next()).copied().unwrap_or(of_ink[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use tacit_scenario::scheme::{self, AS_WRITTEN};
+
+    use super::super::STYLE;
+    use super::*;
+
+    #[test]
+    fn every_scheme_has_a_look_of_its_own() {
+        let names = || scheme::ALL.iter().map(|scheme| scheme.name).chain([AS_WRITTEN.name]);
+        let mut seen: Vec<(&str, Look)> = Vec::new();
+        for name in names() {
+            let look = Look::of_scheme(name).unwrap_or_else(|| panic!("{name} has no look"));
+            let like = seen.iter().find(|(_, other)| *other == look);
+            assert!(like.is_none(), "{name} looks like {like:?}");
+            seen.push((name, look));
+        }
+        assert_eq!(seen.len(), SCHEMES.len(), "a look without a scheme");
+    }
+
+    /// Who changes a look changes every picture that was ever published.
+    #[test]
+    fn looks_of_the_default_schemes_stay() {
+        let mut table = String::new();
+        for scheme in scheme::by_default() {
+            let Look { ink, shape } = Look::of_scheme(scheme.name).unwrap();
+            writeln!(table, "{} {ink:?} {shape:?}", scheme.name).unwrap();
+        }
+        assert_eq!(
+            table,
+            "stock Curve(0) Circle\nhack-more-data Curve(1) Circle\nhack-batch Curve(1) Square\n\
+             hack-opportunistic Curve(1) Triangle\nhack-timer Curve(1) Diamond\ntcp-l1 Curve(6) Circle\n\
+             tcp-l4 Curve(6) Square\ntcp-l8 Curve(6) Triangle\ntcp-l16 Curve(6) Diamond\ntack Curve(2) Circle\n\
+             udp Curve(0) TriangleDown\n"
+        );
+    }
+
+    #[test]
+    fn series_that_are_no_scheme_have_the_schemes_colour_or_a_free_one() {
+        let looks = Look::of_series(&["fwp", "live FWP", "curl", "stock", "another"]);
+        assert_eq!(looks[1], Look::new(GREEN, Square), "beside fwp, its colour, another marker");
+        assert_eq!(looks[3], Look::of_scheme("stock").unwrap());
+        assert!(![GREEN, BLACK].map(Ink::Curve).contains(&looks[2].ink), "{looks:?}");
+        for (index, look) in looks.iter().enumerate() {
+            assert!(!looks[..index].contains(look), "{looks:?}");
+        }
+        let many: Vec<String> = (0..200).map(|number| format!("n {number}")).collect();
+        assert_eq!(Look::of_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);
+    }
+
+    /// WCAG 2.1, success criterion 1.4.11 asks 3:1 of graphics; luminance as WCAG defines it is what a grey print has.
+    #[test]
+    fn every_curve_stands_out_from_paper_without_its_colour() {
+        let light = STYLE.split("@media").next().unwrap();
+        for curve in 0..CURVE_COLOURS {
+            let hex = light.split(&format!("--c{curve}:#")).nth(1).unwrap();
+            let linear = |at: usize| {
+                let value = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
+                if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+            };
+            let luminance = 0.2126 * linear(0) + 0.7152 * linear(2) + 0.0722 * linear(4);
+            let contrast = 1.05 / (luminance + 0.05);
+            assert!(contrast >= 3.0, "--c{curve}: {contrast:.2}");
+        }
+    }
+}
