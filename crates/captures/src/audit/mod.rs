@@ -143,6 +143,9 @@ struct Counting {
     skipped: Skipped,
     unknown_link_type: Option<u16>,
     stopped: Option<String>,
+    /// Link-layer ACKs with compressed TCP ACKs behind them, and the octets of these.
+    hack_acks: u64,
+    hack_octets: u64,
     heard: Heard,
     flows: FlowTable,
 }
@@ -170,6 +173,11 @@ impl Counting {
             Verdict::Opaque => self.skipped.protected += 1,
             Verdict::BadFcs => self.skipped.bad_fcs += 1,
             Verdict::NotIp => self.skipped.not_ip += 1,
+            Verdict::HackAck(octets) => {
+                self.skipped.not_ip += 1;
+                self.hack_acks += 1;
+                self.hack_octets += octets as u64;
+            }
             Verdict::Short => self.skipped.short += 1,
             Verdict::Unsupported => {
                 self.skipped.link_type += 1;
@@ -226,6 +234,13 @@ impl Counting {
         let mut warnings: Vec<String> = self.stopped.iter().cloned().collect();
         if self.tcp_packets == 0 {
             warnings.push("there is no readable TCP packet".into());
+        }
+        if self.hack_acks > 0 {
+            warnings.push(format!(
+                "{} link-layer ACKs carry compressed TCP ACKs (TCP/HACK, {} octets), which are not counted: ratios are \
+                 of the ACKs that went as packets",
+                self.hack_acks, self.hack_octets
+            ));
         }
         warnings.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),

@@ -13,6 +13,8 @@ pub(crate) enum Verdict {
     BadFcs,
     /// An 802.11 retransmission of a frame that was handed out before.
     Copy,
+    /// An 802.11 ACK or Block Ack that carries compressed TCP ACKs (TCP/HACK) in so many octets.
+    HackAck(usize),
     /// Not IP: ARP, beacons, and so on.
     NotIp,
     /// Cut off before the IP header, or nonsense.
@@ -237,6 +239,9 @@ fn dot11<'a>(
     let (kind, flags) = (*mpdu.bytes.first()?, *mpdu.bytes.get(1)?);
     let subtype = kind >> 4;
     let is_data = kind & 0x0f == 0x08;
+    if let Some(octets) = appended(mpdu.bytes) {
+        return Some(Verdict::HackAck(octets));
+    }
     // Subtype bit 2: no frame body.
     if !is_data || subtype & 0x4 != 0 {
         return Some(Verdict::NotIp);
@@ -274,6 +279,25 @@ fn dot11<'a>(
     }
     let body = mpdu.skip(header_len)?;
     if is_amsdu { amsdu(body, sink) } else { llc(body, None, sink) }
+}
+
+/// Octets that TCP/HACK appended to an ACK or a compressed Block Ack (802.11-2020 clauses 9.3.1.4 and 9.3.1.8): there are
+/// some, and they are whole frames of it. Others append things of their own.
+fn appended(mpdu: &[u8]) -> Option<usize> {
+    const CONTROL_WRAPPER: u8 = 0x74;
+    /// The Carried Frame Control and HT Control fields.
+    const WRAPPED_LEN: usize = 6;
+    let stock_len = |kind: u8| match kind {
+        0xd4 => Some(10),
+        0x94 => Some(28),
+        _ => None,
+    };
+    let from = match *mpdu.first()? {
+        CONTROL_WRAPPER => WRAPPED_LEN + stock_len(*mpdu.get(10)?)?,
+        kind => stock_len(kind)?,
+    };
+    let octets = mpdu.get(from..).filter(|octets| !octets.is_empty())?;
+    tacit_rohc::hack::are_frames(octets).then_some(octets.len())
 }
 
 /// A-MSDU subframes: addresses, length, MSDU, padding to 4 (802.11-2020 clause 9.3.2.2).
@@ -371,6 +395,18 @@ mod tests {
             heard.is_copy(([0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], 0), 1, false);
         }
         assert_eq!(heard.numbers.len(), Heard::MOST);
+    }
+
+    #[test]
+    fn only_whole_frames_of_hack_make_a_hack_ack() {
+        let ack = |kind: u8, len: usize, behind: &[u8]| joined(&[&[kind], &vec![0; len - 1], behind]);
+        // A short frame without octets behind its check, and one whose length runs past the end.
+        assert_eq!(read(105, &ack(0xd4, 10, &[0, 7, 1, 2])).0, Verdict::HackAck(4));
+        assert_eq!(read(105, &ack(0x94, 28, &[0, 7, 1, 2, 0, 7, 2, 3])).0, Verdict::HackAck(8));
+        assert_eq!(read(105, &ack(0xd4, 10, &[0x40, 7, 1, 2])).0, Verdict::NotIp);
+        assert_eq!(read(105, &ack(0x94, 28, &[])).0, Verdict::NotIp);
+        let wrapped = joined(&[&[0x74], &[0; 9], &[0xd4, 0], &[0; 4], &[0, 7, 1, 2]]);
+        assert_eq!(read(105, &wrapped).0, Verdict::HackAck(4));
     }
 
     #[test]

@@ -195,6 +195,16 @@ pub fn frame_kinds(octets: &[u8]) -> impl Iterator<Item = &'static str> {
     })
 }
 
+/// True if `octets` are whole frames and nothing else. Those of kinds that the codec has not, such as feedback of other
+/// transports, count too: their length is where all have it.
+pub fn are_frames(octets: &[u8]) -> bool {
+    let mut rest = octets;
+    while let Some((_, behind)) = frame::Frame::split(rest) {
+        rest = behind;
+    }
+    !octets.is_empty() && rest.is_empty()
+}
+
 /// True for a pure ACK that the codec carries. CWR has no code: it goes with new data (RFC 3168 section 6.1.2).
 #[inline(always)]
 const fn is_carried(header: &Header) -> bool {
