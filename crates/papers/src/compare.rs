@@ -77,7 +77,7 @@ pub struct Comparison {
     #[serde(skip)]
     pub provenance: Provenance,
     /// What flows of a fixed size took, in the order of the rows; none where nothing is kept.
-    #[serde(skip)]
+    #[serde(rename = "flow_completion_cdfs", skip_serializing_if = "Vec::is_empty")]
     pub completions: Vec<CompletionTimes>,
     /// Length of the measured window of each run in seconds.
     #[serde(skip)]

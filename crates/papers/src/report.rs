@@ -483,6 +483,12 @@ mod tests {
             let (least, largest) = (times.steps[0].0, times.steps[4].0);
             assert!((least..=largest).contains(&rows.flow_completion_p50_s.unwrap()), "{times:?}");
         }
+        let json = serde_json::to_value(&comparison).unwrap();
+        let least = json["flow_completion_cdfs"][1]["steps"][0].as_array().unwrap();
+        assert_eq!(
+            (least[0].as_f64(), least[1].as_f64()),
+            (Some(comparison.completions[1].steps[0].0), Some(0.0))
+        );
         let path = write(&comparison, directory.path()).unwrap();
         let drawn = std::fs::read_to_string(&path).unwrap();
         assert!(drawn.contains("<h2>Flow completion times</h2>"));

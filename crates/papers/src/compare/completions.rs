@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::Comparison;
 use tacit_runs::RunsError;
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::Store;
 
 /// What the flows of a scheme took that came to their end, of all seeds together.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CompletionTimes {
     /// Name of the scheme.
     pub scheme: String,
