@@ -16,6 +16,8 @@ pub(crate) struct Sending {
     /// The place of the first octet that is held.
     base: u64,
     octets: VecDeque<u8>,
+    /// Octets that are held though the peer may have them, for it lacks some before.
+    pub behind_gap: u64,
     /// The user has ended it, or given it up.
     pub over: bool,
     /// The peer wants no more of it, for this reason.

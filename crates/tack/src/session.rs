@@ -32,6 +32,9 @@ const FINISH_AGAIN: Duration = Duration::from_millis(100);
 /// Octets that a stream takes from its writer at least, beyond five quarters of the congestion window: what waits longer
 /// is read from slower memory. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
+/// What the peer has behind a gap does not count, up to so many congestion windows: a packet that is lost twice keeps as much from
+/// being let go. Ours.
+const BEHIND_GAP_WINDOWS: u64 = 3;
 
 /// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
 const MAX_DATAGRAMS: usize = 256;
@@ -644,9 +647,13 @@ impl Session {
                 wake(&mut pipe.receiving.waker);
             }
             StreamEvent::Writable(_) => {
-                pipe.sending.release(self.core.acked_of(stream));
+                let acked = self.core.acked_of(stream);
+                pipe.sending.release(acked);
                 let cwnd = self.core.stats().cwnd.unwrap_or(0);
                 self.send_limit = cwnd + cwnd / 4 + SEND_AHEAD;
+                // Of a stream that is over both are zero.
+                let behind_gap = self.core.reached_of(stream).saturating_sub(acked);
+                pipe.sending.behind_gap = behind_gap.min(BEHIND_GAP_WINDOWS * cwnd);
                 wake(&mut pipe.sending.waker);
             }
             StreamEvent::Stopped(_, code) => {
@@ -728,7 +735,7 @@ impl Session {
         if sending.over {
             return Err(StreamError::Ended);
         }
-        let room = limit.saturating_sub(sending.held()).min(octets.len() as u64);
+        let room = (limit + sending.behind_gap).saturating_sub(sending.held()).min(octets.len() as u64);
         if room == 0 && !octets.is_empty() {
             return Ok(None);
         }

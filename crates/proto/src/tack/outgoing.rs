@@ -250,6 +250,11 @@ impl Outgoing {
         self.streams.get(id).map_or(0, |stream| stream.acked - START)
     }
 
+    /// Octets of `id` up to the last that the peer has, with the gaps before it.
+    pub fn reached_of(&self, id: StreamId) -> u64 {
+        self.streams.get(id).map_or(0, |stream| stream.reached() - START)
+    }
+
     fn queue(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         if stream.queued || !stream.has_new() {
@@ -399,9 +404,14 @@ impl Outgoing {
 
     /// The peer has `chunk`. Returns the octets of it that it had not been known to have.
     pub fn on_acked(&mut self, chunk: Chunk) -> u64 {
-        let advanced = self.update(chunk.stream, |stream| stream.on_acked(chunk)).unwrap_or(0);
+        let acked = |stream: &mut Stream| {
+            let reached = stream.reached();
+            let advanced = stream.on_acked(chunk);
+            (advanced, advanced > 0 || stream.reached() > reached)
+        };
+        let (advanced, has_more) = self.update(chunk.stream, acked).unwrap_or_default();
         self.acked += advanced;
-        if advanced > 0 {
+        if has_more {
             self.streams.tell(chunk.stream, news::WRITABLE);
         }
         advanced
@@ -516,6 +526,11 @@ impl Stream {
         self.acked - before
     }
 
+    /// The end of what the peer has, behind gaps or not.
+    fn reached(&self) -> Position {
+        self.above.last().map_or(self.acked, |last| last.end)
+    }
+
     /// The peer has all of it.
     fn on_all_acked(&mut self) -> u64 {
         self.reset_acked |= self.reset.is_some();
@@ -548,6 +563,24 @@ mod tests {
 
     fn chunk(stream: u32, start: u64, len: u32, fin: bool) -> Chunk {
         Chunk { stream: StreamId(stream), start: START + start, len, fin }
+    }
+
+    /// A gap keeps octets from being let go, and its owner hears all the same that the peer has more.
+    #[test]
+    fn what_arrives_behind_a_gap_is_told() {
+        let mut streams = outgoing(1000, 1000);
+        streams.write(StreamId(0), 400);
+        while streams.next(100).is_some() {}
+        let mut acked = |start| {
+            let advanced = streams.on_acked(chunk(0, start, 100, false));
+            let told = streams.next_event();
+            (advanced, streams.acked_of(StreamId(0)), streams.reached_of(StreamId(0)), told)
+        };
+        let writable = Some(StreamEvent::Writable(StreamId(0)));
+        assert_eq!(acked(200), (0, 0, 300, writable));
+        assert_eq!(acked(100), (0, 0, 300, None), "nothing beyond what was reached");
+        assert_eq!(acked(0), (300, 300, 300, writable), "what was held may go");
+        assert_eq!(acked(300), (100, 400, 400, writable));
     }
 
     #[test]

@@ -95,6 +95,11 @@ impl Connection {
         self.sender.streams.acked_of(stream)
     }
 
+    /// Octets of `stream` up to the last that the peer has, with the gaps before it.
+    pub fn reached_of(&self, stream: StreamId) -> u64 {
+        self.sender.streams.reached_of(stream)
+    }
+
     /// True when the peer ended `stream` and all of it was delivered; false again once the stream is forgotten.
     pub fn has_ended(&self, stream: StreamId) -> bool {
         self.receiver.incoming.ended(stream)
