@@ -86,6 +86,27 @@ fn an_audit_says_what_acks_it_could_not_count() {
     }
 }
 
+/// 16 dBm less 76.7 dB of path loss over 10 m, both ways; beacons are for everybody, near and far.
+#[test]
+fn frames_say_how_strong_they_are_where_that_is_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let short = ["--set", "run.duration=200 ms", "--set", "run.measure-from=0 s", "--pcap", "air.pcapng"];
+    for (set, heard) in
+        [("wifi.distance=10 m", "-61"), ("wifi.distance=20 m", "-70"), ("wifi.capture=true", "")]
+    {
+        let run = ["run", "wlan-11n-150", "--set", "wifi.rate=15Mbps", "--set", set];
+        tacit(directory.path(), &[&run[..], &short].concat());
+        let arguments = ["-T", "fields", "-e", "wlan.fc.type_subtype", "-e", "radiotap.dbm_antsignal"];
+        let Some(lines) = tshark(directory.path(), "air.pcapng", &arguments) else { return };
+        assert!(lines.lines().count() > 50, "{set}: {}", lines.lines().count());
+        for line in lines.lines() {
+            let (kind, signal) = line.split_once('\t').unwrap();
+            let is_beacon = matches!(kind, "8" | "0x0008");
+            assert_eq!(signal, if is_beacon { "" } else { heard }, "{set}: {line}");
+        }
+    }
+}
+
 #[test]
 fn every_rohc_packet_is_named_as_the_codec_counts_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use tacit_link::AirFrame;
 use tacit_link::queue::AckHold;
 use tacit_proto::fwp;
 use tacit_proto::units::{Duration, HostId, Instant};
-use tacit_sim::capture::{self, AtomicFile, CaptureWriter};
+use tacit_sim::capture::{self, AtomicFile, CaptureWriter, Signals};
 use tacit_sim::setup::ApDriver;
 use tacit_sim::{Arrived, Carried, Observer, Outcome, Setup, World};
 
@@ -143,7 +143,7 @@ pub fn run(
         None => None,
         Some(file) => {
             let writer = CaptureWriter::new(file).map_err(LiveError::io("--pcap"))?;
-            Some(Listener { writer, failed: None })
+            Some(Listener { writer, signals: Signals::of(&plan.setup), failed: None })
         }
     };
     let mut setup = plan.setup.clone();
@@ -175,7 +175,7 @@ pub fn run(
     };
     hop.turn_until(stop, snapshot)?;
     let ended = hop.end();
-    if let Some(Listener { writer, failed }) = listener {
+    if let Some(Listener { writer, failed, .. }) = listener {
         let written = failed.map_or(Ok(()), Err);
         written.and_then(|()| writer.finish()).and_then(AtomicFile::commit).map_err(|error| {
             LiveError::Io { what: "--pcap".to_owned(), source: io::Error::other(capture::why(&error)) }
@@ -187,13 +187,14 @@ pub fn run(
 /// Writes each frame it hears, until writing fails.
 struct Listener {
     writer: CaptureWriter<AtomicFile>,
+    signals: Signals,
     failed: Option<io::Error>,
 }
 
 impl Observer<Frame> for Listener {
-    fn on_air(&mut self, _bss: usize, frame: &AirFrame<Frame>) {
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<Frame>) {
         if self.failed.is_none() {
-            self.failed = self.writer.write(frame).err();
+            self.failed = self.writer.write(frame, self.signals.of_frame(bss, frame)).err();
         }
     }
 }

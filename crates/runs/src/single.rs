@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tacit_link::AirFrame;
 use tacit_proto::Packet;
-use tacit_sim::capture::{self, AtomicFile, CaptureWriter};
+use tacit_sim::capture::{self, AtomicFile, CaptureWriter, Signals};
 use tacit_sim::{Observer, Outcome, Setup};
 
 use crate::application::{self, ApplicationRecord};
@@ -219,7 +219,8 @@ impl Prepared {
         let failed = |error| not_captured(path, &error);
         let file = AtomicFile::create(path).map_err(failed)?;
         let writer = CaptureWriter::new(file).map_err(failed)?;
-        let mut listener = Listener { writer, failed: None, clock: reached.map(Clock) };
+        let signals = Signals::of(&self.setup);
+        let mut listener = Listener { writer, signals, failed: None, clock: reached.map(Clock) };
         let outcome =
             tacit_sim::run_observed(&self.setup, &mut listener).map_err(|source| self.failed(source))?;
         let written = listener.failed.map_or(Ok(()), Err);
@@ -287,6 +288,7 @@ fn not_captured(path: &Path, error: &io::Error) -> RunsError {
 /// Writes each frame it hears, until writing fails.
 struct Listener<'a> {
     writer: CaptureWriter<AtomicFile>,
+    signals: Signals,
     failed: Option<io::Error>,
     clock: Option<Clock<'a>>,
 }
@@ -297,7 +299,7 @@ impl Observer for Listener<'_> {
             clock.on_air(bss, frame);
         }
         if self.failed.is_none() {
-            self.failed = self.writer.write(frame).err();
+            self.failed = self.writer.write(frame, self.signals.of_frame(bss, frame)).err();
         }
     }
 }

@@ -154,6 +154,7 @@ impl Scenario {
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
                 link_acks: client.link_acks.unwrap_or(wifi.link_acks),
                 snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
+                signal_dbm: signal.map(|signal| signal.received_dbm(&wifi.propagation, &mode)),
                 away: client.leave.map(|leave| {
                     let back = client.back.unwrap_or(self.run.duration);
                     (Instant::ZERO + leave, Instant::ZERO + back)

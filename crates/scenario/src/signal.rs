@@ -18,6 +18,13 @@ pub enum Signal {
 }
 
 impl Signal {
+    /// The power that a receiver on the channel of `mode` hears, rounded to what radiotap can say.
+    pub fn received_dbm(&self, propagation: &Propagation, mode: &Mode) -> i8 {
+        let dbm = self.snr(propagation, mode).as_db() + propagation.noise_dbm(mode.width_mhz);
+        // Saturates.
+        dbm.round() as i8
+    }
+
     /// The SNR over the channel of `mode`.
     pub fn snr(&self, propagation: &Propagation, mode: &Mode) -> Decibels {
         match self {

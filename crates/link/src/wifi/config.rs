@@ -28,6 +28,9 @@ pub struct StationConfig {
     /// SNR over the channel of `mode`, the same both ways: noise takes data, Block Ack Requests, ACKs and
     /// Block Acks, by mode and length, on top of the losses above. `None` for no noise.
     pub snr: Option<Decibels>,
+    /// Power at which the access point and the station hear each other, for captures; nothing else depends on it. `None` where
+    /// nobody says.
+    pub signal_dbm: Option<i8>,
     /// From when to when the station is out of reach: nothing between it and the access point arrives, though
     /// both still defer to what is sent. `None` for never.
     pub away: Option<(Instant, Instant)>,
@@ -48,6 +51,7 @@ impl StationConfig {
             link_ack_loss: Loss::None,
             link_acks: BothWays::default(),
             snr: None,
+            signal_dbm: None,
             away: None,
             downlink_queue: QueueConfig::default(),
             uplink_queue: QueueConfig::default(),

@@ -6,8 +6,10 @@ mod atomic;
 mod dot11;
 mod pcapng;
 mod radiotap;
+mod signals;
 
 pub use atomic::AtomicFile;
+pub use signals::Signals;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -72,13 +74,13 @@ impl<W: Write> CaptureWriter<W> {
         Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, told: 0, spare })
     }
 
-    /// Takes one frame, when it has ended.
+    /// Takes one frame, when it has ended, and the power at which it was heard, if that is known.
     ///
     /// # Errors
     /// When the underlying writer fails; the file then ends inside a block.
-    pub fn write<P: FrameBytes>(&mut self, frame: &AirFrame<P>) -> io::Result<()> {
+    pub fn write<P: FrameBytes>(&mut self, frame: &AirFrame<P>, signal_dbm: Option<i8>) -> io::Result<()> {
         self.frame.clear();
-        radiotap::header(&mut self.frame, frame);
+        radiotap::header(&mut self.frame, frame, signal_dbm);
         if dot11::frame(&mut self.frame, frame, self.beacons) == dot11::Numbered::Beacon {
             self.beacons = self.beacons.wrapping_add(1);
         }

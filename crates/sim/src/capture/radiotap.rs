@@ -9,6 +9,7 @@ const TSFT: u32 = 1 << 0;
 const FLAGS: u32 = 1 << 1;
 const RATE: u32 = 1 << 2;
 const CHANNEL: u32 = 1 << 3;
+const DBM_ANTENNA_SIGNAL: u32 = 1 << 5;
 const MCS: u32 = 1 << 19;
 const AMPDU_STATUS: u32 = 1 << 20;
 const VHT: u32 = 1 << 21;
@@ -42,7 +43,7 @@ const AMPDU_IS_LAST: u16 = 0x0008;
 const AMPDU_EOF: u16 = 0x0040;
 const AMPDU_EOF_KNOWN: u16 = 0x0080;
 
-pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>) {
+pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>, signal_dbm: Option<i8>) {
     let ampdu = match &air.frame {
         Frame::Data { ampdu, .. } => *ampdu,
         _ => None,
@@ -57,15 +58,24 @@ pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     if ampdu.is_some() {
         present |= AMPDU_STATUS;
     }
+    if signal_dbm.is_some() {
+        present |= DBM_ANTENNA_SIGNAL;
+    }
     // Version, pad, length (filled in below), fields present.
     out.extend([0; 4]);
     out.extend(present.to_le_bytes());
-    fields(out, start, air, ampdu);
+    fields(out, start, air, ampdu, signal_dbm);
     let len = (out.len() - start) as u16;
     out[start + 2..start + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, ampdu: Option<AmpduPosition>) {
+fn fields<P>(
+    out: &mut Vec<u8>,
+    start: usize,
+    air: &AirFrame<P>,
+    ampdu: Option<AmpduPosition>,
+    signal_dbm: Option<i8>,
+) {
     out.extend((air.at.as_nanos() / 1_000).to_le_bytes());
     let preamble = if air.mode.has_short_preamble() { FLAG_SHORT_PREAMBLE } else { 0 };
     out.push(match air.outcome {
@@ -85,6 +95,7 @@ fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, ampdu: Option<A
     let kind = if air.mode.format == Format::Dsss { CHANNEL_CCK } else { CHANNEL_OFDM };
     out.extend(frequency.to_le_bytes());
     out.extend((kind | band).to_le_bytes());
+    out.extend(signal_dbm.map(i8::cast_unsigned));
     if let Some(index) = air.mode.mcs.filter(|_| air.mode.format == Format::HtMixed) {
         let bandwidth = if air.mode.width_mhz == 40 { MCS_FLAG_40_MHZ } else { 0 };
         let guard = if air.mode.short_guard_interval { MCS_FLAG_SHORT_GUARD_INTERVAL } else { 0 };

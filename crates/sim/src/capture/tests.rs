@@ -111,7 +111,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
 fn written(frames: &[AirFrame<Vec<u8>>]) -> Vec<u8> {
     let mut writer = CaptureWriter::new(Vec::new()).unwrap();
     for frame in frames {
-        writer.write(frame).unwrap();
+        writer.write(frame, None).unwrap();
     }
     writer.finish().unwrap()
 }
