@@ -300,7 +300,7 @@ fn a_simulated_channel_reads_back() {
             more_ppdu: None,
             frame,
         };
-        writer.write(&frame).unwrap();
+        writer.write(&frame, None).unwrap();
     };
     for (i, packet) in conversation().into_iter().enumerate() {
         let (from, to) = if is_from_client(&packet) {
