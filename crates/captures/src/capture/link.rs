@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use tacit_rohc::crc::crc32;
+
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -111,7 +113,7 @@ pub(crate) fn ip_packets<'a>(
         1 => ethernet(cursor, sink),
         0 | 108 => cursor.skip(4).map(|ip| raw_ip(ip, None, sink)),
         12 | 14 | 101 | 228 | 229 => Some(raw_ip(cursor, None, sink)),
-        105 => dot11(cursor, false, heard, sink),
+        105 => dot11(without_fcs(cursor), false, heard, sink),
         113 => cooked_v1(cursor, sink),
         127 => radiotap(cursor, heard, sink),
         276 => cooked_v2(cursor, sink),
@@ -229,6 +231,16 @@ fn radiotap<'a>(frame: Cursor<'a>, heard: &mut Heard, sink: &mut impl FnMut(IpBy
     dot11(mpdu, flags & FLAG_DATA_PAD != 0, heard, sink)
 }
 
+/// The MPDU before its FCS, where it has one: link type 105 does not say.
+fn without_fcs(mpdu: Cursor<'_>) -> Cursor<'_> {
+    let is_whole = mpdu.bytes.len() as u64 == u64::from(mpdu.on_link);
+    match mpdu.bytes.split_last_chunk::<4>() {
+        // The FCS is the CRC-32 of everything before it, lowest octet first (clause 9.2.4.8).
+        Some((before, fcs)) if is_whole && crc32(before).to_le_bytes() == *fcs => mpdu.without_tail(4),
+        _ => mpdu,
+    }
+}
+
 /// An MPDU (802.11-2020 clause 9.2): only data frames that carry something are of interest.
 fn dot11<'a>(
     mpdu: Cursor<'a>,
@@ -287,14 +299,29 @@ fn appended(mpdu: &[u8]) -> Option<usize> {
     const CONTROL_WRAPPER: u8 = 0x74;
     /// The Carried Frame Control and HT Control fields.
     const WRAPPED_LEN: usize = 6;
-    let stock_len = |kind: u8| match kind {
-        0xd4 => Some(10),
-        0x94 => Some(28),
-        _ => None,
+    /// Frame Control, Duration and receiver.
+    const ACK_LEN: usize = 10;
+    /// BA Type in the BA Control field, and its value for a compressed bitmap.
+    const TYPE_MASK: u8 = 0x1e;
+    const TYPE_COMPRESSED: u8 = 0x04;
+    /// Bits of the Fragment Number that say how long that bitmap is: with 0 it is for 64 MPDUs.
+    const BITMAP_LENGTH_MASK: u8 = 0x0e;
+    let (kind, wrapper) = match *mpdu.first()? {
+        CONTROL_WRAPPER => (*mpdu.get(10)?, WRAPPED_LEN),
+        kind => (kind, 0),
     };
-    let from = match *mpdu.first()? {
-        CONTROL_WRAPPER => WRAPPED_LEN + stock_len(*mpdu.get(10)?)?,
-        kind => stock_len(kind)?,
+    let from = match kind {
+        0xd4 => ACK_LEN + wrapper,
+        // Transmitter, BA Control, Starting Sequence Control and the bitmap follow.
+        0x94 => {
+            let is_known = mpdu.get(16 + wrapper)? & TYPE_MASK == TYPE_COMPRESSED
+                && mpdu.get(18 + wrapper)? & BITMAP_LENGTH_MASK == 0;
+            if !is_known {
+                return None;
+            }
+            28 + wrapper
+        }
+        _ => return None,
     };
     let octets = mpdu.get(from..).filter(|octets| !octets.is_empty())?;
     tacit_rohc::hack::are_frames(octets).then_some(octets.len())
@@ -397,16 +424,54 @@ mod tests {
         assert_eq!(heard.numbers.len(), Heard::MOST);
     }
 
+    fn block_ack(control: u8, fragment: u8, bitmap: &[u8]) -> Vec<u8> {
+        joined(&[&[0x94, 0, 0, 0], &[2; 12], &[control, 0, fragment, 0], bitmap])
+    }
+
     #[test]
     fn only_whole_frames_of_hack_make_a_hack_ack() {
-        let ack = |kind: u8, len: usize, behind: &[u8]| joined(&[&[kind], &vec![0; len - 1], behind]);
-        // A short frame without octets behind its check, and one whose length runs past the end.
-        assert_eq!(read(105, &ack(0xd4, 10, &[0, 7, 1, 2])).0, Verdict::HackAck(4));
-        assert_eq!(read(105, &ack(0x94, 28, &[0, 7, 1, 2, 0, 7, 2, 3])).0, Verdict::HackAck(8));
-        assert_eq!(read(105, &ack(0xd4, 10, &[0x40, 7, 1, 2])).0, Verdict::NotIp);
-        assert_eq!(read(105, &ack(0x94, 28, &[])).0, Verdict::NotIp);
-        let wrapped = joined(&[&[0x74], &[0; 9], &[0xd4, 0], &[0; 4], &[0, 7, 1, 2]]);
-        assert_eq!(read(105, &wrapped).0, Verdict::HackAck(4));
+        let ack = joined(&[&[0xd4, 0, 0, 0], &[2; 6]]);
+        let compressed = block_ack(5, 0, &[0xff; 8]);
+        let wrapped = joined(&[&[0x74, 0, 0, 0], &[2; 6], &[0xd4, 0, 0, 0, 0, 0xc0]]);
+        // Short frames: one without octets behind its check, and two, the second of which has one.
+        let riding = [&[0, 7, 1, 2][..], &[0, 7, 1, 2, 0x10, 7, 2, 3, 0x33]];
+        for plain in [ack, compressed, wrapped] {
+            assert_eq!(read(105, &plain).0, Verdict::NotIp);
+            for octets in riding {
+                let whole = joined(&[&plain, octets]);
+                assert_eq!(read(105, &whole).0, Verdict::HackAck(octets.len()), "{plain:x?}");
+                let with_fcs = joined(&[&whole, &crc32(&whole).to_le_bytes()]);
+                assert_eq!(read(105, &with_fcs).0, Verdict::HackAck(octets.len()), "{plain:x?}");
+                assert_eq!(read(105, &whole[..whole.len() - 1]).0, Verdict::NotIp);
+            }
+            // A length that runs past the end.
+            assert_eq!(read(105, &joined(&[&plain, &[0x40, 7, 1, 2]])).0, Verdict::NotIp);
+        }
+    }
+
+    /// A basic bitmap, one of 256 MPDUs and a Block Ack of several TIDs are longer than a compressed one of 64, and zeros are
+    /// whole frames of HACK.
+    #[test]
+    fn longer_block_acks_are_no_hack_acks() {
+        for (control, fragment, octets) in [(1, 0, 128), (5, 4, 32), (7, 0, 44)] {
+            let stock = block_ack(control, fragment, &vec![0; octets]);
+            assert_eq!(read(105, &stock).0, Verdict::NotIp, "{control} {fragment}");
+        }
+    }
+
+    /// Of some frames one in sixteen would pass for a frame of HACK with its FCS.
+    #[test]
+    fn an_fcs_that_nobody_announces_is_nothing_appended() {
+        for duration in 0..=255 {
+            let ack = joined(&[&[0xd4, 0, duration, 0], &[2; 6]]);
+            assert_eq!(
+                read(105, &joined(&[&ack, &crc32(&ack).to_le_bytes()])).0,
+                Verdict::NotIp,
+                "{duration}"
+            );
+        }
+        // The check value that catalogues of CRCs give for CRC-32.
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
     }
 
     #[test]
