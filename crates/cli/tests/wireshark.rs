@@ -150,7 +150,7 @@ fn every_rohc_packet_is_named_as_the_codec_counts_it() {
 fn frames(file: &[u8]) -> Vec<std::ops::Range<usize>> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let (mut at, mut found) = (0, Vec::new());
-    let is_pcap = file.starts_with(&[0xd4, 0xc3, 0xb2, 0xa1]);
+    let is_pcap = file.starts_with(&[0x4d, 0x3c, 0xb2, 0xa1]);
     if is_pcap {
         at = 24;
     }

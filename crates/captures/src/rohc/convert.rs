@@ -1,7 +1,8 @@
 //! Between captures and files of ROHC packets.
 //!
 //! A ROHC file is a sequence of packets, each with its length before it: 16 bits, little-endian. It says
-//! neither how contexts are numbered nor when packets were sent.
+//! neither how contexts are numbered nor when packets were sent. For people and their tools there are captures of ROHC
+//! packets instead, which have times; nothing here reads them.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -13,6 +14,7 @@ use tacit_rohc::{CidSpace, CompressError, Compressor, Config, Decompressor, Deco
 use tacit_sim::capture::AtomicFile;
 
 use super::RohcError;
+use super::output::{Clock, RAW_IP, RohcFile, pcap_header, pcap_record};
 use super::packets::{Chunk, LeftOut, Packets, Wanted};
 use super::strict::GROWTH;
 use crate::capture::CaptureError;
@@ -22,16 +24,6 @@ use tacit_scenario::InputError;
 pub(super) const CHUNK: usize = 1024 * 1024;
 /// Octets of the longest IP packet.
 pub(super) const LONGEST_PACKET: usize = 65_535;
-/// Link types of pcap files.
-const RAW_IP: u8 = 101;
-const ETHERNET: u8 = 1;
-/// From 02:00:00:00:00:01 to 02:00:00:00:00:02, with the EtherType of ROHC (0x22F1, IEEE).
-const ETHERNET_HEADER: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x22, 0xf1];
-
-/// A pcap file header: version 2.4, microseconds, little-endian.
-const fn pcap_header(link_type: u8) -> [u8; 24] {
-    [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, link_type, 0, 0, 0]
-}
 
 /// What both ends of a ROHC channel agree on, and how often changes are said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +102,8 @@ impl Converted {
     }
 }
 
-/// Compresses the TCP packets of the capture `from` into the ROHC file `to`; where that ends in `.pcap`, into a capture of
-/// Ethernet with the EtherType of ROHC and the times of `from`.
+/// Compresses the TCP packets of the capture `from` into the ROHC file `to`, or into a capture of ROHC packets over
+/// Ethernet, each at its own time, where the name ends in `.pcap` or `.pcapng`.
 ///
 /// Every packet is decompressed again and compared before the file appears.
 ///
@@ -121,11 +113,7 @@ impl Converted {
 pub fn compress(from: &Path, to: &Path, channel: Channel) -> Result<Converted, RohcError> {
     different(from, to)?;
     let mut packets = Packets::open(from, Wanted::Exact)?;
-    let mut out = AtomicFile::create(to).map_err(RohcError::io(to))?;
-    let as_capture = to.extension().is_some_and(|extension| extension == "pcap");
-    if as_capture {
-        out.write_all(&pcap_header(ETHERNET)).map_err(RohcError::io(to))?;
-    }
+    let mut out = RohcFile::create(to).map_err(RohcError::io(to))?;
     let mut ends = (channel.compressor(), channel.decompressor());
     let mut converted = Converted::new(to);
     let mut chunk = Chunk::default();
@@ -139,16 +127,11 @@ pub fn compress(from: &Path, to: &Path, channel: Channel) -> Result<Converted, R
                 converted.left_out.options += 1;
                 continue;
             };
-            let written = if as_capture {
-                write_record(&mut out, place.at_nanos, &ETHERNET_HEADER, rohc)
-            } else {
-                let len = u16::try_from(rohc.len()).map_err(|_| {
-                    InputError::new(at(), format!("takes {} octets as a ROHC packet", rohc.len()))
-                        .allowed("65535, for the length in the file has 16 bits")
-                })?;
-                out.write_all(&len.to_le_bytes()).and_then(|()| out.write_all(rohc))
-            };
-            written.map_err(RohcError::io(to))?;
+            if rohc.len() > out.longest() {
+                let error = InputError::new(at(), format!("takes {} octets as a ROHC packet", rohc.len()));
+                return Err(error.allowed("65535, for the length in the file has 16 bits").into());
+            }
+            out.write(rohc, place.at_nanos).map_err(RohcError::io(to))?;
             converted.count(packet.len(), rohc.len());
         }
         if !is_more {
@@ -197,10 +180,11 @@ pub fn decompress(from: &Path, to: &Path, channel: Channel) -> Result<Converted,
     let file = File::open(from).map_err(|source| CaptureError::Open { name, source })?;
     let mut reader = BufReader::new(file);
     let mut out = AtomicFile::create(to).map_err(RohcError::io(to))?;
-    out.write_all(&pcap_header(RAW_IP)).map_err(RohcError::io(to))?;
+    let header = pcap_header(Clock::Microseconds, RAW_IP, LONGEST_PACKET as u32);
+    out.write_all(&header).map_err(RohcError::io(to))?;
     let mut decompressor = channel.decompressor();
     let mut converted = Converted::new(to);
-    let (mut rohc, mut back) = (Vec::new(), vec![0; LONGEST_PACKET]);
+    let (mut rohc, mut back, mut record) = (Vec::new(), vec![0; LONGEST_PACKET], Vec::new());
     let mut offset: u64 = 0;
     loop {
         let bad = |what: &dyn Display, allowed: &str| {
@@ -219,7 +203,9 @@ pub fn decompress(from: &Path, to: &Path, channel: Channel) -> Result<Converted,
             // An IR of profile 0x0000 may come without a packet.
             continue;
         }
-        write_record(&mut out, None, &[], packet).map_err(RohcError::io(to))?;
+        record.clear();
+        pcap_record(&mut record, (0, 0), &[packet]);
+        out.write_all(&record).map_err(RohcError::io(to))?;
         converted.count(packet.len(), rohc.len());
     }
     if converted.packets == 0 {
@@ -274,17 +260,4 @@ pub(super) fn next_rohc(reader: &mut impl Read, rohc: &mut Vec<u8>) -> io::Resul
     rohc.clear();
     let read = reader.by_ref().take(len.into()).read_to_end(rohc)?;
     Ok(if read == usize::from(len) { Next::Packet } else { Next::Cut })
-}
-
-/// A pcap record of `head` and `packet`; at time zero where nobody knows when it was.
-fn write_record(out: &mut impl Write, at_nanos: Option<i128>, head: &[u8], packet: &[u8]) -> io::Result<()> {
-    let micros = at_nanos.unwrap_or(0).max(0) / 1_000;
-    // Seconds have 32 bits in the file, and go round.
-    let at = [(micros / 1_000_000) as u32, (micros % 1_000_000) as u32];
-    let len = (head.len() + packet.len()) as u32;
-    for field in [at[0], at[1], len, len] {
-        out.write_all(&field.to_le_bytes())?;
-    }
-    out.write_all(head)?;
-    out.write_all(packet)
 }

@@ -8,6 +8,7 @@ mod compare;
 mod convert;
 mod error;
 mod hack;
+mod output;
 mod packets;
 mod stats;
 mod strict;

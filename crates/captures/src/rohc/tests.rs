@@ -250,3 +250,34 @@ fn a_busy_flow_is_not_kept_native_by_a_silent_one_with_its_cid() {
         assert!(stats.native <= 22 && stats.cid_taken <= 19, "{} of {}", stats.cid_taken, stats.native);
     }
 }
+
+/// Captures of ROHC packets are for other tools, and have the times of the packets; here they are read as any capture.
+#[test]
+fn rohc_packets_go_into_captures_at_their_times() {
+    use crate::capture::open;
+
+    let directory = tempfile::tempdir().unwrap();
+    let packets: Vec<_> = (0..20).map(|i| (7 + i * 10, octets(&ack(5_001, i), &[]), 0)).collect();
+    let from = capture(directory.path(), &packets);
+    let read = |name: &str| -> Vec<(Vec<u8>, i128)> {
+        let to = directory.path().join(name);
+        compress(&from, &to, Channel::default()).unwrap();
+        let mut container = open(&to).unwrap();
+        let (mut bytes, mut found) = (Vec::new(), Vec::new());
+        while let Some(record) = container.next(&mut bytes).unwrap() {
+            assert_eq!((record.link_type, &bytes[12..14]), (1, &[0x22, 0xf1][..]), "{name}");
+            found.push((bytes[14..].to_vec(), record.at_nanos.unwrap()));
+        }
+        found
+    };
+    let (pcap, pcapng) = (read("out.pcap"), read("out.pcapng"));
+    assert_eq!(pcap, pcapng);
+    let times: Vec<_> = pcap.iter().map(|(_, at)| *at).collect();
+    assert_eq!(times, (0..20).map(|i| 7_000 + i * 10_000).collect::<Vec<_>>());
+    // The octets are those of the file with lengths.
+    let plain = directory.path().join("out.rohc");
+    compress(&from, &plain, Channel::default()).unwrap();
+    let with_lengths =
+        |(octets, _): &(Vec<u8>, i128)| [&(octets.len() as u16).to_le_bytes()[..], octets].concat();
+    assert_eq!(fs::read(&plain).unwrap(), pcap.iter().flat_map(with_lengths).collect::<Vec<_>>());
+}

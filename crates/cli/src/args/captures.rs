@@ -45,8 +45,8 @@ pub enum RohcCommand {
     Compress {
         /// A pcap or pcapng file
         capture: PathBuf,
-        /// The file to write: each ROHC packet behind its length, 16 bits, little-endian; where it ends in .pcap, a capture of
-        /// Ethernet frames with the EtherType of ROHC
+        /// The file to write: each ROHC packet behind its length, 16 bits, little-endian; where it ends in .pcap or .pcapng, a
+        /// capture of Ethernet frames with the EtherType of ROHC
         out: PathBuf,
         /// In how many packets each change is said, 1 to 8
         #[arg(long, value_name = "N", default_value_t = 2)]

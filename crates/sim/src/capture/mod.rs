@@ -4,7 +4,7 @@
 
 mod atomic;
 mod dot11;
-mod pcapng;
+pub mod pcapng;
 mod radiotap;
 mod signals;
 
@@ -68,7 +68,7 @@ impl<W: Write> CaptureWriter<W> {
     pub fn new(mut out: W) -> io::Result<Self> {
         let mut block = Vec::new();
         pcapng::section_header(&mut block);
-        pcapng::interface_description(&mut block, LINK_TYPE_RADIOTAP);
+        pcapng::interface_description(&mut block, LINK_TYPE_RADIOTAP, b"air");
         out.write_all(&block)?;
         let (waiting, spare) = (BTreeMap::new(), vec![block]);
         Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, told: 0, spare })
@@ -86,7 +86,7 @@ impl<W: Write> CaptureWriter<W> {
         }
         let mut block = self.spare.pop().unwrap_or_default();
         block.clear();
-        pcapng::enhanced_packet(&mut block, frame.at, &self.frame);
+        pcapng::enhanced_packet(&mut block, frame.at, &[&self.frame]);
         self.waiting.insert((frame.at, self.told), block);
         self.told += 1;
         let settled = Instant::from_nanos(frame.at.as_nanos().saturating_sub(OVERLAP_MAX.as_nanos()));

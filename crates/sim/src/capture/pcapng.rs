@@ -14,7 +14,8 @@ const OPTION_TIME_RESOLUTION: u16 = 9;
 /// Time stamps count 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-pub(super) fn section_header(out: &mut Vec<u8>) {
+/// Appends the block that a file begins with.
+pub fn section_header(out: &mut Vec<u8>) {
     block(out, SECTION_HEADER, |out| {
         out.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         // Version 1.0; the section's length is not known yet.
@@ -26,26 +27,28 @@ pub(super) fn section_header(out: &mut Vec<u8>) {
     });
 }
 
-pub(super) fn interface_description(out: &mut Vec<u8>, link_type: u16) {
+/// Appends the description of the next interface; times of its packets are in nanoseconds.
+pub fn interface_description(out: &mut Vec<u8>, link_type: u16, name: &[u8]) {
     block(out, INTERFACE_DESCRIPTION, |out| {
         out.extend(link_type.to_le_bytes());
         out.extend([0; 2]);
         // No snap length.
         out.extend(0u32.to_le_bytes());
-        option(out, OPTION_INTERFACE_NAME, b"air");
+        option(out, OPTION_INTERFACE_NAME, name);
         option(out, OPTION_TIME_RESOLUTION, &[NANOSECONDS]);
         option(out, OPTION_END, &[]);
     });
 }
 
-pub(super) fn enhanced_packet(out: &mut Vec<u8>, at: Instant, bytes: &[u8]) {
+/// Appends a packet of the first interface, made of `parts` one after the other; time zero is 1970-01-01 00:00 UTC.
+pub fn enhanced_packet(out: &mut Vec<u8>, at: Instant, parts: &[&[u8]]) {
     let nanos = at.as_nanos();
-    let len = bytes.len() as u32;
+    let len = parts.iter().map(|part| part.len() as u32).sum();
     block(out, ENHANCED_PACKET, |out| {
         for field in [0, (nanos >> 32) as u32, nanos as u32, len, len] {
             out.extend(field.to_le_bytes());
         }
-        out.extend_from_slice(bytes);
+        parts.iter().for_each(|part| out.extend_from_slice(part));
         pad(out);
     });
 }
