@@ -38,26 +38,56 @@ for _, field in pairs(fields) do
 end
 hack.experts = { malformed }
 
--- Octets before what may be appended: a stock ACK, and a compressed Block Ack (802.11-2020 clauses 9.3.1.4, 9.3.1.8).
-local STOCK = { [0xd4] = 10, [0x94] = 28 }
-local CONTROL_WRAPPER = 0x74
+-- Octets before what may be appended: an ACK, and what a Block Ack has before its BA Control field and behind it (802.11-2020
+-- clauses 9.3.1.4, 9.3.1.8).
+local ACK, BLOCK_ACK, CONTROL_WRAPPER = 0xd4, 0x94, 0x74
+local ACK_LENGTH, BEFORE_CONTROL, BLOCK_ACK_LENGTH = 10, 16, 28
+-- Carried Frame Control and HT Control.
+local WRAPPER_LENGTH = 6
 local FCS = 4
 local MORE = 15
 
+local radiotap_length = Field.new("radiotap.length")
+local radiotap_fcs = Field.new("radiotap.flags.fcs")
+local plain_fcs = Field.new("wlan.fcs")
+local encapsulation = Field.new("frame.encap_type")
+-- Wireshark's number of 802.11 frames with nothing before them.
+local ENCAPSULATION_802_11 = 20
+
+-- Where the 802.11 frame begins, and how many octets of FCS end it; nil where there is none.
+local function mpdu_of_frame()
+    local length, fcs = radiotap_length(), radiotap_fcs()
+    if length then return length.value, fcs and fcs.value and FCS or 0 end
+    local kind = encapsulation()
+    if kind and kind.value == ENCAPSULATION_802_11 then return 0, plain_fcs() and FCS or 0 end
+    return nil
+end
+
+-- Where a standard ACK or Block Ack at `at` ends; nil for other frames, and for Block Acks of other lengths.
+local function standard_end(buffer, at)
+    if at + ACK_LENGTH > buffer:len() then return nil end
+    local kind = buffer(at, 1):uint()
+    if kind == CONTROL_WRAPPER then
+        if at + ACK_LENGTH + WRAPPER_LENGTH > buffer:len() then return nil end
+        kind = buffer(at + ACK_LENGTH, 1):uint()
+        at = at + WRAPPER_LENGTH
+    end
+    if kind == ACK then return at + ACK_LENGTH end
+    if kind ~= BLOCK_ACK or at + BEFORE_CONTROL + 4 > buffer:len() then return nil end
+    -- BA Type 2 is a compressed bitmap, which a Fragment Number of 0 says is for 64 MPDUs.
+    local control, start = buffer(at + BEFORE_CONTROL, 2):le_uint(), buffer(at + BEFORE_CONTROL + 2, 2):le_uint()
+    if math.floor(control / 2) % 16 ~= 2 or math.floor(start / 2) % 8 ~= 0 then return nil end
+    return at + BLOCK_ACK_LENGTH
+end
+
 -- The place and length of what stands behind the standard frame, without the FCS; nil where nothing does.
 local function appended(buffer)
-    if buffer:len() < 4 then return nil end
-    local at = buffer(2, 2):le_uint()
-    local mpdu = buffer:len() - at
-    if at < 8 or mpdu < 10 + FCS then return nil end
-    local kind, stock = buffer(at, 1):uint(), 0
-    if kind == CONTROL_WRAPPER and mpdu >= 16 + FCS then
-        kind, stock = buffer(at + 10, 1):uint(), 6
-    end
-    if not STOCK[kind] then return nil end
-    stock = stock + STOCK[kind]
-    if mpdu <= stock + FCS then return nil end
-    return at + stock, mpdu - stock - FCS
+    local mpdu, fcs = mpdu_of_frame()
+    local at = mpdu and standard_end(buffer, mpdu)
+    if not at then return nil end
+    local length = math.min(buffer:reported_len() - fcs, buffer:len()) - at
+    if length <= 0 then return nil end
+    return at, length
 end
 
 -- A varint of groups of seven bits, the lowest first: its value, and the place behind it.
@@ -108,7 +138,25 @@ local function skip_sack(buffer, at, stop)
     return at
 end
 
--- The place behind the fields of a long form up to those of its lowest bit; nil where that cannot be told.
+-- The place behind the fields that hardly ever change: a mask, a layout of the option area, and those in the mask.
+local function skip_rare(buffer, at, stop)
+    if at >= stop then return nil end
+    local mask = buffer(at, 1):uint()
+    at = at + 1
+    if has(mask, 0x80) then
+        if at >= stop then return nil end
+        -- Two layouts have numbers; others are as many octets as their first one says.
+        local layout = buffer(at, 1):uint()
+        at = at + 1 + (layout < 0xfe and layout or 0)
+    end
+    for _, flag in ipairs({ 0x01, 0x02, 0x04, 0x08 }) do
+        if has(mask, flag) then at = at + 1 end
+    end
+    if has(mask, 0x10) then at = at + 2 end
+    return skip_varints(buffer, at, stop, has(mask, 0x40) and 1 or 0)
+end
+
+-- The place behind the fields of a long form; nil where they run past the end.
 local function skip_fields(buffer, at, stop, form)
     if has(form, 0x40) then at = skip_varints(buffer, at, stop, 1) end
     if at and has(form, 0x20) then
@@ -121,7 +169,7 @@ local function skip_fields(buffer, at, stop, form)
     if at and has(form, 0x08) then at = at + 2 end
     if at and has(form, 0x04) then at = skip_sack(buffer, at, stop) end
     if at and has(form, 0x02) then at = skip_varints(buffer, at, stop, 1) end
-    if at and has(form, 0x01) then return nil end
+    if at and has(form, 0x01) then at = skip_rare(buffer, at, stop) end
     if at and at <= stop then return at end
     return nil
 end
@@ -194,7 +242,10 @@ local function frame(buffer, at, stop, tree)
         if behind > body then item:add(fields.body, buffer(body, behind - body)) end
         return behind, 0
     end
-    return behind, (acks(buffer, body, behind, kind, item))
+    local count, are_whole = acks(buffer, body, behind, kind, item)
+    -- None is no frame, either.
+    if not are_whole or count == 0 then item:add_proto_expert_info(malformed) end
+    return behind, count
 end
 
 function hack.dissector(buffer, packet, tree)
@@ -220,9 +271,9 @@ end
 
 register_postdissector(hack)
 
--- ROHC-TCP (RFC 6846, profile 0x0006), on Ethernet by its EtherType: `tacit rohc compress CAPTURE out.pcap` writes such files.
--- What a packet is and what its octets say is shown; values are the bits on the wire, for whole ones take the
--- decompressor's context. Whether a CO packet is of the set for sequential or for random IP-IDs follows from what was last
+-- ROHC-TCP (RFC 6846, profile 0x0006) in the framework of RFC 5795, on Ethernet by its EtherType: `tacit rohc compress CAPTURE
+-- out.pcapng` writes such files. What a packet is and what its octets say is shown; bits that only the decompressor's context
+-- makes values of stay bits. Whether a CO packet is of the set for sequential or for random IP-IDs follows from what was last
 -- said of its CID.
 
 local rohc = Proto("tacit_rohc", "ROHC-TCP")
@@ -232,11 +283,20 @@ local ETHERTYPE_ROHC = 0x22f1
 
 local rohc_fields = {
     cid = ProtoField.uint16("tacit.rohc.cid", "CID"),
+    base_cid = ProtoField.uint16("tacit.rohc.base_cid", "CID of the base context"),
     kind = ProtoField.string("tacit.rohc.type", "Packet type"),
-    profile = ProtoField.uint8("tacit.rohc.profile", "Profile", base.HEX),
+    profile = ProtoField.uint8("tacit.rohc.profile", "Profile", base.HEX, { [0] = "uncompressed", [6] = "TCP" }),
     crc8 = ProtoField.uint8("tacit.rohc.crc8", "CRC-8", base.HEX),
+    crc8_good = ProtoField.bool("tacit.rohc.crc8.good", "CRC-8 is right"),
     crc7 = ProtoField.uint8("tacit.rohc.crc7", "CRC-7", base.HEX),
     crc3 = ProtoField.uint8("tacit.rohc.crc3", "CRC-3", base.HEX),
+    padding = ProtoField.uint16("tacit.rohc.padding", "Octets of padding"),
+    final = ProtoField.bool("tacit.rohc.segment.final", "The last of its unit"),
+    feedback = ProtoField.string("tacit.rohc.feedback", "Feedback"),
+    feedback_cid = ProtoField.uint16("tacit.rohc.feedback.cid", "CID"),
+    feedback_msn = ProtoField.uint16("tacit.rohc.feedback.msn", "MSN, low bits"),
+    feedback_crc8 = ProtoField.uint8("tacit.rohc.feedback.crc8", "CRC-8", base.HEX),
+    feedback_options = ProtoField.bytes("tacit.rohc.feedback.options", "Options"),
     v4_source = ProtoField.ipv4("tacit.rohc.src", "Source"),
     v4_destination = ProtoField.ipv4("tacit.rohc.dst", "Destination"),
     v6_source = ProtoField.ipv6("tacit.rohc.src6", "Source"),
@@ -245,16 +305,33 @@ local rohc_fields = {
     destination_port = ProtoField.uint16("tacit.rohc.dstport", "Destination port"),
     behavior = ProtoField.uint8("tacit.rohc.ip_id_behavior", "IP-ID", base.DEC,
         { [0] = "sequential", [1] = "sequential, octets swapped", [2] = "random", [3] = "zero" }),
+    ip_id = ProtoField.uint16("tacit.rohc.ip_id", "IP-ID", base.HEX),
+    ttl = ProtoField.uint8("tacit.rohc.ttl", "TTL or hop limit"),
+    flags = ProtoField.uint8("tacit.rohc.flags", "TCP flags", base.HEX),
+    msn = ProtoField.uint16("tacit.rohc.msn", "MSN"),
+    seq = ProtoField.uint32("tacit.rohc.seq", "Sequence number"),
+    ack = ProtoField.uint32("tacit.rohc.ack", "Acknowledgment number"),
+    window = ProtoField.uint16("tacit.rohc.window", "Window"),
+    checksum = ProtoField.uint16("tacit.rohc.checksum", "TCP checksum", base.HEX),
+    stride = ProtoField.uint16("tacit.rohc.ack_stride", "ACK stride"),
+    options = ProtoField.string("tacit.rohc.options", "Options in the list"),
     value = ProtoField.string("tacit.rohc.field", "Field"),
     base = ProtoField.bytes("tacit.rohc.base", "Base header"),
     rest = ProtoField.bytes("tacit.rohc.rest", "Behind it"),
 }
 local rohc_malformed = ProtoExpert.new(
     "tacit.rohc.malformed", "No ROHC packet", expert.group.MALFORMED, expert.severity.WARN)
+local rohc_wrong_crc = ProtoExpert.new(
+    "tacit.rohc.wrong_crc8", "Wrong CRC-8", expert.group.CHECKSUM, expert.severity.WARN)
+local rohc_no_context = ProtoExpert.new(
+    "tacit.rohc.no_context", "Nothing before it says what its flow is", expert.group.UNDECODED, expert.severity.NOTE)
 for _, field in pairs(rohc_fields) do
     table.insert(rohc.fields, field)
 end
-rohc.experts = { rohc_malformed }
+rohc.experts = { rohc_malformed, rohc_wrong_crc, rohc_no_context }
+
+local PROFILE_PLAIN, PROFILE_TCP = 0, 6
+local SWAPPED, RANDOM, ZERO = 1, 2, 3
 
 -- Discriminator, and the other fields in the order of the wire with their bits (RFC 6846 section 8.2).
 local RND = {
@@ -283,160 +360,452 @@ local COMMON = { "co_common", "1111101",
     .. "window_indicator 1 ip_id_indicator 1 urg_ptr_present 1 reserved 1 ecn_used 1 dscp_present 1 ttl_hopl_present 1 "
     .. "list_present 1 ip_id_behavior 2 urg 1 df 1 crc7 7" }
 
--- What each packet left behind, so that packets that are looked at again, and out of order, come out the same.
-local before, known = {}, {}
+-- What flows said of themselves, by channel and CID: profile, IP version, IP-ID behaviour. And what was known before each
+-- frame, so that one that is looked at again, and out of order, comes out the same.
+local known, before = {}, {}
 
 function rohc.init()
-    before, known = {}, {}
+    known, before = {}, {}
+end
+
+-- What octets that are not there, or say what cannot be, raise; nothing else is raised on purpose.
+local NO_PACKET = {}
+
+local function refuse()
+    error(NO_PACKET, 0)
+end
+
+-- Octets of a buffer, read in order.
+local Reader = {}
+Reader.__index = Reader
+
+local function reader_of(buffer)
+    return setmetatable({ buffer = buffer, at = 0, stop = buffer:len() }, Reader)
+end
+
+function Reader:left()
+    return self.stop - self.at
+end
+
+-- The next octets, at least one.
+function Reader:take(count)
+    if count > self:left() then refuse() end
+    self.at = self.at + count
+    return self.buffer(self.at - count, count)
+end
+
+function Reader:octet()
+    return self:take(1):uint()
+end
+
+-- What was read since `from`.
+function Reader:since(from)
+    return self.buffer(from, self.at - from)
 end
 
 local function starts(octet, bits)
     return math.floor(octet / 2 ^ (8 - #bits)) == tonumber(bits, 2)
 end
 
--- A field of up to 18 bits.
-local function bits_at(buffer, from, count)
-    local value = 0
-    for bit = from, from + count - 1 do
-        value = value * 2 + math.floor(buffer(math.floor(bit / 8), 1):uint() / 2 ^ (7 - bit % 8)) % 2
+local function format_of(set, first)
+    for _, format in ipairs(set) do
+        if starts(first, format[2]) then return format end
     end
-    return value
+    return nil
 end
 
--- A CO packet of this format; returns the fields, or nil where it is cut off.
-local function co(format, buffer, tree)
+-- CRC-8 of RFC 5795 section 5.3.1.1 over octets `from` to `stop`, the one at `hole` taken for zero.
+local function crc8(buffer, from, stop, hole)
+    local state, octets = 0xff, buffer(from, stop - from):bytes()
+    for at = from, stop - 1 do
+        state = bit.bxor(state, at == hole and 0 or octets:get_index(at - from))
+        for _ = 1, 8 do
+            local low = state % 2
+            state = (state - low) / 2
+            if low == 1 then state = bit.bxor(state, 0xe0) end
+        end
+    end
+    return state
+end
+
+-- One or two octets (RFC 5795 section 5.3.2.3): the CID and where it stands.
+local function large_cid(reader)
+    local from = reader.at
+    local first = reader:octet()
+    if first < 0x80 then return first, reader:since(from) end
+    if first >= 0xc0 then refuse() end
+    return first % 64 * 256 + reader:octet(), reader:since(from)
+end
+
+-- What is known of this CID of the channel: a copy, and what keeps it for the packets that follow.
+local function context_of(packet, cid)
+    local flow = tostring(packet.dl_src) .. ">" .. tostring(packet.dl_dst) .. "/" .. cid
+    local visit = packet.number .. "/" .. cid
+    if not packet.visited then before[visit] = known[flow] end
+    local context = {}
+    for name, value in pairs(before[visit] or {}) do context[name] = value end
+    return context, function()
+        if not packet.visited then known[flow] = context end
+    end
+end
+
+local OPTIONS = { [0] = "NOP", "EOL", "MSS", "window scale", "timestamps", "SACK permitted", "SACK" }
+-- Of items that always have so many octets.
+local ITEM_LENGTHS = { [0] = 0, 1, 2, 1, 8, 0 }
+
+local function sack_item(reader)
+    local blocks = reader:octet()
+    if blocks > 4 then refuse() end
+    for _ = 1, 2 * blocks do
+        local first = reader:octet()
+        if first >= 0xe0 and first < 0xff then refuse() end
+        reader:take(first < 0x80 and 1 or first < 0xc0 and 2 or first < 0xe0 and 3 or 4)
+    end
+end
+
+local function item(reader, index)
+    if index == 6 then
+        sack_item(reader)
+    elseif index > 6 then
+        -- Kind, length with a flag, and the contents.
+        reader:octet()
+        local length = reader:octet() % 128
+        if length < 2 then refuse() end
+        if length > 2 then reader:take(length - 2) end
+    elseif ITEM_LENGTHS[index] > 0 then
+        reader:take(ITEM_LENGTHS[index])
+    end
+end
+
+-- A compressed list of options (RFC 6846 section 6.3): which there are, then the items of those that bring one.
+local function option_list(reader, tree)
+    local from = reader.at
+    local head = reader:octet()
+    local count, is_wide = head % 16, has(head, 0x10)
+    if head >= 0x20 then refuse() end
+    local entries = {}
+    for entry = 1, count, is_wide and 1 or 2 do
+        local octet = reader:octet()
+        if is_wide then
+            entries[entry] = { octet % 16, has(octet, 0x80) }
+        else
+            local high, low = math.floor(octet / 16), octet % 16
+            entries[entry] = { high % 8, high >= 8 }
+            if entry < count then entries[entry + 1] = { low % 8, low >= 8 } end
+        end
+    end
+    local names = {}
+    for place, entry in ipairs(entries) do
+        names[place] = OPTIONS[entry[1]] or ("item " .. entry[1])
+        if entry[2] then item(reader, entry[1]) end
+    end
+    tree:add(rohc_fields.options, reader:since(from), #names > 0 and table.concat(names, ", ") or "none")
+end
+
+local function static_chain(reader, tree, context)
+    local head = reader:octet()
+    local length, source, destination = 4, rohc_fields.v4_source, rohc_fields.v4_destination
+    if head == 0 then
+        context.version = 4
+    elseif math.floor(head / 32) == 4 then
+        -- A flow label that is not zero takes two octets more.
+        if has(head, 0x10) then reader:take(2) end
+        context.version = 6
+        length, source, destination = 16, rohc_fields.v6_source, rohc_fields.v6_destination
+    else
+        refuse()
+    end
+    -- The protocol.
+    if reader:octet() ~= 6 then refuse() end
+    tree:add(source, reader:take(length))
+    tree:add(destination, reader:take(length))
+    tree:add(rohc_fields.source_port, reader:take(2))
+    tree:add(rohc_fields.destination_port, reader:take(2))
+end
+
+local function dynamic_chain(reader, tree, context)
+    if context.version == 4 then
+        local octet = reader:take(1)
+        if octet:uint() > 7 then refuse() end
+        context.behavior = octet:uint() % 4
+        tree:add(rohc_fields.behavior, octet, context.behavior)
+    else
+        -- IPv6 has no IP-ID: its packets are of the set for random ones.
+        context.behavior = RANDOM
+    end
+    -- DSCP and ECN.
+    reader:take(1)
+    tree:add(rohc_fields.ttl, reader:take(1))
+    if context.version == 4 and context.behavior ~= ZERO then tree:add(rohc_fields.ip_id, reader:take(2)) end
+    local present = reader:octet()
+    tree:add(rohc_fields.flags, reader:take(1))
+    tree:add(rohc_fields.msn, reader:take(2))
+    tree:add(rohc_fields.seq, reader:take(4))
+    if not has(present, 0x20) then tree:add(rohc_fields.ack, reader:take(4)) end
+    tree:add(rohc_fields.window, reader:take(2))
+    tree:add(rohc_fields.checksum, reader:take(2))
+    -- The urgent pointer.
+    if not has(present, 0x10) then reader:take(2) end
+    if has(present, 0x40) then tree:add(rohc_fields.stride, reader:take(2)) end
+    option_list(reader, tree)
+end
+
+-- The replicate chain of an IR-CR (RFC 4164; RFC 6846 section 8.2).
+local function replicate_chain(reader, tree, context)
+    if context.version == 4 then
+        local octet = reader:take(1)
+        if octet:uint() > 15 then refuse() end
+        context.behavior = math.floor(octet:uint() / 4)
+        tree:add(rohc_fields.behavior, octet, context.behavior)
+        reader:take(1)
+        if context.behavior ~= ZERO then tree:add(rohc_fields.ip_id, reader:take(2)) end
+        if has(octet:uint(), 2) then tree:add(rohc_fields.ttl, reader:take(1)) end
+    else
+        context.behavior = RANDOM
+        reader:take(1)
+        local label = reader:octet()
+        if label > 0x1f then refuse() end
+        if label >= 0x10 then reader:take(2) end
+    end
+    local first, second = reader:octet(), reader:octet()
+    if first >= 0x80 then refuse() end
+    tree:add(rohc_fields.msn, reader:take(2))
+    tree:add(rohc_fields.seq, reader:take(4))
+    for _, port in ipairs({ { rohc_fields.source_port, math.floor(first / 8) % 4 },
+        { rohc_fields.destination_port, math.floor(first / 2) % 4 } }) do
+        -- Not there, low bits beside those of the base context, or whole.
+        if port[2] == 1 then reader:take(1) end
+        if port[2] == 2 then tree:add(port[1], reader:take(2)) end
+        if port[2] == 3 then refuse() end
+    end
+    if has(first, 0x40) then tree:add(rohc_fields.window, reader:take(2)) end
+    if has(second, 0x40) then reader:take(2) end
+    if has(second, 0x80) then tree:add(rohc_fields.ack, reader:take(4)) end
+    if has(second, 0x01) then reader:take(1) end
+    tree:add(rohc_fields.checksum, reader:take(2))
+    if has(first, 0x01) then tree:add(rohc_fields.stride, reader:take(2)) end
+    if has(first, 0x20) then option_list(reader, tree) end
+end
+
+-- IR, IR-DYN and IR-CR behind their first octet and CID, in a packet that begins at `from`: its name, and whether it may be
+-- believed.
+local function initialised(reader, tree, first, from, packet, context)
+    local profile, crc = reader:take(1), reader:take(1)
+    local crc_at = reader.at - 1
+    tree:add(rohc_fields.profile, profile)
+    tree:add(rohc_fields.crc8, crc)
+    local function is_right(stop)
+        local good = crc8(reader.buffer, from, stop, crc_at) == crc:uint()
+        tree:add(rohc_fields.crc8_good, good):set_generated()
+        if not good then tree:add_proto_expert_info(rohc_wrong_crc) end
+        return good
+    end
+    if profile:uint() == PROFILE_PLAIN and first ~= 0xf8 then
+        context.profile = PROFILE_PLAIN
+        return "uncompressed IR", is_right(crc_at)
+    end
+    local kind = ({ [0xfd] = "IR", [0xf8] = "IR-DYN", [0xfc] = "IR-CR" })[first]
+    if profile:uint() ~= PROFILE_TCP then return kind, false end
+    context.profile = PROFILE_TCP
+    if kind == "IR" then static_chain(reader, tree, context) end
+    if kind == "IR-CR" then
+        local octet = reader:take(1)
+        tree:add(rohc_fields.crc7, octet, octet:uint() % 128)
+        if has(octet:uint(), 0x80) then
+            local cid, place
+            if rohc.prefs.large then
+                cid, place = large_cid(reader)
+            else
+                place = reader:take(1)
+                cid = place:uint()
+            end
+            tree:add(rohc_fields.base_cid, place, cid)
+            context.version = context_of(packet, cid).version
+        end
+    end
+    if not context.version then
+        tree:add_proto_expert_info(rohc_no_context)
+        return kind, false
+    end
+    if kind == "IR-CR" then replicate_chain(reader, tree, context) else dynamic_chain(reader, tree, context) end
+    return kind, is_right(reader.at)
+end
+
+-- The base header of a CO packet, the first octet of which stands at `first_at` and the others before a large CID: its fields.
+local function base_header(reader, tree, format, first_at)
     local total, slots = #format[2], {}
     for name, count in format[3]:gmatch("(%S+) (%d+)") do
         table.insert(slots, { name, total, tonumber(count) })
         total = total + tonumber(count)
     end
-    if buffer:len() * 8 < total then return nil end
-    local base_item = tree:add(rohc_fields.base, buffer(0, total / 8))
+    local base_item = tree:add(rohc_fields.base, reader.buffer(first_at, 1))
+    local places = { [0] = first_at }
+    for octet = 1, total / 8 - 1 do
+        places[octet] = reader.at
+        reader:take(1)
+    end
+    base_item:set_len(reader.at - first_at)
     local values = {}
     for _, slot in ipairs(slots) do
         local name, from, count = slot[1], slot[2], slot[3]
-        local value = bits_at(buffer, from, count)
+        local value = 0
+        for bit_at = from, from + count - 1 do
+            local octet = reader.buffer(places[math.floor(bit_at / 8)], 1):uint()
+            value = value * 2 + math.floor(octet / 2 ^ (7 - bit_at % 8)) % 2
+        end
         values[name] = value
-        local first, last = math.floor(from / 8), math.floor((from + count - 1) / 8)
-        local place = buffer(first, last - first + 1)
-        if rohc_fields[name] then
+        local first, last = places[math.floor(from / 8)], places[math.floor((from + count - 1) / 8)]
+        local place = reader.buffer(first, last - first + 1)
+        if name == "crc3" or name == "crc7" then
             base_item:add(rohc_fields[name], place, value)
         else
             base_item:add(rohc_fields.value, place, string.format("%s %d", name, value))
         end
     end
-    if buffer:len() > total / 8 then
-        tree:add(rohc_fields.rest, buffer(total / 8))
-    end
     return values
 end
 
--- The static chain of an IR packet, and of the dynamic one the IP-ID behaviour; nil where it is cut off.
-local function chains(buffer, tree)
-    if buffer:len() < 1 then return nil end
-    local head = buffer(0, 1):uint()
-    if head < 128 then
-        if buffer:len() < 15 then return nil end
-        tree:add(rohc_fields.v4_source, buffer(2, 4))
-        tree:add(rohc_fields.v4_destination, buffer(6, 4))
-        tree:add(rohc_fields.source_port, buffer(10, 2))
-        tree:add(rohc_fields.destination_port, buffer(12, 2))
-        local behavior = buffer(14, 1):uint() % 4
-        tree:add(rohc_fields.behavior, buffer(14, 1), behavior)
-        return behavior
-    end
-    -- A flow label that is not zero takes two octets more.
-    local at = has(head, 0x10) and 4 or 2
-    if buffer:len() < at + 36 then return nil end
-    tree:add(rohc_fields.v6_source, buffer(at, 16))
-    tree:add(rohc_fields.v6_destination, buffer(at + 16, 16))
-    tree:add(rohc_fields.source_port, buffer(at + 32, 2))
-    tree:add(rohc_fields.destination_port, buffer(at + 34, 2))
-    -- IPv6 has no IP-ID: its packets are of the set for random ones.
-    return 2
-end
-
--- IR, IR-DYN and IR-CR behind their first octet and CID.
-local function initialised(kind, buffer, tree)
-    if buffer:len() < 2 then return nil end
-    tree:add(rohc_fields.profile, buffer(0, 1))
-    tree:add(rohc_fields.crc8, buffer(1, 1))
-    local body = buffer:len() > 2 and buffer(2):tvb() or nil
-    if not body then return kind == "IR-CR" and -1 or nil end
-    if kind == "IR" then return chains(body, tree) end
-    if kind == "IR-DYN" then return body(0, 1):uint() % 4 end
-    return -1
-end
-
-local function packet_of(buffer, packet, tree)
-    local at, cid = 0, 0
-    -- Padding, then a small CID other than 0 (RFC 5795 section 5.2.1).
-    while at < buffer:len() and buffer(at, 1):uint() == 0xe0 do at = at + 1 end
-    if at >= buffer:len() then return nil end
-    local first = buffer(at, 1):uint()
-    if not rohc.prefs.large and first > 0xe0 and first <= 0xef then
-        cid = first - 0xe0
-        tree:add(rohc_fields.cid, buffer(at, 1), cid)
-        at = at + 1
-        if at >= buffer:len() then return nil end
-        first = buffer(at, 1):uint()
-    end
-    if first >= 0xf0 and first <= 0xf7 then return "feedback" end
-    if first >= 0xfe then return "segment" end
-    local bytes = buffer(at):bytes()
-    if rohc.prefs.large then
-        -- It stands behind the first octet (section 5.2.1.2), two octets where the first bit is set.
-        local long = at + 1 < buffer:len() and buffer(at + 1, 1):uint() >= 128
-        local cid_len = long and 2 or 1
-        if at + cid_len >= buffer:len() then return nil end
-        cid = buffer(at + 1, cid_len):uint() % (long and 16384 or 128)
-        tree:add(rohc_fields.cid, buffer(at + 1, cid_len), cid)
-        bytes = buffer(at, 1):bytes()
-        if at + 1 + cid_len < buffer:len() then bytes:append(buffer(at + 1 + cid_len):bytes()) end
-    end
-    local body = bytes:tvb("ROHC packet without CID")
-    local kinds = { [0xfd] = "IR", [0xf8] = "IR-DYN", [0xfc] = "IR-CR" }
-    local kind, behavior = kinds[first], nil
-    if kind then
-        if body:len() < 2 then return nil end
-        if body(1, 1):uint() == 0 then return "uncompressed IR" end
-        behavior = initialised(kind, body(1):tvb(), tree)
-        if not behavior then return nil end
-    else
-        local last = before[packet.number] or known[cid]
-        before[packet.number] = last
-        local format
-        if starts(first, COMMON[2]) then
-            format = COMMON
-        elseif last then
-            for _, candidate in ipairs(last < 2 and SEQ or RND) do
-                if starts(first, candidate[2]) then format = candidate end
-            end
-        else
-            return "CO of an unknown context"
+-- The optional fields of co_common that are sent whole, up to the list.
+local function common_tail(reader, tree, values)
+    local lengths = { [0] = 0, 1, 2, 4 }
+    for _, name in ipairs({ "seq", "ack" }) do
+        local length = lengths[values[name .. "_indicator"]]
+        local place = length > 0 and reader:take(length)
+        if length == 4 then
+            tree:add(rohc_fields[name], place)
+        elseif place then
+            tree:add(rohc_fields.value, place, string.format("%s_number %d", name, place:uint()))
         end
-        if not format then return nil end
-        kind = format[1]
-        local values = co(format, body, tree)
-        if not values then return nil end
-        -- Of IPv6 the field says nothing.
-        if format == COMMON and last ~= nil and values.ip_id_behavior ~= nil then behavior = values.ip_id_behavior end
     end
-    if behavior and behavior >= 0 and not packet.visited then known[cid] = behavior end
+    if values.ack_stride_indicator == 1 then tree:add(rohc_fields.stride, reader:take(2)) end
+    if values.window_indicator == 1 then tree:add(rohc_fields.window, reader:take(2)) end
+    if values.ip_id_behavior <= SWAPPED then
+        local place = reader:take(values.ip_id_indicator + 1)
+        if values.ip_id_indicator == 1 then
+            tree:add(rohc_fields.ip_id, place)
+        else
+            tree:add(rohc_fields.value, place, string.format("ip_id %d", place:uint()))
+        end
+    end
+    if values.urg_ptr_present == 1 then reader:take(2) end
+    if values.dscp_present == 1 then reader:take(1) end
+    if values.ttl_hopl_present == 1 then tree:add(rohc_fields.ttl, reader:take(1)) end
+    if values.list_present == 1 then option_list(reader, tree) end
+end
+
+-- A feedback element (RFC 5795 section 5.2.4.1, RFC 6846 section 8.3).
+local function feedback(reader, tree)
+    local from = reader.at
+    local size = reader:octet() % 8
+    if size == 0 then size = reader:octet() end
+    if size == 0 then refuse() end
+    reader:take(size)
+    local element = setmetatable({ buffer = reader.buffer, at = reader.at - size, stop = reader.at }, Reader)
+    local feedback_item = tree:add(rohc_fields.feedback, reader:since(from), "")
+    local cid, place = 0, nil
+    if rohc.prefs.large then
+        cid, place = large_cid(element)
+    elseif size > 1 and math.floor(reader.buffer(element.at, 1):uint() / 16) == 0xe then
+        place = element:take(1)
+        cid = place:uint() % 16
+    end
+    if place then feedback_item:add(rohc_fields.feedback_cid, place, cid) end
+    local kind = "ACK"
+    if element:left() == 1 then
+        feedback_item:add(rohc_fields.feedback_msn, element:take(1))
+    else
+        local head = element:take(2)
+        kind = ({ [0] = "ACK", "NACK", "STATIC-NACK", "reserved" })[math.floor(head:uint() / 16384)]
+        feedback_item:add(rohc_fields.feedback_msn, head, head:uint() % 16384)
+        feedback_item:add(rohc_fields.feedback_crc8, element:take(1))
+        if element:left() > 0 then feedback_item:add(rohc_fields.feedback_options, element:take(element:left())) end
+    end
+    feedback_item:set_text("Feedback: " .. kind .. ", CID " .. cid)
+end
+
+-- A CO packet, or a packet of profile 0x0000 as it is: its name.
+local function without_init(reader, tree, first, first_at, context, keep)
+    if context.profile == PROFILE_PLAIN then return "uncompressed" end
+    local random, sequential = format_of(RND, first), format_of(SEQ, first)
+    local format = starts(first, COMMON[2]) and COMMON
+    if not format and context.behavior then format = context.behavior <= SWAPPED and sequential or random end
+    if not format then
+        if context.behavior or not random then refuse() end
+        tree:add_proto_expert_info(rohc_no_context)
+        return random[1] .. " or " .. sequential[1]
+    end
+    local values = base_header(reader, tree, format, first_at)
+    if format == COMMON then
+        common_tail(reader, tree, values)
+        -- Of IPv6 the field says nothing.
+        if context.version == 4 then context.behavior = values.ip_id_behavior end
+        keep()
+    elseif values.list_present == 1 then
+        option_list(reader, tree)
+    end
+    return format[1]
+end
+
+-- What stands in the frame: names, the packet's last.
+local function packet_of(reader, packet, tree)
+    local alone = "padding"
+    while reader:left() > 0 do
+        local next_octet = reader.buffer(reader.at, 1):uint()
+        if next_octet == 0xe0 then
+            local from = reader.at
+            while reader:left() > 0 and reader.buffer(reader.at, 1):uint() == 0xe0 do reader:take(1) end
+            tree:add(rohc_fields.padding, reader:since(from), reader.at - from)
+        elseif next_octet >= 0xf0 and next_octet <= 0xf7 then
+            feedback(reader, tree)
+            alone = "feedback"
+        else
+            break
+        end
+    end
+    if reader:left() == 0 then return alone end
+    local from, cid, place = reader.at, 0, nil
+    local first = reader:octet()
+    if first >= 0xfe then
+        tree:add(rohc_fields.final, reader:since(from), first == 0xff)
+        if reader:left() > 0 then tree:add(rohc_fields.rest, reader:take(reader:left())) end
+        return "segment"
+    end
+    if not rohc.prefs.large and math.floor(first / 16) == 0xe then
+        cid, place = first % 16, reader:since(from)
+        first = reader:octet()
+    end
+    local first_at = reader.at - 1
+    if rohc.prefs.large then cid, place = large_cid(reader) end
+    if place then
+        tree:add(rohc_fields.cid, place, cid)
+    else
+        tree:add(rohc_fields.cid, cid):set_generated()
+    end
+    local context, keep = context_of(packet, cid)
+    local kind
+    if first == 0xfd or first == 0xfc or first == 0xf8 then
+        local is_good
+        kind, is_good = initialised(reader, tree, first, from, packet, context)
+        if is_good then keep() end
+    else
+        kind = without_init(reader, tree, first, first_at, context, keep)
+    end
+    if reader:left() > 0 then tree:add(rohc_fields.rest, reader:take(reader:left())) end
     return kind
 end
 
 function rohc.dissector(buffer, packet, tree)
     packet.cols.protocol = "ROHC"
-    local item = tree:add(rohc, buffer())
-    local kind = packet_of(buffer, packet, item)
-    if not kind then
-        item:add_proto_expert_info(rohc_malformed)
+    local root = tree:add(rohc, buffer())
+    local is_good, kind = pcall(packet_of, reader_of(buffer), packet, root)
+    if not is_good then
+        if kind ~= NO_PACKET then error(kind, 0) end
+        root:add_proto_expert_info(rohc_malformed)
         packet.cols.info = "malformed"
         return
     end
-    item:add(rohc_fields.kind, kind):set_generated()
-    item:append_text(", " .. kind)
+    root:add(rohc_fields.kind, kind):set_generated()
+    root:append_text(", " .. kind)
     packet.cols.info = kind
 end
 
