@@ -4,7 +4,19 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tacit_rohc::{Channel, ChannelConfig, CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{
+    Channel, ChannelConfig, CidSpace, Compressor, Config, Decompressor, DecompressorConfig, Layers,
+};
+
+/// Headers that are parsed are written back as they were.
+fn restore(packet: &[u8]) {
+    if let Ok((layers, header)) = Layers::parse(packet) {
+        let len = layers.len() + header.len();
+        let mut back = vec![0; len];
+        assert_eq!(layers.emit(&header, &mut back), Some(len));
+        assert_eq!(back, packet[..len]);
+    }
+}
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, mut rest)) = data.split_first() else { return };
@@ -28,6 +40,7 @@ fuzz_target!(|data: &[u8]| {
         let (packet, more) = more.split_at(more.len().min(usize::from(len)));
         rest = more;
         compressor.feedback(packet);
+        restore(packet);
         // What a channel delivers it can also send, in frames no longer than the link's, unless it is too long for segments.
         let mut delivered = Vec::new();
         let _ = channel.receive(packet, |packet| delivered = packet.to_vec());
@@ -37,6 +50,7 @@ fuzz_target!(|data: &[u8]| {
                 assert!(done.len <= room);
                 // What comes out is a packet that a compressor takes in, unless its options cannot be listed.
                 let _ = compressor.compress(&out[..done.len], &mut [0; 2000]);
+                restore(&out[..done.len]);
                 done.feedback
             }
             Err(error) => error.feedback,

@@ -1,11 +1,16 @@
 //! Whatever a legal flow does, its packets return, also when fewer in a row are lost than each change is repeated.
 //!
-//! The first octet chooses IP version, repetition and CIDs; then come packets of one octet each (its low three bits the
+//! The first octet chooses IP version, repetition and CIDs, and whether there are tunnels or extension headers: four octets
+//! say which. Then come packets of one octet each (its low three bits the
 //! number of changes before it, its high bit whether it is lost), followed by five octets per change.
 #![no_main]
 
 #[path = "../../crates/rohc/tests/common/flow.rs"]
 mod flow;
+#[path = "../../crates/rohc/tests/common/tunnel.rs"]
+mod tunnel;
+
+use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
 use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
@@ -25,7 +30,14 @@ fn script(mut octets: &[u8]) -> (flow::Script, Vec<bool>) {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&choice, rest)) = data.split_first() else { return };
+    let Some((&choice, mut rest)) = data.split_first() else { return };
+    let (mut outer, mut behind) = (vec![], vec![]);
+    let v6 = choice & 2 != 0;
+    if choice & 0x20 != 0 {
+        let Some((stack, more)) = rest.split_first_chunk() else { return };
+        (outer, behind) = tunnel::stack(u32::from_le_bytes(*stack), v6);
+        rest = more;
+    }
     let (script, losses) = script(rest);
     let cids = if choice & 1 == 0 { CidSpace::Small { max: 15 } } else { CidSpace::Large { max: 200 } };
     let repeat = 1 + (choice >> 2 & 7);
@@ -33,12 +45,21 @@ fuzz_target!(|data: &[u8]| {
     // Its checksums are arbitrary: in doubt, a repairing decompressor would refuse what has a wrong one.
     let mut decompressor =
         Decompressor::new(DecompressorConfig { cids, repair: false, ..DecompressorConfig::default() });
-    let (mut rohc, mut back) = ([0; 2000], [0; 2000]);
-    let mut lost = 0;
-    for (packet, loss) in flow::packets(&script, choice & 2 != 0).iter().zip(losses) {
-        let Ok(made) = compressor.compress(packet, &mut rohc) else { continue };
-        lost = if loss && lost + 1 < repeat { lost + 1 } else { 0 };
-        if lost > 0 {
+    let (mut rohc, mut back) = ([0; 3000], [0; 3000]);
+    // In a row of the same context: other tunnels are other flows.
+    let mut lost = BTreeMap::new();
+    for ((packet, changes), loss) in flow::packets(&script, v6).iter().zip(&script).zip(losses) {
+        for parts in [&mut outer, &mut behind] {
+            tunnel::next(parts);
+            if let Some(&(kind, amount)) = changes.first() {
+                tunnel::change(parts, kind, amount);
+            }
+        }
+        let packet = tunnel::wrap(packet, &outer, &behind);
+        let Ok(made) = compressor.compress(&packet, &mut rohc) else { continue };
+        let lost = lost.entry(made.cid).or_insert(0);
+        *lost = if loss && *lost + 1 < repeat { *lost + 1 } else { 0 };
+        if *lost > 0 {
             continue;
         }
         let done = decompressor.decompress(&rohc[..made.len], &mut back).expect("a packet in order");

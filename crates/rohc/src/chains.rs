@@ -1,9 +1,11 @@
 //! Static, dynamic, replicate and irregular chains and the tail of co_common: one description for both directions.
 
 use crate::formats::{Field, Kept, Values};
-use crate::header::{Header, Ip, flags};
+use crate::header::{Header, Ip, flags, read_v4, read_v6};
+use crate::layers::chains::{dynamic_layer, irregular_layer, static_layer};
+use crate::layers::{Kind, Layers, Next, Version, protocol};
 use crate::lsb::Lsb;
-use crate::wire::{Coder, Short};
+use crate::wire::{Coder, Reader, Short, Writer};
 
 /// ip_id_behavior_innermost (RFC 6846 section 8.2).
 pub(crate) mod behavior {
@@ -13,8 +15,15 @@ pub(crate) mod behavior {
     pub(crate) const ZERO: u32 = 3;
 }
 
-const PROTOCOL_TCP: u8 = 6;
 const RSF: u8 = flags::RST | flags::SYN | flags::FIN;
+
+/// All headers of a packet.
+pub(crate) struct Chain<'a> {
+    /// TCP and the innermost IP header.
+    pub(crate) header: &'a mut Header,
+    /// The others, if there are any.
+    pub(crate) layers: Option<&'a mut Layers>,
+}
 
 /// The offset that is sent in place of an IP-ID: from the MSN, after swapping octets if the behaviour says so.
 #[inline]
@@ -62,8 +71,82 @@ pub(crate) const fn set_ecn_bits(header: &mut Header, bits: u32) {
     header.flags = header.flags & 0x3f | (bits as u8) << 6;
 }
 
-/// ipv4_static or ipv6_static, and tcp_static. When reading, `header.ip` takes the version that comes.
-pub(crate) fn static_chain(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
+/// Writes the static chain: an item for each layer and IP header, and tcp_static.
+pub(crate) fn write_static_chain(writer: &mut Writer<'_>, chain: &mut Chain<'_>) -> Result<(), Short> {
+    let Chain { header, layers } = chain;
+    match layers {
+        None => static_ip(writer, header, &mut { protocol::TCP })?,
+        Some(layers) => {
+            for index in 0..layers.outer() {
+                write_static_layer(writer, header, layers, index)?;
+            }
+            static_ip(writer, header, &mut layers.inner_protocol())?;
+            for index in layers.outer()..layers.count() {
+                write_static_layer(writer, header, layers, index)?;
+            }
+        }
+    }
+    ports(writer, header)
+}
+
+fn write_static_layer(
+    writer: &mut Writer<'_>,
+    header: &Header,
+    layers: &mut Layers,
+    index: usize,
+) -> Result<(), Short> {
+    let (layer, octets) = layers.get_mut(index);
+    let (ip, mut next) = match (octets.first_chunk(), octets.first_chunk()) {
+        (Some(v4), _) if layer.kind == Kind::V4 => (read_v4(v4).0, octets[9]),
+        (_, Some(v6)) if layer.kind == Kind::V6 => (read_v6(v6).0, octets[6]),
+        _ => return static_layer(writer, layer.kind, octets).map(|_| ()),
+    };
+    static_ip(writer, &mut Header { ip, ..*header }, &mut next)
+}
+
+/// Reads a static chain: `header.ip` takes the innermost IP header, `layers` all others.
+pub(crate) fn read_static_chain(
+    reader: &mut Reader<'_>,
+    header: &mut Header,
+    layers: &mut Layers,
+) -> Result<(), Short> {
+    layers.clear();
+    let mut expected = None;
+    loop {
+        let behind = layers.count();
+        let mut number = 0;
+        static_ip(reader, header, &mut number)?;
+        let version = Version::of(&header.ip);
+        if expected.is_some_and(|expected| expected != version) {
+            return Err(Short);
+        }
+        let mut next = Next::of(number, version);
+        while let Some(Next::Layer(kind)) = next {
+            let octets = layers.append(kind, |room| static_layer(reader, kind, room))?;
+            next = Next::behind(kind, octets, version);
+        }
+        match next {
+            Some(Next::Ip(inner)) => {
+                layers.insert_ip(behind, &header.ip, number)?;
+                expected = Some(inner);
+            }
+            Some(Next::Tcp) => {
+                layers.set_outer(behind);
+                return ports(reader, header);
+            }
+            _ => return Err(Short),
+        }
+    }
+}
+
+/// tcp_static.
+fn ports(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
+    coder.u16(&mut header.source_port)?;
+    coder.u16(&mut header.destination_port)
+}
+
+/// ipv4_static or ipv6_static with the protocol number `next`. When reading, `header.ip` takes the version that comes.
+fn static_ip(coder: &mut impl Coder, header: &mut Header, next: &mut u8) -> Result<(), Short> {
     let mut first = match header.ip {
         Ip::V4 { .. } => 0,
         Ip::V6 { flow_label: 0, .. } => 0x80,
@@ -71,39 +154,31 @@ pub(crate) fn static_chain(coder: &mut impl Coder, header: &mut Header) -> Resul
     };
     coder.u8(&mut first)?;
     match first {
-        0 => static_v4(coder, header)?,
-        0x80..=0x9f => static_v6(coder, header, first)?,
-        _ => return Err(Short),
+        0 => static_v4(coder, header, next),
+        0x80..=0x9f => static_v6(coder, header, first, next),
+        _ => Err(Short),
     }
-    coder.u16(&mut header.source_port)?;
-    coder.u16(&mut header.destination_port)
 }
 
-fn next_header(coder: &mut impl Coder) -> Result<(), Short> {
-    let mut protocol = PROTOCOL_TCP;
-    coder.u8(&mut protocol)?;
-    if protocol == PROTOCOL_TCP { Ok(()) } else { Err(Short) }
-}
-
-fn static_v4(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
+fn static_v4(coder: &mut impl Coder, header: &mut Header, next: &mut u8) -> Result<(), Short> {
     let (mut from, mut to, id, dont_fragment) = match header.ip {
         Ip::V4 { source, destination, id, dont_fragment } => (source, destination, id, dont_fragment),
         Ip::V6 { .. } => ([0; 4], [0; 4], 0, false),
     };
-    next_header(coder)?;
+    coder.u8(next)?;
     coder.octets(&mut from)?;
     coder.octets(&mut to)?;
     header.ip = Ip::V4 { source: from, destination: to, id, dont_fragment };
     Ok(())
 }
 
-fn static_v6(coder: &mut impl Coder, header: &mut Header, first: u8) -> Result<(), Short> {
+fn static_v6(coder: &mut impl Coder, header: &mut Header, first: u8, next: &mut u8) -> Result<(), Short> {
     let (mut from, mut to, label) = match header.ip {
         Ip::V6 { source, destination, flow_label } => (source, destination, flow_label),
         Ip::V4 { .. } => ([0; 16], [0; 16], 0),
     };
     let flow_label = flow_label_rest(coder, first, label)?;
-    next_header(coder)?;
+    coder.u8(next)?;
     coder.octets(&mut from)?;
     coder.octets(&mut to)?;
     header.ip = Ip::V6 { source: from, destination: to, flow_label };
@@ -120,12 +195,32 @@ fn flow_label_rest(coder: &mut impl Coder, first: u8, label: u32) -> Result<u32,
     Ok(u32::from(first & 0xf) << 16 | u32::from(low))
 }
 
-/// ipv4_innermost_dynamic or ipv6_dynamic, and tcp_dynamic up to the list of options.
+/// The dynamic items of layers, ipv4_innermost_dynamic or ipv6_dynamic, and tcp_dynamic up to the list of options.
 pub(crate) fn dynamic_chain(
     coder: &mut impl Coder,
-    header: &mut Header,
+    chain: &mut Chain<'_>,
     values: &mut Values,
 ) -> Result<(), Short> {
+    let Chain { header, layers } = chain;
+    match layers {
+        None => dynamic_ip(coder, header, values)?,
+        Some(layers) => {
+            for index in 0..layers.outer() {
+                let (layer, octets) = layers.get_mut(index);
+                dynamic_layer(coder, layer, octets)?;
+            }
+            dynamic_ip(coder, header, values)?;
+            for index in layers.outer()..layers.count() {
+                let (layer, octets) = layers.get_mut(index);
+                dynamic_layer(coder, layer, octets)?;
+            }
+        }
+    }
+    tcp_dynamic(coder, header, values)
+}
+
+/// ipv4_innermost_dynamic or ipv6_dynamic.
+fn dynamic_ip(coder: &mut impl Coder, header: &mut Header, values: &mut Values) -> Result<(), Short> {
     if let Ip::V4 { dont_fragment, .. } = &mut header.ip {
         let mut octet = u8::from(*dont_fragment) << 2 | values[Field::Behavior] as u8;
         coder.u8(&mut octet)?;
@@ -142,7 +237,7 @@ pub(crate) fn dynamic_chain(
     if let Ip::V4 { id, .. } = &mut header.ip {
         ip_id_dynamic(coder, id, values[Field::Behavior])?;
     }
-    tcp_dynamic(coder, header, values)
+    Ok(())
 }
 
 fn traffic_class(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
@@ -259,20 +354,47 @@ fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &Kept) -> Res
     Ok(())
 }
 
-/// ipv4_innermost_irregular and tcp_irregular: what follows the base header before the options' irregular items.
+/// The irregular items of layers, ipv4_innermost_irregular and tcp_irregular: what follows the base header before the
+/// options' irregular items.
 #[inline]
 pub(crate) fn irregular_chain(
     coder: &mut impl Coder,
-    header: &mut Header,
+    chain: &mut Chain<'_>,
     values: &mut Values,
 ) -> Result<(), Short> {
-    if let Ip::V4 { id, .. } = &mut header.ip
-        && values[Field::Behavior] == behavior::RANDOM
-    {
-        coder.u16(id)?;
+    let Chain { header, layers } = chain;
+    match layers {
+        None => irregular_ip(coder, header, values)?,
+        Some(layers) => {
+            irregular_layers(coder, values, layers, 0..layers.outer())?;
+            irregular_ip(coder, header, values)?;
+            irregular_layers(coder, values, layers, layers.outer()..layers.count())?;
+        }
     }
     if values[Field::EcnUsed] != 0 {
         coder.low(1, &mut values[Field::EcnBits])?;
     }
     coder.u16(&mut header.checksum)
+}
+
+#[inline]
+fn irregular_ip(coder: &mut impl Coder, header: &mut Header, values: &Values) -> Result<(), Short> {
+    match &mut header.ip {
+        Ip::V4 { id, .. } if values[Field::Behavior] == behavior::RANDOM => coder.u16(id),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn irregular_layers(
+    coder: &mut impl Coder,
+    values: &Values,
+    layers: &mut Layers,
+    range: core::ops::Range<usize>,
+) -> Result<(), Short> {
+    for index in range {
+        let (layer, octets) = layers.get_mut(index);
+        irregular_layer(coder, layer, octets, values[Field::EcnUsed] != 0, values[Field::TtlOuter] != 0)?;
+    }
+    Ok(())
 }

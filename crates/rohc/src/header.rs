@@ -1,4 +1,5 @@
 //! A TCP/IP header as plain values: IPv4 without options or IPv6 without extension headers, and TCP with all options.
+//! What may stand around it is in [`Layers`](crate::Layers).
 //!
 //! [`Header::parse`] accepts exactly the headers that [`Header::emit`] writes back bit for bit. What can be
 //! inferred (lengths, the IPv4 header checksum) is checked once and not stored.
@@ -11,8 +12,8 @@ pub const MAX_HEADER_LEN: usize = 40 + 60;
 pub const MAX_OPTIONS_LEN: usize = 40;
 
 const PROTOCOL_TCP: u8 = 6;
-const IPV4_LEN: usize = 20;
-const IPV6_LEN: usize = 40;
+pub(crate) const IPV4_LEN: usize = 20;
+pub(crate) const IPV6_LEN: usize = 40;
 const TCP_LEN: usize = 20;
 
 /// TCP flag bits as they stand in octet 13 of the TCP header.
@@ -51,14 +52,19 @@ pub enum ParseError {
     Truncated,
     /// Neither IPv4 nor IPv6.
     Version,
-    /// IPv4 options or an IPv6 extension header are present, or the protocol is not TCP.
+    /// IPv4 options are present, or a header other than IP and TCP: for [`Layers`](crate::Layers), one that RFC 6846 does
+    /// not compress.
     NotPlainTcp,
     /// A fragment, or the reserved IPv4 flag is set.
     Fragment,
     /// A length field contradicts the header it describes.
     Length,
-    /// The IPv4 header checksum is wrong.
+    /// An IPv4 header checksum is wrong.
     Ipv4Checksum,
+    /// The checksum of a minimal encapsulation header (RFC 2004) is wrong.
+    MineChecksum,
+    /// More headers before TCP than [`MAX_LAYERS`](crate::MAX_LAYERS), or longer ones.
+    TooManyHeaders,
 }
 
 impl fmt::Display for ParseError {
@@ -66,10 +72,12 @@ impl fmt::Display for ParseError {
         f.write_str(match self {
             Self::Truncated => "packet shorter than its headers say",
             Self::Version => "neither IPv4 nor IPv6",
-            Self::NotPlainTcp => "IP options, an extension header or a protocol other than TCP",
+            Self::NotPlainTcp => "IP options, a header that is not compressed, or a protocol other than TCP",
             Self::Fragment => "a fragment",
             Self::Length => "a length field contradicts its header",
             Self::Ipv4Checksum => "wrong IPv4 header checksum",
+            Self::MineChecksum => "wrong checksum of a minimal encapsulation header",
+            Self::TooManyHeaders => "too many headers before TCP",
         })
     }
 }
@@ -181,22 +189,9 @@ impl Header {
         if ip[0] != 0x45 || ip[9] != PROTOCOL_TCP {
             return Err(ParseError::NotPlainTcp);
         }
-        if ip[6] & !0x40 != 0 || ip[7] != 0 {
-            return Err(ParseError::Fragment);
-        }
-        // A sum of 0xffff over all ten words, checksum included; 0 would need an all-zero header.
-        if fold(sum_octets(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
-            return Err(ParseError::Ipv4Checksum);
-        }
+        check_v4(ip)?;
         let ip_payload_len = usize::from(be16(ip, 2)).checked_sub(IPV4_LEN).ok_or(ParseError::Length)?;
-        let tos = ip[1];
-        let ttl = ip[8];
-        let ip = Ip::V4 {
-            source: [ip[12], ip[13], ip[14], ip[15]],
-            destination: [ip[16], ip[17], ip[18], ip[19]],
-            id: be16(ip, 4),
-            dont_fragment: ip[6] & 0x40 != 0,
-        };
+        let (ip, tos, ttl) = read_v4(ip);
         Self::parse_tcp::<OPTIONS>(ip, tos, ttl, rest, ip_payload_len)
     }
 
@@ -206,19 +201,14 @@ impl Header {
         if ip[6] != PROTOCOL_TCP {
             return Err(ParseError::NotPlainTcp);
         }
-        let word = be32(ip, 0);
         let ip_payload_len = usize::from(be16(ip, 4));
-        let ttl = ip[7];
-        let mut source = [0; 16];
-        let mut destination = [0; 16];
-        source.copy_from_slice(&ip[8..24]);
-        destination.copy_from_slice(&ip[24..40]);
-        let ip = Ip::V6 { source, destination, flow_label: word & 0xf_ffff };
-        Self::parse_tcp::<OPTIONS>(ip, (word >> 20) as u8, ttl, rest, ip_payload_len)
+        let (ip, tos, ttl) = read_v6(ip);
+        Self::parse_tcp::<OPTIONS>(ip, tos, ttl, rest, ip_payload_len)
     }
 
+    /// Reads TCP at the start of `rest`, of which `ip_payload_len` octets belong to the packet.
     #[inline(always)]
-    fn parse_tcp<const OPTIONS: bool>(
+    pub(crate) fn parse_tcp<const OPTIONS: bool>(
         ip: Ip,
         tos: u8,
         ttl: u8,
@@ -250,6 +240,12 @@ impl Header {
             payload_len: (rest.len() - options_len) as u16,
         };
         Ok((header, options))
+    }
+
+    /// Sets the option area that [`Header::parse_tcp`] left out.
+    pub(crate) fn set_options(&mut self, area: &[u8]) -> Result<(), ParseError> {
+        self.options = Options::new(area).ok_or(ParseError::Length)?;
+        Ok(())
     }
 
     /// True when the TCP checksum in `packet`, a whole packet with this IP header, is what [`Header::tcp_checksum`]
@@ -393,6 +389,48 @@ impl Header {
         // 0x0000 and 0xffff are both zero in ones' complement; only what we would compute ourselves can be restored.
         self.checksum == self.tcp_checksum(payload)
     }
+}
+
+/// Refuses an IPv4 header that could not be restored: options, fragments, a wrong checksum.
+#[inline(always)]
+pub(crate) fn check_v4(ip: &[u8; IPV4_LEN]) -> Result<(), ParseError> {
+    if ip[0] >> 4 != 4 {
+        return Err(ParseError::Version);
+    }
+    if ip[0] != 0x45 {
+        return Err(ParseError::NotPlainTcp);
+    }
+    if ip[6] & !0x40 != 0 || ip[7] != 0 {
+        return Err(ParseError::Fragment);
+    }
+    // A sum of 0xffff over all ten words, checksum included; 0 would need an all-zero header.
+    if fold(sum_octets(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
+        return Err(ParseError::Ipv4Checksum);
+    }
+    Ok(())
+}
+
+/// Addresses and what only IPv4 has, the octet of DSCP and ECN, and the TTL.
+#[inline(always)]
+pub(crate) fn read_v4(ip: &[u8; IPV4_LEN]) -> (Ip, u8, u8) {
+    let fields = Ip::V4 {
+        source: [ip[12], ip[13], ip[14], ip[15]],
+        destination: [ip[16], ip[17], ip[18], ip[19]],
+        id: be16(ip, 4),
+        dont_fragment: ip[6] & 0x40 != 0,
+    };
+    (fields, ip[1], ip[8])
+}
+
+/// Addresses and what only IPv6 has, the traffic class, and the hop limit.
+#[inline(always)]
+pub(crate) fn read_v6(ip: &[u8; IPV6_LEN]) -> (Ip, u8, u8) {
+    let word = be32(ip, 0);
+    let mut source = [0; 16];
+    let mut destination = [0; 16];
+    source.copy_from_slice(&ip[8..24]);
+    destination.copy_from_slice(&ip[24..40]);
+    (Ip::V6 { source, destination, flow_label: word & 0xf_ffff }, (word >> 20) as u8, ip[7])
 }
 
 /// The option area of a TCP header: 0 to 40 octets, a multiple of four, kept as they came.
@@ -561,13 +599,13 @@ fn copy_words(from: &[u8], to: &mut [u8]) {
 
 /// The 16-bit big-endian word at `at`, which the caller knows to exist.
 #[inline]
-fn be16(bytes: &[u8], at: usize) -> u16 {
+pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// The 32-bit big-endian word at `at`, which the caller knows to exist.
 #[inline]
-fn be32(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
@@ -576,7 +614,7 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
 /// The words are taken in the machine's order of octets, and so is what [`fold`] makes of the sum: which order it is does
 /// not matter to such a sum, nor does the width of the words (RFC 1071 section 2).
 #[inline(always)]
-fn sum_octets(sum: u64, octets: &[u8]) -> u64 {
+pub(crate) fn sum_octets(sum: u64, octets: &[u8]) -> u64 {
     let mut sum = sum;
     let mut words = octets.chunks_exact(8);
     for word in &mut words {
@@ -604,7 +642,7 @@ const fn add(a: u64, b: u64) -> u64 {
 
 /// Folds a sum of words to 16 bits.
 #[inline]
-const fn fold(sum: u64) -> u16 {
+pub(crate) const fn fold(sum: u64) -> u16 {
     // 33 bits are left, then 18, 17 and 16.
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     let sum = (sum & 0xffff) + (sum >> 16);

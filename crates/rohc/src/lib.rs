@@ -32,7 +32,8 @@
 //!
 //! * [`Channel`], both directions of one end: packets in, frames out, and back; feedback finds its way, what is no TCP goes
 //!   uncompressed (profile 0x0000), long frames are segmented. [`Compressor`] and [`Decompressor`] are its halves.
-//! * IPv4 without options and IPv6 without extension headers; TCP with any options; segments with and without payload.
+//! * IPv4 without options and IPv6; TCP with any options; segments with and without payload. Tunnels and extension headers
+//!   ([`Layers`]): IP in IP, GRE, minimal encapsulation, AH, and IPv6 hop-by-hop options, destination options and routing.
 //!   What the profile or this crate cannot say is an error that tells the reason; such a packet travels otherwise.
 //! * All packet formats both ways: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8, and IR-CR if asked for
 //!   ([`Config::replicate`]).
@@ -43,7 +44,7 @@
 //!   [`DecompressError::feedback`] are handed to [`Compressor::feedback`] over any channel; [`split_feedback`] takes it off
 //!   the front of ROHC packets.
 //!
-//! Not there: IP tunnels, extension headers, other profiles.
+//! Not there: other profiles.
 //!
 //! # Features
 //!
@@ -81,6 +82,7 @@ mod formats;
 pub mod hack;
 pub mod header;
 mod items;
+mod layers;
 pub mod lsb;
 mod quick;
 mod state;
@@ -94,3 +96,4 @@ pub use decompressor::{
 };
 pub use feedback::{Feedback, FeedbackKind, split_feedback};
 pub use formats::FormatKind;
+pub use layers::{Layers, MAX_LAYERS, MAX_LAYERS_LEN};

@@ -5,6 +5,8 @@
 mod flow;
 #[path = "common/scripts.rs"]
 mod scripts;
+#[path = "common/tunnel.rs"]
+mod tunnel;
 
 use proptest::prelude::*;
 use tacit_rohc::{
@@ -31,6 +33,18 @@ fn compressed(packets: &[Vec<u8>], config: Config) -> Vec<(Vec<u8>, Vec<u8>)> {
             Some((packet.clone(), out[..made.len].to_vec()))
         })
         .collect()
+}
+
+/// The packets of a script, half of the time in a tunnel or with extension headers.
+fn packets(script: &flow::Script, v6: bool, choice: u32) -> Vec<Vec<u8>> {
+    let (mut outer, mut behind) =
+        if choice & 1 == 0 { (vec![], vec![]) } else { tunnel::stack(choice >> 1, v6) };
+    let wrapped = flow::packets(script, v6).into_iter().map(|packet| {
+        tunnel::next(&mut outer);
+        tunnel::next(&mut behind);
+        tunnel::wrap(&packet, &outer, &behind)
+    });
+    wrapped.collect()
 }
 
 /// Cuts, flips or replaces octets.
@@ -69,9 +83,9 @@ proptest! {
 
     /// A damaged copy before each packet: whatever is refused for its check leaves the context as it was.
     #[test]
-    fn what_fails_changes_nothing(script in scripts::scripts(60), v6: bool, hows in prop::collection::vec(any::<u32>(), 60)) {
+    fn what_fails_changes_nothing(script in scripts::scripts(60), v6: bool, choice: u32, hows in prop::collection::vec(any::<u32>(), 60)) {
         let config = Config::default();
-        let pairs = compressed(&flow::packets(&script, v6), config);
+        let pairs = compressed(&packets(&script, v6, choice), config);
         let mut decompressor = patient(config.cids);
         let mut out = [0; 2000];
         for ((original, rohc), how) in pairs.iter().zip(hows) {
@@ -90,11 +104,11 @@ proptest! {
 
     /// Too little room is an error, never a cut packet, and the next try succeeds.
     #[test]
-    fn short_output_is_refused(script in scripts::scripts(40), v6: bool, rooms in prop::collection::vec(0usize..1500, 40)) {
+    fn short_output_is_refused(script in scripts::scripts(40), v6: bool, choice: u32, rooms in prop::collection::vec(0usize..1500, 40)) {
         let mut compressor = Compressor::new(Config::default());
         let mut decompressor = patient(Config::default().cids);
         let (mut rohc, mut out) = ([0; 2000], [0; 2000]);
-        for (packet, room) in flow::packets(&script, v6).iter().zip(rooms) {
+        for (packet, room) in packets(&script, v6, choice).iter().zip(rooms) {
             let len = match compressor.compress(packet, &mut rohc[..room]) {
                 Ok(made) => made.len,
                 Err(_) => match compressor.compress(packet, &mut rohc) {

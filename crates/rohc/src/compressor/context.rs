@@ -1,10 +1,11 @@
 //! One context of the compressor: what it learns about its flow and which packet it sends next.
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use crate::chains::{
-    IP_ID_SHORT, VARIABLE_LENGTH, behavior, common_tail, dynamic_chain, ecn_bits, irregular_chain,
-    static_chain,
+    Chain, IP_ID_SHORT, VARIABLE_LENGTH, behavior, common_tail, dynamic_chain, ecn_bits, irregular_chain,
+    write_static_chain,
 };
 use crate::cid::Cid;
 use crate::compressor::Config;
@@ -12,9 +13,11 @@ use crate::compressor::history::{History, MAX_REPEAT};
 use crate::compressor::options::{Table, TimestampForms, Unlistable};
 use crate::compressor::replicate::Place;
 use crate::compressor::stride::StrideFinder;
+use crate::compressor::tunnel::Tunnel;
 use crate::crc::{CRC3, CRC7, CRC8};
 use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Kept, Mask, RND, SEQ, Values, bit};
 use crate::header::{Header, Ip};
+use crate::layers::Layers;
 use crate::quick::Template;
 use crate::state::observe;
 use crate::wire::{Short, Writer};
@@ -35,6 +38,8 @@ pub(crate) struct Context {
     pub(super) msn: u32,
     pub(super) stride: StrideFinder,
     flow_label: u32,
+    /// The headers around IP and TCP, if there are any.
+    pub(super) tunnel: Option<Box<Tunnel>>,
     pub(super) behavior: u32,
     pub(super) last_ip_id: u16,
     /// Consecutive packets whose IP-ID does not suit the behaviour.
@@ -102,6 +107,7 @@ impl Context {
             msn: u32::from(msn),
             stride: StrideFinder::EMPTY,
             flow_label: 0,
+            tunnel: None,
             behavior: behavior::RANDOM,
             last_ip_id: 0,
             ip_id_misses: 0,
@@ -196,7 +202,7 @@ impl Context {
     #[inline]
     pub(crate) fn compress(
         &mut self,
-        header: &mut Header,
+        chain: &mut Chain<'_>,
         options: &[u8],
         packet: &[u8],
         place: Place,
@@ -208,12 +214,15 @@ impl Context {
             Some(latest) => Values::inherit(latest),
             None => Values::inherit(&[0; KEPT]),
         };
-        self.learn(header, config);
+        let marked = chain.layers.as_deref_mut().is_some_and(|layers| self.learn_layers(layers, config));
+        let header = &*chain.header;
+        self.learn(header, marked, config);
         let msn = (self.msn + 1) & 0xffff;
         values[Field::Msn] = msn;
         values[Field::Behavior] = self.behavior;
         values[Field::Stride] = self.stride.get();
         values[Field::EcnUsed] = u32::from(self.ecn_used);
+        values[Field::TtlOuter] = self.tunnel.as_ref().map_or(0, |tunnel| u32::from(tunnel.ttl_left > 0));
         observe(header, &mut values);
         self.table.observe(options, &mut values, &self.history)?;
         let Place { cid, base, now_ms } = place;
@@ -226,17 +235,17 @@ impl Context {
                 let octets = &packet[..head];
                 values[Field::Crc] =
                     u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
-                self.write_co(format, &plan, header, &mut values, cid, writer)?;
+                self.write_co(format, &plan, chain, &mut values, cid, writer)?;
             }
             None => match base.filter(|base| plan.is_static && base.serves(header, &values)) {
                 Some(base) => {
                     kind = FormatKind::IrCr;
-                    self.write_ir_cr(&base, &packet[..head], header, &mut values, cid, writer)?;
+                    self.write_ir_cr(&base, &packet[..head], chain, &mut values, cid, writer)?;
                 }
-                None => self.write_ir(plan.is_static, header, &mut values, cid, writer)?,
+                None => self.write_ir(plan.is_static, chain, &mut values, cid, writer)?,
             },
         }
-        if header.payload_len != 0 {
+        if head != packet.len() {
             writer.put(&packet[head..])?;
         }
         if let Some(bring) = plan.bring {
@@ -245,6 +254,10 @@ impl Context {
         self.msn = msn;
         self.history.push(values.kept(), config.repetitions());
         self.count(&plan, now_ms);
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.sent(config.repetitions());
+            return Ok(kind);
+        }
         self.prepare_quick(&packet[..head], head != packet.len(), config);
         Ok(kind)
     }
@@ -267,9 +280,24 @@ impl Context {
         }
     }
 
-    /// Adapts IP-ID behaviour, stride and use of ECN to the flow.
+    /// Notes what the layers of a packet have become; true when an outer header's DSCP or ECN has changed.
+    #[cold]
+    fn learn_layers(&mut self, layers: &mut Layers, config: &Config) -> bool {
+        let Some(tunnel) = &mut self.tunnel else {
+            self.tunnel = Some(Box::new(Tunnel::new(layers)));
+            return false;
+        };
+        let change = tunnel.learn(layers, config.repetitions());
+        if change.statics || change.dynamics {
+            self.restart(change.statics, config);
+        }
+        change.traffic_class
+    }
+
+    /// Adapts IP-ID behaviour, stride and use of ECN to the flow. `marked` means that ECN or DSCP of an outer header have
+    /// changed, which the irregular chain says while ECN is in use.
     #[inline]
-    fn learn(&mut self, header: &Header, config: &Config) {
+    fn learn(&mut self, header: &Header, marked: bool, config: &Config) {
         let fresh = self.history.entries().is_empty();
         match header.ip {
             Ip::V4 { id, .. } => self.learn_ip_id(id, fresh),
@@ -282,7 +310,7 @@ impl Context {
             }
         }
         let ecn = ecn_bits(header);
-        if ecn == self.last_ecn || fresh {
+        if (ecn == self.last_ecn && !marked) || fresh {
             self.ecn_stable = self.ecn_stable.saturating_add(1);
             self.ecn_used &= self.ecn_stable < ECN_STABLE;
         } else {
@@ -420,8 +448,13 @@ impl Context {
             | bit(Field::KeptFlags);
         let sequential = values[Field::Behavior] <= behavior::SWAPPED;
         let mut needs = changed & CHANGEABLE;
-        for (field, usual) in [(Field::Rsf, 0), (Field::ListPresent, 0), (Field::Urg, 0), (Field::AckFlag, 1)]
-        {
+        for (field, usual) in [
+            (Field::Rsf, 0),
+            (Field::ListPresent, 0),
+            (Field::Urg, 0),
+            (Field::AckFlag, 1),
+            (Field::TtlOuter, 0),
+        ] {
             needs |= Mask::from(values[field] != usual) << field as u32;
         }
         let scaled_ack =
@@ -494,7 +527,7 @@ impl Context {
         &mut self,
         format: &'static Format,
         plan: &Plan,
-        header: &mut Header,
+        chain: &mut Chain<'_>,
         values: &mut Values,
         cid: Cid,
         writer: &mut Writer<'_>,
@@ -510,14 +543,14 @@ impl Context {
         if let Some(bring) = plan.bring {
             self.table.write_list(bring, values, writer)?;
         }
-        irregular_chain(writer, header, values)?;
+        irregular_chain(writer, chain, values)?;
         self.table.write_irregular(plan.bring.unwrap_or(0), plan.timestamps, values, &self.history, writer)
     }
 
     fn write_ir(
         &mut self,
         is_static: bool,
-        header: &mut Header,
+        chain: &mut Chain<'_>,
         values: &mut Values,
         cid: Cid,
         writer: &mut Writer<'_>,
@@ -528,9 +561,9 @@ impl Context {
         writer.put(&[PROFILE_TCP, 0])?;
         let crc_at = writer.len - 1;
         if is_static {
-            static_chain(writer, header)?;
+            write_static_chain(writer, chain)?;
         }
-        dynamic_chain(writer, header, values)?;
+        dynamic_chain(writer, chain, values)?;
         self.table.write_list(u16::MAX, values, writer)?;
         let crc = CRC8.check(writer.written());
         writer.written()[crc_at] = crc;

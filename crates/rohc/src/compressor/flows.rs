@@ -2,22 +2,26 @@
 
 use alloc::vec::Vec;
 
+/// Octets of the longest [`FlowKey`]: a fingerprint, two IPv6 addresses and two ports.
+pub(super) const KEY_LEN: usize = 8 + 36;
+
 /// No context.
 const NONE: u16 = u16::MAX;
 
-/// The octets that name a flow: both addresses and ports, as they follow each other in the packet.
+/// The octets that name a flow: both addresses and ports, as they follow each other in the packet; before them what tells
+/// tunnels apart, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowKey {
     len: u8,
-    octets: [u8; 36],
+    octets: [u8; KEY_LEN],
 }
 
 impl FlowKey {
-    const EMPTY: Self = Self { len: 0, octets: [0; 36] };
+    const EMPTY: Self = Self { len: 0, octets: [0; KEY_LEN] };
 
-    /// The key with these octets, of which there are at least twelve and at most 36.
+    /// The key with these octets, of which there are at least twelve and at most [`KEY_LEN`].
     fn new(octets: &[u8]) -> Self {
-        let mut key = Self { len: octets.len() as u8, octets: [0; 36] };
+        let mut key = Self { len: octets.len() as u8, octets: [0; KEY_LEN] };
         key.octets[..octets.len()].copy_from_slice(octets);
         key
     }
@@ -35,6 +39,7 @@ impl FlowKey {
         &self.octets[..usize::from(self.len)]
     }
 
+    /// Both addresses, and what stands before them.
     pub(super) fn addresses(&self) -> &[u8] {
         &self.octets[..usize::from(self.len).saturating_sub(4)]
     }
@@ -283,7 +288,7 @@ impl Flows {
     }
 }
 
-/// A keyed hash of 12 or 36 octets: products of 64 bits, folded.
+/// A keyed hash of a key: products of 64 bits, folded.
 fn hash(seed: u64, octets: &[u8]) -> u64 {
     const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed ^ KEY;

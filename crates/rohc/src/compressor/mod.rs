@@ -7,18 +7,22 @@ mod options;
 mod quick;
 mod replicate;
 mod stride;
+mod tunnel;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use crate::chains::Chain;
 use crate::cid::{Cid, CidSpace};
 use crate::feedback::{self, Element, FeedbackKind};
 use crate::formats::FormatKind;
 use crate::header::{Header, Ip, ParseError};
+use crate::layers::Layers;
 use crate::wire::Writer;
 use context::{Context, Fault};
-use flows::Flows;
+use flows::{Flows, KEY_LEN};
 pub(crate) use history::History;
 pub use history::MAX_REPEAT;
 use replicate::{Base, Place};
@@ -132,6 +136,19 @@ const fn key_range(ip: &Ip) -> core::ops::Range<usize> {
     }
 }
 
+/// What names a flow whose packets have layers.
+fn layered_key<'a>(layers: &Layers, header: &Header, key: &'a mut [u8; KEY_LEN]) -> &'a [u8] {
+    let mut writer = Writer::new(key);
+    let ports = [header.source_port.to_be_bytes(), header.destination_port.to_be_bytes()];
+    let written = writer.put(&layers.fingerprint()).and_then(|()| match &header.ip {
+        Ip::V4 { source, destination, .. } => writer.put(source).and_then(|()| writer.put(destination)),
+        Ip::V6 { source, destination, .. } => writer.put(source).and_then(|()| writer.put(destination)),
+    });
+    written.and_then(|()| writer.put(ports.as_flattened())).expect("KEY_LEN is the longest key");
+    let len = writer.len;
+    &key[..len]
+}
+
 #[derive(Clone, Debug)]
 struct Slot {
     context: Context,
@@ -172,6 +189,8 @@ pub struct Compressor {
     now_ms: u64,
     /// Packets of unknown flows that get no context yet, because the peer has refused one.
     no_new_flows: u32,
+    /// Room for the layers of a packet, from the first that has some.
+    layers: Option<Box<Layers>>,
 }
 
 /// Packets without a context after a REJECT, which asks not to add flows "for some time" (RFC 6846 section 8.3.2.1).
@@ -185,7 +204,7 @@ impl Compressor {
         let flows = Flows::new(config.cids.max(), config.seed);
         // Clamped once, not for each packet.
         let config = Config { repeat: config.repeat.clamp(1, MAX_REPEAT), ..config };
-        Self { config, slots: Vec::new(), flows, now_ms: 0, no_new_flows: 0 }
+        Self { config, slots: Vec::new(), flows, now_ms: 0, no_new_flows: 0, layers: None }
     }
 
     /// Says what time it is, counted from any moment: what refreshes by time ([`Config::refresh_ir_after`]) go by. Who
@@ -212,6 +231,7 @@ impl Compressor {
         let mut parsed = Header::parse_apart(packet);
         let (header, options) = match &mut parsed {
             Ok((header, options)) => (header, *options),
+            Err(ParseError::NotPlainTcp) => return self.compress_layered(packet, out),
             Err(error) => return Err(CompressError::Header(*error)),
         };
         let packet = &packet[..header.len() + options.len() + usize::from(header.payload_len)];
@@ -226,18 +246,54 @@ impl Compressor {
                 cid
             }
         };
+        self.compress_in(cid, Chain { header, layers: None }, options, packet, out)
+    }
+
+    /// Compresses a packet with tunnels or extension headers.
+    #[cold]
+    fn compress_layered(&mut self, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
+        let mut layers = self.layers.take().unwrap_or_else(|| Box::new(Layers::EMPTY));
+        let made = match layers.read(packet) {
+            Ok((mut header, options, packet)) => {
+                let mut key = [0; KEY_LEN];
+                let key = layered_key(&layers, &header, &mut key);
+                let cid = match self.flows.latest(key) {
+                    Some(cid) => Ok(cid),
+                    None => self.find_other(key),
+                };
+                cid.and_then(|cid| {
+                    let chain = Chain { header: &mut header, layers: Some(&mut layers) };
+                    self.compress_in(cid, chain, options, packet, out)
+                })
+            }
+            Err(error) => Err(CompressError::Header(error)),
+        };
+        self.layers = Some(layers);
+        made
+    }
+
+    /// Compresses a packet in the context of its flow.
+    #[inline]
+    fn compress_in(
+        &mut self,
+        cid: u16,
+        mut chain: Chain<'_>,
+        options: &[u8],
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
         let slot = &mut self.slots[usize::from(cid)];
         if slot.rejected {
             return Err(CompressError::Rejected);
         }
         let base = match slot.base {
             None => None,
-            Some(_) => self.base_of(cid),
+            Some(_) => self.base_of(cid, chain.layers.as_deref()),
         };
         let slot = &mut self.slots[usize::from(cid)];
         let mut writer = Writer::new(out);
         let place = Place { cid: Cid { space: self.config.cids, number: cid }, base, now_ms: self.now_ms };
-        let made = slot.context.compress(header, options, packet, place, &self.config, &mut writer);
+        let made = slot.context.compress(&mut chain, options, packet, place, &self.config, &mut writer);
         let format = made.map_err(|fault| match fault {
             Fault::Options => CompressError::Options,
             Fault::Short => CompressError::OutputTooSmall,
@@ -273,9 +329,14 @@ impl Compressor {
     /// What the context of this CID is replicated from. One that no answer confirmed in time starts again with an IR
     /// (from CR to IR, RFC 4164): the peer may not know IR-CR, and what it says of them may have a form that is ignored.
     #[cold]
-    fn base_of(&mut self, cid: u16) -> Option<Base> {
+    fn base_of(&mut self, cid: u16, layers: Option<&Layers>) -> Option<Base> {
         let (base, generation) = self.slots[usize::from(cid)].base?;
         let found = self.slots.get(usize::from(base)).filter(|slot| slot.generation == generation);
+        let found = found.filter(|slot| match (&slot.context.tunnel, layers) {
+            (None, None) => true,
+            (Some(tunnel), Some(layers)) => tunnel.replicates(layers),
+            _ => false,
+        });
         let found = found.and_then(|slot| Base::new(base, self.flows.key(base)?.ports(), &slot.context));
         let slot = &mut self.slots[usize::from(cid)];
         if slot.context.is_confirmed() {
@@ -337,8 +398,13 @@ impl Compressor {
 
     /// The CID of the flow that `packet` belongs to, if it has a context. The packet may be any of either's.
     pub fn cid_of(&self, packet: &[u8]) -> Option<u16> {
-        let (header, _) = Header::parse_apart(packet).ok()?;
-        self.flows.find(&packet[key_range(&header.ip)])
+        match Header::parse_apart(packet) {
+            Ok((header, _)) => self.flows.find(&packet[key_range(&header.ip)]),
+            Err(_) => {
+                let (layers, header) = Layers::parse(packet).ok()?;
+                self.flows.find(layered_key(&layers, &header, &mut [0; KEY_LEN]))
+            }
+        }
     }
 
     /// Sends all of a context again with the flow's next packets, as after a STATIC-NACK; false if no flow has this CID.

@@ -2,11 +2,13 @@
 //! 8.2, RFC 4164).
 
 use super::context::Context;
-use crate::chains::behavior;
+use crate::chains::{Chain, behavior};
 use crate::cid::{Cid, write_large};
 use crate::crc::{CRC7, CRC8};
 use crate::formats::{Field, Values};
 use crate::header::{Header, Ip, flags};
+use crate::layers::Layers;
+use crate::layers::chains::write_replicate;
 use crate::lsb::Lsb;
 use crate::wire::{Coder, Short, Writer};
 
@@ -67,7 +69,7 @@ impl Context {
         &mut self,
         base: &Base,
         octets: &[u8],
-        header: &mut Header,
+        chain: &mut Chain<'_>,
         values: &mut Values,
         cid: Cid,
         writer: &mut Writer<'_>,
@@ -82,13 +84,34 @@ impl Context {
             true => write_large(base.cid, writer)?,
             false => writer.put(&[base.cid as u8])?,
         }
-        ip_replicate(header, values, writer)?;
+        let Chain { header, layers } = chain;
+        match layers {
+            None => ip_replicate(header, values, writer)?,
+            Some(layers) => layers_replicate(header, values, layers, writer)?,
+        }
         tcp_replicate(base, header, values, writer)?;
         self.table.write_list(u16::MAX, values, writer)?;
         let crc = CRC8.check(writer.written());
         writer.written()[crc_at] = crc;
         Ok(())
     }
+}
+
+/// The replicate chain up to TCP, beside a base that [`Tunnel::replicates`](super::tunnel::Tunnel::replicates) it.
+fn layers_replicate(
+    header: &Header,
+    values: &Values,
+    layers: &mut Layers,
+    writer: &mut Writer<'_>,
+) -> Result<(), Short> {
+    for index in 0..layers.count() {
+        if index == layers.outer() {
+            ip_replicate(header, values, writer)?;
+        }
+        let (layer, octets) = layers.get_mut(index);
+        write_replicate(writer, layer, octets)?;
+    }
+    if layers.outer() == layers.count() { ip_replicate(header, values, writer) } else { Ok(()) }
 }
 
 /// ipv4_innermost_replicate or ipv6_replicate.

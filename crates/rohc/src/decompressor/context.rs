@@ -1,12 +1,18 @@
 //! One context of the decompressor and the decoding of each packet type against it.
 
-use crate::chains::{behavior, common_tail, dynamic_chain, ip_id_offset, irregular_chain, static_chain};
+use alloc::boxed::Box;
+
+use crate::chains::{
+    Chain, behavior, common_tail, dynamic_chain, ip_id_offset, irregular_chain, read_static_chain,
+};
 use crate::crc::{CRC3, CRC7, CRC8};
+use crate::decompressor::Scratch;
 use crate::decompressor::options::{Items, NO_GENERICS};
 use crate::decompressor::repair::{First, Outage};
 use crate::formats::{Field, Format, FormatKind, KEPT, Kept, Values};
 use crate::header::{Header, Ip, Options, flags};
 use crate::items::Generics;
+use crate::layers::Layers;
 use crate::quick::Template;
 use crate::state::{kept_flags, observe, reconstruct, scale};
 use crate::wire::{Reader, Short};
@@ -34,6 +40,8 @@ pub(crate) struct Context {
     pub(super) kept: Kept,
     pub(super) items: Items,
     generics: Generics,
+    /// The headers around IP and TCP, if there are any.
+    layers: Option<Box<Layers>>,
     /// The last header, for the quick path.
     pub(super) template: Template,
     /// Dynamic part in doubt: only CRC-7 and CRC-8 headers are tried (the SC state).
@@ -77,6 +85,7 @@ impl Context {
         kept: [0; KEPT],
         items: Items::EMPTY,
         generics: NO_GENERICS,
+        layers: None,
         template: Template::NONE,
         damaged: false,
         failures: 0,
@@ -108,7 +117,7 @@ impl Context {
         &mut self,
         co: &Co<'_>,
         trust: Trust,
-        scratch: &mut Generics,
+        scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Result<usize, Fault> {
         let mut decoded = self.attempt(co, &self.kept, scratch, out)?;
@@ -133,11 +142,11 @@ impl Context {
         mut decoded: Decoded<'_>,
         late: bool,
         trust: Trust,
-        scratch: &mut Generics,
+        scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Result<usize, Fault> {
         let age = self.age(&decoded.values);
-        let checksum = decoded.header.has_valid_checksum(decoded.payload);
+        let checksum = self.checksum_holds(&decoded.header, scratch, decoded.payload);
         // What comes late cannot be ahead: then it is the MSN that wrapped, after a long loss.
         let wrapped = late && decoded.good && checksum && self.is_ahead(&decoded.values);
         let must_check = trust.verify || late || (trust.repair && self.has_checksums);
@@ -178,7 +187,7 @@ impl Context {
         &self,
         co: &Co<'a>,
         kept: &Kept,
-        scratch: &mut Generics,
+        scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Result<Decoded<'a>, Fault> {
         let format = co.format;
@@ -186,7 +195,8 @@ impl Context {
         let mut values = Values::inherit(kept);
         format.unpack(base_word(format.len, co.first, &mut reader)?, &mut values);
         if format.kind == FormatKind::CoCommon {
-            if values[Field::Reserved] != 0 || values[Field::TtlOuter] != 0 {
+            let tunnels = self.layers.as_deref().is_some_and(|layers| layers.outer() > 0);
+            if values[Field::Reserved] != 0 || (values[Field::TtlOuter] != 0 && !tunnels) {
                 return Err(Fault::Malformed);
             }
             common_tail(&mut reader, &mut values, kept)?;
@@ -200,18 +210,25 @@ impl Context {
         let list = values[Field::ListPresent] != 0;
         let generic = list || items.has_generic;
         if generic {
-            *scratch = self.generics;
+            scratch.generics = self.generics;
         }
-        let brought = if list { items.read_list(&mut reader, scratch, &mut values)? } else { 0 };
+        let generics = &mut scratch.generics;
+        let brought = if list { items.read_list(&mut reader, generics, &mut values)? } else { 0 };
         let mut header = self.header;
-        irregular_chain(&mut reader, &mut header, &mut values)?;
-        items.read_irregular(brought, &mut reader, scratch, &mut values)?;
-        if !items.build(scratch, &values, &mut header.options) {
+        if let Some(layers) = self.layers.as_deref() {
+            scratch.layers.clone_from(layers);
+        }
+        let layered = self.layers.as_ref().map(|_| &mut scratch.layers);
+        let mut chain = Chain { header: &mut header, layers: layered };
+        irregular_chain(&mut reader, &mut chain, &mut values)?;
+        items.read_irregular(brought, &mut reader, generics, &mut values)?;
+        if !items.build(generics, &values, &mut header.options) {
             return Err(Fault::Malformed);
         }
 
         let payload = reader.rest;
-        header.payload_len = payload_len(&header, payload)?;
+        let layers = self.layers.as_ref().map(|_| &scratch.layers);
+        header.payload_len = payload_len(&header, layers, payload)?;
         values[Field::PayloadLen] = u32::from(header.payload_len);
         if format.scaled_seq {
             let len = Some(values[Field::PayloadLen]).filter(|&len| len != 0).ok_or(Fault::Malformed)?;
@@ -219,7 +236,7 @@ impl Context {
                 values[Field::SeqScaled].wrapping_mul(len).wrapping_add(values[Field::SeqResidue]);
         }
         reconstruct(&values, &mut header);
-        let check = Check { format, crc: values[Field::Crc], payload };
+        let check = Check { format, crc: values[Field::Crc], layers, payload };
         let (mut len, mut good) = check.write(&header, out)?;
         let kept_flags = values[Field::KeptFlags];
         if kept_flags != USUAL_FLAGS && format.kind != FormatKind::CoCommon {
@@ -230,11 +247,22 @@ impl Context {
 
     /// Takes over what a packet says.
     #[inline]
-    pub(super) fn accept(&mut self, decoded: &mut Decoded<'_>, generics: &Generics) {
+    pub(super) fn accept(&mut self, decoded: &mut Decoded<'_>, scratch: &Scratch) {
         if decoded.generic {
-            self.generics = *generics;
+            self.generics = scratch.generics;
+        }
+        if let Some(layers) = self.layers.as_deref_mut() {
+            layers.clone_from(&scratch.layers);
         }
         self.commit(decoded.header, &mut decoded.values, decoded.items);
+    }
+
+    /// True when the TCP checksum of a packet that was decoded is right; its layers are in the scratch space.
+    pub(super) fn checksum_holds(&self, header: &Header, scratch: &Scratch, payload: &[u8]) -> bool {
+        match self.layers {
+            None => header.has_valid_checksum(payload),
+            Some(_) => scratch.layers.has_valid_checksum(header, payload),
+        }
     }
 
     /// Counts a packet that was delivered.
@@ -268,27 +296,31 @@ impl Context {
         is_static: bool,
         packet: &[u8],
         crc_at: usize,
-        scratch: &mut Generics,
+        scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Result<usize, Fault> {
         let mut reader = Reader::new(packet.get(crc_at + 1..).ok_or(Fault::Malformed)?);
         let mut header = self.header;
         if is_static {
             header = BLANK;
-            static_chain(&mut reader, &mut header)?;
+            read_static_chain(&mut reader, &mut header, &mut scratch.layers)?;
+        } else {
+            self.lend_layers(scratch);
         }
         // A new flow inherits nothing, also no stride (INITIAL in RFC 6846 section 8.2).
-        let same_flow = is_same_flow(&header, &self.header);
+        let same_flow = is_same_flow(&header, &self.header)
+            && self.layers.as_deref().unwrap_or(&Layers::EMPTY).is_same_flow(&scratch.layers);
         let mut values = Values::inherit(if same_flow { &self.kept } else { &[0; KEPT] });
         let mut items = if same_flow { self.items } else { Items::EMPTY };
-        *scratch = self.generics;
-        dynamic_chain(&mut reader, &mut header, &mut values)?;
+        scratch.generics = self.generics;
+        let mut chain = Chain { header: &mut header, layers: Some(&mut scratch.layers) };
+        dynamic_chain(&mut reader, &mut chain, &mut values)?;
         values[Field::Ack] = header.ack;
-        let brought = items.read_list(&mut reader, scratch, &mut values)?;
+        let brought = items.read_list(&mut reader, &mut scratch.generics, &mut values)?;
         if brought.count_ones() != u32::from(items.len()) {
             return Err(Fault::Malformed);
         }
-        if !items.build(scratch, &values, &mut header.options) {
+        if !items.build(&scratch.generics, &values, &mut header.options) {
             return Err(Fault::Malformed);
         }
         let payload = reader.rest;
@@ -296,12 +328,20 @@ impl Context {
         // The CRC of an IR-DYN does not cover the static part, which may be of an earlier flow. While in doubt, ask the
         // TCP checksum, which covers addresses and ports.
         if !is_static && self.damaged && self.has_checksums {
-            header.payload_len = payload_len(&header, payload)?;
-            if !header.has_valid_checksum(payload) {
+            header.payload_len = payload_len(&header, Some(&scratch.layers), payload)?;
+            if !scratch.layers.has_valid_checksum(&header, payload) {
                 return Err(Fault::Crc);
             }
         }
         self.establish(header, &mut values, items, scratch, payload, out)
+    }
+
+    /// Puts the layers of this context into the scratch space.
+    pub(super) fn lend_layers(&self, scratch: &mut Scratch) {
+        match self.layers.as_deref() {
+            Some(layers) => scratch.layers.clone_from(layers),
+            None => scratch.layers.clear(),
+        }
     }
 
     /// Takes over a context that a CRC has vouched for, and writes its packet.
@@ -310,15 +350,21 @@ impl Context {
         mut header: Header,
         values: &mut Values,
         items: Items,
-        generics: &Generics,
+        scratch: &Scratch,
         payload: &[u8],
         out: &mut [u8],
     ) -> Result<usize, Fault> {
-        header.payload_len = payload_len(&header, payload)?;
-        let len = emit(&header, payload, out)?;
+        let layers = &scratch.layers;
+        header.payload_len = payload_len(&header, Some(layers), payload)?;
+        let len = emit(&header, Some(layers), payload, out)?;
         observe(&header, values);
-        self.has_checksums = header.has_valid_checksum(payload);
-        self.generics = *generics;
+        self.has_checksums = layers.has_valid_checksum(&header, payload);
+        self.generics = scratch.generics;
+        match &mut self.layers {
+            own if layers.is_empty() => *own = None,
+            Some(own) => (**own).clone_from(layers),
+            None => self.layers = Some(Box::new(layers.clone())),
+        }
         self.commit(header, values, items);
         self.succeeded();
         Ok(len)
@@ -369,6 +415,7 @@ pub(super) struct Decoded<'a> {
 struct Check<'a> {
     format: &'static Format,
     crc: u32,
+    layers: Option<&'a Layers>,
     payload: &'a [u8],
 }
 
@@ -376,7 +423,7 @@ impl Check<'_> {
     /// Writes the packet: its length, and whether the check is right.
     #[inline]
     fn write(&self, header: &Header, out: &mut [u8]) -> Result<(usize, bool), Fault> {
-        let len = emit(header, self.payload, out)?;
+        let len = emit(header, self.layers, self.payload, out)?;
         let octets = &out[..len - self.payload.len()];
         let check = if self.format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) };
         Ok((len, u32::from(check) == self.crc))
@@ -393,11 +440,15 @@ impl Check<'_> {
         header: &mut Header,
         out: &mut [u8],
     ) -> Result<(usize, bool), Fault> {
-        if good && header.has_valid_checksum(self.payload) {
+        let holds = |header: &Header| match self.layers {
+            None => header.has_valid_checksum(self.payload),
+            Some(layers) => layers.has_valid_checksum(header, self.payload),
+        };
+        if good && holds(header) {
             return Ok((len, true));
         }
         let other = Header { flags: header.flags & !(3 << 4) | (kept as u8) << 4, ..*header };
-        if other.has_valid_checksum(self.payload) {
+        if holds(&other) {
             let (len, good) = self.write(&other, out)?;
             if good {
                 *header = other;
@@ -435,22 +486,29 @@ fn base_word(len: usize, first: u8, reader: &mut Reader<'_>) -> Result<u64, Shor
     Ok(u64::from(first) << (more * 8) | word)
 }
 
-/// The payload's length, if the packet's length fits its IP header.
+/// The payload's length, if the packet's length fits its IP headers.
 #[inline]
-fn payload_len(header: &Header, payload: &[u8]) -> Result<u16, Fault> {
-    let fixed = match header.ip {
-        Ip::V4 { .. } => header.len(),
-        Ip::V6 { .. } => header.len() - header.ip.header_len(),
+fn payload_len(header: &Header, layers: Option<&Layers>, payload: &[u8]) -> Result<u16, Fault> {
+    let fits = match layers {
+        None => {
+            let fixed = match header.ip {
+                Ip::V4 { .. } => header.len(),
+                Ip::V6 { .. } => header.len() - header.ip.header_len(),
+            };
+            fixed + payload.len() <= usize::from(u16::MAX)
+        }
+        Some(layers) => layers.has_room(header, payload.len()),
     };
-    if fixed + payload.len() > usize::from(u16::MAX) {
-        return Err(Fault::Malformed);
-    }
-    Ok(payload.len() as u16)
+    if fits { Ok(payload.len() as u16) } else { Err(Fault::Malformed) }
 }
 
 #[inline]
-fn emit(header: &Header, payload: &[u8], out: &mut [u8]) -> Result<usize, Fault> {
-    let len = header.emit(out).ok_or(Fault::OutputTooSmall)?;
+fn emit(header: &Header, layers: Option<&Layers>, payload: &[u8], out: &mut [u8]) -> Result<usize, Fault> {
+    let len = match layers {
+        None => header.emit(out),
+        Some(layers) => layers.emit(header, out),
+    };
+    let len = len.ok_or(Fault::OutputTooSmall)?;
     if !payload.is_empty() {
         let end = len + payload.len();
         out.get_mut(len..end).ok_or(Fault::OutputTooSmall)?.copy_from_slice(payload);

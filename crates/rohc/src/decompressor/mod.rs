@@ -16,6 +16,7 @@ use crate::crc::CRC8;
 use crate::feedback::{Feedback, FeedbackKind, split_feedback};
 use crate::formats::{Format, FormatKind};
 use crate::items::Generics;
+use crate::layers::Layers;
 use crate::wire::Reader;
 use context::{Co, Context, Fault, Trust};
 use options::NO_GENERICS;
@@ -149,6 +150,13 @@ impl From<Fault> for DecompressErrorKind {
     }
 }
 
+/// What a packet says of things that are large and seldom there, until it is believed.
+#[derive(Clone, Debug)]
+struct Scratch {
+    generics: Generics,
+    layers: Layers,
+}
+
 /// Turns ROHC packets of profile 0x0006 back into IP packets.
 #[derive(Clone, Debug)]
 pub struct Decompressor {
@@ -158,7 +166,7 @@ pub struct Decompressor {
     used: usize,
     /// Bit per CID: a context of profile 0x0000.
     plain: Vec<u64>,
-    scratch: Box<Generics>,
+    scratch: Box<Scratch>,
     /// Failures without a context to let pass before the next negative feedback.
     quiet: u32,
 }
@@ -176,7 +184,14 @@ impl Decompressor {
         let mut contexts = Vec::new();
         contexts.resize_with(usize::from(config.cids.max()) + 1, || None);
         let plain = vec![0; contexts.len().div_ceil(64)];
-        Self { config, contexts, used: 0, plain, scratch: Box::new(NO_GENERICS), quiet: 0 }
+        Self {
+            config,
+            contexts,
+            used: 0,
+            plain,
+            scratch: Box::new(Scratch { generics: NO_GENERICS, layers: Layers::EMPTY }),
+            quiet: 0,
+        }
     }
 
     /// Forgets the context with this CID; only an IR makes a new one. False if there is none.

@@ -9,9 +9,9 @@
 //! one that the flow's pace tells to the next 16 while the nearest does not fit, or the only one that fits this packet and
 //! those that failed before it.
 
+use super::Scratch;
 use super::context::{Co, Context};
 use crate::formats::{Field, Format, KEPT, Kept, Values, bit};
-use crate::items::Generics;
 
 /// Turns of the MSN that are tried: after a loss of up to 16 times as many packets.
 const TURNS: usize = 8;
@@ -107,7 +107,7 @@ impl Context {
         &mut self,
         co: &Co<'_>,
         first: First,
-        scratch: &mut Generics,
+        scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Option<usize> {
         self.outage.credit -= PRICE;
@@ -178,13 +178,7 @@ impl Context {
     }
 
     /// Tries every turn of the packet's number beside one reference of the MSN: the MSN, the turn, and the progress.
-    fn turns(
-        &self,
-        co: &Co<'_>,
-        msn: u16,
-        scratch: &mut Generics,
-        out: &mut [u8],
-    ) -> Option<(u16, u32, u32)> {
+    fn turns(&self, co: &Co<'_>, msn: u16, scratch: &mut Scratch, out: &mut [u8]) -> Option<(u16, u32, u32)> {
         let turns = if number(co.format).is_some() { NUMBER_TURNS } else { 1 };
         (0..turns).find_map(|turn| {
             let kept = self.moved(co.format, msn, turn);
@@ -192,7 +186,7 @@ impl Context {
             let right = decoded.good
                 && self.age(&decoded.values) > 0
                 && self.is_ahead(&decoded.values)
-                && decoded.header.has_valid_checksum(decoded.payload);
+                && self.checksum_holds(&decoded.header, scratch, decoded.payload);
             let advance = progress(decoded.values.kept()).wrapping_sub(progress(self.kept()));
             right.then_some((decoded.values[Field::Msn] as u16, turn, advance))
         })

@@ -9,6 +9,8 @@ use crate::cid::read_large;
 use crate::crc::CRC7;
 use crate::formats::{Field, Values};
 use crate::header::{Header, Ip, MAX_HEADER_LEN};
+use crate::layers::chains::read_replicate;
+use crate::layers::{Layers, MAX_LAYERS_LEN};
 use crate::lsb::Lsb;
 use crate::wire::{Coder, Reader, Short};
 
@@ -27,26 +29,28 @@ impl Decompressor {
         let (mut header, kept, items, generics) = base.parts();
         let mut items = *items;
         let mut values = Values::inherit(kept);
-        *self.scratch = *generics;
-        ip_replicate(&mut reader, &mut header, &mut values).map_err(Fault::from)?;
+        let scratch = &mut *self.scratch;
+        scratch.generics = *generics;
+        base.lend_layers(scratch);
+        layers_replicate(&mut reader, &mut header, &mut values, &mut scratch.layers).map_err(Fault::from)?;
         let list = tcp_replicate(&mut reader, &mut header, &mut values).map_err(Fault::from)?;
         values[Field::Ack] = header.ack;
         if list {
             let brought =
-                items.read_list(&mut reader, &mut self.scratch, &mut values).map_err(Fault::from)?;
+                items.read_list(&mut reader, &mut scratch.generics, &mut values).map_err(Fault::from)?;
             items
-                .read_irregular(brought, &mut reader, &mut self.scratch, &mut values)
+                .read_irregular(brought, &mut reader, &mut scratch.generics, &mut values)
                 .map_err(Fault::from)?;
         }
-        if !items.build(&self.scratch, &values, &mut header.options) {
+        if !items.build(&scratch.generics, &values, &mut header.options) {
             return Err(DecompressErrorKind::Malformed);
         }
         let payload = reader.rest;
         check_crc8(packet, crc_at, packet.len() - payload.len())?;
-        verify(&header, payload, crc7)?;
+        verify(&header, &scratch.layers, payload, crc7)?;
         let slot = &mut self.contexts[usize::from(cid)];
         let context = slot.get_or_insert_with(|| Box::new(Context::EMPTY));
-        Ok(context.establish(header, &mut values, items, &self.scratch, payload, out)?)
+        Ok(context.establish(header, &mut values, items, scratch, payload, out)?)
     }
 
     /// The octet `B CRC7` and the base CID that B = 1 announces: (base CID, CRC-7).
@@ -65,12 +69,36 @@ impl Decompressor {
 }
 
 /// The CRC-7 over the header that is about to be delivered.
-fn verify(header: &Header, payload: &[u8], crc7: u8) -> Result<(), Fault> {
+fn verify(header: &Header, layers: &Layers, payload: &[u8], crc7: u8) -> Result<(), Fault> {
     let mut header = *header;
     header.payload_len = u16::try_from(payload.len()).map_err(|_| Fault::Malformed)?;
-    let mut octets = [0; MAX_HEADER_LEN];
-    let len = header.emit(&mut octets).ok_or(Fault::Malformed)?;
+    let mut octets = [0; MAX_LAYERS_LEN + MAX_HEADER_LEN];
+    let len = layers.emit(&header, &mut octets).ok_or(Fault::Malformed)?;
     if CRC7.check(&octets[..len]) == crc7 { Ok(()) } else { Err(Fault::Crc) }
+}
+
+/// The replicate chain up to TCP: `layers` are those of the base, and then those of the packet.
+fn layers_replicate(
+    reader: &mut Reader<'_>,
+    header: &mut Header,
+    values: &mut Values,
+    layers: &mut Layers,
+) -> Result<(), Short> {
+    if layers.is_empty() {
+        return ip_replicate(reader, header, values);
+    }
+    let base = layers.clone();
+    layers.clear();
+    let (outer, behind) = base.all().split_at(base.outer());
+    for layer in outer {
+        read_replicate(reader, layer, base.octets_of(layer), layers)?;
+    }
+    layers.set_outer(outer.len());
+    ip_replicate(reader, header, values)?;
+    for layer in behind {
+        read_replicate(reader, layer, base.octets_of(layer), layers)?;
+    }
+    Ok(())
 }
 
 /// ipv4_innermost_replicate or ipv6_replicate, as the base context has it.

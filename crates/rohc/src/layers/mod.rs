@@ -1,0 +1,385 @@
+//! The headers around the innermost IP header and TCP: of tunnels before them, and extension headers between the two.
+//!
+//! RFC 6846 section 6.2 lists what may stand there: IPv4, IPv6, GRE, the minimal encapsulation (MINE), the
+//! Authentication Header and three kinds of IPv6 options. [`Layers`] keeps their octets with zeros where lengths and
+//! checksums can be inferred; a layer is one such header.
+
+pub(crate) mod chains;
+mod packet;
+
+use crate::chains::behavior;
+use crate::header::{Header, Ip};
+use crate::wire::Short;
+
+/// Layers of a packet at most. Ours: RFC 6846 sets no limit.
+pub const MAX_LAYERS: usize = 8;
+/// Octets of all layers of a packet at most. Ours: RFC 6846 sets no limit.
+pub const MAX_LAYERS_LEN: usize = 512;
+
+/// Protocol numbers (IANA), also of IPv6 next header fields.
+pub(crate) mod protocol {
+    pub(crate) const HOP_BY_HOP: u8 = 0;
+    pub(crate) const IPV4: u8 = 4;
+    pub(crate) const TCP: u8 = 6;
+    pub(crate) const IPV6: u8 = 41;
+    pub(crate) const ROUTING: u8 = 43;
+    pub(crate) const GRE: u8 = 47;
+    pub(crate) const AH: u8 = 51;
+    pub(crate) const MINE: u8 = 55;
+    pub(crate) const DESTINATION: u8 = 60;
+}
+
+/// What a layer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    V4,
+    V6,
+    HopByHop,
+    Routing,
+    Destination,
+    Ah,
+    Gre,
+    Mine,
+}
+
+/// What a header announces as the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Tcp,
+    Ip(Version),
+    Layer(Kind),
+}
+
+/// The version of an IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    V4,
+    V6,
+}
+
+impl Version {
+    pub(crate) const fn of(ip: &Ip) -> Self {
+        match ip {
+            Ip::V4 { .. } => Self::V4,
+            Ip::V6 { .. } => Self::V6,
+        }
+    }
+
+    const fn kind(self) -> Kind {
+        match self {
+            Self::V4 => Kind::V4,
+            Self::V6 => Kind::V6,
+        }
+    }
+}
+
+impl Next {
+    /// What a protocol number stands for within an IP header of this version; `None` for what is not compressed.
+    pub(crate) const fn of(number: u8, within: Version) -> Option<Self> {
+        Some(match (number, within) {
+            (protocol::TCP, _) => Self::Tcp,
+            (protocol::IPV4, _) => Self::Ip(Version::V4),
+            (protocol::IPV6, _) => Self::Ip(Version::V6),
+            (protocol::AH, _) => Self::Layer(Kind::Ah),
+            (protocol::GRE, _) => Self::Layer(Kind::Gre),
+            // RFC 2004 section 3: within IPv4 only.
+            (protocol::MINE, Version::V4) => Self::Layer(Kind::Mine),
+            (protocol::HOP_BY_HOP, Version::V6) => Self::Layer(Kind::HopByHop),
+            (protocol::ROUTING, Version::V6) => Self::Layer(Kind::Routing),
+            (protocol::DESTINATION, Version::V6) => Self::Layer(Kind::Destination),
+            _ => return None,
+        })
+    }
+
+    /// What follows a layer with these octets.
+    pub(crate) fn behind(kind: Kind, octets: &[u8], within: Version) -> Option<Self> {
+        let number = match kind {
+            Kind::V4 => octets[9],
+            Kind::V6 => octets[6],
+            Kind::Gre => {
+                return match [octets[2], octets[3]] {
+                    ETHERTYPE_V4 => Some(Self::Ip(Version::V4)),
+                    ETHERTYPE_V6 => Some(Self::Ip(Version::V6)),
+                    _ => None,
+                };
+            }
+            _ => octets[0],
+        };
+        Self::of(number, within)
+    }
+}
+
+/// EtherTypes in GRE (gre_proto in RFC 6846 section 8.2).
+const ETHERTYPE_V4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_V6: [u8; 2] = [0x86, 0xdd];
+
+/// The octets of GRE that are there by its flags (RFC 2890 section 2): checksum and reserved, key, sequence number.
+pub(crate) mod gre {
+    pub(crate) const CHECKSUM: u8 = 0x80;
+    pub(crate) const KEY: u8 = 0x20;
+    pub(crate) const SEQUENCE: u8 = 0x10;
+
+    /// Octets of a GRE header with these flags.
+    pub(crate) const fn len(flags: u8) -> usize {
+        4 + 4 * (flags & (CHECKSUM | KEY | SEQUENCE)).count_ones() as usize
+    }
+
+    /// Where the key stands.
+    pub(crate) const fn key_at(flags: u8) -> usize {
+        if flags & CHECKSUM != 0 { 8 } else { 4 }
+    }
+}
+
+/// Octets of a MINE header whose second octet this is (RFC 2004 section 3.1): with the original source, or without.
+pub(crate) const fn mine_len(flags: u8) -> usize {
+    if flags & 0x80 != 0 { 12 } else { 8 }
+}
+
+/// One header among [`Layers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layer {
+    pub(crate) kind: Kind,
+    /// Where its octets begin.
+    at: u16,
+    len: u16,
+    /// ip_id_behavior_outer: random or zero (RFC 6846 section 6.1.2). Of no meaning but for IPv4.
+    pub(crate) behavior: u8,
+    /// Its sequence number is sent in seven bits (compressor only).
+    pub(crate) short_sequence: bool,
+}
+
+impl Layer {
+    const NONE: Self =
+        Self { kind: Kind::V4, at: 0, len: 0, behavior: behavior::RANDOM as u8, short_sequence: false };
+
+    pub(crate) const fn range(&self) -> core::ops::Range<usize> {
+        self.at as usize..self.at as usize + self.len as usize
+    }
+}
+
+/// The headers of one packet but for the innermost IP header and TCP: see the module.
+#[derive(Clone, Debug)]
+pub struct Layers {
+    /// All layers one after the other; zeros behind them.
+    octets: [u8; MAX_LAYERS_LEN],
+    layers: [Layer; MAX_LAYERS],
+    count: u8,
+    /// How many stand before the innermost IP header.
+    outer: u8,
+}
+
+impl Layers {
+    /// No layers: a packet of one IP header and TCP.
+    pub(crate) const EMPTY: Self =
+        Self { octets: [0; MAX_LAYERS_LEN], layers: [Layer::NONE; MAX_LAYERS], count: 0, outer: 0 };
+
+    /// True when IP and TCP are all.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Octets of all layers.
+    pub fn len(&self) -> usize {
+        self.all().last().map_or(0, |layer| layer.range().end)
+    }
+
+    pub(crate) fn all(&self) -> &[Layer] {
+        &self.layers[..usize::from(self.count)]
+    }
+
+    /// How many layers stand before the innermost IP header.
+    pub(crate) const fn outer(&self) -> usize {
+        self.outer as usize
+    }
+
+    pub(crate) const fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    pub(crate) fn octets_of(&self, layer: &Layer) -> &[u8] {
+        &self.octets[layer.range()]
+    }
+
+    /// A layer and its octets, which keep their number.
+    pub(crate) fn get_mut(&mut self, index: usize) -> (&mut Layer, &mut [u8]) {
+        let layer = &mut self.layers[..usize::from(self.count)][index];
+        let octets = &mut self.octets[layer.range()];
+        (layer, octets)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let len = self.len();
+        self.octets[..len].fill(0);
+        (self.count, self.outer) = (0, 0);
+    }
+
+    /// Adds a layer behind the others. `fill` writes its octets into the room that is left and returns their number.
+    pub(crate) fn append(
+        &mut self,
+        kind: Kind,
+        fill: impl FnOnce(&mut [u8]) -> Result<usize, Short>,
+    ) -> Result<&[u8], Short> {
+        let at = self.len();
+        if self.count() == MAX_LAYERS {
+            return Err(Short);
+        }
+        let len = fill(&mut self.octets[at..]).inspect_err(|_| self.octets[at..].fill(0))?;
+        self.layers[self.count()] = Layer { kind, at: at as u16, len: len as u16, ..Layer::NONE };
+        self.count += 1;
+        Ok(&self.octets[at..at + len])
+    }
+
+    /// Makes the IP header with this next protocol a layer before those from `index` on, for another one stands farther
+    /// in.
+    pub(crate) fn insert_ip(&mut self, index: usize, ip: &Ip, next: u8) -> Result<(), Short> {
+        let (at, end, len) =
+            (self.all().get(index).map(|layer| layer.range().start), self.len(), ip.header_len());
+        let at = at.unwrap_or(end);
+        if self.count() == MAX_LAYERS || end + len > MAX_LAYERS_LEN {
+            return Err(Short);
+        }
+        self.octets.copy_within(at..end, at + len);
+        packet::static_ip(ip, next, &mut self.octets[at..at + len]);
+        self.layers.copy_within(index..usize::from(self.count), index + 1);
+        let kind = Version::of(ip).kind();
+        self.layers[index] = Layer { kind, at: at as u16, len: len as u16, ..Layer::NONE };
+        self.count += 1;
+        for layer in &mut self.layers[index + 1..usize::from(self.count)] {
+            layer.at += len as u16;
+        }
+        Ok(())
+    }
+
+    /// Says how many layers stand before the innermost IP header.
+    pub(crate) fn set_outer(&mut self, outer: usize) {
+        self.outer = outer as u8;
+    }
+
+    /// The protocol number in the innermost IP header.
+    pub(crate) fn inner_protocol(&self) -> u8 {
+        match self.all().get(self.outer()).map(|layer| layer.kind) {
+            None => protocol::TCP,
+            Some(Kind::V4) => protocol::IPV4,
+            Some(Kind::V6) => protocol::IPV6,
+            Some(Kind::HopByHop) => protocol::HOP_BY_HOP,
+            Some(Kind::Routing) => protocol::ROUTING,
+            Some(Kind::Destination) => protocol::DESTINATION,
+            Some(Kind::Ah) => protocol::AH,
+            Some(Kind::Gre) => protocol::GRE,
+            Some(Kind::Mine) => protocol::MINE,
+        }
+    }
+
+    /// A copy with zeros for all that the static chain does not say.
+    fn static_part(&self) -> Self {
+        let mut part = self.clone();
+        for index in 0..part.count() {
+            let (layer, octets) = part.get_mut(index);
+            (layer.behavior, layer.short_sequence) = (0, false);
+            match layer.kind {
+                Kind::V4 => {
+                    octets[1] = 0;
+                    octets[4..9].fill(0);
+                }
+                Kind::V6 => {
+                    set_traffic_class(octets, 0);
+                    octets[7] = 0;
+                }
+                Kind::HopByHop | Kind::Destination => octets[2..].fill(0),
+                Kind::Ah => {
+                    octets[2..4].fill(0);
+                    octets[8..].fill(0);
+                }
+                Kind::Gre => {
+                    let flags = octets[0];
+                    octets[4..gre::key_at(flags)].fill(0);
+                    let key_end = gre::key_at(flags) + if flags & gre::KEY != 0 { 4 } else { 0 };
+                    octets[key_end..].fill(0);
+                }
+                Kind::Routing | Kind::Mine => {}
+            }
+        }
+        part
+    }
+
+    /// True when the static chains of both are equal.
+    pub(crate) fn is_same_flow(&self, other: &Self) -> bool {
+        let (one, other) = (self.static_part(), other.static_part());
+        one.outer == other.outer
+            && one.all() == other.all()
+            && one.octets[..one.len()] == other.octets[..other.len()]
+    }
+
+    /// Eight octets that tell tunnels apart (FNV-1a of the static part without flow labels). Two that share them share a
+    /// context, and each change between them is sent as one.
+    pub(crate) fn fingerprint(&self) -> [u8; 8] {
+        let mut part = self.static_part();
+        for index in 0..part.count() {
+            let (layer, octets) = part.get_mut(index);
+            if layer.kind == Kind::V6 {
+                octets[1..4].fill(0);
+            }
+        }
+        let ends = [part.outer, part.count];
+        let octets = part.octets[..part.len()].iter().chain(&ends);
+        octets
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &octet| {
+                (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+            })
+            .to_be_bytes()
+    }
+
+    /// The header with the addresses that its TCP checksum covers: the final ones, where a routing header or MINE holds
+    /// them (RFC 8200 section 8.1, RFC 2004 section 3.1).
+    pub(crate) fn for_checksum(&self, header: &Header) -> Header {
+        let mut header = *header;
+        for layer in &self.all()[self.outer()..] {
+            let octets = self.octets_of(layer);
+            match (&mut header.ip, layer.kind) {
+                (Ip::V4 { source, destination, .. }, Kind::Mine) => {
+                    destination.copy_from_slice(&octets[4..8]);
+                    if let Some(original) = octets.get(8..12) {
+                        source.copy_from_slice(original);
+                    }
+                }
+                (Ip::V6 { destination, .. }, Kind::Routing) => {
+                    if let Some(address) = final_destination(octets) {
+                        destination.copy_from_slice(address);
+                    }
+                }
+                _ => {}
+            }
+        }
+        header
+    }
+
+    /// True when the TCP checksum of a packet with these headers is right.
+    pub fn has_valid_checksum(&self, header: &Header, payload: &[u8]) -> bool {
+        self.for_checksum(header).has_valid_checksum(payload)
+    }
+}
+
+/// The last address on the way of a routing header that is not yet used up. Segment routing has it first (RFC 8754 section
+/// 2), others last (RFC 6275 section 6.4).
+fn final_destination(octets: &[u8]) -> Option<&[u8]> {
+    const SEGMENT_ROUTING: u8 = 4;
+    let (kind, segments_left) = (octets[2], octets[3]);
+    if segments_left == 0 {
+        return None;
+    }
+    match kind {
+        SEGMENT_ROUTING => octets.get(8..24),
+        0 | 2 => octets.get(8..)?.last_chunk::<16>().map(|address| &address[..]),
+        _ => None,
+    }
+}
+
+/// DSCP and ECN of an IPv6 header.
+pub(crate) const fn traffic_class(octets: &[u8]) -> u8 {
+    octets[0] << 4 | octets[1] >> 4
+}
+
+pub(crate) const fn set_traffic_class(octets: &mut [u8], class: u8) {
+    octets[0] = octets[0] & 0xf0 | class >> 4;
+    octets[1] = octets[1] & 0x0f | class << 4;
+}

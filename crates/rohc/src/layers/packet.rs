@@ -1,0 +1,237 @@
+//! Layers from packets, and back.
+
+use super::{Kind, Layers, MAX_LAYERS, Next, Version, gre, mine_len, set_traffic_class};
+use crate::header::{
+    Header, IPV4_LEN, IPV6_LEN, Ip, ParseError, be16, check_v4, fold, read_v4, read_v6, sum_octets,
+};
+
+/// A header in a packet: what it is, where it begins and how long it is.
+type Place = (Kind, usize, usize);
+
+impl Layers {
+    /// Reads all headers of `packet`, which may be as plain as [`Header::parse`] wants it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever [`Layers::emit`] could not restore is refused: see [`Header::parse`]. [`ParseError::NotPlainTcp`] means
+    /// IPv4 options or a header that RFC 6846 does not compress here, [`ParseError::TooManyHeaders`] more of them than
+    /// [`MAX_LAYERS`] or [`MAX_LAYERS_LEN`](super::MAX_LAYERS_LEN).
+    pub fn parse(packet: &[u8]) -> Result<(Self, Header), ParseError> {
+        let mut layers = Self::EMPTY;
+        let (mut header, options, _) = layers.read(packet)?;
+        header.set_options(options)?;
+        Ok((layers, header))
+    }
+
+    /// Reads all headers of `packet`: TCP and the innermost IP without options, the options, and the octets of the packet
+    /// without what follows the length that its first header states.
+    pub(crate) fn read<'a>(&mut self, packet: &'a [u8]) -> Result<(Header, &'a [u8], &'a [u8]), ParseError> {
+        self.clear();
+        // One more than may be layers: the innermost IP header.
+        let mut places: [Place; MAX_LAYERS + 1] = [(Kind::V4, 0, 0); MAX_LAYERS + 1];
+        let (mut count, mut innermost) = (0, 0);
+        let (mut at, mut end) = (0, packet.len());
+        let mut version = match packet.first().ok_or(ParseError::Truncated)? >> 4 {
+            4 => Version::V4,
+            6 => Version::V6,
+            _ => return Err(ParseError::Version),
+        };
+        let mut next = Next::Ip(version);
+        loop {
+            let kind = match next {
+                Next::Tcp => break,
+                Next::Ip(inner) => {
+                    version = inner;
+                    let stated = ip_len(version, &packet[at..end])?;
+                    // Padding may follow the first header's packet, and no other's.
+                    if stated > end - at {
+                        return Err(ParseError::Truncated);
+                    }
+                    if at > 0 && stated != end - at {
+                        return Err(ParseError::Length);
+                    }
+                    end = at + stated;
+                    innermost = count;
+                    version.kind()
+                }
+                Next::Layer(kind) => kind,
+            };
+            let len = layer_len(kind, &packet[at..end])?;
+            let octets = packet.get(at..at + len).filter(|_| at + len <= end).ok_or(ParseError::Length)?;
+            *places.get_mut(count).ok_or(ParseError::TooManyHeaders)? = (kind, at, len);
+            count += 1;
+            next = Next::behind(kind, octets, version).ok_or(ParseError::NotPlainTcp)?;
+            at += len;
+        }
+        self.take(packet, &places[..count], innermost)?;
+        let ip = &packet[places[innermost].1..];
+        let (ip, tos, ttl) = match version {
+            Version::V4 => read_v4(ip.first_chunk().ok_or(ParseError::Length)?),
+            Version::V6 => read_v6(ip.first_chunk().ok_or(ParseError::Length)?),
+        };
+        let (header, options) = Header::parse_tcp::<false>(ip, tos, ttl, &packet[at..end], end - at)?;
+        Ok((header, options, &packet[..end]))
+    }
+
+    /// Copies all headers but the innermost IP header, and clears what will be inferred.
+    fn take(&mut self, packet: &[u8], places: &[Place], innermost: usize) -> Result<(), ParseError> {
+        for (index, &(kind, at, len)) in places.iter().enumerate() {
+            if index == innermost {
+                continue;
+            }
+            let fill = |room: &mut [u8]| {
+                room.get_mut(..len).ok_or(crate::wire::Short)?.copy_from_slice(&packet[at..at + len]);
+                match kind {
+                    Kind::V4 => {
+                        room[2..4].fill(0);
+                        room[10..12].fill(0);
+                    }
+                    Kind::V6 => room[4..6].fill(0),
+                    Kind::Mine => room[2..4].fill(0),
+                    _ => {}
+                }
+                Ok(len)
+            };
+            self.append(kind, fill).map_err(|_| ParseError::TooManyHeaders)?;
+        }
+        self.set_outer(innermost);
+        Ok(())
+    }
+
+    /// Writes all headers and returns their length, or `None` when `out` has no room.
+    pub fn emit(&self, header: &Header, out: &mut [u8]) -> Option<usize> {
+        let outer_len = self.all()[..self.outer()].last().map_or(0, |layer| layer.range().end);
+        let (behind_len, plain) = (self.len() - outer_len, header.len());
+        let len = self.len() + plain;
+        let out = out.get_mut(..len)?;
+        header.emit(&mut out[outer_len..])?;
+        let ip_end = outer_len + header.ip.header_len();
+        out.copy_within(ip_end..outer_len + plain, ip_end + behind_len);
+        out[..outer_len].copy_from_slice(&self.octets[..outer_len]);
+        out[ip_end..ip_end + behind_len].copy_from_slice(&self.octets[outer_len..self.len()]);
+        let packet_len = len + usize::from(header.payload_len);
+        for (index, layer) in self.all().iter().enumerate() {
+            let at = layer.range().start + if index < self.outer() { 0 } else { header.ip.header_len() };
+            match layer.kind {
+                Kind::V4 => infer_v4(&mut out[at..at + IPV4_LEN], packet_len - at),
+                Kind::V6 => infer_v6(&mut out[at..], packet_len - at),
+                Kind::Mine => infer_checksum(&mut out[at..at + layer.range().len()], 2),
+                _ => {}
+            }
+        }
+        if behind_len > 0 {
+            let inner = &mut out[outer_len..];
+            match header.ip {
+                Ip::V4 { .. } => {
+                    inner[9] = self.inner_protocol();
+                    infer_v4(&mut inner[..IPV4_LEN], packet_len - outer_len);
+                }
+                Ip::V6 { .. } => {
+                    inner[6] = self.inner_protocol();
+                    infer_v6(inner, packet_len - outer_len);
+                }
+            }
+        }
+        Some(len)
+    }
+
+    /// True when no length field overflows before a payload of this many octets.
+    pub(crate) fn has_room(&self, header: &Header, payload_len: usize) -> bool {
+        // The first header counts most; an IPv6 header does not count itself.
+        let first = self.all().first().filter(|_| self.outer() > 0).map(|layer| layer.kind);
+        let own = match first.unwrap_or(Version::of(&header.ip).kind()) {
+            Kind::V6 => IPV6_LEN,
+            _ => 0,
+        };
+        self.len() + header.len() + payload_len - own <= usize::from(u16::MAX)
+    }
+}
+
+/// Octets of an IP packet as its header states them.
+fn ip_len(version: Version, ip: &[u8]) -> Result<usize, ParseError> {
+    match version {
+        Version::V4 => {
+            let ip = ip.first_chunk::<IPV4_LEN>().ok_or(ParseError::Truncated)?;
+            check_v4(ip)?;
+            let len = usize::from(be16(ip, 2));
+            if len < IPV4_LEN { Err(ParseError::Length) } else { Ok(len) }
+        }
+        Version::V6 => {
+            let ip = ip.first_chunk::<IPV6_LEN>().ok_or(ParseError::Truncated)?;
+            if ip[0] >> 4 != 6 {
+                return Err(ParseError::Version);
+            }
+            Ok(IPV6_LEN + usize::from(be16(ip, 4)))
+        }
+    }
+}
+
+/// Octets of a layer by what stands at its beginning, and whether it is one that can be restored.
+fn layer_len(kind: Kind, octets: &[u8]) -> Result<usize, ParseError> {
+    let octet = |at: usize| octets.get(at).copied().ok_or(ParseError::Length);
+    Ok(match kind {
+        Kind::V4 => IPV4_LEN,
+        Kind::V6 => IPV6_LEN,
+        Kind::HopByHop | Kind::Routing | Kind::Destination => 8 + 8 * usize::from(octet(1)?),
+        // RFC 4302 section 2.2: words but for two. At least the sequence number is there.
+        Kind::Ah => match octet(1)? {
+            0 => return Err(ParseError::Length),
+            words => 8 + 4 * usize::from(words),
+        },
+        Kind::Gre => {
+            let flags = octet(0)?;
+            let len = gre::len(flags);
+            // Reserved bits, the version, and the octets behind the checksum are zero in what RFC 6846 compresses.
+            let reserved = flags & !(gre::CHECKSUM | gre::KEY | gre::SEQUENCE) != 0 || octet(1)? != 0;
+            let offset = flags & gre::CHECKSUM != 0 && [octet(6)?, octet(7)?] != [0; 2];
+            if reserved || offset {
+                return Err(ParseError::NotPlainTcp);
+            }
+            len
+        }
+        Kind::Mine => {
+            let len = mine_len(octet(1)?);
+            let header = octets.get(..len).ok_or(ParseError::Length)?;
+            // As with IPv4: of the two zeros of ones' complement one can be restored.
+            if fold(sum_octets(0, header)) != 0xffff || be16(header, 2) == 0xffff {
+                return Err(ParseError::MineChecksum);
+            }
+            len
+        }
+    })
+}
+
+fn infer_v4(ip: &mut [u8], len: usize) {
+    ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+    infer_checksum(ip, 10);
+}
+
+fn infer_v6(ip: &mut [u8], len: usize) {
+    ip[4..6].copy_from_slice(&((len - IPV6_LEN) as u16).to_be_bytes());
+}
+
+/// Writes the checksum of all octets to the place `at`.
+fn infer_checksum(octets: &mut [u8], at: usize) {
+    octets[at..at + 2].fill(0);
+    let checksum = !u16::from_be(fold(sum_octets(0, octets)));
+    octets[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Writes what the static chain says of an IP header, and zeros.
+pub(super) fn static_ip(ip: &Ip, next: u8, out: &mut [u8]) {
+    out.fill(0);
+    match ip {
+        Ip::V4 { source, destination, .. } => {
+            (out[0], out[9]) = (0x45, next);
+            out[12..16].copy_from_slice(source);
+            out[16..20].copy_from_slice(destination);
+        }
+        Ip::V6 { source, destination, flow_label } => {
+            out[..4].copy_from_slice(&(6 << 28 | flow_label).to_be_bytes());
+            set_traffic_class(out, 0);
+            out[6] = next;
+            out[8..24].copy_from_slice(source);
+            out[24..40].copy_from_slice(destination);
+        }
+    }
+}
