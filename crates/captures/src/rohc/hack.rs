@@ -7,7 +7,7 @@
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS, Refusal, frame_kinds};
 
-use super::packets::{Chunk, flow_octets};
+use super::packets::{Chunk, plain_flow_octets};
 use super::stats::{Counts, Pair};
 
 /// A longer gap ends a frame.
@@ -187,8 +187,8 @@ fn check_frame<'a>(
         counts.header_bytes += packet.len() as u64;
     }
     for packet in back {
-        let flow = flow_octets(packet);
-        match missing.iter().position(|sent| flow_octets(sent) == flow) {
+        let flow = plain_flow_octets(packet);
+        match missing.iter().position(|sent| plain_flow_octets(sent) == flow) {
             Some(next) => counts.wrong += u64::from(missing.remove(next) != packet),
             None => counts.wrong += 1,
         }

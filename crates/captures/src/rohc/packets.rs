@@ -1,11 +1,13 @@
 //! The packets of a capture that a codec can take, a chunk at a time.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use serde::Serialize;
-use tacit_rohc::header::{Header, MAX_HEADER_LEN, ParseError};
+use tacit_rohc::Layers;
+use tacit_rohc::header::{Header, Ip, MAX_HEADER_LEN, ParseError};
 
 use crate::capture::container::Container;
 use crate::capture::link::{Heard, IpBytes, Verdict, ip_packets};
@@ -19,7 +21,7 @@ const LONGEST_FRAME: usize = 65_535 + 1_024;
 pub struct LeftOut {
     /// Frames without a readable IP packet, or retransmissions of one on the air.
     pub not_ip: u64,
-    /// Neither IPv4 without options nor IPv6 without extension headers, or no TCP inside.
+    /// IPv4 with options, a header that the codec does not compress, or no TCP inside.
     pub not_plain_tcp: u64,
     /// IP fragments.
     pub fragments: u64,
@@ -210,7 +212,7 @@ impl Reason {
 impl From<ParseError> for Reason {
     fn from(error: ParseError) -> Self {
         match error {
-            ParseError::Version | ParseError::NotPlainTcp => Self::NotPlainTcp,
+            ParseError::Version | ParseError::NotPlainTcp | ParseError::TooManyHeaders => Self::NotPlainTcp,
             ParseError::Fragment => Self::Fragment,
             _ => Self::Malformed,
         }
@@ -247,18 +249,20 @@ fn admit(
         chunk.octets.resize(start + len, 0);
     }
     let packet = &mut chunk.octets[start..];
-    let kept = match Header::parse(packet) {
+    let kept = match Layers::parse(packet) {
         // What was parsed out of zeros is no header.
-        Ok(header) if header.len() > captured => Err(Reason::Cut),
-        Ok(header) if wanted == Wanted::PureAcks && !header.is_pure_ack() => Err(Reason::NotPureAck),
-        Ok(header) => Ok(header),
+        Ok((layers, header)) if layers.len() + header.len() > captured => Err(Reason::Cut),
+        // The HACK variant is for what a station's own TCP sends.
+        Ok((layers, _)) if wanted == Wanted::PureAcks && !layers.is_empty() => Err(Reason::NotPlainTcp),
+        Ok((_, header)) if wanted == Wanted::PureAcks && !header.is_pure_ack() => Err(Reason::NotPureAck),
+        Ok(headers) => Ok(headers),
         Err(error) => match error.into() {
             Reason::Malformed if is_cut && captured < MAX_HEADER_LEN => Err(Reason::Cut),
             reason => Err(reason),
         },
     };
-    let header = match kept {
-        Ok(header) => header,
+    let (layers, header) = match kept {
+        Ok(headers) => headers,
         Err(reason) => {
             chunk.octets.truncate(start);
             return Err(reason);
@@ -266,7 +270,7 @@ fn admit(
     };
     if is_cut {
         tally.payloads_filled += 1;
-    } else if wanted != Wanted::Exact && set_right(&header, packet) {
+    } else if wanted != Wanted::Exact && set_right(&layers, &header, packet) {
         tally.checksums_set_right += 1;
     }
     let payload_len = usize::from(header.payload_len);
@@ -275,22 +279,36 @@ fn admit(
 }
 
 /// Gives the packet the checksum it has on the link, where an offloading interface would have computed it.
-fn set_right(header: &Header, packet: &mut [u8]) -> bool {
-    let (_, payload) = packet.split_at(header.len());
-    let right = header.tcp_checksum(payload);
+fn set_right(layers: &Layers, header: &Header, packet: &mut [u8]) -> bool {
+    let (_, payload) = packet.split_at(layers.len() + header.len());
+    let right = layers.tcp_checksum(header, payload);
     if right == header.checksum {
         return false;
     }
-    let at = header.ip.header_len() + 16;
+    let at = layers.len() + header.ip.header_len() + 16;
     packet[at..at + 2].copy_from_slice(&right.to_be_bytes());
     true
 }
 
 /// The addresses and ports of a packet with a plain IP header; empty when it is too short.
-pub(super) fn flow_octets(packet: &[u8]) -> &[u8] {
+pub(super) fn plain_flow_octets(packet: &[u8]) -> &[u8] {
     let range = match packet.first().map(|octet| octet >> 4) {
         Some(4) => 12..24,
         _ => 8..44,
     };
     packet.get(range).unwrap_or(&[])
+}
+
+/// The addresses and ports of a packet that has been admitted: those of the innermost IP header.
+pub(super) fn flow_octets(packet: &[u8]) -> Cow<'_, [u8]> {
+    let Some((_, header)) = Layers::parse(packet).ok().filter(|(layers, _)| !layers.is_empty()) else {
+        return Cow::Borrowed(plain_flow_octets(packet));
+    };
+    let mut octets = match header.ip {
+        Ip::V4 { source, destination, .. } => [source, destination].concat(),
+        Ip::V6 { source, destination, .. } => [source, destination].concat(),
+    };
+    octets.extend(header.source_port.to_be_bytes());
+    octets.extend(header.destination_port.to_be_bytes());
+    Cow::Owned(octets)
 }

@@ -1,5 +1,6 @@
 //! What a codec makes of a capture: octets, formats, time, and whether all came back.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -241,10 +242,10 @@ impl Run<'_> {
 const MOST_FLOWS: usize = 65_536;
 
 fn note_flows(flows: &mut BTreeSet<Vec<u8>>, chunk: &Chunk) {
-    let mut last: &[u8] = &[];
+    let mut last = Cow::Borrowed(&[][..]);
     for place in &chunk.places {
         let flow = flow_octets(chunk.packet(place));
-        if flow != last && flows.len() < MOST_FLOWS && !flows.contains(flow) {
+        if flow != last && flows.len() < MOST_FLOWS && !flows.contains(&*flow) {
             flows.insert(flow.to_vec());
         }
         last = flow;
@@ -254,7 +255,9 @@ fn note_flows(flows: &mut BTreeSet<Vec<u8>>, chunk: &Chunk) {
 /// Why there are no figures.
 fn nothing(path: &Path, codec: Codec, native: u64) -> InputError {
     let (what, allowed) = match codec {
-        Codec::Strict => ("no TCP packet that can be compressed", "a capture of TCP over plain IPv4 or IPv6"),
+        Codec::Strict => {
+            ("no TCP packet that can be compressed", "a capture of TCP over IPv4 without options or IPv6")
+        }
         _ if native > 0 => ("no flow with two pure ACKs", "flows whose first pure ACK is followed by others"),
         _ => ("no pure ACK", "a capture that holds pure TCP ACKs"),
     };

@@ -162,6 +162,36 @@ fn what_is_not_as_on_the_link_is_set_right_and_said() {
     assert_eq!(hack.left_out, LeftOut { not_pure_acks: 2, ..left_out });
 }
 
+/// GRE between two addresses around every packet, the TCP checksum of one wrong and the payload of another not captured.
+#[test]
+fn packets_in_a_tunnel_are_compressed_as_a_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let around = |packet: Vec<u8>| {
+        let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 47, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+        ip[2..4].copy_from_slice(&((24 + packet.len()) as u16).to_be_bytes());
+        let sum: u32 = ip.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        ip[10..12].copy_from_slice(&(!sum as u16).to_be_bytes());
+        [ip, vec![0, 0, 8, 0], packet].concat()
+    };
+    let packets: Vec<_> = (0..20u32)
+        .map(|number| {
+            let mut packet = data(number);
+            if number == 7 {
+                packet[36] ^= 1;
+            }
+            (number * 500, around(packet), if number == 9 { 900 } else { 0 })
+        })
+        .collect();
+    let path = capture(directory.path(), &packets);
+    let stats = measured(&path, Codec::Strict).unwrap();
+    assert_eq!((stats.packets, stats.flows, stats.failures, stats.wrong), (20, 1, 0, 0));
+    assert_eq!((stats.checksums_set_right, stats.payloads_filled), (1, 1));
+    assert_eq!(stats.header_bytes, 20 * (24 + 52));
+    let refused = measured(&path, Codec::Hack).unwrap_err().to_string();
+    assert!(refused.contains("no pure ACK"), "{refused}");
+}
+
 #[test]
 fn files_of_both_cid_spaces_come_back() {
     let directory = tempfile::tempdir().unwrap();

@@ -353,6 +353,11 @@ impl Layers {
         header
     }
 
+    /// The TCP checksum that a packet with these headers should carry before `payload`.
+    pub fn tcp_checksum(&self, header: &Header, payload: &[u8]) -> u16 {
+        self.for_checksum(header).tcp_checksum(payload)
+    }
+
     /// True when the TCP checksum of a packet with these headers is right.
     pub fn has_valid_checksum(&self, header: &Header, payload: &[u8]) -> bool {
         self.for_checksum(header).has_valid_checksum(payload)
