@@ -50,6 +50,7 @@ struct Kept {
     path: PathBuf,
     file: File,
     known: BTreeMap<String, TransferReport>,
+    peers: Option<String>,
 }
 
 /// A run as it is kept: a line of JSON.
@@ -57,6 +58,9 @@ struct Kept {
 struct KeptRun {
     /// Of the program that made it; another's is made again.
     version: String,
+    /// BLAKE3 of `tacit-peers`, for runs that it drives; another one's are made again.
+    #[serde(default)]
+    peers: Option<String>,
     command: String,
     report: TransferReport,
 }
@@ -70,14 +74,18 @@ impl Kept {
         // A last line that a kill cut short is no run; the next starts a line of its own.
         let lines = BufReader::new((&file).take(MAX_KEPT_OCTETS)).lines().map_while(Result::ok);
         let runs = lines.filter_map(|line| serde_json::from_str::<KeptRun>(&line).ok());
-        let own = runs.filter(|run| run.version == tacit_runs::VERSION);
+        let peers = Programs::find().ok().and_then(|programs| hash_of(&programs.peers));
+        let own = runs.filter(|run| {
+            run.version == tacit_runs::VERSION && (run.peers.is_none() || run.peers == peers)
+        });
         let known = own.map(|run| (run.command, run.report)).collect();
-        Ok(Self { path, file, known })
+        Ok(Self { path, file, known, peers })
     }
 
     fn keep(&mut self, run: &TransferRun, report: &TransferReport) -> Result<(), RunsError> {
         let (version, command) = (tacit_runs::VERSION.to_owned(), run.command());
-        let line = serde_json::to_string(&KeptRun { version, command, report: report.clone() });
+        let peers = self.peers.clone().filter(|_| needs_peers(run));
+        let line = serde_json::to_string(&KeptRun { version, peers, command, report: report.clone() });
         let line = line.map_err(io::Error::from).map_err(RunsError::io(&self.path))?;
         self.file.write_all(format!("\n{line}\n").as_bytes()).map_err(RunsError::io(&self.path))
     }
@@ -95,6 +103,13 @@ impl Programs {
         let beside = tacit.with_file_name(PEERS);
         let peers = if beside.is_file() { beside } else { PEERS.into() };
         Ok(Self { tacit, peers })
+    }
+
+    /// What to say of a `tacit-peers` that was built before this program: its TACK may be an earlier one.
+    fn stale(&self) -> Option<String> {
+        let built = |program: &Path| program.metadata().and_then(|data| data.modified()).ok();
+        let older = built(&self.peers)? < built(&self.tacit)?;
+        older.then(|| format!("{PEERS} is older than this program; {PEERS_MADE_BY} brings it up to date"))
     }
 
     fn fill(&self, run: &TransferRun, words: &[String], directory: &Path) -> Vec<String> {
@@ -128,6 +143,13 @@ impl MakeTransfers for Hand {
         if io::stderr().is_terminal() {
             note(&format!("tacit: {}", run.command()));
         }
+        if needs_peers(run)
+            && let Some(said) = Programs::find().ok().and_then(|programs| programs.stale())
+            && !self.told.contains(&said)
+        {
+            note(&format!("tacit: {said}"));
+            self.told.push(said);
+        }
         let report = make(run).map_err(|error| format!("{error:#}"))?;
         if let (None, Some(kept)) = (&report.invalid, &mut self.kept) {
             kept.keep(run, &report).map_err(|error| error.to_string())?;
@@ -146,14 +168,25 @@ fn obstacle(run: &TransferRun) -> Option<String> {
     if let Some(Err(error)) = congestion {
         return Some(error.to_string());
     }
-    let words = || run.server.iter().chain(&run.client);
-    if words().any(|word| word.contains("{peers}")) && !is_program(&programs.peers) {
+    if needs_peers(run) && !is_program(&programs.peers) {
         return Some(format!("{PEERS} is not beside this program and not on the path: {PEERS_MADE_BY}"));
     }
     let first = [&run.server, &run.client].map(|words| words.iter().take(1).cloned().collect::<Vec<_>>());
     let first = first.iter().flat_map(|words| programs.fill(run, words, Path::new("")));
     let missing = first.map(PathBuf::from).find(|program| !is_program(program));
     missing.map(|program| format!("{} is not installed", program.display()))
+}
+
+/// True when other transports drive an end of this run.
+fn needs_peers(run: &TransferRun) -> bool {
+    run.server.iter().chain(&run.client).any(|word| word.contains("{peers}"))
+}
+
+/// BLAKE3 of a file, if it can be read.
+fn hash_of(file: &Path) -> Option<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(file).ok()?).ok()?;
+    Some(hasher.finalize().to_hex().to_string())
 }
 
 /// Whether there is such a file, or one of that name where programs are looked for; servers are often in `sbin`.
@@ -315,6 +348,10 @@ mod tests {
         assert_eq!(kept.known.get(&run().command()), Some(&made));
         kept.file.write_all(b"{\"version\":").unwrap();
         kept.keep(&TransferRun { seed: 2, ..run() }, &made).unwrap();
+        assert_eq!(Kept::open(directory.path()).unwrap().known.len(), 2);
+        // What another tacit-peers drove is made again.
+        kept.peers = Some("another".into());
+        kept.keep(&TransferRun { seed: 3, ..run() }, &made).unwrap();
         assert_eq!(Kept::open(directory.path()).unwrap().known.len(), 2);
     }
 
