@@ -92,7 +92,7 @@ pub use channel::{Channel, ChannelConfig, ReceiveError, SendError, Sent};
 pub use cid::CidSpace;
 pub use compressor::{CompressError, Compressed, Compressor, Config, FlowCounts, MAX_REPEAT};
 pub use decompressor::{
-    DecompressError, DecompressErrorKind, Decompressed, Decompressor, DecompressorConfig,
+    ContextCounts, DecompressError, DecompressErrorKind, Decompressed, Decompressor, DecompressorConfig,
 };
 pub use feedback::{Feedback, FeedbackKind, split_feedback};
 pub use formats::FormatKind;

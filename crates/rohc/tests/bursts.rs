@@ -94,3 +94,37 @@ fn bursts_cost_little_more_than_what_was_lost() {
     }
     assert!(wrong <= 9, "{wrong}");
 }
+
+/// What a context counts is what its user saw.
+#[test]
+fn a_context_counts_what_it_did() {
+    let packets = common::synthetic(3000, false);
+    let mut compressor = Compressor::new(Config::default());
+    let mut decompressor = Decompressor::new(DecompressorConfig::default());
+    let (mut rohc, mut out) = (vec![0; 2000], vec![0; 2000]);
+    let (mut good, mut refused, mut octets, mut begun) = (0, 0, [0, 0], 0);
+    for (at, packet) in packets.iter().enumerate() {
+        let made = compressor.compress(packet, &mut rohc).unwrap();
+        if at % 300 >= 280 {
+            continue;
+        }
+        match decompressor.decompress(&rohc[..made.len], &mut out) {
+            Ok(done) => {
+                good += 1;
+                octets = [octets[0] + made.len as u64, octets[1] + done.len as u64];
+                begun += u64::from(matches!(made.format, FormatKind::Ir | FormatKind::IrDyn));
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    let counts = decompressor.counts(0).unwrap();
+    assert_eq!((counts.packets, counts.refused), (good, refused));
+    assert_eq!(([counts.rohc_octets, counts.ip_octets], counts.initialisations), (octets, begun));
+    assert!(counts.repaired >= 5, "{counts:?}");
+    assert_eq!(decompressor.counts(1), None);
+    // Another flow with this CID begins anew.
+    let mut other = Compressor::new(Config::default());
+    let made = other.compress(&common::synthetic(1, true)[0], &mut rohc).unwrap();
+    decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+    assert_eq!(decompressor.counts(0).unwrap().packets, 1);
+}

@@ -6,9 +6,9 @@ use crate::chains::{
     Chain, behavior, common_tail, dynamic_chain, ip_id_offset, irregular_chain, read_static_chain,
 };
 use crate::crc::{CRC3, CRC7, CRC8};
-use crate::decompressor::Scratch;
 use crate::decompressor::options::{Items, NO_GENERICS};
 use crate::decompressor::repair::{First, Outage};
+use crate::decompressor::{ContextCounts, Scratch};
 use crate::formats::{Field, Format, FormatKind, KEPT, Kept, Values};
 use crate::header::{Header, Ip, Options, flags};
 use crate::items::Generics;
@@ -59,6 +59,7 @@ pub(crate) struct Context {
     /// Negative answers to leave out before the next.
     pub(crate) quiet: u32,
     pub(super) outage: Outage,
+    pub(super) counts: ContextCounts,
 }
 
 const BLANK: Header = Header {
@@ -95,6 +96,14 @@ impl Context {
         uneasy: false,
         quiet: 0,
         outage: Outage::NONE,
+        counts: ContextCounts {
+            packets: 0,
+            rohc_octets: 0,
+            ip_octets: 0,
+            initialisations: 0,
+            repaired: 0,
+            refused: 0,
+        },
     };
 
     pub(crate) fn msn(&self) -> u16 {
@@ -308,8 +317,7 @@ impl Context {
             self.lend_layers(scratch);
         }
         // A new flow inherits nothing, also no stride (INITIAL in RFC 6846 section 8.2).
-        let same_flow = is_same_flow(&header, &self.header)
-            && self.layers.as_deref().unwrap_or(&Layers::EMPTY).is_same_flow(&scratch.layers);
+        let same_flow = self.is_of(&header, &scratch.layers);
         let mut values = Values::inherit(if same_flow { &self.kept } else { &[0; KEPT] });
         let mut items = if same_flow { self.items } else { Items::EMPTY };
         scratch.generics = self.generics;
@@ -336,6 +344,15 @@ impl Context {
         self.establish(header, &mut values, items, scratch, payload, out)
     }
 
+    /// True when the static chain of these headers is that of this context.
+    fn is_of(&self, header: &Header, layers: &Layers) -> bool {
+        let same_layers = match self.layers.as_deref() {
+            None => layers.is_empty(),
+            Some(own) => own.is_same_flow(layers),
+        };
+        same_layers && is_same_flow(header, &self.header)
+    }
+
     /// Puts the layers of this context into the scratch space.
     pub(super) fn lend_layers(&self, scratch: &mut Scratch) {
         match self.layers.as_deref() {
@@ -355,6 +372,9 @@ impl Context {
         out: &mut [u8],
     ) -> Result<usize, Fault> {
         let layers = &scratch.layers;
+        if !self.is_of(&header, layers) {
+            self.counts = ContextCounts::default();
+        }
         header.payload_len = payload_len(&header, Some(layers), payload)?;
         let len = emit(&header, Some(layers), payload, out)?;
         observe(&header, values);

@@ -150,6 +150,24 @@ impl From<Fault> for DecompressErrorKind {
     }
 }
 
+/// What a context has done since its flow began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextCounts {
+    /// Packets decompressed.
+    pub packets: u64,
+    /// Their octets as they came, payload included.
+    pub rohc_octets: u64,
+    /// Their octets as they left, payload included.
+    pub ip_octets: u64,
+    /// IR, IR-DYN and IR-CR packets among them.
+    pub initialisations: u64,
+    /// Packets among them that were understood only as what follows a long loss ([`DecompressorConfig::repair`]).
+    pub repaired: u64,
+    /// Packets refused, duplicates and late ones included.
+    pub refused: u64,
+}
+
 /// What a packet says of things that are large and seldom there, until it is believed.
 #[derive(Clone, Debug)]
 struct Scratch {
@@ -200,6 +218,11 @@ impl Decompressor {
         let slot = self.contexts.get_mut(usize::from(cid)).and_then(Option::take);
         self.used -= usize::from(slot.is_some());
         plain || slot.is_some()
+    }
+
+    /// What the context of profile 0x0006 with this CID has done for its flow, if there is one.
+    pub fn counts(&self, cid: u16) -> Option<ContextCounts> {
+        self.contexts.get(usize::from(cid))?.as_deref().map(|context| context.counts)
     }
 
     /// Feedback that asks the compressor to send this context again: its dynamic part, or all of it if there is no
@@ -275,6 +298,14 @@ impl Decompressor {
         };
         match result {
             Ok((len, format)) => {
+                if let Some(context) = self.contexts[usize::from(cid)].as_deref_mut() {
+                    let counts = &mut context.counts;
+                    counts.packets += 1;
+                    counts.rohc_octets += packet.len() as u64;
+                    counts.ip_octets += len as u64;
+                    let initialises = matches!(first, 0xfc | 0xfd | IR_DYN);
+                    counts.initialisations += u64::from(initialises);
+                }
                 let feedback = self.positive_feedback(cid, format);
                 Ok(Decompressed { len, cid, format, feedback })
             }
@@ -379,6 +410,9 @@ impl Decompressor {
             return self.config.feedback.then(|| Feedback::reject(self.config.cids, cid));
         }
         let slot = &mut self.contexts[usize::from(cid)];
+        if let Some(context) = slot.as_deref_mut() {
+            context.counts.refused += 1;
+        }
         let (kind, msn, quiet) = match (slot.as_deref_mut(), kind) {
             (None, Kind::NoContext | Kind::Crc | Kind::Malformed) => {
                 (FeedbackKind::StaticNack, None, &mut self.quiet)

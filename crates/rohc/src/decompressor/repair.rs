@@ -159,6 +159,7 @@ impl Context {
         let mut decoded = self.attempt(co, &kept, scratch, out).ok()?;
         self.accept(&mut decoded, scratch);
         self.succeeded();
+        self.counts.repaired += 1;
         Some(decoded.len)
     }
 
