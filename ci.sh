@@ -20,6 +20,7 @@ usage: ./ci.sh COMMAND
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
+  book      make the book of docs/ in target/book; installs mdBook if it is not there
 USAGE
 }
 
@@ -202,8 +203,22 @@ fuzz() {
     rm -r "$found"
 }
 
+# What the book's pages link to outside of docs/ is read in the repository.
+book() {
+    if ! command -v mdbook >/dev/null; then
+        echo "ci.sh: no mdbook: installing it takes some minutes" >&2
+        cargo install mdbook --locked --quiet
+    fi
+    mdbook build
+    find target/book -name '*.html' -exec sed -i -E \
+        's#href="(\.\./)+((crates|packaging|figures)/[^"]*|(README|CONTRIBUTING|CHANGELOG)\.[^"]*)"#href="https://github.com/tacit-net/tacit/blob/main/\2"#g
+        s#(blob/main/(README|CONTRIBUTING|CHANGELOG))\.html#\1.md#g' {} +
+    echo "the book: target/book/index.html"
+}
+
 case "${1:-}" in
     setup) setup ;;
+    book) book ;;
     fmt) cargo fmt --all ;;
     lint) lint ;;
     embedded) embedded ;;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::markdown::{anchors, links};
+use crate::markdown::{anchors, code_spans, links};
 use crate::{all_pages, files_below, name, pages, root};
 
 /// Where a link on `page` leads, and the place there.
@@ -75,4 +75,29 @@ fn every_picture_is_shown_and_told_in_words() {
             assert!(text.contains(needed), "{} has no {needed}", name(&picture));
         }
     }
+}
+
+#[test]
+fn every_file_that_is_named_is_there() {
+    let mut named = 0;
+    let mut faults = Vec::new();
+    for page in all_pages() {
+        for (line, code) in code_spans(&fs::read_to_string(&page).unwrap()) {
+            let is_path = ["crates/", "docs/", "figures/", "scenarios/", "bpf/", "packaging/", "contrib/", "bench/"]
+                .iter()
+                .any(|room| code.starts_with(room));
+            if !is_path || code.contains([' ', '…']) || code.contains("NAME") {
+                continue;
+            }
+            named += 1;
+            // Of a pattern the directory.
+            let place = code.split('*').next().unwrap();
+            let place = if code.contains('*') { place.rsplit_once('/').unwrap().0 } else { place };
+            if !root().join(place).exists() {
+                faults.push(format!("{}:{line}: {code}", name(&page)));
+            }
+        }
+    }
+    assert!(named > 50, "only {named} were found");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -46,6 +46,19 @@ pub fn missing_headings(shown: &str, output: &str) -> Vec<String> {
     headings(shown).into_iter().filter(|heading| !found.contains(heading)).collect()
 }
 
+/// What indented lines of two columns and more are about: the first column.
+fn labels(text: &str) -> Vec<String> {
+    let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
+    let columns = indented.filter_map(|line| line.trim().split_once("  "));
+    columns.map(|(label, _)| label.to_owned()).collect()
+}
+
+/// Labels that a page shows and `output` does not have.
+pub fn missing_labels(shown: &str, output: &str) -> Vec<String> {
+    let found = labels(output);
+    labels(shown).into_iter().filter(|label| !found.contains(label)).collect()
+}
+
 #[test]
 fn dots_stand_for_anything() {
     let output = "one\ntwo 17 three\nfour\n";
@@ -61,4 +74,5 @@ fn dots_stand_for_anything() {
 fn headings_are_what_stands_above_a_rule() {
     assert_eq!(headings("x  y\n─────\n1  2\n"), ["x y"]);
     assert_eq!(missing_headings("x y z\n───\n", "x y\n───\n"), ["x y z"]);
+    assert_eq!(labels("  a b   1 2\n  c\nd   3\n"), ["a b"]);
 }
