@@ -203,7 +203,7 @@ fuzz() {
     rm -r "$found"
 }
 
-# What the book's pages link to outside of docs/ is read in the repository.
+# What the book's pages link to outside of docs/ is read in the repository; mdBook calls a README's page index.
 book() {
     if ! command -v mdbook >/dev/null; then
         echo "ci.sh: no mdbook: installing it takes some minutes" >&2
@@ -212,7 +212,8 @@ book() {
     mdbook build
     find target/book -name '*.html' -exec sed -i -E \
         's#href="(\.\./)+((crates|packaging|figures)/[^"]*|(README|CONTRIBUTING|CHANGELOG)\.[^"]*)"#href="https://github.com/tacit-net/tacit/blob/main/\2"#g
-        s#(blob/main/(README|CONTRIBUTING|CHANGELOG))\.html#\1.md#g' {} +
+        s#(blob/main/(README|CONTRIBUTING|CHANGELOG))\.html#\1.md#g
+        s#href="([^":]*)README\.html#href="\1index.html#g' {} +
     echo "the book: target/book/index.html"
 }
 
