@@ -14,7 +14,7 @@ usage: ./ci.sh COMMAND
   embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
-  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md
+  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md
   peers     TACK beside QUIC and TCP on this machine, over loopback and through a clean hop: speed, processor, requests, memory
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
   bench     tacit bench and the criterion benchmarks
@@ -232,6 +232,8 @@ case "${1:-}" in
     figures)
         cargo build --release --quiet -p tacit-peers
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
+        # It tells how many claims were met, too.
+        TACIT_WRITE_DOCS=1 cargo test --quiet -p tacit --test docs the_page
         ;;
     bench)
         cargo run --release -- bench

@@ -1,5 +1,6 @@
 //! `docs/validation/features.md` is written from the table `features.toml` beside it, and what the table names is there.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
@@ -13,9 +14,9 @@ const HEAD: &str = "\
 
 What tacit set out to do, in groups, and the tests and figures that show that it does. The page is written from
 [features.toml](features.toml), where a feature is added; a test fails where a test or figure named there does not exist.
-`cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure. What came of each claim of a figure, and which deviate, is
-in [papers.md](papers.md): a figure that is named here was made and judged, not necessarily met. *Partly* means that something of
-the feature is not there, and says what; *missing*, that nothing is.
+`cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure. Claims of figures that were not met, deviate for a reason or were
+skipped, are counted here and told in [papers.md](papers.md). *Partly* means that something of the feature is not there, and says
+what; *missing*, that nothing is. Tests that *need* something are skipped where it is not there.
 
 ";
 
@@ -28,7 +29,15 @@ enum State {
 }
 
 /// What may be said of a feature.
-const KEYS: [&str; 5] = ["what", "tests", "figures", "checks", "missing"];
+const KEYS: [&str; 6] = ["what", "tests", "figures", "checks", "needs", "missing"];
+
+/// What some tests do not run without, by what the table calls it.
+const NEEDS: [(&str, &str); 4] = [
+    ("captures", "recorded captures, which are not in the repository"),
+    ("live", "live hops"),
+    ("ebpf", "root, and a kernel that loads eBPF"),
+    ("tshark", "tshark"),
+];
 
 type Table = Map<String, Value>;
 
@@ -81,8 +90,27 @@ fn state(feature: &Table) -> State {
     }
 }
 
+/// How many claims each figure has, and how many of them were not met, by docs/validation/papers.md.
+fn claims() -> BTreeMap<String, (usize, usize)> {
+    let page = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
+    let mut claims: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut figure = String::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
+        let (first, rest) = row.split_once(" |").unwrap_or((row, ""));
+        if !first.trim().is_empty() {
+            first.trim().clone_into(&mut figure);
+        }
+        let verdict = rest.rsplit('|').next().unwrap_or_default().trim();
+        let (all, missed) = claims.entry(figure.clone()).or_default();
+        *all += 1;
+        *missed += usize::from(verdict != "pass");
+    }
+    claims
+}
+
 /// The page that the table comes to.
 fn page(table: &Table) -> String {
+    let claims = claims();
     let mut page = HEAD.to_owned();
     let count = |wanted| features(table).iter().filter(|feature| state(feature) == wanted).count();
     let (shown, partly, missing) = (count(State::Shown), count(State::Partly), count(State::Missing));
@@ -91,29 +119,49 @@ fn page(table: &Table) -> String {
     for group in tables(table, "group") {
         let _ = writeln!(page, "\n## {}\n\n| feature | shown by |\n|---|---|", text(group, "title"));
         for feature in tables(group, "feature") {
-            let _ = writeln!(page, "| {} | {} |", text(feature, "what"), shown_by(feature));
+            let _ = writeln!(page, "| {} | {} |", text(feature, "what"), shown_by(feature, &claims));
         }
     }
     page
 }
 
 /// The second cell of a feature.
-fn shown_by(feature: &Table) -> String {
+fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> String {
     let mut parts: Vec<String> = Vec::new();
     for test in words(feature, "tests") {
         let (file, name) = test.split_once(' ').unwrap();
         parts.push(format!("[`{name}`](../../{file})"));
     }
     for figure in words(feature, "figures") {
-        parts.push(format!("[{figure}](../../figures/{figure}.toml)"));
+        let (all, missed) = claims.get(figure).copied().unwrap_or_default();
+        let missed = if missed == 0 { String::new() } else { format!(" ({missed} of {all} claims not met)") };
+        parts.push(format!("[{figure}](../../figures/{figure}.toml){missed}"));
     }
     // What is no test of a crate: a step of ci.sh.
     parts.extend(words(feature, "checks").iter().map(|step| format!("`./ci.sh {step}`")));
+    if feature.contains_key("needs") {
+        parts.push(format!("*needs* {}", needs(feature)));
+    }
     if let Some(missing) = feature.get("missing") {
         let begin = if state(feature) == State::Partly { "*partly*" } else { "*missing*" };
         parts.push(format!("{begin}: {}", missing.as_str().unwrap()));
     }
     parts.join(", ")
+}
+
+/// What the tests of a feature do not run without, in words.
+fn needs(feature: &Table) -> &'static str {
+    let needed = text(feature, "needs");
+    let known = NEEDS.iter().find(|(name, _)| *name == needed);
+    known.map(|(_, words)| *words).unwrap_or_else(|| panic!("{}: unknown need {needed}", feature["what"]))
+}
+
+#[test]
+fn tests_that_are_skipped_elsewhere_say_so() {
+    for feature in features(&table()) {
+        let is_live = words(feature, "tests").iter().any(|test| test.starts_with("crates/cli/tests/live/"));
+        assert!(!is_live || feature.contains_key("needs"), "{} needs live hops", feature["what"]);
+    }
 }
 
 #[test]
@@ -164,10 +212,10 @@ fn has_test(source: &str, name: &str) -> bool {
 
 #[test]
 fn every_figure_that_is_named_has_claims() {
-    let claims = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
+    let claims = claims();
     for figure in features(&table()).iter().flat_map(|feature| words(feature, "figures")) {
         assert!(root().join(format!("figures/{figure}.toml")).exists(), "there is no figure {figure}");
-        assert!(claims.contains(&format!("\n| {figure} | ")), "{figure} is not in docs/validation/papers.md");
+        assert!(claims.contains_key(figure), "{figure} is not in docs/validation/papers.md");
     }
 }
 
