@@ -117,7 +117,11 @@ fn commands_of(path: &Path) -> Vec<Shown> {
             let mut command = without_remark(begun).to_owned();
             while let Some(begin) = command.strip_suffix('\\') {
                 let (_, next) = lines.next().unwrap();
-                command = format!("{}{}", begin.trim_end_matches(' '), format_args!(" {}", without_remark(next.trim())));
+                command = format!(
+                    "{}{}",
+                    begin.trim_end_matches(' '),
+                    format_args!(" {}", without_remark(next.trim()))
+                );
             }
             // A file that is written word by word belongs to its command.
             if let Some((_, end)) = command.split_once("<<'") {
@@ -161,7 +165,8 @@ fn is_installed(program: &str) -> bool {
 /// Runs `script`: its exit code, and what it printed, the result first.
 fn run(directory: &Path, script: &str) -> (Option<i32>, String) {
     let output = shell(directory, script).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     (output.status.code(), text)
 }
 
@@ -216,7 +221,10 @@ fn name_fault(command: &str, scenarios: &BTreeSet<String>) -> Option<String> {
     }
     let takes_one = ["run", "compare", "explain", "shell", "advise"];
     let scenario = words.get(2).filter(|word| {
-        takes_one.contains(&words[1]) && word.contains('-') && !word.starts_with('-') && !word.ends_with(".toml")
+        takes_one.contains(&words[1])
+            && word.contains('-')
+            && !word.starts_with('-')
+            && !word.ends_with(".toml")
     });
     let unknown = scenario.filter(|word| !scenarios.contains(**word))?;
     Some(format!("no scenario {unknown}"))
@@ -296,7 +304,10 @@ fn every_command_does_what_its_page_shows() {
             }
         }
     }
-    println!("commands: {} run as shown, {} run in short or on other captures, {} parsed", counted[0], counted[1], counted[2]);
+    println!(
+        "commands: {} run as shown, {} run in short or on other captures, {} parsed",
+        counted[0], counted[1], counted[2]
+    );
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
@@ -342,7 +353,9 @@ fn every_option_in_prose_and_synopses_is_one() {
 }
 
 fn is_a_command(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|sign| sign.is_ascii_lowercase() || sign == '-') && !word.starts_with('-')
+    !word.is_empty()
+        && word.chars().all(|sign| sign.is_ascii_lowercase() || sign == '-')
+        && !word.starts_with('-')
 }
 
 /// What `--help` says of a command and of those within it.

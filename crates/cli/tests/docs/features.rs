@@ -53,7 +53,8 @@ fn plain(value: &DeValue<'_>) -> Value {
         DeValue::String(text) => text.to_string().into(),
         DeValue::Array(list) => list.iter().map(|it| plain(it.get_ref())).collect(),
         DeValue::Table(table) => {
-            let members = table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value.get_ref())));
+            let members =
+                table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value.get_ref())));
             Value::Object(members.collect())
         }
         _ => panic!("{value:?} is no text, list or table"),
@@ -179,7 +180,8 @@ fn the_page_says_what_the_table_says() {
     assert_eq!(found.len(), right.len(), "{WRITE}");
 }
 
-const WRITE: &str = "TACIT_WRITE_DOCS=1 cargo test -p tacit --test docs the_page writes docs/validation/features.md";
+const WRITE: &str =
+    "TACIT_WRITE_DOCS=1 cargo test -p tacit --test docs the_page writes docs/validation/features.md";
 
 #[test]
 fn every_test_that_is_named_exists() {
@@ -200,7 +202,8 @@ fn every_test_that_is_named_exists() {
 /// Whether `source` has a function of this name that a test harness runs.
 fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().collect();
-    let is_it = |line: &&str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
+    let is_it =
+        |line: &&str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
     let Some(at) = lines.iter().position(|line| is_it(&line)) else { return false };
     // Attributes and docs stand right above a function.
     let above = lines[..at].iter().rev().take_while(|line| {

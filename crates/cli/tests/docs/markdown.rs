@@ -93,7 +93,8 @@ pub fn links(page: &str) -> Vec<Link> {
 /// `line` with as many blanks in the place of code.
 fn without_code(line: &str) -> String {
     let parts = line.split('`').enumerate();
-    let parts = parts.map(|(place, part)| if place % 2 == 1 { " ".repeat(part.len()) } else { part.to_owned() });
+    let parts =
+        parts.map(|(place, part)| if place % 2 == 1 { " ".repeat(part.len()) } else { part.to_owned() });
     parts.collect::<Vec<_>>().join("`")
 }
 
@@ -114,8 +115,12 @@ pub fn anchors(page: &str) -> Vec<String> {
 #[test]
 fn links_in_code_are_none() {
     let page = "# A `[b]` c\n[d](e.md#f) and `[g](h)`, ![`i`\nk](j.svg)\n```\n[k](l)\n```\n";
-    let found: Vec<_> = links(page).into_iter().map(|link| (link.target, link.text, link.is_picture)).collect();
+    let found: Vec<_> =
+        links(page).into_iter().map(|link| (link.target, link.text, link.is_picture)).collect();
     let expected = [("e.md#f", "d", false), ("j.svg", "`i`\nk", true)];
-    assert_eq!(found, expected.map(|(target, text, is_picture)| (target.to_owned(), text.to_owned(), is_picture)));
+    assert_eq!(
+        found,
+        expected.map(|(target, text, is_picture)| (target.to_owned(), text.to_owned(), is_picture))
+    );
     assert_eq!(anchors(page), ["a-b-c"]);
 }

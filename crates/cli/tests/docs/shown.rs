@@ -23,7 +23,8 @@ pub fn missing(shown: &str, output: &str) -> Option<String> {
     let shown: Vec<&str> = shown.lines().collect();
     for part in shown.split(|line| line.trim() == "…").filter(|part| !part.is_empty()) {
         let fits = |at: &usize| {
-            lines.len() >= at + part.len() && part.iter().zip(&lines[*at..]).all(|(shown, line)| is_like(shown, line))
+            lines.len() >= at + part.len()
+                && part.iter().zip(&lines[*at..]).all(|(shown, line)| is_like(shown, line))
         };
         match (from..lines.len()).find(fits) {
             Some(at) => from = at + part.len(),
