@@ -204,7 +204,7 @@ fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().collect();
     let is_it =
         |line: &&str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
-    let Some(at) = lines.iter().position(|line| is_it(&line)) else { return false };
+    let Some(at) = lines.iter().position(is_it) else { return false };
     // Attributes and docs stand right above a function.
     let above = lines[..at].iter().rev().take_while(|line| {
         let line = line.trim_start();
