@@ -273,7 +273,7 @@ fn fault(directory: &Path, shown: &Shown, scenarios: &BTreeSet<String>) -> Optio
         Some(Shortened(_)) => missing_headings(&shown.output, &output),
         Some(OtherCapture) => missing_labels(&shown.output, &output),
         // A busy machine's run has no numbers, and says so.
-        Some(ShortLive) if !output.contains("\n  not valid") => missing_labels(&shown.output, &output),
+        Some(ShortLive) if !output.contains("\n  NOT VALID") => missing_labels(&shown.output, &output),
         _ => Vec::new(),
     };
     if !missing_parts.is_empty() {
