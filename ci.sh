@@ -14,12 +14,13 @@ usage: ./ci.sh COMMAND
   embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
-  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md
+  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md
   peers     TACK beside QUIC and TCP on this machine, over loopback and through a clean hop: speed, processor, requests, memory
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
+  book      make the book of docs/ in target/book; installs mdBook if it is not there
 USAGE
 }
 
@@ -202,8 +203,23 @@ fuzz() {
     rm -r "$found"
 }
 
+# What the book's pages link to outside of docs/ is read in the repository; mdBook calls a README's page index.
+book() {
+    if ! command -v mdbook >/dev/null; then
+        echo "ci.sh: no mdbook: installing it takes some minutes" >&2
+        cargo install mdbook --locked --quiet
+    fi
+    mdbook build
+    find target/book -name '*.html' -exec sed -i -E \
+        's#href="(\.\./)+((crates|packaging|figures)/[^"]*|(README|CONTRIBUTING|CHANGELOG)\.[^"]*)"#href="https://github.com/tacit-net/tacit/blob/main/\2"#g
+        s#(blob/main/(README|CONTRIBUTING|CHANGELOG))\.html#\1.md#g
+        s#href="([^":]*)README\.html#href="\1index.html#g' {} +
+    echo "the book: target/book/index.html"
+}
+
 case "${1:-}" in
     setup) setup ;;
+    book) book ;;
     fmt) cargo fmt --all ;;
     lint) lint ;;
     embedded) embedded ;;
@@ -216,6 +232,8 @@ case "${1:-}" in
     figures)
         cargo build --release --quiet -p tacit-peers
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
+        # It tells how many claims were met, too.
+        TACIT_WRITE_DOCS=1 cargo test --quiet -p tacit --test docs the_page
         ;;
     bench)
         cargo run --release -- bench

@@ -283,20 +283,3 @@ fn several_scenarios_make_one_page() {
     tacit(directory.path(), &["compare", "wired-10", "wired-11", "--report", "none"]).assert().code(2);
     assert!(!directory.path().join("none").exists());
 }
-
-/// Every path between backticks that contributors are sent to is there.
-#[test]
-fn contributing_names_files_that_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
-    let named =
-        text.split('`').skip(1).step_by(2).filter(|code| code.starts_with("crates/") && !code.contains(' '));
-    let named: Vec<_> = named.collect();
-    assert!(named.len() > 5, "{named:?}");
-    for path in named {
-        // Of a pattern the directory.
-        let place = path.split('*').next().unwrap();
-        let place = if path.contains('*') { place.rsplit_once('/').unwrap().0 } else { place };
-        assert!(root.join(place).exists(), "{path}");
-    }
-}

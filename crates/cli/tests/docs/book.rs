@@ -1,0 +1,104 @@
+//! The book holds together: each page has its place, links lead somewhere, pictures are there and read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::markdown::{anchors, code_spans, links};
+use crate::{all_pages, files_below, name, pages, root};
+
+/// Where a link on `page` leads, and the place there.
+fn followed(page: &Path, target: &str) -> (PathBuf, Option<String>) {
+    let (file, place) = match target.split_once('#') {
+        Some((file, place)) => (file, Some(place.to_owned())),
+        None => (target, None),
+    };
+    if file.is_empty() { (page.to_owned(), place) } else { (page.parent().unwrap().join(file), place) }
+}
+
+#[test]
+fn every_page_has_one_place_in_the_table_of_contents() {
+    let summary = root().join("docs/SUMMARY.md");
+    let listed: Vec<PathBuf> = links(&fs::read_to_string(&summary).unwrap())
+        .iter()
+        .map(|link| summary.parent().unwrap().join(&link.target))
+        .collect();
+    for page in pages() {
+        let times = listed.iter().filter(|other| **other == page).count();
+        assert_eq!(times, 1, "{} is so many times in docs/SUMMARY.md", name(&page));
+    }
+    // A page that is listed and is not there would be made, empty, by mdBook.
+    for page in listed {
+        assert!(page.exists(), "docs/SUMMARY.md lists {}, which is not there", page.display());
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut faults = Vec::new();
+    for page in all_pages() {
+        for link in links(&fs::read_to_string(&page).unwrap()) {
+            if link.target.starts_with("https://") || link.target.starts_with("http://") {
+                continue;
+            }
+            let (file, place) = followed(&page, &link.target);
+            let fault = match (fs::read_to_string(&file), place) {
+                (Err(_), None) if file.is_dir() => continue,
+                (Err(_), _) => "no such file",
+                (Ok(text), Some(place)) if !anchors(&text).contains(&place) => "no such heading there",
+                _ => continue,
+            };
+            faults.push(format!("{}:{}: {}: {fault}", name(&page), link.line, link.target));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_picture_is_shown_and_told_in_words() {
+    let mut shown: BTreeMap<PathBuf, String> = BTreeMap::new();
+    for page in all_pages() {
+        for link in links(&fs::read_to_string(&page).unwrap()) {
+            if link.is_picture {
+                let at = format!("{}:{}", name(&page), link.line);
+                assert!(link.text.split(' ').count() >= 5, "{at}: say in words what the picture shows");
+                shown.insert(followed(&page, &link.target).0.canonicalize().unwrap(), at);
+            }
+        }
+    }
+    let is_picture = |path: &PathBuf| path.extension().is_some_and(|it| it == "svg" || it == "png");
+    for picture in files_below(&root().join("docs")).into_iter().filter(is_picture) {
+        assert!(shown.contains_key(&picture), "no page shows {}", name(&picture));
+        // Pictures are seen on light and on dark pages: they bring both sets of colours, and a ground of their own.
+        let text = fs::read_to_string(&picture).unwrap();
+        for needed in ["prefers-color-scheme: dark", "<title>", "class=\"ground\""] {
+            assert!(text.contains(needed), "{} has no {needed}", name(&picture));
+        }
+    }
+}
+
+#[test]
+fn every_file_that_is_named_is_there() {
+    let mut named = 0;
+    let mut faults = Vec::new();
+    for page in all_pages() {
+        for (line, code) in code_spans(&fs::read_to_string(&page).unwrap()) {
+            let is_path =
+                ["crates/", "docs/", "figures/", "scenarios/", "bpf/", "packaging/", "contrib/", "bench/"]
+                    .iter()
+                    .any(|room| code.starts_with(room));
+            if !is_path || code.contains([' ', '…']) || code.contains("NAME") {
+                continue;
+            }
+            named += 1;
+            // Of a pattern the directory.
+            let place = code.split('*').next().unwrap();
+            let place = if code.contains('*') { place.rsplit_once('/').unwrap().0 } else { place };
+            if !root().join(place).exists() {
+                faults.push(format!("{}:{line}: {code}", name(&page)));
+            }
+        }
+    }
+    assert!(named > 50, "only {named} were found");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -1,0 +1,249 @@
+//! `docs/validation/features.md` is written from the table `features.toml` beside it, and what the table names is there.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::{Map, Value};
+use toml::de::{DeTable, DeValue};
+
+use crate::root;
+
+const HEAD: &str = "\
+# Features, and what shows each
+
+What tacit set out to do, in groups, and the tests and figures that show that it does. The page is written from
+[features.toml](features.toml), where a feature is added; a test fails where a test or figure named there does not exist.
+`cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure. Claims of figures that were not met, deviate for a reason or were
+skipped, are counted here and told in [papers.md](papers.md). *Partly* means that something of the feature is not there, and says
+what; *missing*, that nothing is. Tests that *need* something are skipped where it is not there.
+
+";
+
+/// How much of a feature there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Shown,
+    Partly,
+    Missing,
+}
+
+/// What may be said of a feature.
+const KEYS: [&str; 6] = ["what", "tests", "figures", "checks", "needs", "missing"];
+
+/// What some tests do not run without, by what the table calls it.
+const NEEDS: [(&str, &str); 4] = [
+    ("captures", "recorded captures, which are not in the repository"),
+    ("live", "live hops"),
+    ("ebpf", "root, and a kernel that loads eBPF"),
+    ("tshark", "tshark"),
+];
+
+type Table = Map<String, Value>;
+
+fn table() -> Table {
+    let text = fs::read_to_string(root().join("docs/validation/features.toml")).unwrap();
+    let table = DeTable::parse(&text).unwrap().into_inner();
+    table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value.get_ref()))).collect()
+}
+
+/// A value of the table: there are texts, lists and tables.
+fn plain(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => text.to_string().into(),
+        DeValue::Array(list) => list.iter().map(|it| plain(it.get_ref())).collect(),
+        DeValue::Table(table) => {
+            let members =
+                table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value.get_ref())));
+            Value::Object(members.collect())
+        }
+        _ => panic!("{value:?} is no text, list or table"),
+    }
+}
+
+/// The tables of a list.
+fn tables<'a>(of: &'a Table, key: &str) -> Vec<&'a Table> {
+    of[key].as_array().unwrap().iter().map(|it| it.as_object().unwrap()).collect()
+}
+
+/// The features of all groups.
+fn features(table: &Table) -> Vec<&Table> {
+    tables(table, "group").into_iter().flat_map(|group| tables(group, "feature")).collect()
+}
+
+/// The words of a list, none where there is no such list.
+fn words<'a>(feature: &'a Table, key: &str) -> Vec<&'a str> {
+    let list = feature.get(key).and_then(Value::as_array);
+    list.into_iter().flatten().map(|word| word.as_str().unwrap()).collect()
+}
+
+fn text<'a>(of: &'a Table, key: &str) -> &'a str {
+    of[key].as_str().unwrap()
+}
+
+fn state(feature: &Table) -> State {
+    let is_shown = ["tests", "figures", "checks"].iter().any(|key| feature.contains_key(*key));
+    match (is_shown, feature.contains_key("missing")) {
+        (true, false) => State::Shown,
+        (true, true) => State::Partly,
+        (false, true) => State::Missing,
+        (false, false) => panic!("{} is neither shown nor missing", feature["what"]),
+    }
+}
+
+/// How many claims each figure has, and how many of them were not met, by docs/validation/papers.md.
+fn claims() -> BTreeMap<String, (usize, usize)> {
+    let page = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
+    let mut claims: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut figure = String::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
+        let (first, rest) = row.split_once(" |").unwrap_or((row, ""));
+        if !first.trim().is_empty() {
+            first.trim().clone_into(&mut figure);
+        }
+        let verdict = rest.rsplit('|').next().unwrap_or_default().trim();
+        let (all, missed) = claims.entry(figure.clone()).or_default();
+        *all += 1;
+        *missed += usize::from(verdict != "pass");
+    }
+    claims
+}
+
+/// The page that the table comes to.
+fn page(table: &Table) -> String {
+    let claims = claims();
+    let mut page = HEAD.to_owned();
+    let count = |wanted| features(table).iter().filter(|feature| state(feature) == wanted).count();
+    let (shown, partly, missing) = (count(State::Shown), count(State::Partly), count(State::Missing));
+    let all = features(table).len();
+    let _ = writeln!(page, "Of {all} features {shown} are shown, {partly} partly, {missing} are missing.");
+    for group in tables(table, "group") {
+        let _ = writeln!(page, "\n## {}\n\n| feature | shown by |\n|---|---|", text(group, "title"));
+        for feature in tables(group, "feature") {
+            let _ = writeln!(page, "| {} | {} |", text(feature, "what"), shown_by(feature, &claims));
+        }
+    }
+    page
+}
+
+/// The second cell of a feature.
+fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for test in words(feature, "tests") {
+        let (file, name) = test.split_once(' ').unwrap();
+        parts.push(format!("[`{name}`](../../{file})"));
+    }
+    for figure in words(feature, "figures") {
+        let (all, missed) = claims.get(figure).copied().unwrap_or_default();
+        let missed = if missed == 0 { String::new() } else { format!(" ({missed} of {all} claims not met)") };
+        parts.push(format!("[{figure}](../../figures/{figure}.toml){missed}"));
+    }
+    // What is no test of a crate: a step of ci.sh.
+    parts.extend(words(feature, "checks").iter().map(|step| format!("`./ci.sh {step}`")));
+    if feature.contains_key("needs") {
+        parts.push(format!("*needs* {}", needs(feature)));
+    }
+    if let Some(missing) = feature.get("missing") {
+        let begin = if state(feature) == State::Partly { "*partly*" } else { "*missing*" };
+        parts.push(format!("{begin}: {}", missing.as_str().unwrap()));
+    }
+    parts.join(", ")
+}
+
+/// What the tests of a feature do not run without, in words.
+fn needs(feature: &Table) -> &'static str {
+    let needed = text(feature, "needs");
+    let known = NEEDS.iter().find(|(name, _)| *name == needed);
+    known.map(|(_, words)| *words).unwrap_or_else(|| panic!("{}: unknown need {needed}", feature["what"]))
+}
+
+#[test]
+fn tests_that_are_skipped_elsewhere_say_so() {
+    for feature in features(&table()) {
+        let is_live = words(feature, "tests").iter().any(|test| test.starts_with("crates/cli/tests/live/"));
+        assert!(!is_live || feature.contains_key("needs"), "{} needs live hops", feature["what"]);
+    }
+}
+
+#[test]
+fn the_page_says_what_the_table_says() {
+    let path = root().join("docs/validation/features.md");
+    let right = page(&table());
+    if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
+        fs::write(&path, right).unwrap();
+        return;
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    for (line, (found, right)) in found.lines().zip(right.lines()).enumerate() {
+        assert_eq!(found, right, "line {}; {WRITE}", line + 1);
+    }
+    assert_eq!(found.len(), right.len(), "{WRITE}");
+}
+
+const WRITE: &str =
+    "TACIT_WRITE_DOCS=1 cargo test -p tacit --test docs the_page writes docs/validation/features.md";
+
+#[test]
+fn every_test_that_is_named_exists() {
+    let mut faults = Vec::new();
+    for test in features(&table()).iter().flat_map(|feature| words(feature, "tests")) {
+        let (file, name) = test.split_once(' ').unwrap_or_else(|| panic!("{test}: FILE NAME is expected"));
+        let Ok(source) = fs::read_to_string(root().join(file)) else {
+            faults.push(format!("{test}: no such file"));
+            continue;
+        };
+        if !has_test(&source, name) {
+            faults.push(format!("{test}: no such test there"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Whether `source` has a function of this name that a test harness runs.
+fn has_test(source: &str, name: &str) -> bool {
+    let lines: Vec<&str> = source.lines().collect();
+    let is_it =
+        |line: &&str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
+    let Some(at) = lines.iter().position(is_it) else { return false };
+    // Attributes and docs stand right above a function.
+    let above = lines[..at].iter().rev().take_while(|line| {
+        let line = line.trim_start();
+        line.starts_with("#[") || line.starts_with("//") || line.starts_with(')') || line.starts_with(']')
+    });
+    above.clone().any(|line| line.contains("test]") || line.contains("test("))
+}
+
+#[test]
+fn every_figure_that_is_named_has_claims() {
+    let claims = claims();
+    for figure in features(&table()).iter().flat_map(|feature| words(feature, "figures")) {
+        assert!(root().join(format!("figures/{figure}.toml")).exists(), "there is no figure {figure}");
+        assert!(claims.contains_key(figure), "{figure} is not in docs/validation/papers.md");
+    }
+}
+
+#[test]
+fn every_step_that_is_named_is_one() {
+    let script = fs::read_to_string(root().join("ci.sh")).unwrap();
+    for step in features(&table()).iter().flat_map(|feature| words(feature, "checks")) {
+        assert!(script.contains(&format!("\n  {step} ")), "ci.sh has no {step}");
+    }
+}
+
+#[test]
+fn nothing_else_is_said_of_a_feature() {
+    let table = table();
+    for feature in features(&table) {
+        for key in feature.keys() {
+            assert!(KEYS.contains(&key.as_str()), "{}: unknown key {key}", feature["what"]);
+        }
+        assert!(!text(feature, "what").contains('|'), "{}", feature["what"]);
+    }
+}
+
+#[test]
+fn a_helper_is_no_test() {
+    let source = "#[test]\nfn a() {}\n\nfn b() {}\n\n#[test]\n/// Words.\n#[ignore]\n    fn c() {}\n";
+    assert!(has_test(source, "a") && has_test(source, "c"));
+    assert!(!has_test(source, "b") && !has_test(source, "d"));
+}

@@ -1,0 +1,53 @@
+//! What `docs/` and the README say: the book holds together, its commands are commands, its features have tests.
+//!
+//! Nothing here needs mdBook; `./ci.sh book` builds the book itself.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod book;
+mod commands;
+mod features;
+mod markdown;
+mod shown;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The project's own directory.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// All files below a directory, by path.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.append(&mut files_below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Pages of the book, without its table of contents.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = files_below(&root().join("docs"));
+    pages.retain(|path| path.extension().is_some_and(|it| it == "md") && !path.ends_with("SUMMARY.md"));
+    pages
+}
+
+/// Pages of the book and those at the top of the project.
+fn all_pages() -> Vec<PathBuf> {
+    let mut all = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    all.append(&mut pages());
+    all
+}
+
+/// How messages call a file.
+fn name(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().display().to_string()
+}

@@ -1,0 +1,126 @@
+//! As much of Markdown as the tests need.
+
+/// A fenced block.
+pub struct Block {
+    /// What stands behind the fence: `console`, `sh`, nothing.
+    pub language: String,
+    /// Number of the first line within.
+    pub line: usize,
+    /// What is within.
+    pub text: String,
+}
+
+/// A link or a picture.
+pub struct Link {
+    pub line: usize,
+    pub target: String,
+    pub text: String,
+    pub is_picture: bool,
+}
+
+/// The fenced blocks of `page`.
+pub fn blocks(page: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    let mut is_open = false;
+    for (number, line) in page.lines().enumerate() {
+        if let Some(language) = line.strip_prefix("```") {
+            is_open = !is_open;
+            if is_open {
+                found.push(Block { language: language.to_owned(), line: number + 2, text: String::new() });
+            }
+        } else if is_open {
+            let block = found.last_mut().unwrap();
+            block.text.push_str(line);
+            block.text.push('\n');
+        }
+    }
+    assert!(!is_open, "a block has no end");
+    found
+}
+
+/// The lines that are prose, with their numbers.
+fn prose(page: &str) -> Vec<(usize, &str)> {
+    let mut is_open = false;
+    let mut lines = Vec::new();
+    for (number, line) in page.lines().enumerate() {
+        if line.starts_with("```") {
+            is_open = !is_open;
+        } else if !is_open {
+            lines.push((number + 1, line));
+        }
+    }
+    lines
+}
+
+/// What stands in prose as code.
+pub fn code_spans(page: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in prose(page) {
+        let spans = line.split('`').skip(1).step_by(2);
+        found.extend(spans.map(|span| (number, span.to_owned())));
+    }
+    found
+}
+
+/// Links and pictures of `page`; what looks like one within code is none.
+pub fn links(page: &str) -> Vec<Link> {
+    // A link may begin on one line and end on the next.
+    let mut text = String::new();
+    let mut lines = prose(page).into_iter().peekable();
+    for number in 1..=page.lines().count() {
+        text.push_str(lines.next_if(|(line, _)| *line == number).map_or("", |(_, line)| line));
+        text.push('\n');
+    }
+    let plain: Vec<String> = text.lines().map(without_code).collect();
+    let plain = plain.join("\n");
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(middle) = plain[from..].find("](").map(|at| at + from) {
+        let line = plain[..middle].matches('\n').count() + 1;
+        let end = plain[middle..].find(')').unwrap_or_else(|| panic!("line {line}: a link has no end"));
+        let start = plain[..middle].rfind('[').unwrap_or_else(|| panic!("line {line}: a link has no text"));
+        from = middle + end;
+        found.push(Link {
+            line,
+            target: plain[middle + 2..from].to_owned(),
+            text: text[start + 1..middle].to_owned(),
+            is_picture: plain[..start].ends_with('!'),
+        });
+    }
+    found
+}
+
+/// `line` with as many blanks in the place of code.
+fn without_code(line: &str) -> String {
+    let parts = line.split('`').enumerate();
+    let parts =
+        parts.map(|(place, part)| if place % 2 == 1 { " ".repeat(part.len()) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// The places of `page` that a link can lead to, as GitHub and mdBook call its headings.
+pub fn anchors(page: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (_, line) in prose(page) {
+        let Some(heading) = line.strip_prefix('#') else { continue };
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, '-' | '_' | ' '));
+        let anchor: String = kept.map(|sign| if sign == ' ' { '-' } else { sign }).collect();
+        let before = found.iter().filter(|other| **other == anchor).count();
+        found.push(if before == 0 { anchor } else { format!("{anchor}-{before}") });
+    }
+    found
+}
+
+#[test]
+fn links_in_code_are_none() {
+    let page = "# A `[b]` c\n[d](e.md#f) and `[g](h)`, ![`i`\nk](j.svg)\n```\n[k](l)\n```\n";
+    let found: Vec<_> =
+        links(page).into_iter().map(|link| (link.target, link.text, link.is_picture)).collect();
+    let expected = [("e.md#f", "d", false), ("j.svg", "`i`\nk", true)];
+    assert_eq!(
+        found,
+        expected.map(|(target, text, is_picture)| (target.to_owned(), text.to_owned(), is_picture))
+    );
+    assert_eq!(anchors(page), ["a-b-c"]);
+}
