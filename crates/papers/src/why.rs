@@ -236,7 +236,8 @@ impl Share {
             Self::OfAcks(what) => airtime(what).min(for_acks(run, what)),
             Self::OfData(what) => airtime(what) - Self::OfAcks(what).of(run),
             Self::Data => airtime(AirtimeUse::Data) + Self::OfData(AirtimeUse::Retransmission).of(run),
-            Self::Carried => value(run, "first_way_utilisation").unwrap_or(0.0),
+            // A packet under way when the window begins is counted whole.
+            Self::Carried => value(run, "first_way_utilisation").unwrap_or(0.0).min(1.0),
             Self::Unused => 1.0 - Self::Carried.of(run),
         }
     }
@@ -504,7 +505,18 @@ mod tests {
     fn a_mobile_network_is_a_link() {
         let account = why("lte-synthetic", 1, ["tcp-l8", "stock"], &[]);
         assert_eq!(account.resource, Resource::Link);
-        assert!(account.parts.len() <= 2, "{account:?}");
+        // Its uplink is fast enough for the ACKs of both.
+        assert!(account.gain < 0.1, "{account:?}");
+    }
+
+    #[test]
+    fn an_uplink_too_slow_for_acks_leaves_the_downlink_unused() {
+        let account = why("lte-slow-uplink", 1, ["tcp-l8", "stock"], &[]);
+        assert_eq!((account.winner.scheme.as_str(), account.resource), ("tcp-l8", Resource::Link));
+        assert!(account.winner.busy > 0.9 && account.other.busy < 0.6, "{account:?}");
+        assert!((share(&account, "link without anything to carry") - 1.0).abs() < 0.01, "{account:?}");
+        let why = Why { scenario: "s".into(), description: "d".into(), accounts: vec![account] };
+        assert!(why.to_text().contains("wait on the way back"), "{}", why.to_text());
     }
 
     #[test]

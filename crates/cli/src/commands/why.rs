@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use tacit_papers::compare::Options;
 use tacit_papers::why::{of_directory, of_scenario};
+use tacit_scenario::InputError;
 
 use crate::args::WhyArgs;
 use crate::output::{Failure, print, print_json};
@@ -13,6 +14,12 @@ use crate::progress::{cache, watched};
 pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
     let directory = Path::new(&args.subject);
     let why = if directory.is_dir() {
+        if args.quick || args.seeds.is_some() || !args.clients.is_empty() || !args.assignments.is_empty() {
+            let what = format!("{} is a directory of results, which nothing changes", args.subject);
+            let allowed =
+                "a scenario with --clients, --seeds, --set and --quick; results with --schemes alone";
+            return Err(InputError::new("tacit why", what).allowed(allowed).into());
+        }
         of_directory(directory, &args.schemes)?
     } else {
         let options = Options {

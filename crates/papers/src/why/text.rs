@@ -8,6 +8,9 @@ use super::{Account, BUSY, Evidence, Part, Resource, Side, Why};
 /// Share of the difference that a contribution needs to be told in words. Ours.
 const WORTH_WORDS: f64 = 0.05;
 
+/// How many times as long the queue on the way back is as that of the data to be what holds data up. Ours.
+const LONGER_BACK: f64 = 10.0;
+
 impl Why {
     /// As text: per client count a headline, what limits, the contributions as a table and the large ones in words.
     pub fn to_text(&self) -> String {
@@ -44,7 +47,7 @@ impl Account {
         let share = unexplained.map(|part| part.contribution_bps).sum::<f64>() / self.difference_bps();
         format!(
             "Not explained: {} % of the difference, by which data itself took another time. The sum misses {} b/s.",
-            number(share * 100.0, 1),
+            signed(share * 100.0, 1),
             number(self.error_bps.abs(), 0)
         )
     }
@@ -68,6 +71,9 @@ impl Account {
         );
         let gain = number(self.gain * 100.0, 1);
         match (self.differs, self.gain_ci95) {
+            (false, _) if self.gain == 0.0 => {
+                format!("{sides}. They are equal: there is no difference to explain.")
+            }
             (true, Some(ci)) => {
                 format!("{sides}: {} has {gain} ± {} % more.", self.winner.scheme, number(ci * 100.0, 1))
             }
@@ -79,7 +85,7 @@ impl Account {
                 "{sides}. The difference, {gain} %, is within its 95 % confidence interval of ± {} %: there is none to explain.",
                 number(ci * 100.0, 1)
             ),
-            (false, None) => format!("{sides}. They are equal: there is no difference to explain."),
+            (false, None) => format!("{sides}. There is no difference to explain."),
         }
     }
 
@@ -97,8 +103,27 @@ impl Account {
                 "Nothing on the way is full: even {what} is in use no more than {both}. What limits is at the ends: \
                  windows, losses and timeouts, waiting for ACKs, or what there is to send."
             ),
-            _ => format!("The fullest on the way is {what}, in use {both}: only one of the two fills it."),
+            _ => format!(
+                "The fullest on the way is {what}, in use {both}: only one of the two fills it.{}",
+                self.way_back().unwrap_or_default()
+            ),
         }
+    }
+
+    /// That the longest queue is not on the way of the data, where a link stays empty.
+    fn way_back(&self) -> Option<String> {
+        let evidence = || self.parts.iter().flat_map(|part| &part.evidence);
+        let wait_us = |name: &str| Some(evidence().find(|evidence| evidence.metric == name)?.values[1]);
+        let (data, longest) =
+            (wait_us("first_way_queue_delay_p95_us")?, wait_us("wired_queue_delay_p95_us")?);
+        (longest > LONGER_BACK * data).then(|| {
+            format!(
+                " Under {} ACKs wait on the way back, {} ms (95th percentile) where data waits {} ms.",
+                self.other.scheme,
+                number(longest / 1e3, 1),
+                number(data / 1e3, 1)
+            )
+        })
     }
 
     fn table(&self) -> TextTable {
@@ -116,8 +141,8 @@ impl Account {
                 .map_or_else(String::new, |ci| format!(" ± {}", number(ci / 1e6, 2)));
             table.push(vec![
                 part.name.to_owned(),
-                format!("{:+.2}{ci}", part.contribution_bps / 1e6),
-                format!("{:+.1} %", part.contribution_bps / difference * 100.0),
+                format!("{}{ci}", signed(part.contribution_bps / 1e6, 2)),
+                format!("{} %", signed(part.contribution_bps / difference * 100.0, 1)),
                 number(part.ms_per_mb[0], 2),
                 number(part.ms_per_mb[1], 2),
             ]);
@@ -160,6 +185,13 @@ impl Account {
         }
         said
     }
+}
+
+/// With its sign, unless it rounds to nothing.
+fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    let is_nothing = !text.contains(|letter: char| ('1'..='9').contains(&letter));
+    if is_nothing { text[1..].to_owned() } else { text }
 }
 
 fn capitalised(text: &str) -> String {
