@@ -190,7 +190,7 @@ impl Account {
 /// With its sign, unless it rounds to nothing.
 fn signed(value: f64, decimals: usize) -> String {
     let text = format!("{value:+.decimals$}");
-    let is_nothing = !text.contains(|letter: char| ('1'..='9').contains(&letter));
+    let is_nothing = value.is_finite() && !text.contains(|letter: char| ('1'..='9').contains(&letter));
     if is_nothing { text[1..].to_owned() } else { text }
 }
 
