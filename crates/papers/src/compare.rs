@@ -189,21 +189,51 @@ pub fn grid(sweeps: &[String]) -> Result<Vec<Vec<String>>, InputError> {
 fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
-    let clients = client_counts(options, &scenario)?;
+    let twin = Twin::of(options, &scenario, &schemes)?;
+    let store = options.directory.as_deref().map(Store::open).transpose()?;
+    let (provenance, records) = make(options, &scenario, &schemes, twin.as_ref(), store.as_ref(), control)?;
+    let mut comparison = Comparison::from_records(provenance, &records);
+    if let Some(store) = &store {
+        comparison.take_completions(store, &records)?;
+    }
+    Ok(comparison)
+}
+
+/// Runs what a comparison without the receiver of 2014 runs, and keeps nothing.
+///
+/// # Errors
+/// As [`compare`].
+pub(crate) fn records(
+    options: &Options,
+    control: Control<'_>,
+) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
+    let scenario = Arc::new(load(options)?);
+    let schemes = scheme::select("--schemes", &options.schemes)?;
+    make(options, &scenario, &schemes, None, None, control)
+}
+
+/// Makes the runs of `scenario` under `schemes` and the yardsticks, and those of `twin`.
+fn make(
+    options: &Options,
+    scenario: &Arc<Scenario>,
+    schemes: &[&'static Scheme],
+    twin: Option<&Twin>,
+    store: Option<&Store>,
+    control: Control<'_>,
+) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
+    let clients = client_counts(options, scenario)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
     if !(1..=MAX_SEEDS).contains(&seeds) {
         return Err(InputError::new("--seeds", format!("{seeds} is out of range"))
             .allowed(format!("1 to {MAX_SEEDS}"))
             .into());
     }
-    let twin = Twin::of(options, &scenario, &schemes)?;
-    let plan = plan(&scenario, &schemes, twin.as_ref(), &clients, seeds)?;
-    let warnings = warnings(options, &plan, &schemes)?;
+    let plan = plan(scenario, schemes, twin, &clients, seeds)?;
+    let warnings = warnings(options, &plan, schemes)?;
     for warning in &warnings {
         (control.progress)(Progress::Warning(&format!("warning: {warning}")));
     }
-    let store = options.directory.as_deref().map(Store::open).transpose()?;
-    let records = sweep::run(&plan, store.as_ref(), control)?;
+    let records = sweep::run(&plan, store, control)?;
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
     let provenance = Provenance {
         scenario: scenario.name.clone(),
@@ -221,14 +251,10 @@ fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, R
         warnings: warnings.join("\n"),
         ..Provenance::default()
     };
-    if let Some(store) = &store {
+    if let Some(store) = store {
         store.finish(&provenance, &records)?;
     }
-    let mut comparison = Comparison::from_records(provenance, &records);
-    if let Some(store) = &store {
-        comparison.take_completions(store, &records)?;
-    }
-    Ok(comparison)
+    Ok((provenance, records))
 }
 
 fn load(options: &Options) -> Result<Scenario, ScenarioError> {

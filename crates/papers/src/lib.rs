@@ -1,4 +1,4 @@
-//! What people look at: advice, comparisons, figures with the claims of papers, charts and reports.
+//! What people look at: advice, comparisons and why they come out so, figures with the claims of papers, charts and reports.
 //!
 //! Everything here reads results of runs; a report is redrawn from its files without a run.
 
@@ -7,3 +7,4 @@ pub mod chart;
 pub mod compare;
 pub mod figure;
 pub mod report;
+pub mod why;

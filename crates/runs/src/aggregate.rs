@@ -103,6 +103,18 @@ impl<'a> Group<'a> {
         Some(mean.scaled(column.factor))
     }
 
+    /// Its runs.
+    pub fn runs(&self) -> impl Iterator<Item = &'a RunSummary> + '_ {
+        self.runs.iter().copied()
+    }
+
+    /// Its runs, each with the run of `other` that has its seed.
+    pub fn pairs<'b>(&self, other: &Group<'b>) -> impl Iterator<Item = (&'a RunSummary, &'b RunSummary)> {
+        let twins: BTreeMap<u64, &'b RunSummary> =
+            other.runs.iter().rev().map(|run| (run.label.seed, *run)).collect();
+        self.runs.iter().filter_map(move |run| Some((*run, *twins.get(&run.label.seed)?)))
+    }
+
     /// Its mean as a fraction of the yardstick's, where that has any.
     pub fn share_of(&self, yardstick: &Group<'_>, column: Column) -> Option<f64> {
         let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
@@ -112,10 +124,8 @@ impl<'a> Group<'a> {
     /// How much more it has than the yardstick, where that has any.
     pub fn gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Gain> {
         let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
-        let twins: BTreeMap<u64, &RunSummary> =
-            yardstick.runs.iter().rev().map(|run| (run.label.seed, *run)).collect();
-        let pairs = self.runs.iter().filter_map(|run| {
-            let (own, other) = (column.raw(run)?, column.raw(twins.get(&run.label.seed)?)?);
+        let pairs = self.pairs(yardstick).filter_map(|(run, twin)| {
+            let (own, other) = (column.raw(run)?, column.raw(twin)?);
             (other > 0.0).then(|| gain(own, other))
         });
         let ci95 = Mean::of(pairs).and_then(|pairs| pairs.ci95);

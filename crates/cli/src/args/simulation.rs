@@ -44,6 +44,35 @@ pub struct CompareArgs {
     pub no_report: bool,
 }
 
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    /// Directory that `tacit compare` kept its results in; or a scenario to compare, by name or path
+    #[arg(value_name = "RESULTS_DIR|SCENARIO")]
+    pub subject: String,
+    /// The two schemes, with a comma [default: the best and stock]
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    pub schemes: Vec<String>,
+    /// Numbers of clients of a scenario, with commas [default: as the scenario says, else 1,10]
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    pub clients: Vec<u32>,
+    /// Runs of a scenario with different draws per scheme [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u32>,
+    /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Fewer and shorter runs: at most 3 seeds and about 5 s
+    #[arg(long)]
+    pub quick: bool,
+    /// Make every run, whatever was run before
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArgs {

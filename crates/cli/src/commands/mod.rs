@@ -34,6 +34,7 @@ mod serve;
 mod shell;
 mod theory;
 mod transfers;
+mod why;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         // The main job, with the defaults its arguments declare.
         None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Why(args)) => why::run(args),
         Some(Command::Advise(args)) => advise::run(&args),
         Some(Command::Audit(args)) => audit::run(&args),
         Some(Command::Rohc(args)) => rohc::run(args),

@@ -1,0 +1,42 @@
+//! `tacit why`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tacit_papers::compare::Options;
+use tacit_papers::why::{of_directory, of_scenario};
+use tacit_scenario::InputError;
+
+use crate::args::WhyArgs;
+use crate::output::{Failure, print, print_json};
+use crate::progress::{cache, watched};
+
+pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
+    let directory = Path::new(&args.subject);
+    let why = if directory.is_dir() {
+        if args.quick || args.seeds.is_some() || !args.clients.is_empty() || !args.assignments.is_empty() {
+            let what = format!("{} is a directory of results, which nothing changes", args.subject);
+            let allowed =
+                "a scenario with --clients, --seeds, --set and --quick; results with --schemes alone";
+            return Err(InputError::new("tacit why", what).allowed(allowed).into());
+        }
+        of_directory(directory, &args.schemes)?
+    } else {
+        let options = Options {
+            scenario: args.subject,
+            assignments: args.assignments,
+            clients: args.clients,
+            schemes: args.schemes,
+            seeds: args.seeds,
+            quick: args.quick,
+            ..Options::default()
+        };
+        watched(cache(args.no_cache).as_ref(), |control| of_scenario(&options, control))?
+    };
+    if args.json {
+        print_json(&why)?;
+    } else {
+        print(&why.to_text())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,550 @@
+//! Why one scheme carries more than another: the difference of their goodput, split by what the bottleneck's time went
+//! for.
+//!
+//! The bottleneck, a channel or a link, has one second per second. Each use of it takes a share `s` of that, and the
+//! shares add up to 1. With the goodput `g` a delivered bit costs `s / g` of each use, and all its costs add up to
+//! `1 / g`. Hence of two schemes with goodputs `a` and `b` and shares `s` and `t`
+//!
+//! `a - b = a b (1/b - 1/a) = Σ a b (t/b - s/a) = Σ (a t - b s)`,
+//!
+//! and the member of each use is what that use contributes: exact, with nothing left. What a use costs per bit needs
+//! no model; the words beside it name what else the runs counted.
+
+mod text;
+
+use std::path::Path;
+
+use serde::Serialize;
+use tacit_link::wifi::AirtimeUse;
+use tacit_runs::aggregate::{self, Column, Gain, Group, Mean};
+use tacit_runs::metric::airtime_name;
+use tacit_runs::record::RunSummary;
+use tacit_runs::store::{Provenance, Store};
+use tacit_runs::sweep::Control;
+use tacit_runs::{RunsError, metric};
+use tacit_scenario::InputError;
+use tacit_scenario::scheme::{self, Role, Scheme};
+
+use crate::compare::{self, Options};
+
+/// Share of its time that a bottleneck has something to carry, at least. Ours: TCP over Wi-Fi leaves a few per cent idle
+/// where it starts.
+const BUSY: f64 = 0.9;
+
+/// Why one scheme has more goodput than another, per client count.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Why {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What it is, in a line.
+    pub description: String,
+    /// By client count.
+    pub accounts: Vec<Account>,
+}
+
+/// The better of two schemes, the other, and what makes the difference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Account {
+    /// Clients.
+    pub clients: u32,
+    /// Pairs of runs with equal seeds.
+    pub seeds: usize,
+    /// The better.
+    pub winner: Side,
+    /// What it is held against.
+    pub other: Side,
+    /// Fraction by which the winner's mean exceeds the other's.
+    pub gain: f64,
+    /// Half-width of its 95 % confidence interval, from pairs of equal seeds; null for one.
+    pub gain_ci95: Option<f64>,
+    /// The gain is beyond its interval: there is something to explain.
+    pub differs: bool,
+    /// Whose time is accounted for.
+    pub resource: Resource,
+    /// Contributions to the difference, the largest first; they add up to it. None where there is nothing to explain.
+    pub parts: Vec<Part>,
+    /// What the parts, each rounded to its own double, miss of the difference in bits per second.
+    pub error_bps: f64,
+}
+
+/// One of two schemes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Mean goodput over the seeds.
+    pub goodput_bps: f64,
+    /// Half-width of its 95 % confidence interval.
+    pub goodput_bps_ci95: Option<f64>,
+    /// Share of the resource's time in which it had something to carry.
+    pub busy: f64,
+}
+
+/// What has a second per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// The first Wi-Fi channel.
+    Channel,
+    /// The fullest wired or cellular link on the way of the first flow.
+    Link,
+}
+
+/// What one use of the resource's time contributes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// The use.
+    pub name: &'static str,
+    /// What it contributes to the difference of goodput, in bits per second.
+    pub contribution_bps: f64,
+    /// Half-width of the 95 % confidence interval of that, from pairs of equal seeds; null for one.
+    pub contribution_bps_ci95: Option<f64>,
+    /// It says that data took longer or shorter, and not why.
+    pub unexplained: bool,
+    /// Milliseconds of the resource's time per megabyte delivered: winner, then other.
+    pub ms_per_mb: [f64; 2],
+    /// What else the runs counted of it.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A metric of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Its name, as in results.
+    pub metric: &'static str,
+    /// Means over the seeds: winner, then other.
+    pub values: [f64; 2],
+}
+
+/// Runs `options.scenario` under two schemes and says why one wins. Nothing is kept.
+///
+/// # Errors
+/// As [`compare::compare`].
+pub fn of_scenario(options: &Options, control: Control<'_>) -> Result<Why, RunsError> {
+    // Before anything runs.
+    two(&options.schemes)?;
+    let (provenance, records) = compare::records(options, control)?;
+    of_records(&provenance, &records, &options.schemes)
+}
+
+/// Says it of the comparison that was kept in `directory`: of `schemes`, or of the best and the baseline.
+///
+/// # Errors
+/// Where there is no comparison, or not of these schemes.
+pub fn of_directory(directory: &Path, schemes: &[String]) -> Result<Why, RunsError> {
+    let (provenance, records) = Store::existing(directory).read()?;
+    if records.iter().any(|record| record.label.x.is_some()) {
+        let what = format!("{} has a sweep along an axis", directory.display());
+        return Err(InputError::new("tacit why", what).allowed("results of tacit compare").into());
+    }
+    of_records(&provenance, &records, schemes)
+}
+
+fn of_records(provenance: &Provenance, records: &[RunSummary], schemes: &[String]) -> Result<Why, RunsError> {
+    let named = two(schemes)?;
+    let own = |group: &Group<'_>| group.label().is_some_and(|label| label.scenario == provenance.scenario);
+    let groups: Vec<Group<'_>> = aggregate::groups(records).into_iter().filter(own).collect();
+    let mut clients: Vec<u32> = groups.iter().filter_map(|group| Some(group.label()?.clients)).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    let account = |count: &u32| {
+        let here = groups.iter().filter(|group| group.label().is_some_and(|label| label.clients == *count));
+        let (winner, other) = contest(here.collect(), &named)?;
+        account(&winner, &other)
+    };
+    let accounts: Option<Vec<Account>> = clients.iter().map(account).collect();
+    let Some(accounts) = accounts.filter(|accounts| !accounts.is_empty()) else {
+        let mut known: Vec<&str> = records.iter().map(|record| record.label.scheme.as_str()).collect();
+        known.sort_by_key(|name| Scheme::position(name));
+        known.dedup();
+        let what = "results lack two schemes to tell apart, or what their time went for";
+        return Err(InputError::new("--schemes", what)
+            .allowed(format!("two of {}", known.join(", ")))
+            .into());
+    };
+    Ok(Why { scenario: provenance.scenario.clone(), description: provenance.description.clone(), accounts })
+}
+
+/// The two schemes called so, or none for no names.
+fn two(names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let schemes = scheme::select("--schemes", names)?;
+    if schemes.len() != 2 {
+        let what = format!("{} is not two schemes", names.join(","));
+        return Err(InputError::new("--schemes", what).allowed("two names, such as hack-batch,stock"));
+    }
+    Ok(schemes)
+}
+
+/// The better of the two schemes asked for and the other; without any the best and the baseline, or where that is the
+/// best the next.
+fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme]) -> Option<(Group<'a>, Group<'a>)> {
+    let goodput = Column::named("goodput_bps")?;
+    let name = |group: &Group<'_>| group.label().map_or("", |label| label.scheme.as_str()).to_owned();
+    let mut ranked: Vec<(f64, Group<'a>)> = groups
+        .into_iter()
+        .filter(|group| match named {
+            [] => name(group) != Scheme::of_role(Role::Bound).name,
+            asked => asked.iter().any(|scheme| scheme.name == name(group)),
+        })
+        .filter_map(|group| Some((group.mean(goodput)?.mean, group.clone())))
+        .collect();
+    // Of equals the first in the table of schemes, which the baseline opens.
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut ranked = ranked.into_iter().map(|(_, group)| group);
+    let best = ranked.next()?;
+    let others: Vec<Group<'a>> = ranked.collect();
+    let baseline = others.iter().find(|group| name(group) == Scheme::of_role(Role::Baseline).name);
+    let other = baseline.or(others.first())?.clone();
+    Some((best, other))
+}
+
+/// A use of the resource's time.
+struct Use {
+    name: &'static str,
+    share: Share,
+    /// Metrics that tell more of it.
+    evidence: &'static [&'static str],
+}
+
+/// How the share of a use follows from the metrics of a run.
+#[derive(Clone, Copy, PartialEq)]
+enum Share {
+    /// Of a use of airtime all that data and ACKs together take.
+    Whole(AirtimeUse),
+    /// Of a use of airtime what PPDUs of nothing but ACKs bring about.
+    OfAcks(AirtimeUse),
+    /// Of a use of airtime the rest.
+    OfData(AirtimeUse),
+    /// Data outside collisions, first transmissions and repeated ones: where a collision takes the first, the next one
+    /// delivers it, so that only both together are the price of what arrives.
+    Data,
+    /// What a link carries.
+    Carried,
+    /// The rest of a link's time.
+    Unused,
+}
+
+impl Share {
+    /// In a run; zero of what has no meaning there.
+    fn of(self, run: &RunSummary) -> f64 {
+        let airtime = |what| value(run, &airtime_name(what)).unwrap_or(0.0);
+        match self {
+            Self::Whole(what) => airtime(what),
+            Self::OfAcks(what) => airtime(what).min(for_acks(run, what)),
+            Self::OfData(what) => airtime(what) - Self::OfAcks(what).of(run),
+            Self::Data => airtime(AirtimeUse::Data) + Self::OfData(AirtimeUse::Retransmission).of(run),
+            // A packet under way when the window begins is counted whole.
+            Self::Carried => value(run, "first_way_utilisation").unwrap_or(0.0).min(1.0),
+            Self::Unused => 1.0 - Self::Carried.of(run),
+        }
+    }
+
+    /// It says how long data took and not why.
+    fn is_unexplained(self) -> bool {
+        matches!(self, Self::Data | Self::Carried)
+    }
+}
+
+/// Share of the time that PPDUs of nothing but ACKs bring about of `what`.
+fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
+    let share = |name| value(run, name).unwrap_or(0.0) / 1e3 / run.measured_s.max(f64::MIN_POSITIVE);
+    let share = match what {
+        AirtimeUse::Acquisition => share("tcp_ack_acquisition_ms"),
+        AirtimeUse::LinkAck => share("tcp_ack_link_ack_ms"),
+        // First transmissions have a use of their own.
+        AirtimeUse::Retransmission => {
+            share("tcp_ack_ppdu_time_ms") - Share::Whole(AirtimeUse::TcpAck).of(run)
+        }
+        _ => 0.0,
+    };
+    share.max(0.0)
+}
+
+fn account(winner: &Group<'_>, other: &Group<'_>) -> Option<Account> {
+    let goodput = Column::named("goodput_bps")?;
+    let (own, beside) = (winner.mean(goodput)?, other.mean(goodput)?);
+    let Gain { of_means: gain, ci95 } = winner.gain_over(other, goodput)?;
+    let resource = bottleneck(winner, other)?;
+    let uses = uses(resource);
+    let busy = |group: &Group<'_>| Some(1.0 - shares(group, &uses)?.last()?.clamp(0.0, 1.0));
+    let side = |group: &Group<'_>, mean: Mean| {
+        Some(Side {
+            scheme: group.label()?.scheme.clone(),
+            goodput_bps: mean.mean,
+            goodput_bps_ci95: mean.ci95,
+            busy: busy(group)?,
+        })
+    };
+    let differs = gain > ci95.unwrap_or(0.0);
+    let parts = if differs { parts(winner, other, &uses)? } else { Vec::new() };
+    let sum: f64 = parts.iter().map(|part| part.contribution_bps).sum();
+    Some(Account {
+        clients: winner.label()?.clients,
+        seeds: own.count.min(beside.count),
+        winner: side(winner, own)?,
+        other: side(other, beside)?,
+        gain,
+        gain_ci95: ci95,
+        differs,
+        resource,
+        error_bps: if differs { own.mean - beside.mean - sum } else { 0.0 },
+        parts,
+    })
+}
+
+/// The mean share of each use over the runs of a group.
+fn shares(group: &Group<'_>, uses: &[Use]) -> Option<Vec<f64>> {
+    let mean = |wanted: &Use| Some(Mean::of(group.runs().map(|run| wanted.share.of(run)))?.mean);
+    uses.iter().map(mean).collect()
+}
+
+fn value(run: &RunSummary, name: &str) -> Option<f64> {
+    run.metrics.get(metric::position(name)?).copied().flatten()
+}
+
+/// Whose time says most: the channel, unless a link is fuller than it under both together.
+fn bottleneck(winner: &Group<'_>, other: &Group<'_>) -> Option<Resource> {
+    let both = |name: &str| Some(mean(winner, name)? + mean(other, name)?);
+    let channel = both(&airtime_name(AirtimeUse::Idle)).map(|idle| 2.0 - idle);
+    let link = both("first_way_utilisation");
+    match (channel, link) {
+        (Some(channel), Some(link)) if link > channel => Some(Resource::Link),
+        (Some(_), _) => Some(Resource::Channel),
+        (None, Some(_)) => Some(Resource::Link),
+        (None, None) => None,
+    }
+}
+
+fn mean(group: &Group<'_>, name: &str) -> Option<f64> {
+    Some(group.mean(Column::named(name)?)?.mean)
+}
+
+/// Contributions, the largest first.
+fn parts(winner: &Group<'_>, other: &Group<'_>, uses: &[Use]) -> Option<Vec<Part>> {
+    let goodput = Column::named("goodput_bps")?;
+    let (a, b) = (winner.mean(goodput)?.mean, other.mean(goodput)?.mean);
+    let (own, beside) = (shares(winner, uses)?, shares(other, uses)?);
+    let mut parts = Vec::new();
+    for ((wanted, own), beside) in uses.iter().zip(own).zip(beside) {
+        if own == 0.0 && beside == 0.0 {
+            continue;
+        }
+        // Each pair of runs has an account of its own; their spread is that of the contribution.
+        let of_pairs = winner.pairs(other).filter_map(|(run, twin)| {
+            let goodput = |run: &RunSummary| value(run, "goodput_bps");
+            Some(goodput(run)? * wanted.share.of(twin) - goodput(twin)? * wanted.share.of(run))
+        });
+        let evidence = wanted.evidence.iter().filter_map(|metric| {
+            Some(Evidence { metric, values: [mean(winner, metric)?, mean(other, metric)?] })
+        });
+        parts.push(Part {
+            name: wanted.name,
+            contribution_bps: a * beside - b * own,
+            contribution_bps_ci95: Mean::of(of_pairs).and_then(|mean| mean.ci95),
+            unexplained: wanted.share.is_unexplained(),
+            ms_per_mb: [own / a, beside / b].map(|seconds_per_bit| seconds_per_bit * 8e6 * 1e3),
+            evidence: evidence.collect(),
+        });
+    }
+    parts.sort_by(|a, b| b.contribution_bps.abs().total_cmp(&a.contribution_bps.abs()));
+    Some(parts)
+}
+
+/// The uses of a resource's time; the last is that it had nothing to do. Their shares add up to 1.
+fn uses(resource: Resource) -> Vec<Use> {
+    match resource {
+        Resource::Channel => channel_uses(),
+        Resource::Link => link_uses(),
+    }
+}
+
+/// A link carries, or it has nothing to carry. What its queue drops takes none of its time.
+fn link_uses() -> Vec<Use> {
+    vec![
+        Use { name: "what the link carried", share: Share::Carried, evidence: &["tcp_retransmitted_share"] },
+        Use {
+            name: "link without anything to carry",
+            share: Share::Unused,
+            evidence: &[
+                "first_way_queue_delay_p95_us",
+                "first_way_drops",
+                "wired_queue_delay_p95_us",
+                "acks_per_data_packet",
+                "tcp_fast_recoveries",
+                "tcp_rtos",
+            ],
+        },
+    ]
+}
+
+/// Every use of airtime; of those that PPDUs of nothing but ACKs have a part in, that part goes to the ACKs. Collisions
+/// are of both: mostly an ACK meets data.
+fn channel_uses() -> Vec<Use> {
+    let part = |name, share, evidence| Use { name, share, evidence };
+    let for_acks = |name, what| part(name, Share::OfAcks(what), &["tcp_ack_ppdus_per_s"]);
+    vec![
+        part("data on the air", Share::Data, &["ampdu_mean", "retry_share", "tcp_retransmitted_share"]),
+        part(
+            "ACKs on the air",
+            Share::Whole(AirtimeUse::TcpAck),
+            &["tcp_acks_on_air_per_s", "tcp_ack_ppdus_per_s", "ack_ampdu_mean"],
+        ),
+        for_acks("winning the channel for ACKs", AirtimeUse::Acquisition),
+        for_acks("link-layer ACKs that answer ACKs", AirtimeUse::LinkAck),
+        for_acks("ACKs on the air again", AirtimeUse::Retransmission),
+        part(
+            "winning the channel for data",
+            Share::OfData(AirtimeUse::Acquisition),
+            &["accesses_per_s", "ampdu_mean"],
+        ),
+        part(
+            "link-layer ACKs that answer data",
+            Share::OfData(AirtimeUse::LinkAck),
+            &["ampdu_mean", "missed_link_acks_per_s"],
+        ),
+        part(
+            "compressed ACKs on link-layer ACKs",
+            Share::Whole(AirtimeUse::CompressedAck),
+            &["augmented_link_acks_per_s", "appended_octets_per_s"],
+        ),
+        part("collisions", Share::Whole(AirtimeUse::Collision), &["collisions_per_s", "tcp_ack_ppdus_per_s"]),
+        part("RTS and CTS", Share::Whole(AirtimeUse::Protection), &["accesses_per_s"]),
+        part("beacons", Share::Whole(AirtimeUse::Beacon), &[]),
+        part(
+            "nobody had anything to send",
+            Share::Whole(AirtimeUse::Idle),
+            &["queue_delay_p50_us", "tcp_fast_recoveries", "tcp_rtos"],
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of `scenario`: two seconds measured of four, three seeds.
+    fn why(scenario: &str, clients: u32, schemes: [&str; 2], set: &[&str]) -> Account {
+        let times = ["run.duration=4s", "run.measure-from=2s"];
+        let options = Options {
+            scenario: scenario.into(),
+            assignments: times.iter().chain(set).map(|&said| said.to_owned()).collect(),
+            clients: vec![clients],
+            schemes: schemes.map(String::from).to_vec(),
+            seeds: Some(3),
+            ..Options::default()
+        };
+        let why = of_scenario(&options, Control::unattended()).unwrap();
+        let [account] = &why.accounts[..] else { panic!("{why:?}") };
+        let text = why.to_text();
+        if account.differs {
+            let difference = account.winner.goodput_bps - account.other.goodput_bps;
+            assert!(account.error_bps.abs() < 1e-6 * difference, "{text}");
+            // Each second of the bottleneck is somewhere.
+            for (which, side) in [&account.winner, &account.other].into_iter().enumerate() {
+                let ms: f64 = account.parts.iter().map(|part| part.ms_per_mb[which]).sum();
+                assert!((ms / 1e3 * side.goodput_bps / 8e6 - 1.0).abs() < 1e-6, "{text}");
+            }
+            let sizes: Vec<f64> = account.parts.iter().map(|part| part.contribution_bps.abs()).collect();
+            assert!(sizes.is_sorted_by(|a, b| a >= b), "{text}");
+        }
+        account.clone()
+    }
+
+    /// What a part makes of the difference.
+    fn share(account: &Account, name: &str) -> f64 {
+        let part = account.parts.iter().find(|part| part.name == name);
+        let difference = account.winner.goodput_bps - account.other.goodput_bps;
+        part.map_or(0.0, |part| part.contribution_bps / difference)
+    }
+
+    #[test]
+    fn hack_wins_by_what_acks_cost_on_the_air() {
+        for clients in [1, 20] {
+            let account = why("wlan-11n-150", clients, ["hack-batch", "stock"], &["clients.stagger=10ms"]);
+            assert_eq!((account.winner.scheme.as_str(), account.resource), ("hack-batch", Resource::Channel));
+            let of_acks = [
+                "ACKs on the air",
+                "winning the channel for ACKs",
+                "link-layer ACKs that answer ACKs",
+                "ACKs on the air again",
+                "collisions",
+            ];
+            let explained: f64 = of_acks.iter().map(|name| share(&account, name)).sum();
+            assert!((0.6..1.3).contains(&explained), "{clients} clients: {explained}: {account:?}");
+            assert!(
+                share(&account, "compressed ACKs on link-layer ACKs") < 0.0,
+                "they cost time: {account:?}"
+            );
+            assert!(share(&account, "data on the air").abs() < 0.3, "data costs what it did: {account:?}");
+        }
+    }
+
+    #[test]
+    fn more_stations_lose_more_to_collisions() {
+        let account =
+            |clients| why("wlan-11n-150", clients, ["hack-batch", "stock"], &["clients.stagger=10ms"]);
+        let saved = |account: &Account| {
+            let part = account.parts.iter().find(|part| part.name == "collisions");
+            part.map_or(0.0, |part| part.ms_per_mb[1] - part.ms_per_mb[0])
+        };
+        assert!(saved(&account(20)) > saved(&account(1)));
+    }
+
+    #[test]
+    fn a_slow_wire_before_the_channel_is_what_limits() {
+        let account = why("wlan-11n-150", 1, ["hack-batch", "stock"], &["wired.rate=20Mbps"]);
+        assert_eq!(account.resource, Resource::Link);
+        assert!(!account.differs || account.gain < 0.02, "{account:?}");
+        assert!(account.winner.busy > 0.9 && account.other.busy > 0.9, "{account:?}");
+    }
+
+    #[test]
+    fn a_mobile_network_is_a_link() {
+        let account = why("lte-synthetic", 1, ["tcp-l8", "stock"], &[]);
+        assert_eq!(account.resource, Resource::Link);
+        // Its uplink is fast enough for the ACKs of both.
+        assert!(account.gain < 0.1, "{account:?}");
+    }
+
+    #[test]
+    fn an_uplink_too_slow_for_acks_leaves_the_downlink_unused() {
+        let account = why("lte-slow-uplink", 1, ["tcp-l8", "stock"], &[]);
+        assert_eq!((account.winner.scheme.as_str(), account.resource), ("tcp-l8", Resource::Link));
+        assert!(account.winner.busy > 0.9 && account.other.busy < 0.6, "{account:?}");
+        assert!((share(&account, "link without anything to carry") - 1.0).abs() < 0.01, "{account:?}");
+        let why = Why { scenario: "s".into(), description: "d".into(), accounts: vec![account] };
+        assert!(why.to_text().contains("wait on the way back"), "{}", why.to_text());
+    }
+
+    #[test]
+    fn equal_schemes_have_nothing_to_explain() {
+        // Without Wi-Fi nothing can ride on link-layer ACKs.
+        let account = why("wired-10", 1, ["hack-batch", "stock"], &[]);
+        assert!(!account.differs && account.parts.is_empty() && account.gain == 0.0, "{account:?}");
+    }
+
+    #[test]
+    fn results_that_are_kept_say_what_new_ones_say() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: vec!["run.duration=1s".into(), "run.measure-from=500ms".into()],
+            clients: vec![1],
+            schemes: vec!["hack-batch".into(), "stock".into()],
+            seeds: Some(2),
+            directory: Some(directory.path().to_owned()),
+            ..Options::default()
+        };
+        compare::compare(&options, Control::unattended()).unwrap();
+        let kept = of_directory(directory.path(), &[]).unwrap();
+        assert_eq!(kept, of_scenario(&options, Control::unattended()).unwrap());
+        let error =
+            of_directory(directory.path(), &["fastack".into(), "stock".into()]).unwrap_err().to_string();
+        assert!(error.contains("two of stock, hack-batch"), "{error}");
+        let error = of_directory(directory.path(), &["stock".into()]).unwrap_err().to_string();
+        assert!(error.contains("is not two schemes"), "{error}");
+    }
+}

@@ -1,0 +1,200 @@
+//! An account in words and as a table.
+
+use tacit_runs::metric;
+use tacit_scenario::table::{TextTable, count, number, significant};
+
+use super::{Account, BUSY, Evidence, Part, Resource, Side, Why};
+
+/// Share of the difference that a contribution needs to be told in words. Ours.
+const WORTH_WORDS: f64 = 0.05;
+
+/// How many times as long the queue on the way back is as that of the data to be what holds data up. Ours.
+const LONGER_BACK: f64 = 10.0;
+
+impl Why {
+    /// As text: per client count a headline, what limits, the contributions as a table and the large ones in words.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.scenario, self.description);
+        for account in &self.accounts {
+            text.push('\n');
+            text.push_str(&account.to_text());
+        }
+        text
+    }
+}
+
+impl Account {
+    fn to_text(&self) -> String {
+        let mut text = format!("{}\n{}\n", self.headline(), self.limit());
+        if !self.differs {
+            return text;
+        }
+        text.push('\n');
+        text.push_str(&self.table().render());
+        text.push('\n');
+        let difference = self.difference_bps();
+        let told = self.parts.iter().filter(|part| part.contribution_bps.abs() >= WORTH_WORDS * difference);
+        for (part, number) in told.zip(1..) {
+            text.push_str(&format!("{number}. {}\n", self.words(part)));
+        }
+        text.push_str(&format!("{}\n", self.remainder()));
+        text
+    }
+
+    /// What the parts leave open.
+    fn remainder(&self) -> String {
+        let unexplained = self.parts.iter().filter(|part| part.unexplained);
+        let share = unexplained.map(|part| part.contribution_bps).sum::<f64>() / self.difference_bps();
+        format!(
+            "Not explained: {} % of the difference, by which data itself took another time. The sum misses {} b/s.",
+            signed(share * 100.0, 1),
+            number(self.error_bps.abs(), 0)
+        )
+    }
+
+    fn difference_bps(&self) -> f64 {
+        self.winner.goodput_bps - self.other.goodput_bps
+    }
+
+    fn headline(&self) -> String {
+        let side = |side: &Side| {
+            let ci =
+                side.goodput_bps_ci95.map_or_else(String::new, |ci| format!(" ± {}", number(ci / 1e6, 2)));
+            format!("{} {}{ci} Mb/s", side.scheme, number(side.goodput_bps / 1e6, 2))
+        };
+        let sides = format!(
+            "{}, {}: {}, {}",
+            count(self.clients.into(), "client"),
+            count(self.seeds as u64, "seed"),
+            side(&self.winner),
+            side(&self.other)
+        );
+        let gain = number(self.gain * 100.0, 1);
+        match (self.differs, self.gain_ci95) {
+            (false, _) if self.gain == 0.0 => {
+                format!("{sides}. They are equal: there is no difference to explain.")
+            }
+            (true, Some(ci)) => {
+                format!("{sides}: {} has {gain} ± {} % more.", self.winner.scheme, number(ci * 100.0, 1))
+            }
+            (true, None) => format!(
+                "{sides}: {} has {gain} % more. Of one seed there is no telling whether it is chance.",
+                self.winner.scheme
+            ),
+            (false, Some(ci)) => format!(
+                "{sides}. The difference, {gain} %, is within its 95 % confidence interval of ± {} %: there is none to explain.",
+                number(ci * 100.0, 1)
+            ),
+            (false, None) => format!("{sides}. There is no difference to explain."),
+        }
+    }
+
+    /// What limits, as far as the shares tell.
+    fn limit(&self) -> String {
+        let what = match self.resource {
+            Resource::Channel => "the Wi-Fi channel",
+            Resource::Link => "the wired or cellular link",
+        };
+        let busy = |side: &Side| format!("{} % under {}", number(side.busy * 100.0, 1), side.scheme);
+        let both = format!("{} and {}", busy(&self.winner), busy(&self.other));
+        match (self.winner.busy >= BUSY, self.other.busy >= BUSY) {
+            (true, true) => format!("What limits is {what}: it is in use {both}."),
+            (false, false) => format!(
+                "Nothing on the way is full: even {what} is in use no more than {both}. What limits is at the ends: \
+                 windows, losses and timeouts, waiting for ACKs, or what there is to send."
+            ),
+            _ => format!(
+                "The fullest on the way is {what}, in use {both}: only one of the two fills it.{}",
+                self.way_back().unwrap_or_default()
+            ),
+        }
+    }
+
+    /// That the longest queue is not on the way of the data, where a link stays empty.
+    fn way_back(&self) -> Option<String> {
+        let evidence = || self.parts.iter().flat_map(|part| &part.evidence);
+        let wait_us = |name: &str| Some(evidence().find(|evidence| evidence.metric == name)?.values[1]);
+        let (data, longest) =
+            (wait_us("first_way_queue_delay_p95_us")?, wait_us("wired_queue_delay_p95_us")?);
+        (longest > LONGER_BACK * data).then(|| {
+            format!(
+                " Under {} ACKs wait on the way back, {} ms (95th percentile) where data waits {} ms.",
+                self.other.scheme,
+                number(longest / 1e3, 1),
+                number(data / 1e3, 1)
+            )
+        })
+    }
+
+    fn table(&self) -> TextTable {
+        let mut table = TextTable::new(&[
+            ["time of the bottleneck", "spent on"],
+            ["contributes", "Mb/s"],
+            ["of the", "difference"],
+            ["ms per MB", &self.winner.scheme],
+            ["ms per MB", &self.other.scheme],
+        ]);
+        let difference = self.difference_bps();
+        for part in &self.parts {
+            let ci = part
+                .contribution_bps_ci95
+                .map_or_else(String::new, |ci| format!(" ± {}", number(ci / 1e6, 2)));
+            table.push(vec![
+                part.name.to_owned(),
+                format!("{}{ci}", signed(part.contribution_bps / 1e6, 2)),
+                format!("{} %", signed(part.contribution_bps / difference * 100.0, 1)),
+                number(part.ms_per_mb[0], 2),
+                number(part.ms_per_mb[1], 2),
+            ]);
+        }
+        let sum: f64 = self.parts.iter().map(|part| part.contribution_bps).sum();
+        let total = |which: usize| number(self.parts.iter().map(|part| part.ms_per_mb[which]).sum(), 2);
+        table.push(vec![
+            "sum".to_owned(),
+            format!("{:+.2}", sum / 1e6),
+            format!("{:+.1} %", sum / difference * 100.0),
+            total(0),
+            total(1),
+        ]);
+        table
+    }
+
+    /// A contribution, and what else the runs counted of it.
+    fn words(&self, part: &Part) -> String {
+        let [own, other] = part.ms_per_mb;
+        let verb = if part.contribution_bps >= 0.0 { "less" } else { "more" };
+        let mut said = format!(
+            "{}: {} spends {} ms per MB {verb} on it than {}, {} instead of {}; that makes {:+.2} Mb/s.",
+            capitalised(part.name),
+            self.winner.scheme,
+            number((own - other).abs(), 2),
+            self.other.scheme,
+            number(own, 2),
+            number(other, 2),
+            part.contribution_bps / 1e6
+        );
+        for Evidence { metric, values } in &part.evidence {
+            let Some(place) = metric::position(metric) else { continue };
+            let [own, other] = values.map(significant);
+            if own != other {
+                said.push_str(&format!(
+                    "\n   {metric}: {own} instead of {other} ({})",
+                    metric::ALL[place].summary
+                ));
+            }
+        }
+        said
+    }
+}
+
+/// With its sign, unless it rounds to nothing.
+fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    let is_nothing = value.is_finite() && !text.contains(|letter: char| ('1'..='9').contains(&letter));
+    if is_nothing { text[1..].to_owned() } else { text }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
