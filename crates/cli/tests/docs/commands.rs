@@ -70,6 +70,7 @@ const EXCEPTIONS: &[(&str, Instead)] = &[
     ("tacit advise ", Shortened(SHORT)),
     ("tacit compare wlan-11ac-866 --clients 1,4", Shortened(SHORT)),
     ("tacit compare wlan-11ac-866 --schemes stock,neqo", Shortened(SHORT)),
+    ("tacit why wlan-11n-150 --schemes hack-batch,stock --clients 20", Shortened(SHORT)),
     ("tacit man --dir", Installs),
     ("tacit run wlan-11n-150 --set wifi.rat=", Fails(2)),
 ];
