@@ -423,6 +423,8 @@ fn channel_uses() -> Vec<Use> {
 
 #[cfg(test)]
 mod tests {
+    use tacit_runs::record::{Label, RunRecord};
+
     use super::*;
 
     /// Of `scenario`: two seconds measured of four, three seeds.
@@ -451,6 +453,46 @@ mod tests {
             assert!(sizes.is_sorted_by(|a, b| a >= b), "{text}");
         }
         account.clone()
+    }
+
+    /// A run that has these metrics and no others.
+    fn record(scheme: &str, seed: u64, named: &[(&str, f64)]) -> RunSummary {
+        let mut metrics = vec![None; metric::ALL.len()];
+        for (name, value) in named {
+            metrics[metric::position(name).unwrap()] = Some(*value);
+        }
+        let label = Label { scheme: scheme.into(), clients: 1, seed, ..Label::default() };
+        let record = RunRecord { label: label.clone(), measured_s: 1.0, metrics, ..RunRecord::default() };
+        RunSummary::of(record, label, "".into())
+    }
+
+    #[test]
+    fn known_account() {
+        let ran = |scheme, mbps: f64, data, acks| {
+            let shares = [("airtime_data", data), ("airtime_tcp_ack", acks), ("airtime_idle", 0.2)];
+            record(scheme, 1, &[&shares[..], &[("goodput_bps", mbps * 1e6)]].concat())
+        };
+        let records = [ran("stock", 50.0, 0.5, 0.3), ran("hack-batch", 80.0, 0.8, 0.0)];
+        let why = of_records(&Provenance::default(), &records, &[]).unwrap();
+        let parts = why.accounts[0].parts.iter().map(|part| (part.name, part.contribution_bps.round()));
+        // 80 Mb/s times 0.3, 80 times 0.2 less 50 times 0.2, and 80 times 0.5 less 50 times 0.8.
+        let expected =
+            [("ACKs on the air", 24e6), ("nobody had anything to send", 6e6), ("data on the air", 0.0)];
+        assert_eq!(parts.collect::<Vec<_>>(), expected);
+        assert!(why.to_text().contains("no telling whether it is chance"), "{}", why.to_text());
+    }
+
+    #[test]
+    fn a_difference_within_its_interval_is_none() {
+        let ran = |scheme, seed, mbps: f64| {
+            record(scheme, seed, &[("airtime_data", 1.0), ("airtime_idle", 0.0), ("goodput_bps", mbps * 1e6)])
+        };
+        let records =
+            [ran("stock", 1, 52.0), ran("stock", 2, 58.0), ran("tcp-l8", 1, 62.0), ran("tcp-l8", 2, 50.0)];
+        let why = of_records(&Provenance::default(), &records, &[]).unwrap();
+        let account = &why.accounts[0];
+        assert!(account.gain > 0.0 && !account.differs && account.parts.is_empty(), "{account:?}");
+        assert!(why.to_text().contains("there is none to explain"), "{}", why.to_text());
     }
 
     /// What a part makes of the difference.
