@@ -75,9 +75,8 @@ impl Kept {
         let lines = BufReader::new((&file).take(MAX_KEPT_OCTETS)).lines().map_while(Result::ok);
         let runs = lines.filter_map(|line| serde_json::from_str::<KeptRun>(&line).ok());
         let peers = Programs::find().ok().and_then(|programs| hash_of(&programs.peers));
-        let own = runs.filter(|run| {
-            run.version == tacit_runs::VERSION && (run.peers.is_none() || run.peers == peers)
-        });
+        let own = runs
+            .filter(|run| run.version == tacit_runs::VERSION && (run.peers.is_none() || run.peers == peers));
         let known = own.map(|run| (run.command, run.report)).collect();
         Ok(Self { path, file, known, peers })
     }
