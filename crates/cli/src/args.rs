@@ -23,7 +23,7 @@ pub use tack::*;
 const AFTER_HELP: &str = "\
 Without a command, tacit runs `compare` with its defaults.
 
-Exit codes: 0 done; 1 a claim failed, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
+Exit codes: 0 done; 1 a claim failed, a condition of --fail-if holds, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
 `tacit shell` and `tacit rre run` end with the status of their command, or 125 where there is none;
 `tacit fetch` with 3, 4 or 5 where there is no file, `tacit cp` with 3 or 4 where nothing could be copied.";
 /// What stands above it where commands are missing.

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod gate;
 mod output;
 mod progress;
 

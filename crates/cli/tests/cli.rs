@@ -256,6 +256,62 @@ fn the_exit_code_tells_whether_a_claim_failed() {
     }
 }
 
+/// One condition holds, one does not, one is of a scheme that is not there: exit code 1, a line each, and a file for CI.
+#[test]
+fn conditions_end_with_1_and_are_written_for_ci() {
+    let directory = empty();
+    let mut arguments =
+        vec!["compare", "--no-report", "--clients", "1", "--seeds", "1", "--schemes", "stock,hack-batch"];
+    arguments.extend(SHORT);
+    let passes = [&arguments[..], &["--fail-if", "hack-batch.goodput_mbps < 1 Mb/s"]].concat();
+    tacit(directory.path(), &passes).assert().code(0).stderr("");
+    arguments.extend([
+        "--fail-if",
+        "goodput_mbps > 1",
+        "--fail-if",
+        "retry_share > 99 %",
+        "--fail-if",
+        "udp.retry_share > 2",
+    ]);
+    arguments.extend(["--junit", "<&>.xml"]);
+    let output = tacit(directory.path(), &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 3, "{said}");
+    assert!(lines[0].starts_with("tacit: broken: wlan-11n-150, 1 client, stock: goodput_mbps is "), "{said}");
+    assert!(
+        lines[1].starts_with("tacit: broken: wlan-11n-150, 1 client, hack-batch: goodput_mbps is "),
+        "{said}"
+    );
+    assert_eq!(lines[2], "tacit: broken: tacit compare: there are no results of udp");
+    let xml = fs::read_to_string(directory.path().join("<&>.xml")).unwrap();
+    assert!(xml.contains(r#"tests="5" skipped="0" failures="2" errors="1""#), "{xml}");
+    assert!(
+        xml.contains(r#"name="not goodput_mbps &gt; 1" classname="wlan-11n-150, 1 client, stock""#),
+        "{xml}"
+    );
+    assert!(xml.contains("<system-out>tacit compare wlan-11n-150 "), "{xml}");
+}
+
+#[test]
+fn a_run_is_held_against_its_metrics() {
+    let directory = empty();
+    let with = |condition: &'static str| {
+        let mut arguments = vec!["run", "wired-10", "--fail-if", condition, "--junit", "run.xml"];
+        arguments.extend(SHORT);
+        let output = tacit(directory.path(), &arguments).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(with("goodput_kbps < 100").0, 0);
+    let (code, said) = with("airtime_idle > 0");
+    assert_eq!(code, 1, "what has no value is no pass");
+    assert!(said.contains("airtime_idle has no value here"), "{said}");
+    let (code, said) = with("goodput_mps < 1");
+    assert_eq!((code, said.lines().count()), (2, 1));
+    assert!(said.contains("nothing is called goodput_mps, did you mean \"goodput_bps\"?"), "{said}");
+}
+
 #[test]
 fn bad_input_is_one_line_and_exit_code_2() {
     let directory = empty();

@@ -35,6 +35,6 @@ pub use ack_mode::AckMode;
 pub use clock::Punctuality;
 pub use error::LiveError;
 pub use hop::{Oracle, Plan, prefer_this_thread};
-pub use report::Report;
+pub use report::{Report, Transfer};
 pub use tun::Tun;
 pub use waits::{Wait, Waits};

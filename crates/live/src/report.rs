@@ -189,6 +189,53 @@ pub struct About {
     pub waits: Waits,
 }
 
+/// What a condition can be about, of each direction; units are the ends of the names.
+const READINGS: [&str; 8] = [
+    "goodput_bps",
+    "p50_delay_ms",
+    "p95_delay_ms",
+    "p99_delay_ms",
+    "max_delay_ms",
+    "loss_share",
+    "retransmits",
+    "ack_ratio",
+];
+
+impl WayEnd {
+    /// The values of [`READINGS`].
+    fn readings(&self) -> [Option<f64>; READINGS.len()] {
+        let delay = |of: fn(&Delay) -> f64| self.delay.as_ref().map(of);
+        let lost = || self.packets_dropped as f64 / self.packets_sent as f64;
+        [
+            Some(self.sum_received.bits_per_second),
+            delay(|delay| delay.p50_ms),
+            delay(|delay| delay.p95_ms),
+            delay(|delay| delay.p99_ms),
+            delay(|delay| delay.max_ms),
+            (self.packets_sent > 0).then(lost),
+            Some(self.retransmits as f64),
+            self.ack_ratio,
+        ]
+    }
+}
+
+impl Transfer {
+    /// What a condition can be about: of each direction, as `down_p95_delay_ms`, and without a prefix of that which carried
+    /// more.
+    pub fn readings(&self) -> Vec<(String, Option<f64>)> {
+        let (down, up) = (&self.down.end, &self.up.end);
+        let busier = if up.sum_received.bytes > down.sum_received.bytes { up } else { down };
+        let values = [busier, down, up].into_iter().flat_map(WayEnd::readings);
+        Self::reading_names().into_iter().zip(values).collect()
+    }
+
+    /// The names of [`readings`](Self::readings).
+    pub fn reading_names() -> Vec<String> {
+        let of = |prefix: &'static str| READINGS.iter().map(move |name| format!("{prefix}{name}"));
+        ["", "down_", "up_"].into_iter().flat_map(of).collect()
+    }
+}
+
 impl Report {
     /// The report of a hop that has ended.
     pub fn new(about: About, ended: &Ended) -> Self {

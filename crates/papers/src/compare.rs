@@ -15,6 +15,7 @@ use tacit_runs::plan::{self, Place, Plan};
 use tacit_runs::record::{Label, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
+use tacit_runs::threshold::Reading;
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::count;
 use tacit_scenario::{
@@ -86,7 +87,7 @@ pub struct Comparison {
 
 /// One scheme at one client count, averaged over seeds. Fields without meaning for a scenario, such
 /// as airtime on a wire, are null.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the scheme.
     pub scheme: String,
@@ -136,6 +137,22 @@ pub struct Row {
     pub flow_completion_p95_s: Option<f64>,
     /// From the start of such a flow until its sink had everything: 99th percentile, in seconds.
     pub flow_completion_p99_s: Option<f64>,
+}
+
+impl Row {
+    /// Its numbers by their names in JSON, for conditions on them.
+    pub fn readings(&self) -> Vec<Reading> {
+        let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(self) else { return Vec::new() };
+        let number = |(name, value): (String, serde_json::Value)| match value {
+            serde_json::Value::Number(number) => Some(Reading::new(name, number.as_f64())),
+            serde_json::Value::Null => Some(Reading::new(name, None)),
+            _ => None,
+        };
+        let mut readings: Vec<Reading> = fields.into_iter().filter_map(number).collect();
+        // The mean is what is meant.
+        readings.push(Reading::new("goodput_bps", Some(self.goodput_bps_mean)));
+        readings
+    }
 }
 
 /// Runs a comparison, and keeps its results where a directory is given.

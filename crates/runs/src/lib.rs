@@ -22,6 +22,7 @@ pub mod single;
 pub mod station;
 pub mod store;
 pub mod sweep;
+pub mod threshold;
 pub mod track;
 
 pub use error::RunsError;

@@ -23,6 +23,7 @@ use crate::metric::AirtimeShares;
 use crate::record::{FlowRecord, Label, RunRecord};
 use crate::station::StationRecord;
 use crate::sweep::Control;
+use crate::threshold::Reading;
 use tacit_scenario::table::{TextTable, number, number_or_dash, significant};
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject, scheme, warnings};
 
@@ -100,6 +101,17 @@ pub struct Metrics(Vec<Option<f64>>);
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         metric::by_name::serialize(&self.0, serializer)
+    }
+}
+
+impl Single {
+    /// Every metric by name, for conditions on them.
+    pub fn readings(&self) -> Vec<Reading> {
+        metric::ALL
+            .iter()
+            .zip(&self.metrics.0)
+            .map(|(metric, value)| Reading::new(metric.name, *value))
+            .collect()
     }
 }
 

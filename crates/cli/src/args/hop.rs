@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tacit_live::AckMode;
 
+use crate::gate::GateArgs;
+
 pub(super) const SHELL_AFTER_HELP: &str = "\
 The command finds the other side's address in $TACIT_PEER and $TACIT_PEER6. With --server the other side
 is a network of its own, and 198.18.0.1; without, it is the network this was started in, which takes root,
@@ -17,7 +19,8 @@ and where other hops may have taken that address.
 
 Exit codes: the command's own; 125 the hop could not be made or broke; 126 or 127 the command could not
 be started; 2 bad input. A run that fell behind real time ends with the command's status, says so, and
-gives no numbers.";
+gives no numbers. With --fail-if: 1 where the command ended with 0 and a condition holds, 122 where it
+cannot be judged because the run was not valid.";
 
 pub(super) const RRE_AFTER_HELP: &str = "\
 TCP-RRE paces by what the receiver's timestamps say, instead of by ACKs as they arrive. It is loaded into
@@ -75,6 +78,8 @@ pub struct ShellArgs {
     /// End with 122 where the run is not valid, whatever the command's status is
     #[arg(long)]
     pub require_valid: bool,
+    #[command(flatten)]
+    pub gate: GateArgs,
     /// The command and its arguments [default: a shell]
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::HopArgs;
+use crate::gate::GateArgs;
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
@@ -42,6 +43,8 @@ pub struct CompareArgs {
     /// Write no report and keep no results
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,
+    #[command(flatten)]
+    pub gate: GateArgs,
 }
 
 /// Arguments of `why`.
@@ -149,6 +152,8 @@ pub struct RunArgs {
     /// Encode and decode every packet on its way; the digest stays the same
     #[arg(long)]
     pub wire: bool,
+    #[command(flatten)]
+    pub gate: GateArgs,
 }
 
 /// Arguments of `explain`.

@@ -2,16 +2,22 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use tacit_papers::compare::{Options, compare, grid, overview};
+use tacit_papers::compare::{Options, Row, compare, grid, overview};
 use tacit_papers::report::{self, Report};
 use tacit_scenario::Scenario;
+use tacit_scenario::table::count;
 
 use crate::args::CompareArgs;
-use crate::output::{Failure, note, print, print_json};
+use crate::gate::Gate;
+use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    let known = Row::default().readings();
+    let mut gate = Gate::new(&args.gate, known.iter().map(|reading| reading.name.as_str()))?;
+    let (mut commands, mut measured_s) = (Vec::new(), 0.0);
     let mut reports = Vec::new();
     let mut drawn = None;
     let cache = cache(args.no_cache);
@@ -32,6 +38,14 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
         if let Some(directory) = &options.directory {
             drawn = Some(report::write(&comparison, directory)?);
         }
+        for row in &comparison.rows {
+            let at = comparison.at.iter().map(|set| format!(" {set}")).collect::<String>();
+            let clients = count(row.clients.into(), "client");
+            let subject = format!("{}{at}, {clients}, {}", comparison.scenario, row.scheme);
+            gate.judge(&subject, Some(&row.scheme), &row.readings());
+        }
+        measured_s += comparison.measured_s * comparison.rows.iter().map(|row| row.seeds as f64).sum::<f64>();
+        commands.push(comparison.provenance.command.clone());
         reports.push(Report::Comparison(Box::new(comparison)));
     }
     if several && !args.no_report {
@@ -45,7 +59,8 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
         });
         print(&format!("\n{}", overview(&comparisons.collect::<Vec<_>>())))?;
     }
-    Ok(ExitCode::SUCCESS)
+    let whole = gate.end("tacit compare", Duration::from_secs_f64(measured_s), &commands.join("\n"))?;
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
 /// One comparison of several.

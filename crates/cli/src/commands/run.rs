@@ -1,14 +1,18 @@
 //! `tacit run`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
+use tacit_runs::metric;
 use tacit_runs::single::{Options, prepare};
 
 use crate::args::RunArgs;
-use crate::output::{Failure, note, print, print_json};
+use crate::gate::Gate;
+use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, quietly, simulated};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
+    let mut gate = Gate::new(&args.gate, metric::ALL.iter().map(|metric| metric.name))?;
     let prepared = prepare(&Options {
         scenario: args.scenario,
         assignments: args.assignments,
@@ -31,5 +35,11 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     } else {
         print(&single.to_text())?;
     }
-    Ok(ExitCode::SUCCESS)
+    let name = single
+        .scheme
+        .as_ref()
+        .map_or(single.scenario.clone(), |scheme| format!("{} {scheme}", single.scenario));
+    gate.judge(&name, single.scheme.as_deref(), &single.readings());
+    let whole = gate.end(&name, Duration::from_secs_f64(single.measured_s), &single.provenance.command)?;
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }

@@ -4,16 +4,20 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tacit_live::hop::Snapshot;
-use tacit_live::{AckMode, Oracle, Plan, shell};
+use tacit_live::{AckMode, Oracle, Plan, Report, Transfer, shell};
 use tacit_runs::bound::{Bound, bind};
 use tacit_runs::single;
+use tacit_runs::threshold::Reading;
 use tacit_scenario::InputError;
+use tacit_scenario::quoted;
 
 use super::transfers::is_program;
 use crate::args::ShellArgs;
-use crate::output::{Failure, NOT_VALID, note, print_json};
+use crate::gate::{Gate, ended};
+use crate::output::{FAILED, Failure, NOT_VALID, note, print_json};
 
 /// Asked where words stand that may be the command's.
 const FORGOTTEN: &str = "tacit shell [SCENARIO] -- COMMAND…; was -- forgotten?";
@@ -21,6 +25,9 @@ const FORGOTTEN: &str = "tacit shell [SCENARIO] -- COMMAND…; was -- forgotten?
 const SEPARATOR: &str = "--";
 
 pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
+    let known = Transfer::reading_names();
+    let gate = Gate::new(&args.gate, known.iter().map(String::as_str))?;
+    let asked = !args.gate.conditions.is_empty();
     let (command, server) = split(args.server, args.command)?;
     if args.server_log.is_some() && server.is_none() {
         return Err(bad("--server-log", "there is no server", "--server -- SERVER with it").into());
@@ -78,8 +85,35 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     } else if !report.valid {
         note(&format!("tacit: the run is NOT VALID: {}", report.reasons.join("; ")));
     }
-    let refused = args.require_valid && !report.valid;
-    Ok(ExitCode::from(if refused { NOT_VALID } else { report.exit_status }))
+    let whole = judge(gate, &report)?;
+    // What was asked of a run cannot be said of one that is not valid.
+    let refused = (args.require_valid || (asked && report.exit_status == 0)) && !report.valid;
+    Ok(ExitCode::from(match report.exit_status {
+        _ if refused => NOT_VALID,
+        0 if !whole => FAILED,
+        status => status,
+    }))
+}
+
+/// Holds the conditions against a report, and writes what CI reads; true when nothing is broken.
+fn judge(mut gate: Gate, report: &Report) -> Result<bool, Failure> {
+    if gate.is_idle() {
+        return Ok(true);
+    }
+    let subject = format!("{} {}", report.scenario, report.scheme);
+    gate.add(&subject, "the command", ended(report.exit_status));
+    match &report.transfer {
+        Some(transfer) if report.valid => {
+            let readings = transfer.readings().into_iter();
+            let readings: Vec<Reading> = readings.map(|(name, value)| Reading::new(name, value)).collect();
+            gate.judge(&subject, Some(&report.scheme), &readings);
+        }
+        _ => gate.give_up(&subject, &format!("the run was not valid: {}", report.reasons.join("; "))),
+    }
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy())).collect();
+    let again = format!("tacit {}", words.join(" "));
+    gate.end(&subject, Duration::from_secs_f64(report.seconds), &format!("{again}\nseed {}", report.seed))
 }
 
 /// `command` through a live hop of `bound`, with nothing else asked for.

@@ -196,7 +196,12 @@ fn parse_fault(directory: &Path, command: &str) -> Option<String> {
     let words = command.strip_prefix("tacit ")?;
     // What runs behind a hop is not tacit's to parse; what follows a pipe neither.
     let own = words.split(" -- ").next().unwrap().trim_end_matches(" --server");
-    let own = own.split([';', '>', '|', '&']).next().unwrap();
+    let mut is_quoted = false;
+    let end = own.find(|c: char| {
+        is_quoted ^= c == '\'';
+        !is_quoted && ";>|&".contains(c)
+    });
+    let own = &own[..end.unwrap_or(own.len())];
     let (code, said) = run(directory, &format!("tacit {own} --help"));
     (code != Some(0)).then_some(said)
 }

@@ -138,6 +138,40 @@ fn a_run_that_is_not_valid_says_so_even_when_told_to_be_quiet() {
     assert_eq!((valid.status.code(), said(&valid).as_str()), (Some(3), ""));
 }
 
+/// What CI asks: the command's own status first, then the conditions; a run that is not valid is no pass.
+#[test]
+fn conditions_judge_a_run_that_is_valid() {
+    let Some(_machine) = machine(&["iperf3"]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let junit = directory.path().join("hop.xml");
+    let with = |conditions: &[&str], command: &[&str]| {
+        let mut words = vec!["wlan-11n-150", "-q", "--require-valid", "--junit", junit.to_str().unwrap()];
+        words.extend(conditions.iter().flat_map(|condition| ["--fail-if", condition]));
+        words.extend(["--server", "--", "iperf3", "-s", "-1", "--"]);
+        words.extend(command);
+        let output = shell(&words).output().unwrap();
+        (output.status.code(), said(&output), fs::read_to_string(&junit).unwrap())
+    };
+    let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "2"];
+    let (code, said_of_good, xml) =
+        with(&["goodput_mbps < 5", "p95_delay_ms > 2000", "up_goodput_mbps > 20"], &download);
+    if code == Some(122) {
+        return skip("the run was not valid");
+    }
+    assert_eq!(code, Some(0), "{said_of_good}");
+    assert!(xml.contains(r#"tests="4" skipped="0" failures="0" errors="0""#), "{xml}");
+    let (code, said_of_bad, xml) = with(&["goodput_mbps > 5"], &download);
+    assert!(matches!(code, Some(1 | 122)), "{said_of_bad}");
+    assert!(code == Some(122) || xml.contains("goodput_mbps is "), "{xml}");
+    let failing = [&["sh", "-c", "iperf3 -c 198.18.0.1 -R -t 1 >/dev/null; exit 9"][..]].concat();
+    let (code, said_of_failing, xml) = with(&["goodput_mbps > 5"], &failing);
+    assert!(matches!(code, Some(9 | 122)), "{said_of_failing}");
+    assert!(xml.contains("the command ended with 9"), "{xml}");
+    let still = standing_still(&["-q", "--fail-if", "goodput_mbps < 5"]);
+    assert_eq!(still.status.code(), Some(3), "the command's own: {}", said(&still));
+    assert!(said(&still).contains("the run was not valid"), "{}", said(&still));
+}
+
 #[test]
 fn a_hop_in_the_background_of_an_interactive_shell_leaves_it_the_terminal() {
     let Some(_machine) = machine(&["bash", "script"]) else { return };

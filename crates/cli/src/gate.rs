@@ -1,0 +1,134 @@
+//! `--fail-if` and `--junit`: conditions that results have to meet, and what a CI system reads of them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use tacit_runs::store::write_whole;
+use tacit_runs::threshold::{Reading, Threshold};
+use tacit_scenario::InputError;
+
+use crate::output::{Failure, note};
+
+/// Arguments of commands whose results can be judged.
+#[derive(Debug, Args)]
+pub struct GateArgs {
+    /// End with 1 if this holds, such as 'goodput_mbps < 100'; names and units are those of --json; may be repeated
+    #[arg(long = "fail-if", value_name = "CONDITION")]
+    pub conditions: Vec<String>,
+    /// Write what came of each condition to this file, as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
+/// Conditions that were read.
+pub struct Gate {
+    thresholds: Vec<Threshold>,
+    /// How often each was judged.
+    judged: Vec<usize>,
+    cases: Vec<TestCase>,
+    junit: Option<PathBuf>,
+    broken: bool,
+}
+
+impl Gate {
+    /// Reads the conditions; `known` are the names that results will have.
+    pub fn new<'a>(args: &GateArgs, known: impl IntoIterator<Item = &'a str>) -> Result<Self, Failure> {
+        let known: Vec<&str> = known.into_iter().collect();
+        let read = |text: &String| {
+            let threshold = Threshold::parse(text)?;
+            threshold.check(known.iter().copied())?;
+            Ok(threshold)
+        };
+        let thresholds = args.conditions.iter().map(read).collect::<Result<Vec<_>, InputError>>()?;
+        Ok(Self {
+            judged: vec![0; thresholds.len()],
+            thresholds,
+            cases: Vec::new(),
+            junit: args.junit.clone(),
+            broken: false,
+        })
+    }
+
+    /// True where nothing was asked.
+    pub fn is_idle(&self) -> bool {
+        self.thresholds.is_empty() && self.junit.is_none()
+    }
+
+    /// Holds the conditions against the results of `subject`, of the scheme called `scheme`.
+    pub fn judge(&mut self, subject: &str, scheme: Option<&str>, readings: &[Reading]) {
+        for (at, threshold) in self.thresholds.clone().iter().enumerate() {
+            if threshold.scheme().is_some_and(|wanted| scheme != Some(wanted)) {
+                continue;
+            }
+            self.judged[at] += 1;
+            let status = match threshold.judge(readings) {
+                Ok(verdict) if verdict.broken => failed(NonSuccessKind::Failure, &verdict.said),
+                Ok(_) => TestCaseStatus::success(),
+                // What was not measured is no pass.
+                Err(error) => failed(NonSuccessKind::Error, &error.to_string()),
+            };
+            let name = format!("not {}", threshold.text());
+            self.add(subject, &name, status);
+        }
+    }
+
+    /// Says of every condition that it could not be judged.
+    pub fn give_up(&mut self, subject: &str, why: &str) {
+        for (at, threshold) in self.thresholds.clone().iter().enumerate() {
+            self.judged[at] += 1;
+            let name = format!("not {}", threshold.text());
+            self.add(subject, &name, failed(NonSuccessKind::Error, why));
+        }
+    }
+
+    /// Adds what became of something else.
+    pub fn add(&mut self, subject: &str, name: &str, status: TestCaseStatus) {
+        if let TestCaseStatus::NonSuccess { message, .. } = &status {
+            self.broken = true;
+            let said = message.as_ref().map_or(name, |message| message.as_str());
+            note(&format!("tacit: broken: {subject}: {said}"));
+        }
+        let mut case = TestCase::new(name, status);
+        case.set_classname(subject);
+        self.cases.push(case);
+    }
+
+    /// Writes the JUnit file, if one was asked for; true when nothing is broken. `said` is what made the results, for people
+    /// who want to make them again.
+    pub fn end(mut self, suite: &str, took: Duration, said: &str) -> Result<bool, Failure> {
+        let judged = std::mem::take(&mut self.judged);
+        for (threshold, _) in self.thresholds.clone().iter().zip(judged).filter(|(_, judged)| *judged == 0) {
+            let what = format!("there are no results of {}", threshold.scheme().unwrap_or("anything"));
+            self.add(suite, &format!("not {}", threshold.text()), failed(NonSuccessKind::Error, &what));
+        }
+        if let Some(path) = &self.junit {
+            let mut tests = TestSuite::new(suite);
+            tests.set_time(took);
+            tests.set_system_out(said);
+            tests.add_test_cases(self.cases);
+            let mut report = Report::new("tacit");
+            report.add_test_suite(tests);
+            let mut xml = Vec::new();
+            report.serialize(&mut xml).map_err(|error| Failure::Machine(format!("JUnit: {error}")))?;
+            write_whole(path, &xml)?;
+        }
+        Ok(!self.broken)
+    }
+}
+
+/// What a command's own status makes of its case.
+pub fn ended(status: u8) -> TestCaseStatus {
+    if status == 0 {
+        TestCaseStatus::success()
+    } else {
+        failed(NonSuccessKind::Failure, &format!("the command ended with {status}"))
+    }
+}
+
+fn failed(kind: NonSuccessKind, message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_message(message);
+    status
+}
