@@ -21,6 +21,10 @@ usage: ./ci.sh COMMAND
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
   book      make the book of docs/ in target/book; installs mdBook if it is not there
+  package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
+  deny      licences, sources and known vulnerabilities of dependencies; installs cargo-deny if it is not there
+  msrv      compile with the oldest Rust that Cargo.toml promises
+  semver    what changed for users of the ROHC codec since a revision: ./ci.sh semver [REVISION]
 USAGE
 }
 
@@ -217,8 +221,53 @@ book() {
     echo "the book: target/book/index.html"
 }
 
+# tool PROGRAM PACKAGE: a tool of cargo's, installed if it is not there.
+tool() {
+    PATH=$PATH:$PWD/target/tools/bin
+    if ! command -v "$1" >/dev/null; then
+        echo "ci.sh: no $1: installing it takes some minutes" >&2
+        cargo install "$1" --locked --quiet --root target/tools
+    fi
+}
+
+package() {
+    tool cargo-sbom
+    packaging/package.sh
+}
+
+# The list of vulnerabilities is on the network; licences and sources are here.
+deny() {
+    tool cargo-deny
+    cargo-deny --log-level error check licenses bans sources
+    echo "licences, bans and sources: as deny.toml says"
+    if cargo-deny --log-level error fetch >/dev/null 2>&1; then
+        cargo-deny --log-level error check advisories
+        echo "advisories: none"
+    else
+        echo "ci.sh: the advisory database is out of reach: KNOWN VULNERABILITIES WERE NOT LOOKED FOR" >&2
+    fi
+}
+
+msrv() {
+    local version
+    version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    rustup toolchain install "$version" --profile minimal --no-self-update >/dev/null
+    CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --quiet $(features)
+    echo "Rust $version compiles all of it"
+}
+
+# A codec that others link: its interface is the one that is promised.
+semver() {
+    tool cargo-semver-checks
+    cargo-semver-checks semver-checks -p tacit-rohc --baseline-rev "${1:-HEAD~1}"
+}
+
 case "${1:-}" in
     setup) setup ;;
+    package) package ;;
+    deny) deny ;;
+    msrv) msrv ;;
+    semver) semver "${@:2}" ;;
     book) book ;;
     fmt) cargo fmt --all ;;
     lint) lint ;;

@@ -464,7 +464,9 @@ fn let_in(
 /// Goes before other threads where that is allowed: a hop needs little time, but at once. True where it
 /// does.
 pub fn prefer_this_thread() -> bool {
-    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: zeros are one; C libraries other than glibc have fields that nobody reads here.
+    let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };
+    priority.sched_priority = 1;
     let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
     // SAFETY: reads one `sched_param`, which outlives the call.
     unsafe { libc::sched_setscheduler(0, policy, &raw const priority) == 0 }

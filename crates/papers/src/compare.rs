@@ -4,7 +4,7 @@ mod completions;
 mod receiver;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -207,8 +207,8 @@ fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, R
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
     let twin = Twin::of(options, &scenario, &schemes)?;
-    let store = options.directory.as_deref().map(Store::open).transpose()?;
-    let (provenance, records) = make(options, &scenario, &schemes, twin.as_ref(), store.as_ref(), control)?;
+    let Made { provenance, records, store } =
+        make(options, &scenario, &schemes, twin.as_ref(), options.directory.as_deref(), control)?;
     let mut comparison = Comparison::from_records(provenance, &records);
     if let Some(store) = &store {
         comparison.take_completions(store, &records)?;
@@ -226,7 +226,15 @@ pub(crate) fn records(
 ) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
-    make(options, &scenario, &schemes, None, None, control)
+    let Made { provenance, records, .. } = make(options, &scenario, &schemes, None, None, control)?;
+    Ok((provenance, records))
+}
+
+/// Runs that were made, where they come from, and what keeps them.
+struct Made {
+    provenance: Provenance,
+    records: Vec<RunSummary>,
+    store: Option<Store>,
 }
 
 /// Makes the runs of `scenario` under `schemes` and the yardsticks, and those of `twin`.
@@ -235,9 +243,9 @@ fn make(
     scenario: &Arc<Scenario>,
     schemes: &[&'static Scheme],
     twin: Option<&Twin>,
-    store: Option<&Store>,
+    directory: Option<&Path>,
     control: Control<'_>,
-) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
+) -> Result<Made, RunsError> {
     let clients = client_counts(options, scenario)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
     if !(1..=MAX_SEEDS).contains(&seeds) {
@@ -250,7 +258,9 @@ fn make(
     for warning in &warnings {
         (control.progress)(Progress::Warning(&format!("warning: {warning}")));
     }
-    let records = sweep::run(&plan, store, control)?;
+    // After all that can be wrong with the input: it leaves no directory behind.
+    let store = directory.map(Store::open).transpose()?;
+    let records = sweep::run(&plan, store.as_ref(), control)?;
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
     let provenance = Provenance {
         scenario: scenario.name.clone(),
@@ -268,10 +278,10 @@ fn make(
         warnings: warnings.join("\n"),
         ..Provenance::default()
     };
-    if let Some(store) = store {
+    if let Some(store) = &store {
         store.finish(&provenance, &records)?;
     }
-    Ok((provenance, records))
+    Ok(Made { provenance, records, store })
 }
 
 fn load(options: &Options) -> Result<Scenario, ScenarioError> {

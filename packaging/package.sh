@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Makes a static program, an archive and a Debian package of it in target/package, and tries them in an empty root.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=$(uname -m)-unknown-linux-musl
+out=$PWD/target/package
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+rustup target list --installed | grep -qx "$target" || rustup target add "$target"
+# eBPF programs are loaded by libelf, which is not linked statically here: no `tacit rre`.
+cargo build --release --locked --quiet -p tacit --target "$target"
+program=target/$target/release/tacit
+if ldd "$program" 2>&1 | grep -qv 'statically linked\|not a dynamic executable'; then
+    echo "package.sh: $program is not static" >&2
+    exit 1
+fi
+
+rm -rf "$out"
+tree=$out/tree
+install -D -m 755 "$program" "$tree/usr/bin/tacit"
+mkdir -p "$tree/usr/share/man/man1"
+"$program" man --dir "$tree/usr/share/man/man1" >/dev/null
+gzip -9n "$tree"/usr/share/man/man1/*
+for shell in bash:bash-completion/completions/tacit zsh:zsh/vendor-completions/_tacit fish:fish/vendor_completions.d/tacit.fish; do
+    file=$tree/usr/share/${shell#*:}
+    mkdir -p "$(dirname "$file")"
+    "$program" completions "${shell%%:*}" >"$file"
+done
+install -D -m 644 packaging/systemd/tacit-serve.service "$tree/usr/lib/systemd/system/tacit-serve.service"
+doc=$tree/usr/share/doc/tacit
+install -D -m 644 packaging/systemd/serve.toml "$doc/examples/serve.toml"
+install -D -m 644 packaging/debian/copyright "$doc/copyright"
+gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
+if command -v cargo-sbom >/dev/null; then
+    # Of this build: what it lists is compiled in, by name, version and licence.
+    cargo-sbom sbom --cargo-package tacit --output-format cyclone_dx_json_1_6 >"$doc/sbom.cdx.json"
+    gzip -9n "$doc/sbom.cdx.json"
+else
+    echo "package.sh: no cargo-sbom (cargo install cargo-sbom --locked): PACKAGES WITHOUT A LIST OF COMPONENTS" >&2
+fi
+
+tar -C "$tree/usr" --owner=0 --group=0 --sort=name --mtime=@0 -czf "$out/tacit-$version-$target.tar.gz" bin share
+
+architecture=$(dpkg --print-architecture 2>/dev/null || echo amd64)
+mkdir "$tree/DEBIAN"
+sed "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@KIB@/$(du -sk "$tree/usr" | cut -f 1)/" \
+    packaging/debian/control.in >"$tree/DEBIAN/control"
+deb=$out/tacit_${version}_$architecture.deb
+dpkg-deb --build --root-owner-group -Zxz "$tree" "$deb" >/dev/null
+if command -v lintian >/dev/null; then
+    lintian --fail-on error "$deb"
+fi
+(cd "$out" && sha256sum -- *.deb *.tar.gz >SHA256SUMS)
+
+# As on a machine that has nothing: the package's files alone, and no compiler.
+root=$out/root
+dpkg-deb --extract "$deb" "$root"
+mkdir "$root/tmp"
+enter=(chroot "$root")
+[ "$(id -u)" = 0 ] || enter=(unshare --map-root-user chroot "$root")
+began=$(date +%s%N)
+HOME=/tmp "${enter[@]}" /usr/bin/tacit compare --quick --no-report >"$out/first-table.txt"
+took=$((($(date +%s%N) - began) / 1000000))
+grep -q 'hack-batch' "$out/first-table.txt"
+"${enter[@]}" /usr/bin/tacit --version
+echo "first table in an empty root: $took ms"
+rm -r "$root" "$tree"
+ls -l "$out"
