@@ -289,11 +289,11 @@ fn several_scenarios_make_one_page() {
 /// A crate that is published carries the texts of its licences: links to them would be files of one line.
 #[test]
 fn published_crates_carry_the_licences() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for krate in ["rohc", "proto", "net", "tack"] {
         for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            let own = std::fs::read(root.join("crates").join(krate).join(licence)).unwrap();
-            assert!(own == std::fs::read(root.join(licence)).unwrap(), "{krate}/{licence}");
+            let own = fs::read(root.join("crates").join(krate).join(licence)).unwrap();
+            assert!(own == fs::read(root.join(licence)).unwrap(), "{krate}/{licence}");
         }
     }
 }
