@@ -252,8 +252,8 @@ msrv() {
     local version
     version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     rustup toolchain install "$version" --profile minimal --no-self-update >/dev/null
-    CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --quiet $(features)
-    echo "Rust $version compiles all of it"
+    CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --exclude tacit-peers --quiet $(features)
+    echo "Rust $version compiles all that users get"
 }
 
 # A codec that others link: its interface is the one that is promised.
