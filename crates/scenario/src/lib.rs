@@ -62,6 +62,8 @@ pub const MAX_CLIENTS: u32 = 1_000;
 pub const MAX_SEEDS: u32 = 10_000;
 /// Deepest chain of bases.
 const MAX_BASES: usize = 16;
+/// What messages call a scenario that is given as TOML.
+const TEXT: &str = "text";
 /// Largest scenario file in octets.
 const MAX_FILE: u64 = 1 << 20;
 
@@ -392,7 +394,8 @@ pub struct ComparePlan {
 }
 
 impl Scenario {
-    /// Loads a bundled scenario by name or any scenario by path, with `--set` assignments on top.
+    /// Loads a bundled scenario by name or any scenario by path, with `--set` assignments on top. Words with a line
+    /// break are neither: they are the TOML itself.
     ///
     /// # Errors
     /// Where there is none, it cannot be read, or says something that is not allowed.
@@ -510,6 +513,10 @@ fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, ScenarioError> 
         let tree = with_base(bundled.path, None, Tree::parse(bundled.path, bundled.text)?, depth)?;
         return Ok(Loaded { name: bundled.name.to_owned(), source: bundled.path.to_owned(), tree });
     }
+    if is_text(name_or_path) {
+        let tree = with_base(TEXT, None, Tree::parse(TEXT, name_or_path)?, depth)?;
+        return Ok(Loaded { name: TEXT.to_owned(), source: TEXT.to_owned(), tree });
+    }
     let path = Path::new(name_or_path);
     if !path.exists() {
         return Err(no_such_scenario("scenario", name_or_path).into());
@@ -585,6 +592,11 @@ fn forget_late_measuring(base: &mut Tree, tree: &Tree) {
     if is_late && !said.entries.contains_key(measure_from) {
         run.entries.remove(measure_from);
     }
+}
+
+/// True for TOML in the place of a name or a path, which have no line break.
+fn is_text(name_or_path: &str) -> bool {
+    name_or_path.contains('\n')
 }
 
 fn no_such_scenario(place: &str, name: &str) -> InputError {

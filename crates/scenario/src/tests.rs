@@ -361,3 +361,15 @@ fn who_is_hidden_follows_from_names_or_places() {
     let at = |x: &str| format!("[[client]]\nposition = [\"{x}\", \"0 m\"]\n");
     assert_eq!(hidden(&(at("-25 m") + &at("26 m") + &at("28 m"))), [(1, 3)]);
 }
+
+#[test]
+fn toml_itself_may_stand_where_a_name_or_a_path_does() {
+    let text = "base = \"wired-10\"\nname = \"mine\"\n[wired]\ndelay = \"20 ms\"\n";
+    let scenario = Scenario::load(text, &["run.seeds=3".to_owned()]).unwrap();
+    let set = ["name=mine", "wired.delay=20 ms", "run.seeds=3"].map(str::to_owned);
+    let named = Scenario::load("wired-10", &set).unwrap();
+    assert_eq!((scenario.name.as_str(), scenario.run.seeds), ("mine", 3));
+    assert_eq!(scenario.hops, named.hops);
+    let wrong = Scenario::load(&text.replace("delay", "dely"), &[]).unwrap_err().to_string();
+    assert!(wrong.starts_with("text:4: "), "{wrong}");
+}
