@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tacit_scenario::RunSpec;
@@ -21,12 +21,31 @@ impl fmt::Display for RunId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program(blake3::Hash);
 
+/// The library that makes runs, where the executable is another's.
+static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says that runs are made by the library at `path`, loaded into a program that knows nothing of them, such as an
+/// interpreter. Only the first word counts, and only before anything asked for [`Program::this`].
+pub fn made_by_library(path: &Path) {
+    // The second word is the first again: a library is loaded once.
+    let _ = LIBRARY.set(path.to_owned());
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.to_hex())
+    }
+}
+
 impl Program {
     /// This one: its octets, whatever its sources say of themselves, and its version. `None` where it cannot
-    /// read itself.
+    /// read itself. A library that said so ([`made_by_library`]) is the program, whoever loaded it.
     pub fn this() -> Option<Self> {
         static THIS: OnceLock<Option<Program>> = OnceLock::new();
-        *THIS.get_or_init(|| hash_of_file(&std::env::current_exe().ok()?).map(Self::of))
+        *THIS.get_or_init(|| {
+            let file = LIBRARY.get().cloned().or_else(|| std::env::current_exe().ok())?;
+            hash_of_file(&file).map(Self::of)
+        })
     }
 
     /// The program of that content.

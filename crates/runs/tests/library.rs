@@ -1,0 +1,12 @@
+//! A library that makes runs inside another program; a test file of its own, as what is said holds for the process.
+
+use tacit_runs::identity::{Program, made_by_library};
+
+#[test]
+fn a_library_is_the_program_whoever_loaded_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("library.so");
+    std::fs::write(&library, "octets of a library").unwrap();
+    made_by_library(&library);
+    assert_eq!(Program::this(), Some(Program::from_octets(b"octets of a library")));
+}
