@@ -335,27 +335,36 @@ fn table_section(comparison: &Comparison) -> Markup {
     html! {
         section {
             h2 { "Numbers" }
-            div.scroll {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "clients" }
-                            th.name scope="col" { "scheme" }
-                            th scope="col" { "goodput" br; small { "Mb/s" } }
-                            th scope="col" { "gain" br; small { "over stock" } }
-                            th scope="col" { "share" br; small { "of UDP bound" } }
-                            th scope="col" { "ACKs" br; small { "on air/s" } }
-                            th scope="col" { "collisions" br; small { "/s" } }
-                            th scope="col" { "retries" br; small { "of MPDUs" } }
-                            th scope="col" { "A-MPDU" br; small { "MPDUs" } }
-                            th scope="col" { "delay p50 / p95" br; small { "ms" } }
-                            th scope="col" { "sent again" br; small { "data packets" } }
-                            th scope="col" { "fairness" br; small { "Jain" } }
-                        }
-                    }
-                    tbody { @for row in &comparison.rows { (table_row(row)) } }
+            div.scroll { (table(comparison)) }
+        }
+    }
+}
+
+/// The report's table of numbers alone, for pages of others.
+pub fn table_html(comparison: &Comparison) -> String {
+    table(comparison).into_string()
+}
+
+fn table(comparison: &Comparison) -> Markup {
+    html! {
+        table {
+            thead {
+                tr {
+                    th scope="col" { "clients" }
+                    th.name scope="col" { "scheme" }
+                    th scope="col" { "goodput" br; small { "Mb/s" } }
+                    th scope="col" { "gain" br; small { "over stock" } }
+                    th scope="col" { "share" br; small { "of UDP bound" } }
+                    th scope="col" { "ACKs" br; small { "on air/s" } }
+                    th scope="col" { "collisions" br; small { "/s" } }
+                    th scope="col" { "retries" br; small { "of MPDUs" } }
+                    th scope="col" { "A-MPDU" br; small { "MPDUs" } }
+                    th scope="col" { "delay p50 / p95" br; small { "ms" } }
+                    th scope="col" { "sent again" br; small { "data packets" } }
+                    th scope="col" { "fairness" br; small { "Jain" } }
                 }
             }
+            tbody { @for row in &comparison.rows { (table_row(row)) } }
         }
     }
 }
