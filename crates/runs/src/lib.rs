@@ -6,6 +6,7 @@
 pub mod aggregate;
 pub mod air;
 pub mod application;
+pub mod batches;
 pub mod bench;
 pub mod bound;
 pub mod cache;

@@ -108,6 +108,9 @@ impl Part for SampleRecord {
     }
 }
 
+/// The values of a row by column.
+type Cells = BTreeMap<String, Value>;
+
 /// Every column under `value`, with the value of the template.
 fn columns(name: &str, value: &Value, found: &mut Vec<(String, Value)>) {
     match value {
@@ -125,14 +128,14 @@ fn below(name: &str, key: &str) -> String {
 }
 
 /// What stands in `record` under the path that makes `column`, as `columns` names it.
-fn cells(record: &Value) -> BTreeMap<String, Value> {
+fn cells(record: &Value) -> Cells {
     let mut found = Vec::new();
     columns("", record, &mut found);
     found.into_iter().collect()
 }
 
 pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
-    let rows: Vec<(&RunRecord, BTreeMap<String, Value>)> = records
+    let rows: Vec<(&RunRecord, Cells)> = records
         .iter()
         .flat_map(|record| P::of(record).iter().map(move |part| (record, part)))
         .map(|(record, part)| (record, cells(&serde_json::to_value(part).unwrap_or_default())))
@@ -140,8 +143,35 @@ pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
     let mut sheet = labelled(rows.iter().map(|(record, _)| *record));
     let mut found = Vec::new();
     columns("", &P::template(), &mut found);
-    for (name, kind) in found {
-        let values = || rows.iter().map(|(_, cells)| cells.get(&name));
+    let rows: Vec<&Cells> = rows.iter().map(|(_, cells)| cells).collect();
+    fill(&mut sheet, found, &rows);
+    sheet
+}
+
+/// What any JSON objects are as a sheet, a row each: a column has the type of its first value that is not null.
+pub fn objects(rows: &[Value]) -> Sheet {
+    let mut kinds: Vec<(String, Value)> = Vec::new();
+    for row in rows {
+        let mut found = Vec::new();
+        columns("", row, &mut found);
+        for (name, value) in found {
+            match kinds.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, kind)) if kind.is_null() => *kind = value,
+                Some(_) => {}
+                None => kinds.push((name, value)),
+            }
+        }
+    }
+    let rows: Vec<Cells> = rows.iter().map(cells).collect();
+    let mut sheet = Sheet::default();
+    fill(&mut sheet, kinds, &rows.iter().collect::<Vec<_>>());
+    sheet
+}
+
+/// Adds the columns of `kinds`, each of the type of its value there.
+fn fill(sheet: &mut Sheet, kinds: Vec<(String, Value)>, rows: &[&Cells]) {
+    for (name, kind) in kinds {
+        let values = || rows.iter().map(|cells| cells.get(&name));
         match kind {
             Value::Array(_) => {
                 let texts: Vec<String> = values().map(list_text).collect();
@@ -157,7 +187,6 @@ pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
             _ => sheet.number(&name, values().map(|value| value?.as_f64())),
         }
     }
-    sheet
 }
 
 /// A list of numbers with spaces between.

@@ -14,7 +14,7 @@ mod export;
 mod flat;
 mod log;
 mod sheet;
-mod tables;
+pub(crate) mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,7 +25,10 @@ use serde::{Deserialize, Serialize};
 use tacit_sim::capture::AtomicFile;
 
 pub(crate) use export::RUNS;
+pub use flat::objects;
 pub use log::Writer;
+pub(crate) use sheet::SheetWriter;
+pub use sheet::{Column, Sheet};
 
 use crate::error::RunsError;
 use crate::plan::Plan;

@@ -21,36 +21,43 @@ use crate::error::RunsError;
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Column {
+pub enum Column {
+    /// Words.
     Text(Vec<String>),
+    /// Counts.
     Integer(Vec<Option<i64>>),
+    /// Measured values.
     Number(Vec<Option<f64>>),
 }
 
 /// Columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Sheet {
+pub struct Sheet {
+    /// Name and values of each.
     pub columns: Vec<(String, Column)>,
 }
 
 impl Sheet {
+    /// Adds a column of words.
     pub fn text<'a>(&mut self, name: &str, values: impl Iterator<Item = &'a str>) {
         self.columns.push((name.to_owned(), Column::Text(values.map(str::to_owned).collect())));
     }
 
+    /// Adds a column of counts.
     pub fn integer(&mut self, name: &str, values: impl Iterator<Item = Option<u64>>) {
         // Counters stay far below 2^63; digests, which do not, are text.
         let values = values.map(|value| value.and_then(|value| i64::try_from(value).ok()));
         self.columns.push((name.to_owned(), Column::Integer(values.collect())));
     }
 
+    /// Adds a column of measured values.
     pub fn number(&mut self, name: &str, values: impl Iterator<Item = Option<f64>>) {
         self.columns.push((name.to_owned(), Column::Number(values.collect())));
     }
 }
 
 /// A Parquet file that is being written: sheets of the same columns, a row group each.
-pub(super) struct SheetWriter {
+pub(crate) struct SheetWriter {
     path: PathBuf,
     writer: SerializedFileWriter<AtomicFile>,
 }

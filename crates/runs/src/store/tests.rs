@@ -4,6 +4,7 @@ use std::sync::Arc;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::{Field, RowAccessor as _};
 use proptest::prelude::*;
+use serde_json::json;
 use tacit_scenario::{Scenario, scheme};
 
 use super::*;
@@ -304,4 +305,17 @@ proptest! {
         let (_, again) = store.resume(&|text| panic!("{text}")).unwrap();
         prop_assert!(again.len() <= written.1.len());
     }
+}
+
+#[test]
+fn objects_are_rows_and_nested_ones_prefixes() {
+    let rows =
+        [json!({"name": "a", "gain": null, "air": {"data": 0.5}}), json!({"name": "b", "gain": 2.5, "n": 3})];
+    let expected = [
+        ("name", Column::Text(vec!["a".into(), "b".into()])),
+        ("gain", Column::Number(vec![None, Some(2.5)])),
+        ("air_data", Column::Number(vec![Some(0.5), None])),
+        ("n", Column::Integer(vec![None, Some(3)])),
+    ];
+    assert_eq!(objects(&rows).columns, expected.map(|(name, column)| (name.to_owned(), column)));
 }

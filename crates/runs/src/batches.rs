@@ -1,0 +1,379 @@
+//! A sweep of numbered runs, made in batches wherever: every program that knows the sweep knows what run 17 is, so
+//! that two numbers are all it takes to hand work over.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tacit_scenario::scheme::{self, Scheme};
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, RunSpec, Scenario, ScenarioError, Subject};
+
+use crate::error::RunsError;
+use crate::identity::{Program, RunId, run_id};
+use crate::plan::Plan;
+use crate::record::{Label, RunSummary};
+use crate::store::{Provenance, Sheet, SheetWriter, tables};
+use crate::sweep::{self, Control};
+
+/// Most runs of one sweep.
+const MAX_RUNS: usize = 100_000_000;
+
+/// A sweep: places, schemes, counts of clients and seeds; runs are numbered in that order, the seed changing first.
+#[derive(Debug)]
+pub struct Batches {
+    written: Written,
+    schemes: Vec<&'static Scheme>,
+    /// What was made last: neighbours share it.
+    last: Mutex<Last>,
+}
+
+/// A sweep as it travels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Written {
+    /// Name of the scenario.
+    scenario: String,
+    /// How the command line names it.
+    invocation: String,
+    places: Vec<Place>,
+    schemes: Vec<String>,
+    clients: Vec<u32>,
+    seeds: u32,
+    /// The program that wrote it; another one's runs have other names.
+    program: String,
+}
+
+/// One place of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Place {
+    /// What is set there, as assignments.
+    at: Vec<String>,
+    /// The whole scenario there as TOML.
+    scenario_text: String,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    scenario: Option<(usize, Arc<Scenario>)>,
+    subject: Option<(usize, usize, Arc<Subject>)>,
+}
+
+/// What became of a run: all that the sweep does not know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// Its number.
+    pub run: usize,
+    /// Its name.
+    pub id: String,
+    /// Hash of its event trace.
+    pub digest: String,
+    /// Length of the measured window in seconds.
+    pub measured_s: f64,
+    /// One per [`crate::metric::ALL`].
+    pub metrics: Vec<Option<f64>>,
+}
+
+impl Batches {
+    /// The sweep of a scenario, by name, path or text, over `places` (see `tacit_papers::compare::grid`). No scheme means the
+    /// scenario as written, no count of clients the scenario's own, no seeds the scenario's.
+    ///
+    /// # Errors
+    /// On input that is not allowed, at whatever place: nothing of it would run.
+    pub fn new(
+        scenario: &str,
+        assignments: &[String],
+        places: &[Vec<String>],
+        schemes: &[String],
+        clients: &[u32],
+        seeds: Option<u32>,
+    ) -> Result<Self, RunsError> {
+        let schemes = match schemes {
+            [] => vec![&scheme::AS_WRITTEN],
+            [one] if one == scheme::AS_WRITTEN.name => vec![&scheme::AS_WRITTEN],
+            names => scheme::select("--schemes", names)?,
+        };
+        let base = Scenario::load(scenario, assignments)?;
+        let seeds = seeds.unwrap_or(base.run.seeds);
+        within("--seeds", seeds, MAX_SEEDS)?;
+        let clients = if clients.is_empty() { vec![base.clients] } else { clients.to_vec() };
+        clients.iter().try_for_each(|count| within("--clients", *count, MAX_CLIENTS))?;
+        let read = |at: &Vec<String>| {
+            let here = Arc::new(Scenario::load(scenario, &[assignments, at].concat())?);
+            for scheme in &schemes {
+                let subject = Subject::new(here.clone(), scheme);
+                clients.iter().try_for_each(|count| subject.check(*count))?;
+            }
+            Ok(Place { at: at.clone(), scenario_text: here.text.clone() })
+        };
+        let places = places.iter().map(read).collect::<Result<Vec<_>, ScenarioError>>()?;
+        let written = Written {
+            scenario: base.name,
+            invocation: base.invocation,
+            places,
+            schemes: schemes.iter().map(|scheme| scheme.name.to_owned()).collect(),
+            clients,
+            seeds,
+            program: this_program(),
+        };
+        Self::of(written, schemes)
+    }
+
+    /// Reads what [`Batches::to_text`] wrote.
+    ///
+    /// # Errors
+    /// Where it is none, or was written by another program, whose runs have other names.
+    pub fn parse(text: &str) -> Result<Self, RunsError> {
+        let wrong = |what: String| InputError::new("sweep", what).allowed("one that this program wrote");
+        let written: Written = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if written.program != this_program() {
+            let what = format!("written by another build of tacit than this ({})", crate::VERSION);
+            return Err(InputError::new("sweep", what)
+                .allowed("one build of tacit on all machines: install the very same wheel")
+                .into());
+        }
+        let schemes =
+            written.schemes.iter().map(|name| scheme::named("sweep", name)).collect::<Result<_, _>>()?;
+        Self::of(written, schemes)
+    }
+
+    fn of(written: Written, schemes: Vec<&'static Scheme>) -> Result<Self, RunsError> {
+        let factors = [schemes.len(), written.clients.len(), written.seeds as usize];
+        let runs = factors.iter().try_fold(written.places.len(), |all, factor| all.checked_mul(*factor));
+        if runs.is_none_or(|runs| runs > MAX_RUNS) {
+            let what = "too many places, schemes, clients and seeds";
+            return Err(InputError::new("sweep", what).allowed(format!("at most {MAX_RUNS} runs")).into());
+        }
+        Ok(Self { written, schemes, last: Mutex::default() })
+    }
+
+    /// The sweep as text, for [`Batches::parse`].
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(&self.written).expect("strings and integers have a JSON form")
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.written.places.len() * self.runs_of_place()
+    }
+
+    fn runs_of_place(&self) -> usize {
+        self.schemes.len() * self.runs_of_subject()
+    }
+
+    /// Runs that differ in clients and seed alone are neighbours: so many.
+    pub fn runs_of_subject(&self) -> usize {
+        self.written.clients.len() * self.written.seeds as usize
+    }
+
+    /// The name of the scheme of run `run`.
+    pub fn scheme(&self, run: usize) -> &'static str {
+        self.schemes[run / self.runs_of_subject() % self.schemes.len()].name
+    }
+
+    /// The runs numbered `range`, which lies within the sweep.
+    ///
+    /// # Errors
+    /// Where a trace that the scenario names is not on this machine.
+    fn specs(&self, range: Range<usize>) -> Result<Vec<RunSpec>, RunsError> {
+        range.map(|run| self.spec(run)).collect()
+    }
+
+    fn spec(&self, run: usize) -> Result<RunSpec, RunsError> {
+        let seeds = self.written.seeds as usize;
+        let (place, scheme) = (run / self.runs_of_place(), run / self.runs_of_subject() % self.schemes.len());
+        let clients = self.written.clients[run / seeds % self.written.clients.len()];
+        Ok(RunSpec {
+            x: self.x(place),
+            ..RunSpec::new(self.subject(place, scheme)?, clients, (run % seeds) as u64 + 1)
+        })
+    }
+
+    fn subject(&self, place: usize, scheme: usize) -> Result<Arc<Subject>, RunsError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., subject)) =
+            last.subject.as_ref().filter(|known| (known.0, known.1) == (place, scheme))
+        {
+            return Ok(subject.clone());
+        }
+        let scenario = match &last.scenario {
+            Some((known, scenario)) if *known == place => scenario.clone(),
+            _ => {
+                let Written { scenario, invocation, places, .. } = &self.written;
+                let Place { at, scenario_text } = &places[place];
+                let parsed = Scenario::parse(scenario, scenario_text, &[])?;
+                let set: String =
+                    at.iter().map(|said| format!(" --set {}", tacit_scenario::quoted(said))).collect();
+                Arc::new(Scenario {
+                    name: scenario.clone(),
+                    invocation: format!("{invocation}{set}"),
+                    ..parsed
+                })
+            }
+        };
+        let subject = Arc::new(Subject::new(scenario.clone(), self.schemes[scheme]));
+        *last = Last { scenario: Some((place, scenario)), subject: Some((place, scheme, subject.clone())) };
+        Ok(subject)
+    }
+
+    /// Where on the axis a place stands: the number of its only assignment.
+    fn x(&self, place: usize) -> Option<f64> {
+        let [said] = self.written.places[place].at.as_slice() else { return None };
+        let value = said.split_once('=')?.1.trim();
+        let end = value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-')).unwrap_or(value.len());
+        value[..end].parse().ok().filter(|value: &f64| value.is_finite())
+    }
+
+    /// The names of the runs numbered `range`: equal names give equal results.
+    ///
+    /// # Errors
+    /// Where the range leaves the sweep; and as [`Batches::make`].
+    pub fn ids(&self, range: Range<usize>) -> Result<Vec<RunId>, RunsError> {
+        self.check(&range)?;
+        Ok(self.specs(range)?.iter().map(run_id).collect())
+    }
+
+    /// Makes the runs numbered `range`, on all cores that the pool of the calling thread has.
+    ///
+    /// # Errors
+    /// Where the range leaves the sweep, a trace that the scenario names is not on this machine, a run fails, or it is
+    /// interrupted.
+    pub fn make(&self, range: Range<usize>, control: Control<'_>) -> Result<Vec<Made>, RunsError> {
+        self.check(&range)?;
+        let plan = Plan { runs: self.specs(range.clone())? };
+        let made = sweep::run(&plan, None, control)?;
+        let made = made.into_iter().zip(range).map(|(summary, run)| {
+            let RunSummary { id, digest, measured_s, metrics, .. } = summary;
+            Made { run, id, digest, measured_s, metrics }
+        });
+        Ok(made.collect())
+    }
+
+    fn check(&self, range: &Range<usize>) -> Result<(), InputError> {
+        let inside = range.start <= range.end && range.end <= self.runs();
+        let wrong = || InputError::new("runs", format!("{} to {}", range.start, range.end));
+        inside.then_some(()).ok_or_else(|| wrong().allowed(format!("0 to {}", self.runs())))
+    }
+
+    /// A table of runs: what they are, what is set at their place, a column for each key, and what was measured.
+    ///
+    /// # Errors
+    /// Where a run is not of this sweep.
+    pub fn table(&self, made: &[Made]) -> Result<Sheet, RunsError> {
+        made.iter().try_for_each(|made| self.check(&(made.run..made.run + 1)))?;
+        let summary = |made: &Made| {
+            let spec = self.spec(made.run)?;
+            Ok(RunSummary {
+                id: made.id.clone(),
+                label: Label::of(&spec),
+                scenario_text: "".into(),
+                version: "".into(),
+                digest: made.digest.clone(),
+                measured_s: made.measured_s,
+                metrics: made.metrics.clone(),
+            })
+        };
+        let summaries = made.iter().map(summary).collect::<Result<Vec<_>, RunsError>>()?;
+        Ok(tables::summaries(&summaries, &|sheet| {
+            let keys = self.written.places.first().map_or(0, |place| place.at.len());
+            for column in 0..keys {
+                let said = |run: usize| {
+                    let said = self.written.places[run / self.runs_of_place()].at.get(column);
+                    said.and_then(|said| said.split_once('=')).unwrap_or_default()
+                };
+                sheet.text(said(0).0, made.iter().map(|made| said(made.run).1));
+            }
+        }))
+    }
+
+    /// Writes runs of one place as a Parquet file that has its name when it is whole.
+    ///
+    /// # Errors
+    /// Where a run is not of this sweep, or the file cannot be written.
+    pub fn write(&self, path: &Path, made: &[Made]) -> Result<(), RunsError> {
+        let sheet = self.table(made)?;
+        let place = made.first().map_or(0, |made| made.run / self.runs_of_place());
+        let provenance = Provenance {
+            scenario: self.written.scenario.clone(),
+            scenario_text: self
+                .written
+                .places
+                .get(place)
+                .map_or_else(String::new, |place| place.scenario_text.clone()),
+            seeds: format!("1 to {}", self.written.seeds),
+            version: crate::VERSION.to_owned(),
+            command: made.first().map_or_else(String::new, |made| {
+                self.spec(made.run).map_or_else(|_| String::new(), |spec| spec.command())
+            }),
+            schemes: self.written.schemes.join(","),
+            ..Provenance::default()
+        };
+        let mut file = SheetWriter::create(path, &sheet, &provenance)?;
+        file.write(&sheet)?;
+        file.finish()
+    }
+}
+
+/// Hash of this program, in text.
+fn this_program() -> String {
+    Program::this().map_or_else(String::new, |program| program.to_string())
+}
+
+fn within(place: &str, value: u32, most: u32) -> Result<(), InputError> {
+    let inside = (1..=most).contains(&value);
+    let wrong = || InputError::new(place, format!("{value} is out of range"));
+    inside.then_some(()).ok_or_else(|| wrong().allowed(format!("1 to {most}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn sweep() -> Batches {
+        let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
+        let places = ["5 m", "20 m"].map(|value| vec![format!("wifi.distance={value}")]);
+        let schemes = ["stock".to_owned(), "hack-batch".to_owned()];
+        Batches::new("wlan-11n-150", &short, &places, &schemes, &[1, 2], Some(3)).unwrap()
+    }
+
+    #[test]
+    fn runs_are_numbered_by_place_scheme_clients_and_seed() {
+        let sweep = sweep();
+        assert_eq!(sweep.runs(), 2 * 2 * 2 * 3);
+        let label = |run| Label::of(&sweep.spec(run).unwrap());
+        let of = |label: Label| (label.x, label.scheme, label.clients, label.seed);
+        assert_eq!(of(label(0)), (Some(5.0), "stock".into(), 1, 1));
+        assert_eq!(of(label(5)), (Some(5.0), "stock".into(), 2, 3));
+        assert_eq!(of(label(6)), (Some(5.0), "hack-batch".into(), 1, 1));
+        assert_eq!(of(label(23)), (Some(20.0), "hack-batch".into(), 2, 3));
+        let ids: BTreeSet<RunId> = sweep.ids(0..24).unwrap().into_iter().collect();
+        assert_eq!(ids.len(), 24);
+        assert!(sweep.ids(20..25).is_err());
+    }
+
+    #[test]
+    fn whoever_reads_the_sweep_makes_the_same_runs() {
+        let sweep = sweep();
+        let read = Batches::parse(&sweep.to_text()).unwrap();
+        assert_eq!(read.ids(0..24).unwrap(), sweep.ids(0..24).unwrap());
+        let made = read.make(5..8, Control::unattended()).unwrap();
+        assert_eq!(made, sweep.make(5..8, Control::unattended()).unwrap());
+        assert_eq!(made.iter().map(|made| made.run).collect::<Vec<_>>(), [5, 6, 7]);
+        let back: Vec<Made> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
+        assert_eq!(back, made);
+        let columns: Vec<String> =
+            sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name).collect();
+        assert!(columns.contains(&"wifi.distance".to_owned()), "{columns:?}");
+    }
+
+    #[test]
+    fn another_program_s_sweep_is_refused() {
+        let mut other = sweep();
+        other.written.program = "another".into();
+        let error = Batches::parse(&other.to_text()).unwrap_err().to_string();
+        assert!(error.contains("another build of tacit"), "{error}");
+    }
+}
