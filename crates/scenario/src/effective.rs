@@ -83,7 +83,9 @@ const TCP: &[Effective] = &[
     changed_by_schemes("tcp.ack-every", |scenario| match scenario.tcp.ack_policy {
         AckPolicy::Delayed(delayed) => delayed.every.to_string(),
         // Only delayed ACKs count segments so.
-        AckPolicy::Linux(_) | AckPolicy::Packets(_) => scenario.delayed_acks.every.to_string(),
+        AckPolicy::Linux(_) | AckPolicy::Packets(_) | AckPolicy::External(_) => {
+            scenario.delayed_acks.every.to_string()
+        }
     }),
     of_profile("tcp.congestion", |scenario| tcp::control_text(scenario.tcp.congestion.algorithm)),
     of_profile("tcp.slow-start", |scenario| match scenario.tcp.congestion.algorithm {

@@ -1,5 +1,6 @@
 //! What congestion control may be told before it starts.
 
+use super::external::External;
 use super::pacing::Pacing;
 use super::{bbr, cubic, rre};
 
@@ -22,6 +23,8 @@ pub enum Algorithm {
     Copa,
     /// TCP-RRE (Leong et al., ICNP 2013): paces at the rate at which the receiver receives, read off timestamps.
     Rre(rre::Config),
+    /// One that whoever uses this crate brings.
+    External(External),
     /// See [`Alarm`](super::alarm::Alarm).
     #[cfg(test)]
     Alarm,

@@ -22,6 +22,7 @@ pub(crate) mod chance;
 mod config;
 mod copa;
 pub mod cubic;
+pub mod external;
 mod hystart;
 pub(crate) mod pacing;
 pub(crate) mod position;
@@ -52,6 +53,7 @@ pub(crate) enum Controller {
     Vegas(vegas::Vegas),
     Copa(Box<copa::Copa>),
     Rre(Box<rre::Rre>),
+    External(Box<external::Seat>),
     #[cfg(test)]
     Alarm(alarm::Alarm),
 }
@@ -67,6 +69,7 @@ impl Controller {
             Algorithm::Rre(own) => Self::Rre(Box::new(rre::Rre::new(window, own, start))),
             Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
             Algorithm::TackBbr(own) => Self::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
+            Algorithm::External(factory) => Self::External(Box::new(external::Seat::new(window, factory))),
             #[cfg(test)]
             Algorithm::Alarm => Self::Alarm(alarm::Alarm::new(window)),
         }
@@ -88,6 +91,7 @@ impl Controller {
             Self::Vegas(vegas) => &vegas.window,
             Self::Copa(copa) => &copa.window,
             Self::Rre(rre) => &rre.window,
+            Self::External(seat) => &seat.window,
             #[cfg(test)]
             Self::Alarm(alarm) => &alarm.window,
         }
@@ -102,6 +106,7 @@ impl Controller {
             Self::Vegas(vegas) => &mut vegas.window,
             Self::Copa(copa) => &mut copa.window,
             Self::Rre(rre) => &mut rre.window,
+            Self::External(seat) => &mut seat.window,
             #[cfg(test)]
             Self::Alarm(alarm) => &mut alarm.window,
         }
@@ -124,7 +129,7 @@ impl Controller {
             Self::Reno(reno) => reno.on_ack(sample),
             Self::Cubic(cubic) => cubic.on_ack(sample),
             Self::Vegas(vegas) => vegas.on_ack(sample),
-            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_) => {}
+            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_) | Self::External(_) => {}
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.on_ack(sample),
         }
@@ -140,6 +145,7 @@ impl Controller {
             Self::Bbr(bbr) => bbr.on_loss(),
             Self::TackBbr(bbr) => bbr.on_loss(),
             Self::Copa(copa) => copa.on_loss(),
+            Self::External(seat) => seat.on_loss(flight),
             // It hears of losses as they are found.
             Self::Rre(_) => {}
             #[cfg(test)]
@@ -155,6 +161,7 @@ impl Controller {
             Self::TackBbr(bbr) => bbr.on_timeout(),
             Self::Copa(copa) => copa.on_timeout(),
             Self::Rre(rre) => rre.on_timeout(now),
+            Self::External(seat) => seat.on_timeout(now, flight),
             _ if again => self.window_mut().collapse(),
             Self::Reno(reno) => reno.on_timeout(flight),
             Self::Cubic(cubic) => cubic.on_timeout(flight),
@@ -188,6 +195,8 @@ impl Controller {
             Self::TackBbr(bbr) => bbr.on_undo(),
             Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
             Self::Rre(rre) => rre.on_undo(),
+            // It sees what is delivered, and decides for itself.
+            Self::External(_) => {}
             _ => *self = before,
         }
     }
@@ -201,7 +210,7 @@ impl Controller {
     /// True for a controller that goes by what is delivered: it wants [`Self::on_delivery`], is itself only when its
     /// segments are paced, and holds to a window of its own.
     pub fn wants_delivery(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_))
+        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_) | Self::External(_))
     }
 
     /// The pacer of a sender of `bursts` that is to pace as `pacing` says, if it is.
@@ -222,6 +231,7 @@ impl Controller {
             Self::TackBbr(bbr) => bbr.on_delivery(delivery),
             Self::Copa(copa) => copa.on_delivery(delivery),
             Self::Rre(rre) => rre.on_delivery(delivery),
+            Self::External(seat) => seat.on_delivery(delivery),
             _ => {}
         }
     }
@@ -242,6 +252,7 @@ impl Controller {
             Self::Bbr(bbr) => bbr.in_start_up(),
             Self::TackBbr(bbr) => bbr.in_start_up(),
             Self::Rre(rre) => rre.in_start_up(),
+            Self::External(_) => false,
             _ => self.cwnd() < self.ssthresh(),
         }
     }
@@ -252,6 +263,7 @@ impl Controller {
             Self::Bbr(bbr) => Some(bbr.state()),
             Self::TackBbr(bbr) => Some(bbr.state()),
             Self::Rre(rre) => Some(rre.state()),
+            Self::External(_) => None,
             #[cfg(test)]
             Self::Alarm(_) => None,
             _ if self.in_start_up() => Some("slow start"),
@@ -270,7 +282,8 @@ impl Controller {
             | Self::Bbr(_)
             | Self::TackBbr(_)
             | Self::Vegas(_)
-            | Self::Copa(_) => None,
+            | Self::Copa(_)
+            | Self::External(_) => None,
             Self::Rre(rre) => rre.poll_timeout(),
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.poll_timeout(),
@@ -289,7 +302,8 @@ impl Controller {
             | Self::Bbr(_)
             | Self::TackBbr(_)
             | Self::Vegas(_)
-            | Self::Copa(_) => {}
+            | Self::Copa(_)
+            | Self::External(_) => {}
             Self::Rre(rre) => rre.handle_timeout(now),
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.handle_timeout(now),
@@ -315,16 +329,18 @@ impl Controller {
     /// of it per smoothed round-trip time while far from ssthresh, then 120 % (Linux
     /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
     pub fn pacing_rate(&self, smoothed_rtt: Option<Duration>, in_flight: u64) -> Option<BitRate> {
-        match self {
-            Self::Bbr(bbr) => Some(bbr.pacing_rate()),
-            Self::TackBbr(bbr) => Some(bbr.pacing_rate()),
-            Self::Copa(copa) => copa.pacing_rate(),
-            Self::Rre(rre) => Some(rre.pacing_rate()),
-            _ => {
-                let window = self.window();
-                let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
-                BitRate::from_amount(Bytes(window.cwnd.max(in_flight) * percent / 100), smoothed_rtt?)
-            }
-        }
+        let own = match self {
+            Self::Bbr(bbr) => return Some(bbr.pacing_rate()),
+            Self::TackBbr(bbr) => return Some(bbr.pacing_rate()),
+            Self::Copa(copa) => return copa.pacing_rate(),
+            Self::Rre(rre) => return Some(rre.pacing_rate()),
+            Self::External(seat) => seat.pacing_rate(),
+            _ => None,
+        };
+        own.or_else(|| {
+            let window = self.window();
+            let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+            BitRate::from_amount(Bytes(window.cwnd.max(in_flight) * percent / 100), smoothed_rtt?)
+        })
     }
 }

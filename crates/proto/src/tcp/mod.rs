@@ -8,7 +8,7 @@
 //! place (see [`wire`](crate::wire)).
 
 mod ack_info;
-mod ack_policy;
+pub mod ack_policy;
 mod autotune;
 mod config;
 mod connection;
@@ -26,7 +26,9 @@ mod sender;
 mod undo;
 
 pub use ack_info::AckInfo;
-pub use ack_policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
+pub use ack_policy::{
+    AckDecision, AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering,
+};
 pub use autotune::ReceiveAutotuning;
 pub use config::{Config, Unstamped};
 pub use connection::{Connection, State};

@@ -5,6 +5,7 @@ mod acks;
 mod autotune;
 mod clocks;
 mod ecn;
+mod external;
 mod handshake;
 mod hostile;
 #[path = "../common/joined.rs"]

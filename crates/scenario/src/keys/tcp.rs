@@ -186,7 +186,7 @@ pub(crate) const ACK_POLICY: Key<Choice<Policy>> = Key {
     meaning: "when receivers acknowledge; see [schemes.md](schemes.md). Schemes change it",
 };
 
-/// What `tcp.ack-policy` calls `policy`, as TOML.
+/// What `tcp.ack-policy` calls `policy`, as TOML; no file names one that a program brought.
 pub(crate) fn policy_text(policy: AckPolicy) -> String {
     let fixed = Policy::Fixed(policy);
     ACK_POLICY.kind.write(&match policy {
@@ -194,6 +194,7 @@ pub(crate) fn policy_text(policy: AckPolicy) -> String {
         AckPolicy::Linux(_) => Policy::Linux,
         AckPolicy::Packets(_) if ACK_POLICY.kind.0.iter().any(|(_, known)| *known == fixed) => fixed,
         AckPolicy::Packets(_) => Policy::AckFrequency,
+        AckPolicy::External(_) => return NONE.to_owned(),
     })
 }
 

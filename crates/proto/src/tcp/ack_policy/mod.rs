@@ -1,5 +1,6 @@
 //! When to acknowledge: [`AckPolicy`] at work.
 
+pub mod external;
 mod linux;
 mod packets;
 mod policy;
@@ -18,12 +19,12 @@ pub use policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, Pack
 
 /// What to do about an acknowledgment after a segment arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AckDecision {
+pub enum AckDecision {
     /// Send one at once.
     Now,
     /// Send one at this time unless one was sent before.
     At(Instant),
-    /// One is already due at an earlier time.
+    /// Nothing now: one is due at an earlier time already, or none is.
     Wait,
 }
 
@@ -70,6 +71,7 @@ enum Rule {
     Delayed(DelayedAcks),
     Linux(Box<Linux>),
     Packets(Box<Packets>),
+    External(Box<external::Seat>),
 }
 
 impl AckScheduler {
@@ -78,6 +80,7 @@ impl AckScheduler {
             AckPolicy::Delayed(delayed) => (delayed.quick_ack_segments, Rule::Delayed(delayed)),
             AckPolicy::Linux(policy) => (0, Rule::Linux(Box::new(Linux::new(policy, config.sack)))),
             AckPolicy::Packets(policy) => (0, Rule::Packets(Box::new(Packets::new(policy)))),
+            AckPolicy::External(factory) => (0, Rule::External(Box::new(external::Seat::new(factory)))),
         };
         Self { unacked_octets: 0, quick, full_segment: 1, rule }
     }
@@ -92,6 +95,7 @@ impl AckScheduler {
             Rule::Delayed(policy) => policy,
             Rule::Linux(linux) => return linux.on_in_order(octets, self.full_segment, now),
             Rule::Packets(packets) => return packets.on_in_order(now),
+            Rule::External(seat) => return seat.on_in_order(octets, now),
         };
         if self.quick > 0 {
             self.quick -= 1;
@@ -113,6 +117,7 @@ impl AckScheduler {
             }
             Rule::Linux(linux) => linux.on_out_of_order(disorder, self.full_segment),
             Rule::Packets(packets) => packets.on_out_of_order(disorder, self.full_segment),
+            Rule::External(seat) => seat.on_out_of_order(disorder),
         }
     }
 
@@ -121,7 +126,7 @@ impl AckScheduler {
         match &mut self.rule {
             Rule::Delayed(policy) => self.quick = policy.quick_ack_segments,
             Rule::Linux(linux) => linux.on_duplicate(),
-            Rule::Packets(_) => {}
+            Rule::Packets(_) | Rule::External(_) => {}
         }
     }
 
@@ -130,6 +135,7 @@ impl AckScheduler {
         match &mut self.rule {
             Rule::Delayed(_) | Rule::Packets(_) => AckDecision::Now,
             Rule::Linux(linux) => linux.on_timer(self.full_segment, now),
+            Rule::External(seat) => seat.on_timer(now),
         }
     }
 
@@ -141,6 +147,7 @@ impl AckScheduler {
             Rule::Delayed(_) => {}
             Rule::Linux(linux) => linux.on_ack_sent(),
             Rule::Packets(packets) => packets.on_ack_sent(self.full_segment),
+            Rule::External(seat) => seat.on_ack_sent(),
         }
     }
 
@@ -170,6 +177,7 @@ impl AckScheduler {
             Rule::Delayed(_) => None,
             Rule::Linux(linux) => Some(&mut linux.rtt),
             Rule::Packets(packets) => Some(&mut packets.rtt),
+            Rule::External(seat) => Some(&mut seat.rtt),
         }
     }
 }

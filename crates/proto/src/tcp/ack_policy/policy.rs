@@ -1,5 +1,6 @@
 //! The ACK policies a receiver can be told to keep.
 
+use super::external::External;
 use crate::units::Duration;
 
 /// When a receiver acknowledges.
@@ -16,6 +17,8 @@ pub enum AckPolicy {
     Linux(LinuxAcks),
     /// One ACK for so many packets, or after a delay, as QUIC does.
     Packets(PacketAcks),
+    /// One that whoever uses this crate brings.
+    External(External),
 }
 
 /// Counting octets, by full-sized segments.
@@ -137,7 +140,7 @@ impl AckPolicy {
     pub fn with_every(self, segments: u32) -> Self {
         match self {
             Self::Delayed(delayed) => Self::Delayed(DelayedAcks { every: segments, ..delayed }),
-            Self::Linux(_) | Self::Packets(_) => Self::every(segments),
+            Self::Linux(_) | Self::Packets(_) | Self::External(_) => Self::every(segments),
         }
     }
 

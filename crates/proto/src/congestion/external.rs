@@ -1,0 +1,157 @@
+//! A controller that whoever uses this crate brings: for experiments, and for other languages.
+//!
+//! It is told of every ACK, of losses and of timeouts, and sets window and rate itself, as BBR does. It may be slow: it is
+//! called through a lock and a table of functions. What it answers is kept within what a sender can do.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::signals::{Delivery, Repair};
+use super::window::Window;
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// Largest window in octets: no path of this world holds more, and sums of it stay far below 2^63.
+const MAX_WINDOW: u64 = 1 << 40;
+
+/// A controller of a connection.
+pub trait Control: Send {
+    /// An ACK came, whatever it acknowledges.
+    fn on_ack(&mut self, ack: &Acknowledged) -> Steering;
+
+    /// Fast recovery begins, or an ECN echo came; `in_flight` is what was in the network.
+    fn on_loss(&mut self, in_flight: Bytes) -> Steering;
+
+    /// The retransmission timer expired.
+    fn on_timeout(&mut self, now: Instant, in_flight: Bytes) -> Steering;
+}
+
+/// Makes a controller for each connection.
+pub trait Factory: Sync {
+    /// Names it for people.
+    fn name(&self) -> &str;
+
+    /// A controller of a connection whose full segments have `mss` octets of payload, and how it starts.
+    fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn Control>, Steering);
+}
+
+/// What one ACK told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// When it came.
+    pub now: Instant,
+    /// Octets that it newly reports, cumulatively or selectively.
+    pub delivered: Bytes,
+    /// Octets delivered since the connection began.
+    pub delivered_total: Bytes,
+    /// Octets newly held lost.
+    pub lost: Bytes,
+    /// Octets thought to be in the network before it.
+    pub prior_in_flight: Bytes,
+    /// Octets thought to be in the network after it.
+    pub in_flight: Bytes,
+    /// Round-trip time of the newest segment it reports, where that is unambiguous.
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time.
+    pub smoothed_rtt: Option<Duration>,
+    /// The rate of delivery that the sender measured, where it could.
+    pub delivery_rate: Option<BitRate>,
+    /// The rate of arrival that the receiver reports (TACK).
+    pub receiver_rate: Option<BitRate>,
+    /// The application set the pace: rates say little of the path.
+    pub application_limited: bool,
+    /// Losses are being repaired.
+    pub in_recovery: bool,
+}
+
+/// What a controller decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steering {
+    /// Octets that may be in the network; at least a segment is.
+    pub window: Bytes,
+    /// The rate to send payload at; `None` paces by the window and the smoothed round-trip time.
+    pub pacing: Option<BitRate>,
+}
+
+/// A [`Factory`] as a configuration holds it. Two are equal if they are the very same.
+#[derive(Clone, Copy)]
+pub struct External(pub &'static dyn Factory);
+
+impl PartialEq for External {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for External {}
+
+impl fmt::Debug for External {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "External({:?} at {:p})", self.0.name(), self.0)
+    }
+}
+
+/// One at work.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    pub(super) window: Window,
+    pacing: Option<BitRate>,
+    /// Shared by copies, which are made to undo reductions: there is one controller to a connection.
+    control: Arc<Mutex<Box<dyn Control>>>,
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat").field("window", &self.window).field("pacing", &self.pacing).finish()
+    }
+}
+
+impl Seat {
+    pub fn new(window: Window, factory: External) -> Self {
+        let (control, steering) = factory.0.control(Bytes(window.mss), Bytes(window.cwnd));
+        let mut seat = Self { window, pacing: None, control: Arc::new(Mutex::new(control)) };
+        seat.follow(steering);
+        seat
+    }
+
+    fn ask(&mut self, question: impl FnOnce(&mut dyn Control) -> Steering) {
+        // One that panicked elsewhere is asked again: it does no harm but to its own connection.
+        let steering = question(self.control.lock().unwrap_or_else(PoisonError::into_inner).as_mut());
+        self.follow(steering);
+    }
+
+    fn follow(&mut self, steering: Steering) {
+        self.window.cwnd = steering.window.0.clamp(self.window.mss, MAX_WINDOW);
+        self.pacing = steering.pacing.filter(|rate| rate.as_bps() > 0);
+    }
+
+    pub fn on_delivery(&mut self, delivery: &Delivery) {
+        let sample = &delivery.sample;
+        let ack = Acknowledged {
+            now: delivery.now,
+            delivered: Bytes(sample.newly_delivered),
+            delivered_total: Bytes(sample.delivered),
+            lost: Bytes(delivery.lost),
+            prior_in_flight: Bytes(delivery.prior_in_flight),
+            in_flight: Bytes(delivery.in_flight),
+            rtt: sample.rtt,
+            smoothed_rtt: delivery.smoothed_rtt,
+            delivery_rate: sample.rate(),
+            receiver_rate: delivery.receiver.and_then(|report| report.rate),
+            application_limited: sample.app_limited,
+            in_recovery: delivery.repair != Repair::None,
+        };
+        self.ask(|control| control.on_ack(&ack));
+    }
+
+    pub fn on_loss(&mut self, in_flight: u64) {
+        self.ask(|control| control.on_loss(Bytes(in_flight)));
+    }
+
+    pub fn on_timeout(&mut self, now: Instant, in_flight: u64) {
+        self.ask(|control| control.on_timeout(now, Bytes(in_flight)));
+    }
+
+    pub fn pacing_rate(&self) -> Option<BitRate> {
+        self.pacing
+    }
+}

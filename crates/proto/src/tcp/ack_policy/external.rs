@@ -1,0 +1,131 @@
+//! An ACK policy that whoever uses this crate brings: for experiments, and for other languages.
+//!
+//! It hears of every segment with new data, and says when to acknowledge. It may be slow: it is called through a lock and
+//! a table of functions.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::rtt::ReceiverRtt;
+use super::{AckDecision, Disorder};
+use crate::units::{Bytes, Duration, Instant};
+
+/// A policy of one receiver.
+pub trait Acknowledge: Send {
+    /// A segment with new data arrived.
+    fn on_data(&mut self, arrival: &Arrival) -> AckDecision;
+
+    /// What [`AckDecision::At`] asked for is due.
+    fn on_timer(&mut self, now: Instant) -> AckDecision;
+
+    /// An acknowledgment of everything received left, whoever wanted it: data acknowledges, too.
+    fn on_ack_sent(&mut self);
+}
+
+/// Makes a policy for each receiver.
+pub trait Factory: Sync {
+    /// Names it for people.
+    fn name(&self) -> &str;
+
+    /// A policy of a receiver of its own.
+    fn acknowledge(&self) -> Box<dyn Acknowledge>;
+}
+
+/// A segment with new data, as a policy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it came.
+    pub now: Instant,
+    /// Octets of it that are new.
+    pub new: Bytes,
+    /// It is neither above a gap nor fills one.
+    pub in_order: bool,
+    /// Octets that wait behind gaps, after it.
+    pub waiting: Bytes,
+    /// The smallest round-trip time that the receiver has seen.
+    pub rtt_min: Option<Duration>,
+    /// The smoothed round-trip time, as the receiver sees it.
+    pub smoothed_rtt: Option<Duration>,
+}
+
+/// A [`Factory`] as a configuration holds it. Two are equal if they are the very same.
+#[derive(Clone, Copy)]
+pub struct External(pub &'static dyn Factory);
+
+impl PartialEq for External {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for External {}
+
+impl fmt::Debug for External {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "External({:?} at {:p})", self.0.name(), self.0)
+    }
+}
+
+/// One at work.
+#[derive(Clone)]
+pub(super) struct Seat {
+    pub rtt: ReceiverRtt,
+    /// Shared by copies of a connection, of which one is at work.
+    policy: Arc<Mutex<Box<dyn Acknowledge>>>,
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat").field("rtt", &self.rtt).finish_non_exhaustive()
+    }
+}
+
+impl Seat {
+    pub fn new(factory: External) -> Self {
+        Self { rtt: ReceiverRtt::default(), policy: Arc::new(Mutex::new(factory.0.acknowledge())) }
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&mut dyn Acknowledge) -> T) -> T {
+        question(self.policy.lock().unwrap_or_else(PoisonError::into_inner).as_mut())
+    }
+
+    /// What a policy says, with times that are over as now.
+    fn decided(
+        &self,
+        now: Instant,
+        question: impl FnOnce(&mut dyn Acknowledge) -> AckDecision,
+    ) -> AckDecision {
+        match self.ask(question) {
+            AckDecision::At(at) if at <= now => AckDecision::Now,
+            decision => decision,
+        }
+    }
+
+    fn on_data(&self, now: Instant, new: u64, in_order: bool, waiting: u64) -> AckDecision {
+        let arrival = Arrival {
+            now,
+            new: Bytes(new),
+            in_order,
+            waiting: Bytes(waiting),
+            rtt_min: self.rtt.least(),
+            smoothed_rtt: self.rtt.smoothed(),
+        };
+        self.decided(now, |policy| policy.on_data(&arrival))
+    }
+
+    pub fn on_in_order(&self, octets: u64, now: Instant) -> AckDecision {
+        self.on_data(now, octets, true, 0)
+    }
+
+    pub fn on_out_of_order(&self, disorder: &Disorder<'_>) -> AckDecision {
+        self.on_data(disorder.now, disorder.range.len(), false, disorder.queue.octets())
+    }
+
+    pub fn on_timer(&self, now: Instant) -> AckDecision {
+        self.decided(now, |policy| policy.on_timer(now))
+    }
+
+    pub fn on_ack_sent(&self) {
+        self.ask(|policy| policy.on_ack_sent());
+    }
+}
