@@ -48,6 +48,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a scenario under each scheme, side by side on the same draws
     Compare(CompareArgs),
+    /// Make many runs over a grid of settings, into Parquet files, on this machine or on a Dask cluster
+    Sweep(SweepArgs),
     /// Say why one scheme carries more than another, from what the bottleneck's time went for
     Why(WhyArgs),
     /// Say which ACK frequency or mechanism suits a link, what it gains and what it costs

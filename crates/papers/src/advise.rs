@@ -10,7 +10,9 @@ use tacit_link::wifi::phy::Standard;
 use tacit_proto::units::{BitRate, Duration};
 use tacit_runs::RunsError;
 use tacit_runs::sweep::Control;
+use tacit_scenario::InputError;
 use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_theory::hop;
 
 use crate::compare::{Comparison, Options, Row, compare};
 
@@ -137,6 +139,24 @@ const SIDES: &[Side] = &[
         needs_wifi: true,
     },
 ];
+
+/// The scenario that is meant, and what is set on top of it: the one named, or the nearest to a PHY and a rate, which are
+/// `802.11n` and `150Mbps` where nobody says.
+///
+/// # Errors
+/// On a PHY or rate that there is not.
+pub fn scenario_of(
+    scenario: Option<&str>,
+    phy: Option<&str>,
+    rate: Option<&str>,
+) -> Result<(String, Vec<String>), InputError> {
+    if let Some(scenario) = scenario {
+        return Ok((scenario.to_owned(), Vec::new()));
+    }
+    let rate = rate.unwrap_or("150Mbps");
+    let hop = hop::parse(phy.unwrap_or("802.11n"), rate)?;
+    Ok((scenario_for(hop.phy.standard, hop.data.rate()).to_owned(), vec![format!("wifi.rate={rate}")]))
+}
 
 /// The scenario that comes with the program whose rate of `standard` is nearest to `rate`.
 pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {

@@ -227,6 +227,11 @@ const AIRTIME_INKS: [Ink; AirtimeUse::ALL.len()] = [
     Ink::Series(7),
 ];
 
+/// What reports call the uses of airtime, and their colours on light ground; in the order of [`AirtimeUse::ALL`].
+pub fn airtime_looks() -> impl Iterator<Item = (AirtimeUse, &'static str, &'static str)> {
+    AirtimeUse::ALL.into_iter().zip(AIRTIME_INKS).map(|(what, ink)| (what, airtime_label(what), ink.light()))
+}
+
 fn airtime_section(comparison: &Comparison) -> Markup {
     let chart = |rows: &[&Row]| {
         let bar = |row: &&Row| {

@@ -36,7 +36,8 @@ pub fn bind(options: &Options, background: u32) -> Result<Bound, RunsError> {
     }
     let mut scenario = load(options)?;
     scenario.stagger = Duration::ZERO;
-    let prepared = prepare_scenario(scenario, &Options { clients: Some(background + 1), ..options.clone() })?;
+    let prepared =
+        prepare_scenario(scenario, &Options { clients: Some(background + 1), ..options.clone() }, |_| {})?;
     let (scenario, mut setup) = prepared.into_parts();
     let near = Scenario::first_client(&setup);
     setup.retain_flows(|flow| flow.source != near && flow.sink != near);

@@ -89,7 +89,7 @@ pub fn replay(path: &Path, row: Option<usize>) -> Result<Replay, RunsError> {
         ..Options::default()
     };
     // A replay that looked into a cache would prove nothing.
-    let single = prepare_scenario(scenario, &options)?.run(Control::unattended())?;
+    let single = prepare_scenario(scenario, &options, |_| {})?.run(Control::unattended())?;
     let now: Vec<_> = single.metrics.named().collect();
     let differs = |(name, stored): &(String, Option<f64>)| {
         let (_, now) = now.iter().find(|(known, _)| known == name)?;

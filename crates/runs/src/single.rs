@@ -133,7 +133,16 @@ pub struct Prepared {
 /// # Errors
 /// On input that is not allowed.
 pub fn prepare(options: &Options) -> Result<Prepared, RunsError> {
-    let mut prepared = prepare_scenario(load(options)?, options)?;
+    prepare_changed(options, |_| {})
+}
+
+/// Reads the scenario and builds the run, of which `change` has the last word, after the scheme. What it changes no command
+/// says, and no cache may keep.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) -> Result<Prepared, RunsError> {
+    let mut prepared = prepare_scenario(load(options)?, options, change)?;
     let RunSpec { subject, clients, .. } = &prepared.spec;
     let said =
         warnings::of_assignments(&options.scenario, &options.assignments, &[subject.scheme()], *clients);
@@ -148,7 +157,11 @@ pub(crate) fn load(options: &Options) -> Result<Scenario, RunsError> {
 }
 
 /// Builds the run of `scenario` that the other options name.
-pub(crate) fn prepare_scenario(scenario: Scenario, options: &Options) -> Result<Prepared, RunsError> {
+pub(crate) fn prepare_scenario(
+    scenario: Scenario,
+    options: &Options,
+    change: impl FnOnce(&mut Scenario),
+) -> Result<Prepared, RunsError> {
     let scheme = options.scheme.as_deref().map(|name| scheme::find("--scheme", name)).transpose()?;
     let clients = options.clients.unwrap_or(scenario.clients);
     if !(1..=MAX_CLIENTS).contains(&clients) {
@@ -156,7 +169,7 @@ pub(crate) fn prepare_scenario(scenario: Scenario, options: &Options) -> Result<
             .allowed(format!("1 to {MAX_CLIENTS}"))
             .into());
     }
-    let subject = Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN));
+    let subject = Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN)).changed_by(change);
     let spec = RunSpec { wire: options.wire, ..RunSpec::new(Arc::new(subject), clients, options.seed) };
     let setup = spec.setup()?;
     Ok(Prepared { warnings: warnings::of_setup(&setup), setup, spec })
@@ -200,9 +213,21 @@ impl Prepared {
         control: Control<'_>,
         reached: Option<Reached<'_>>,
     ) -> Result<Single, RunsError> {
+        Ok(self.single(self.run_recorded(control, reached)?))
+    }
+
+    /// Runs as [`Prepared::run_watched`] does, and gives the record, with samples and all.
+    ///
+    /// # Errors
+    /// Where the run fails.
+    pub fn run_recorded(
+        &self,
+        control: Control<'_>,
+        reached: Option<Reached<'_>>,
+    ) -> Result<RunRecord, RunsError> {
         let id = run_id(&self.spec);
         if let Some(record) = control.cached(id) {
-            return Ok(self.single(record));
+            return Ok(record);
         }
         let outcome = match reached {
             Some(reached) => tacit_sim::run_observed(&self.setup, &mut Clock(reached))
@@ -211,7 +236,7 @@ impl Prepared {
         };
         let record = self.record(&outcome);
         control.remember(id, &record);
-        Ok(self.single(record))
+        Ok(record)
     }
 
     /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all. `reached` as in
@@ -260,7 +285,8 @@ impl Prepared {
         RunRecord::new(run_id(&self.spec), self.label(), text, &self.setup, outcome)
     }
 
-    fn single(&self, record: RunRecord) -> Single {
+    /// What a record of this run tells.
+    pub fn single(&self, record: RunRecord) -> Single {
         let goodput_bps = record.metric("goodput_bps").unwrap_or_default();
         let metrics = Metrics(record.metrics);
         let caveats = caveats::of_metrics(|name| metrics.get(name));

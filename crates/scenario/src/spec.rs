@@ -47,6 +47,14 @@ impl Subject {
         Self { scenario, scheme, changed, content: OnceLock::new() }
     }
 
+    /// This subject with what `change` makes of the scenario as the scheme leaves it: what no file can say. Results of it must
+    /// not be kept under names made of it, for they would mean nothing to another process.
+    #[must_use]
+    pub fn changed_by(mut self, change: impl FnOnce(&mut Scenario)) -> Self {
+        change(&mut self.changed);
+        self
+    }
+
     /// The scenario before the scheme.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario

@@ -28,8 +28,10 @@ pub(super) const LONGEST_PACKET: usize = 65_535;
 /// What both ends of a ROHC channel agree on, and how often changes are said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
-    cids: CidSpace,
-    repeat: u8,
+    /// The numbering of contexts.
+    pub cids: CidSpace,
+    /// In how many packets each change is said.
+    pub repeat: u8,
 }
 
 impl Default for Channel {

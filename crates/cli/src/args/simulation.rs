@@ -47,6 +47,41 @@ pub struct CompareArgs {
     pub gate: GateArgs,
 }
 
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+pub struct SweepArgs {
+    /// Name of a scenario that comes with the program, or path of a TOML file
+    #[arg(default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
+    pub scenario: String,
+    /// Run at each of these values, such as 'wifi.distance=5 m,20 m'; several make a grid
+    #[arg(long = "sweep", value_name = "KEY=VALUE,…")]
+    pub sweeps: Vec<String>,
+    /// Schemes, with commas; all is every one [default: the scenario as written]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    pub schemes: Vec<String>,
+    /// Numbers of clients, with commas [default: as the scenario says]
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    pub clients: Vec<u32>,
+    /// Runs with different draws at each place [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u32>,
+    /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Directory of the Parquet files; batches found in it are not run again
+    #[arg(long, value_name = "DIR", default_value = "tacit-sweep")]
+    pub out: PathBuf,
+    /// Let the workers of this Dask scheduler make the runs; needs the Python package (pip install 'tacit[dask]')
+    #[arg(long, value_name = "ADDRESS")]
+    pub dask: Option<String>,
+    /// Make every run, whatever was run before elsewhere
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use tacit_captures::audit::{Observed, audit_file};
-use tacit_papers::advise::{Advice, Question, advise, scenario_for};
+use tacit_papers::advise::{Advice, Question, advise, scenario_of};
 use tacit_papers::report;
 use tacit_scenario::MAX_CLIENTS;
 use tacit_scenario::table::count;
-use tacit_theory::hop::{parse, parse_rtt};
+use tacit_theory::hop::parse_rtt;
 
 use crate::args::AdviseArgs;
 use crate::output::{Failure, note, print, print_json};
@@ -46,17 +46,8 @@ pub fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
 }
 
 fn question(args: &AdviseArgs, observed: Option<&Observed>) -> Result<Question, Failure> {
-    let mut assignments = Vec::new();
-    let scenario = match &args.scenario {
-        Some(scenario) => scenario.clone(),
-        None => {
-            let (phy, rate) = (args.phy.as_deref().unwrap_or("802.11n"), args.rate.as_deref());
-            let rate = rate.unwrap_or("150Mbps");
-            let hop = parse(phy, rate)?;
-            assignments.push(format!("wifi.rate={rate}"));
-            scenario_for(hop.phy.standard, hop.data.rate()).to_owned()
-        }
-    };
+    let (scenario, mut assignments) =
+        scenario_of(args.scenario.as_deref(), args.phy.as_deref(), args.rate.as_deref())?;
     assignments.extend(args.assignments.iter().cloned());
     let rtt = args.rtt.as_deref().map(parse_rtt).transpose()?;
     let receivers = observed.map(|observed| (observed.receivers as u32).clamp(1, MAX_CLIENTS));

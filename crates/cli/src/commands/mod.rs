@@ -32,6 +32,7 @@ mod seen;
 #[cfg(feature = "network")]
 mod serve;
 mod shell;
+mod sweep;
 mod theory;
 mod transfers;
 mod why;
@@ -51,6 +52,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         // The main job, with the defaults its arguments declare.
         None => dispatch(Cli::parse_from(["tacit", "compare"]).command),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Sweep(args)) => sweep::run(&args),
         Some(Command::Why(args)) => why::run(args),
         Some(Command::Advise(args)) => advise::run(&args),
         Some(Command::Audit(args)) => audit::run(&args),

@@ -3,7 +3,7 @@
 use plotters::coord::CoordTranslate;
 use plotters::prelude::*;
 
-use super::{Drawn, Ink};
+use super::{DASHES, Drawn, Ink};
 
 /// What tells a series from others: in print without colours the marker and the dash still do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,11 @@ impl Look {
         looks.into_iter().map(|look| look.unwrap_or(Self::new(BLACK, Dot))).collect()
     }
 
+    /// The dash of its line in pixels, drawn and left out in turn, with spaces between; empty for a solid line.
+    pub const fn dash(self) -> &'static str {
+        DASHES[self.shape as usize]
+    }
+
     /// Its line, `width` pixels wide.
     pub(super) fn line(self, width: u32) -> ShapeStyle {
         self.ink.stroke(self.shape).stroke_width(width)
@@ -213,6 +218,19 @@ mod tests {
              tcp-l4 Curve(6) Square\ntcp-l8 Curve(6) Triangle\ntcp-l16 Curve(6) Diamond\ntack Curve(2) Circle\n\
              udp Curve(0) TriangleDown\n"
         );
+    }
+
+    #[test]
+    fn a_look_is_told_as_pictures_have_it() {
+        let look = Look::of_scheme("tcp-l4").unwrap();
+        assert_eq!((look.ink.light(), look.dash()), ("#3391cc", "7 3"));
+        for colour in 0..CURVE_COLOURS {
+            let light = Ink::Curve(colour).light();
+            assert!(
+                STYLE.split("@media").next().unwrap().contains(&format!("--c{colour}:{light}")),
+                "{light}"
+            );
+        }
     }
 
     #[test]

@@ -78,6 +78,15 @@ impl Ink {
         format!("var({})", VARIABLES[self.number()])
     }
 
+    /// The colour on light ground, as `#rrggbb`.
+    pub fn light(self) -> &'static str {
+        /// `#` and six digits.
+        const COLOUR: usize = 7;
+        let name = VARIABLES[self.number()];
+        let found = STYLE.find(&format!("{name}:")).map(|at| at + name.len() + 1);
+        found.and_then(|at| STYLE.get(at..at + COLOUR)).unwrap_or("#000000")
+    }
+
     /// The stand-in: a colour that occurs nowhere else.
     fn stand_in(self) -> RGBColor {
         RGBColor(1, 2, 100 + self.number() as u8)

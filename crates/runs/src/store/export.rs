@@ -30,6 +30,12 @@ pub(super) const FILES: [(&str, MakeSheet); 6] = [
     ("series.parquet", flat::sheet::<SampleRecord>),
 ];
 
+/// The rows that `records` have in the file `NAME.parquet`; `None` where there is no such file.
+pub fn sheet_of(name: &str, records: &[RunRecord]) -> Option<Sheet> {
+    let (_, make) = FILES.iter().find(|(file, _)| file.strip_suffix(".parquet") == Some(name))?;
+    Some(make(records))
+}
+
 /// Runs are taken into memory until their records have so many octets: a row group of each file.
 const GROUP: u64 = 64 << 20;
 

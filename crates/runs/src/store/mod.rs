@@ -25,9 +25,10 @@ use serde::{Deserialize, Serialize};
 use tacit_sim::capture::AtomicFile;
 
 pub(crate) use export::RUNS;
+pub use export::sheet_of;
 pub use flat::objects;
 pub use log::Writer;
-pub(crate) use sheet::SheetWriter;
+pub(crate) use sheet::parquet;
 pub use sheet::{Column, Sheet};
 
 use crate::error::RunsError;

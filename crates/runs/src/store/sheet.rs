@@ -3,6 +3,7 @@
 //! Three column types are all results need, so this speaks to the Parquet library directly: going
 //! through Arrow would double the time to build the program.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,6 +57,13 @@ impl Sheet {
     }
 }
 
+/// `sheet` as a Parquet file of one row group, in octets.
+pub(crate) fn parquet(sheet: &Sheet, provenance: &Provenance) -> Result<Vec<u8>, ParquetError> {
+    let mut writer = open(Vec::new(), sheet, provenance)?;
+    write_group(&mut writer, sheet)?;
+    writer.into_inner()
+}
+
 /// A Parquet file that is being written: sheets of the same columns, a row group each.
 pub(crate) struct SheetWriter {
     path: PathBuf,
@@ -66,39 +74,13 @@ impl SheetWriter {
     /// Opens a file that `path` will name when it is whole, for sheets with the columns of `like`.
     pub fn create(path: &Path, like: &Sheet, provenance: &Provenance) -> Result<Self, RunsError> {
         let file = AtomicFile::create(path).map_err(RunsError::io(path))?;
-        let writer = Self::open(file, like, provenance).map_err(RunsError::store(path))?;
+        let writer = open(file, like, provenance).map_err(RunsError::store(path))?;
         Ok(Self { path: path.to_owned(), writer })
-    }
-
-    fn open(
-        file: AtomicFile,
-        like: &Sheet,
-        provenance: &Provenance,
-    ) -> Result<SerializedFileWriter<AtomicFile>, ParquetError> {
-        let pairs = provenance.fields().map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
-        let properties = WriterProperties::builder()
-            .set_key_value_metadata(Some(pairs.into()))
-            .set_created_by(format!("tacit {}", crate::VERSION))
-            .build();
-        let fields =
-            like.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_, _>>()?;
-        let schema = Type::group_type_builder("row").with_fields(fields).build()?;
-        SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
     }
 
     /// Adds the rows of `sheet`.
     pub fn write(&mut self, sheet: &Sheet) -> Result<(), RunsError> {
-        let mut write = || -> Result<(), ParquetError> {
-            let mut group = self.writer.next_row_group()?;
-            for (_, column) in &sheet.columns {
-                let mut out =
-                    group.next_column()?.ok_or_else(|| ParquetError::EOF("fewer columns".into()))?;
-                write_column(column, &mut out)?;
-                out.close()?;
-            }
-            group.close().map(drop)
-        };
-        write().map_err(RunsError::store(&self.path))
+        write_group(&mut self.writer, sheet).map_err(RunsError::store(&self.path))
     }
 
     /// Gives the file its name.
@@ -106,6 +88,34 @@ impl SheetWriter {
         let file = self.writer.into_inner().map_err(RunsError::store(&self.path))?;
         file.commit().map_err(RunsError::io(&self.path))
     }
+}
+
+fn open<W: Write + Send>(
+    sink: W,
+    like: &Sheet,
+    provenance: &Provenance,
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let pairs = provenance.fields().map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(pairs.into()))
+        .set_created_by(format!("tacit {}", crate::VERSION))
+        .build();
+    let fields = like.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_, _>>()?;
+    let schema = Type::group_type_builder("row").with_fields(fields).build()?;
+    SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties))
+}
+
+fn write_group<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    sheet: &Sheet,
+) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    for (_, column) in &sheet.columns {
+        let mut out = group.next_column()?.ok_or_else(|| ParquetError::EOF("fewer columns".into()))?;
+        write_column(column, &mut out)?;
+        out.close()?;
+    }
+    group.close().map(drop)
 }
 
 fn field(name: &str, column: &Column) -> Result<Arc<Type>, ParquetError> {

@@ -1,10 +1,15 @@
 //! A sweep of numbered runs, made in batches wherever: every program that knows the sweep knows what run 17 is, so
 //! that two numbers are all it takes to hand work over.
 
+mod directory;
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tacit_scenario::scheme::{self, Scheme};
 use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, RunSpec, Scenario, ScenarioError, Subject};
@@ -13,9 +18,13 @@ use crate::error::RunsError;
 use crate::identity::{Program, RunId, run_id};
 use crate::plan::Plan;
 use crate::record::{Label, RunSummary};
-use crate::store::{Provenance, Sheet, SheetWriter, tables};
+use crate::store::{self, Provenance, Sheet, tables};
 use crate::sweep::{self, Control};
 
+pub use directory::{Directory, Swept};
+
+/// Most runs of a batch. A lost worker loses what it has made of one; a file of so many runs is mostly runs. Ours.
+const BATCH: usize = 64;
 /// Most runs of one sweep.
 const MAX_RUNS: usize = 100_000_000;
 
@@ -96,9 +105,7 @@ impl Batches {
         };
         let base = Scenario::load(scenario, assignments)?;
         let seeds = seeds.unwrap_or(base.run.seeds);
-        within("--seeds", seeds, MAX_SEEDS)?;
         let clients = if clients.is_empty() { vec![base.clients] } else { clients.to_vec() };
-        clients.iter().try_for_each(|count| within("--clients", *count, MAX_CLIENTS))?;
         let read = |at: &Vec<String>| {
             let here = Arc::new(Scenario::load(scenario, &[assignments, at].concat())?);
             for scheme in &schemes {
@@ -117,7 +124,7 @@ impl Batches {
             seeds,
             program: this_program(),
         };
-        Self::of(written, schemes)
+        Self::of(written)
     }
 
     /// Reads what [`Batches::to_text`] wrote.
@@ -125,32 +132,30 @@ impl Batches {
     /// # Errors
     /// Where it is none, or was written by another program, whose runs have other names.
     pub fn parse(text: &str) -> Result<Self, RunsError> {
-        let wrong = |what: String| InputError::new("sweep", what).allowed("one that this program wrote");
-        let written: Written = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        if written.program != this_program() {
-            let what = format!("written by another build of tacit than this ({})", crate::VERSION);
-            return Err(InputError::new("sweep", what)
-                .allowed("one build of tacit on all machines: install the very same wheel")
-                .into());
-        }
-        let schemes =
-            written.schemes.iter().map(|name| scheme::named("sweep", name)).collect::<Result<_, _>>()?;
-        Self::of(written, schemes)
+        let written: Written = from_text(text)?;
+        written.check_program()?;
+        Self::of(written)
     }
 
-    fn of(written: Written, schemes: Vec<&'static Scheme>) -> Result<Self, RunsError> {
+    fn of(written: Written) -> Result<Self, RunsError> {
+        within("--seeds", written.seeds, MAX_SEEDS)?;
+        written.clients.iter().try_for_each(|count| within("--clients", *count, MAX_CLIENTS))?;
+        let schemes: Vec<_> =
+            written.schemes.iter().map(|name| scheme::named("sweep", name)).collect::<Result<_, _>>()?;
         let factors = [schemes.len(), written.clients.len(), written.seeds as usize];
         let runs = factors.iter().try_fold(written.places.len(), |all, factor| all.checked_mul(*factor));
-        if runs.is_none_or(|runs| runs > MAX_RUNS) {
-            let what = "too many places, schemes, clients and seeds";
-            return Err(InputError::new("sweep", what).allowed(format!("at most {MAX_RUNS} runs")).into());
+        match runs {
+            Some(1..=MAX_RUNS) => Ok(Self { written, schemes, last: Mutex::default() }),
+            _ => {
+                let what = "no places, schemes or clients, or too many of them with so many seeds";
+                Err(InputError::new("sweep", what).allowed(format!("1 to {MAX_RUNS} runs")).into())
+            }
         }
-        Ok(Self { written, schemes, last: Mutex::default() })
     }
 
     /// The sweep as text, for [`Batches::parse`].
     pub fn to_text(&self) -> String {
-        serde_json::to_string(&self.written).expect("strings and integers have a JSON form")
+        to_text(&self.written)
     }
 
     /// How many runs there are.
@@ -158,12 +163,38 @@ impl Batches {
         self.written.places.len() * self.runs_of_place()
     }
 
+    /// Runs of a place are neighbours: so many.
     fn runs_of_place(&self) -> usize {
         self.schemes.len() * self.runs_of_subject()
     }
 
+    /// The runs in batches of at most 64 that differ in clients and seed alone: what is handed out, and kept, as one.
+    pub fn batches(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let step = self.runs_of_subject();
+        let subjects = (0..self.runs()).step_by(step.max(1));
+        subjects.flat_map(move |first| {
+            (first..first + step).step_by(BATCH).map(move |start| start..(start + BATCH).min(first + step))
+        })
+    }
+
+    /// The runs numbered `range`, of one place, as a sweep of their own with its numbers of them: all it takes to make them
+    /// elsewhere, however many places there are.
+    ///
+    /// # Errors
+    /// Where the range is empty or leaves its place.
+    pub fn order(&self, range: &Range<usize>) -> Result<Order, RunsError> {
+        self.check(range)?;
+        let place = range.start / self.runs_of_place();
+        let first = place * self.runs_of_place();
+        if range.is_empty() || range.end > first + self.runs_of_place() {
+            return Err(InputError::new("runs", "they are not of one place").into());
+        }
+        let written = Written { places: vec![self.written.places[place].clone()], ..self.written.clone() };
+        Ok(Order { sweep: written, runs: range.start - first..range.end - first })
+    }
+
     /// Runs that differ in clients and seed alone are neighbours: so many.
-    pub fn runs_of_subject(&self) -> usize {
+    fn runs_of_subject(&self) -> usize {
         self.written.clients.len() * self.written.seeds as usize
     }
 
@@ -287,32 +318,83 @@ impl Batches {
         }))
     }
 
-    /// Writes runs of one place as a Parquet file that has its name when it is whole.
+    /// Runs of one place as a Parquet file, in octets.
     ///
     /// # Errors
-    /// Where a run is not of this sweep, or the file cannot be written.
-    pub fn write(&self, path: &Path, made: &[Made]) -> Result<(), RunsError> {
+    /// Where a run is not of this sweep.
+    pub fn parquet(&self, made: &[Made]) -> Result<Vec<u8>, RunsError> {
         let sheet = self.table(made)?;
         let place = made.first().map_or(0, |made| made.run / self.runs_of_place());
+        let command = made.first().map(|made| self.spec(made.run)).transpose()?.map(|spec| spec.command());
         let provenance = Provenance {
             scenario: self.written.scenario.clone(),
             scenario_text: self
                 .written
                 .places
                 .get(place)
-                .map_or_else(String::new, |place| place.scenario_text.clone()),
+                .map_or_else(String::new, |at| at.scenario_text.clone()),
             seeds: format!("1 to {}", self.written.seeds),
             version: crate::VERSION.to_owned(),
-            command: made.first().map_or_else(String::new, |made| {
-                self.spec(made.run).map_or_else(|_| String::new(), |spec| spec.command())
-            }),
+            command: command.unwrap_or_default(),
             schemes: self.written.schemes.join(","),
             ..Provenance::default()
         };
-        let mut file = SheetWriter::create(path, &sheet, &provenance)?;
-        file.write(&sheet)?;
-        file.finish()
+        store::parquet(&sheet, &provenance).map_err(RunsError::store(Path::new("a batch of runs")))
     }
+}
+
+/// Some runs of a sweep, as they are handed to another machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    sweep: Written,
+    runs: Range<usize>,
+}
+
+impl Order {
+    /// As text, for [`Order::parse`].
+    pub fn to_text(&self) -> String {
+        to_text(self)
+    }
+
+    /// Reads what [`Order::to_text`] wrote.
+    ///
+    /// # Errors
+    /// As [`Batches::parse`].
+    pub fn parse(text: &str) -> Result<Self, RunsError> {
+        let order: Self = from_text(text)?;
+        order.sweep.check_program()?;
+        Ok(order)
+    }
+
+    /// Makes the runs, and gives them as a Parquet file, in octets.
+    ///
+    /// # Errors
+    /// As [`Batches::make`].
+    pub fn parquet(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
+        let sweep = Batches::of(self.sweep)?;
+        sweep.parquet(&sweep.make(self.runs, control)?)
+    }
+}
+
+impl Written {
+    fn check_program(&self) -> Result<(), InputError> {
+        if self.program == this_program() {
+            return Ok(());
+        }
+        let what = format!("written by another build of tacit than this ({})", crate::VERSION);
+        Err(InputError::new("sweep", what)
+            .allowed("one build of tacit on all machines: install the very same wheel"))
+    }
+}
+
+fn to_text(written: &impl Serialize) -> String {
+    serde_json::to_string(written).expect("strings and integers have a JSON form")
+}
+
+fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
+    let wrong = |error: serde_json::Error| InputError::new("sweep", error.to_string());
+    serde_json::from_str(text).map_err(|error| wrong(error).allowed("one that this program wrote"))
 }
 
 /// Hash of this program, in text.
@@ -324,56 +406,4 @@ fn within(place: &str, value: u32, most: u32) -> Result<(), InputError> {
     let inside = (1..=most).contains(&value);
     let wrong = || InputError::new(place, format!("{value} is out of range"));
     inside.then_some(()).ok_or_else(|| wrong().allowed(format!("1 to {most}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    fn sweep() -> Batches {
-        let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
-        let places = ["5 m", "20 m"].map(|value| vec![format!("wifi.distance={value}")]);
-        let schemes = ["stock".to_owned(), "hack-batch".to_owned()];
-        Batches::new("wlan-11n-150", &short, &places, &schemes, &[1, 2], Some(3)).unwrap()
-    }
-
-    #[test]
-    fn runs_are_numbered_by_place_scheme_clients_and_seed() {
-        let sweep = sweep();
-        assert_eq!(sweep.runs(), 2 * 2 * 2 * 3);
-        let label = |run| Label::of(&sweep.spec(run).unwrap());
-        let of = |label: Label| (label.x, label.scheme, label.clients, label.seed);
-        assert_eq!(of(label(0)), (Some(5.0), "stock".into(), 1, 1));
-        assert_eq!(of(label(5)), (Some(5.0), "stock".into(), 2, 3));
-        assert_eq!(of(label(6)), (Some(5.0), "hack-batch".into(), 1, 1));
-        assert_eq!(of(label(23)), (Some(20.0), "hack-batch".into(), 2, 3));
-        let ids: BTreeSet<RunId> = sweep.ids(0..24).unwrap().into_iter().collect();
-        assert_eq!(ids.len(), 24);
-        assert!(sweep.ids(20..25).is_err());
-    }
-
-    #[test]
-    fn whoever_reads_the_sweep_makes_the_same_runs() {
-        let sweep = sweep();
-        let read = Batches::parse(&sweep.to_text()).unwrap();
-        assert_eq!(read.ids(0..24).unwrap(), sweep.ids(0..24).unwrap());
-        let made = read.make(5..8, Control::unattended()).unwrap();
-        assert_eq!(made, sweep.make(5..8, Control::unattended()).unwrap());
-        assert_eq!(made.iter().map(|made| made.run).collect::<Vec<_>>(), [5, 6, 7]);
-        let back: Vec<Made> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
-        assert_eq!(back, made);
-        let columns: Vec<String> =
-            sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name).collect();
-        assert!(columns.contains(&"wifi.distance".to_owned()), "{columns:?}");
-    }
-
-    #[test]
-    fn another_program_s_sweep_is_refused() {
-        let mut other = sweep();
-        other.written.program = "another".into();
-        let error = Batches::parse(&other.to_text()).unwrap_err().to_string();
-        assert!(error.contains("another build of tacit"), "{error}");
-    }
 }

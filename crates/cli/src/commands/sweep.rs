@@ -1,0 +1,85 @@
+//! `tacit sweep`.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use tacit_papers::compare::grid;
+use tacit_runs::batches::{Batches, Directory};
+use tacit_scenario::InputError;
+
+use crate::args::SweepArgs;
+use crate::output::{Failure, note, print, print_json};
+use crate::progress::{cache, watched};
+
+pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
+    let SweepArgs { scenario, assignments, schemes, clients, seeds, .. } = args;
+    // Here too before others are asked: what is not allowed is said by this program.
+    let sweep = Batches::new(scenario, assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
+    if let Some(address) = &args.dask {
+        return elsewhere(args, address);
+    }
+    let directory = Directory::open(&args.out, &sweep)?;
+    let swept = watched(cache(args.no_cache).as_ref(), |control| directory.complete(&sweep, control))?;
+    if args.json {
+        print_json(&swept)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&format!(
+        "{} runs in {} files, {} of them there already\n",
+        swept.runs, swept.files, swept.reused
+    ))?;
+    note(&format!("results: {}/**/*.parquet", directory.runs().display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Becomes the Python program that speaks to Dask: with the words of this call.
+fn elsewhere(args: &SweepArgs, address: &str) -> Result<ExitCode, Failure> {
+    let python = python();
+    let has_it = Command::new(&python)
+        .args(["-c", "import tacit.dask"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !has_it {
+        let what = format!("{} has no package tacit that can speak to Dask", python.display());
+        return Err(InputError::new("--dask", what)
+            .allowed("where pip install 'tacit[dask]' was done; TACIT_PYTHON names another Python")
+            .into());
+    }
+    let mut command = Command::new(&python);
+    command.args(["-m", "tacit.dask", address, &args.scenario]);
+    let lists = [("--sweep", &args.sweeps), ("--set", &args.assignments)];
+    for (name, values) in lists {
+        for value in values {
+            command.args([name, value]);
+        }
+    }
+    if !args.schemes.is_empty() {
+        command.args(["--schemes", &args.schemes.join(",")]);
+    }
+    if !args.clients.is_empty() {
+        let clients: Vec<String> = args.clients.iter().map(u32::to_string).collect();
+        command.args(["--clients", &clients.join(",")]);
+    }
+    if let Some(seeds) = args.seeds {
+        command.args(["--seeds", &seeds.to_string()]);
+    }
+    command.arg("--out").arg(&args.out);
+    if args.json {
+        command.arg("--json");
+    }
+    let error = command.exec();
+    Err(InputError::new("--dask", format!("{}: {error}", python.display())).into())
+}
+
+/// The Python that `TACIT_PYTHON` names, else the one beside this program, as in a wheel's environment, else that of the path.
+fn python() -> PathBuf {
+    let named = std::env::var_os("TACIT_PYTHON").map(PathBuf::from);
+    let beside = || {
+        let own = std::env::current_exe().ok()?;
+        Some(own.parent()?.join("python3")).filter(|path| path.is_file())
+    };
+    named.or_else(beside).unwrap_or_else(|| "python3".into())
+}

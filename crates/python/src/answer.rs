@@ -1,0 +1,74 @@
+//! What a call gives back.
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use tacit_runs::store::Sheet;
+
+use crate::error::{Failure, Outcome};
+use crate::table::Table;
+
+/// A result: as JSON, as the text of the command line, as tables, and as a piece of HTML where there is one.
+#[pyclass(module = "tacit._native", frozen)]
+#[derive(Default)]
+pub struct Answer {
+    /// As the command line prints it with `--json`.
+    #[pyo3(get)]
+    json: String,
+    /// As the command line prints it.
+    #[pyo3(get)]
+    text: String,
+    /// Its table in HTML; empty where there is none.
+    #[pyo3(get)]
+    html: String,
+    tables: Vec<(&'static str, Py<Table>)>,
+}
+
+/// A result before it meets the interpreter.
+#[derive(Default)]
+pub struct Told {
+    json: String,
+    text: String,
+    html: String,
+    sheets: Vec<(&'static str, Sheet)>,
+}
+
+impl Told {
+    /// Of `value`, which people read as `text`.
+    pub fn new(value: &impl Serialize, text: String) -> Outcome<Self> {
+        let json = serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?;
+        Ok(Self { json, text, ..Self::default() })
+    }
+
+    /// With a table called `name`.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, sheet: Sheet) -> Self {
+        self.sheets.push((name, sheet));
+        self
+    }
+
+    /// With its table in HTML.
+    #[must_use]
+    pub fn with_html(self, html: String) -> Self {
+        Self { html, ..self }
+    }
+
+    /// For Python.
+    pub fn answered(self, py: Python<'_>) -> PyResult<Answer> {
+        let Self { json, text, html, sheets } = self;
+        let table = |(name, sheet)| {
+            let table = Table::new(sheet).map_err(|error| Failure::Other(error.to_string()).raised(py))?;
+            Ok((name, Py::new(py, table)?))
+        };
+        Ok(Answer { json, text, html, tables: sheets.into_iter().map(table).collect::<PyResult<_>>()? })
+    }
+}
+
+#[pymethods]
+impl Answer {
+    /// The table called `name`; KeyError where there is none.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Py<Table>> {
+        let found = self.tables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, table)| table.clone_ref(py)).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+}

@@ -1,0 +1,91 @@
+//! Captures: what their ACKs cost, and how their headers compress.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+use serde_json::Value;
+use tacit_captures::audit::{Report, audit_file};
+use tacit_captures::rohc::{Channel, Codec, compare, compress, decompress, stats};
+use tacit_runs::store::objects;
+use tacit_theory::hop::{parse, parse_rtt};
+
+use crate::answer::{Answer, Told};
+use crate::error::{Failure, Outcome};
+
+fn told(py: Python<'_>, work: impl FnOnce() -> Outcome<Told> + Send) -> PyResult<Answer> {
+    py.detach(work).map_err(|failure| failure.raised(py))?.answered(py)
+}
+
+/// Says what the acknowledgments in a capture cost, and what each scheme would make of them.
+#[pyfunction]
+pub fn audit(py: Python<'_>, capture: PathBuf, phy: &str, rate: &str, rtt: &str) -> PyResult<Answer> {
+    told(py, || {
+        let hop = parse(phy, rate)?;
+        let rtt = parse_rtt(rtt)?;
+        let audit = audit_file(&capture)?;
+        let prediction = Some(audit.predict(&hop, rtt));
+        let report = Report { audit, prediction };
+        let value = serde_json::to_value(&report).map_err(|error| Failure::Other(error.to_string()))?;
+        let list = |value: &Value| value.as_array().map(|rows| objects(rows)).unwrap_or_default();
+        let (flows, schemes) = (list(&value["flows"]), list(&value["prediction"]["schemes"]));
+        Ok(Told::new(&value, report.to_text())?.with("flows", flows).with("schemes", schemes))
+    })
+}
+
+/// Runs a capture through a codec and back, checks every octet, counts and measures.
+#[pyfunction]
+pub fn rohc_stats(py: Python<'_>, capture: PathBuf, codec: &str) -> PyResult<Answer> {
+    told(py, || {
+        let codec = Codec::parse(codec)?;
+        let start = now();
+        let stats = stats(&capture, codec, &|| now().duration_since(start))?;
+        Told::new(&stats, stats.to_text())
+    })
+}
+
+/// Compresses the TCP packets of a capture into a file.
+#[pyfunction]
+pub fn rohc_compress(
+    py: Python<'_>,
+    capture: PathBuf,
+    out: PathBuf,
+    repeat: u8,
+    cid: &str,
+) -> PyResult<Answer> {
+    told(py, || {
+        let converted = compress(&capture, &out, Channel::parse(cid, repeat)?)?;
+        Told::new(&converted, converted.to_text())
+    })
+}
+
+/// Decompresses such a file into a capture.
+#[pyfunction]
+pub fn rohc_decompress(py: Python<'_>, rohc: PathBuf, out: PathBuf, cid: &str) -> PyResult<Answer> {
+    told(py, || {
+        // How often changes were said is not for the decompressor to know.
+        let converted = decompress(&rohc, &out, Channel::parse(cid, 1)?)?;
+        Told::new(&converted, converted.to_text())
+    })
+}
+
+/// Sets our packets beside another implementation's of the same capture.
+#[pyfunction]
+pub fn rohc_compare(
+    py: Python<'_>,
+    capture: PathBuf,
+    other: PathBuf,
+    repeat: u8,
+    cid: &str,
+) -> PyResult<Answer> {
+    told(py, || {
+        let comparison = compare(&capture, &other, Channel::parse(cid, repeat)?)?;
+        Told::new(&comparison, comparison.to_text())
+    })
+}
+
+/// The edge of the program: what a packet costs is measured here and nowhere below.
+#[expect(clippy::disallowed_methods, reason = "the time a codec takes is its result")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,76 @@
+//! The ROHC-TCP codec, packet by packet.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tacit_captures::rohc::Channel;
+use tacit_rohc as rohc;
+
+use crate::error::{Failure, TacitError};
+
+/// Largest IP packet, and room for what compression may add to it.
+const LARGEST: usize = 65_535 + 512;
+
+/// Turns IP packets into ROHC packets (RFC 6846, profile 0x0006).
+#[pyclass(module = "tacit._native", frozen)]
+pub struct Compressor(Mutex<(rohc::Compressor, Vec<u8>)>);
+
+/// Turns ROHC packets back into IP packets.
+#[pyclass(module = "tacit._native", frozen)]
+pub struct Decompressor(Mutex<(rohc::Decompressor, Vec<u8>)>);
+
+#[pymethods]
+impl Compressor {
+    /// `repeat` says in how many packets each change is told, 1 to 8; `cid` how contexts are numbered: small or large.
+    #[new]
+    #[pyo3(signature = (*, repeat=2, cid="small"))]
+    fn new(py: Python<'_>, repeat: u8, cid: &str) -> PyResult<Self> {
+        let Channel { cids, repeat } =
+            Channel::parse(cid, repeat).map_err(|error| Failure::from(error).raised(py))?;
+        let config = rohc::Config { repeat, cids, ..rohc::Config::default() };
+        Ok(Self(Mutex::new((rohc::Compressor::new(config), vec![0; LARGEST]))))
+    }
+
+    /// The ROHC packet of an IP packet. TacitError for what the profile cannot say; such a packet travels otherwise.
+    fn compress<'py>(&self, py: Python<'py>, packet: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (compressor, out) = &mut *state;
+        let made =
+            compressor.compress(packet, out).map_err(|error| TacitError::new_err(error.to_string()))?;
+        Ok(PyBytes::new(py, &out[..made.len]))
+    }
+
+    /// Takes in what the decompressor says.
+    fn feedback(&self, octets: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.feedback(octets);
+    }
+}
+
+#[pymethods]
+impl Decompressor {
+    /// `cid` as of the compressor.
+    #[new]
+    #[pyo3(signature = (*, cid="small"))]
+    fn new(py: Python<'_>, cid: &str) -> PyResult<Self> {
+        // How often changes were said is not for the decompressor to know.
+        let Channel { cids, .. } = Channel::parse(cid, 1).map_err(|error| Failure::from(error).raised(py))?;
+        let config = rohc::DecompressorConfig { cids, ..rohc::DecompressorConfig::default() };
+        Ok(Self(Mutex::new((rohc::Decompressor::new(config), vec![0; LARGEST]))))
+    }
+
+    /// The IP packet of a ROHC packet, and what to tell the compressor, if anything. TacitError for a packet that cannot be
+    /// believed.
+    fn decompress<'py>(
+        &self,
+        py: Python<'py>,
+        packet: &[u8],
+    ) -> PyResult<(Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (decompressor, out) = &mut *state;
+        let done =
+            decompressor.decompress(packet, out).map_err(|error| TacitError::new_err(error.to_string()))?;
+        let feedback = done.feedback.map(|feedback| PyBytes::new(py, feedback.as_bytes()));
+        Ok((PyBytes::new(py, &out[..done.len]), feedback))
+    }
+}

@@ -1,0 +1,282 @@
+//! ACK policies and controllers written in Python, as the simulator takes them.
+//!
+//! Each call takes the interpreter for a moment. What Python raises ends the experiment: nothing more is asked, and the call that
+//! made the run raises it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use tacit_proto::congestion::external as control;
+use tacit_proto::tcp::AckDecision;
+use tacit_proto::tcp::ack_policy::external as acks;
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+use crate::slot::{Free, Slot, Taken};
+
+/// What makes policies or controllers: a class, or any callable.
+pub struct Maker {
+    make: Py<PyAny>,
+    name: String,
+    failed: Mutex<Option<PyErr>>,
+}
+
+static FREE: Free<Maker> = Mutex::new(Vec::new());
+
+/// A maker in its place for the time of a run.
+pub struct Seated(Taken<Maker>, Arc<Maker>);
+
+impl Seated {
+    pub fn new(make: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !make.is_callable() {
+            let what = "a class whose objects say what to do, or a callable that makes such objects";
+            return Err(PyValueError::new_err(format!("{}: allowed: {what}", make.repr()?)));
+        }
+        let name =
+            make.getattr("__name__").and_then(|name| name.extract()).unwrap_or_else(|_| "?".to_owned());
+        let maker = Arc::new(Maker { make: make.clone().unbind(), name, failed: Mutex::new(None) });
+        Ok(Self(Taken::new(&FREE, maker.clone()), maker))
+    }
+
+    pub fn acks(&self) -> acks::External {
+        acks::External(self.0.slot)
+    }
+
+    pub fn control(&self) -> control::External {
+        control::External(self.0.slot)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.1.name
+    }
+
+    /// What Python raised.
+    pub fn failure(&self) -> Option<PyErr> {
+        self.1.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Maker {
+    /// What `call` gives, unless Python has raised something before or does now.
+    fn ask<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+        if self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return None;
+        }
+        match Python::attach(call) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                None
+            }
+        }
+    }
+
+    fn made(
+        &self,
+        arguments: impl for<'py> FnOnce(Python<'py>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+    ) -> Option<Py<PyAny>> {
+        self.ask(|py| arguments(py, &self.make))
+    }
+}
+
+fn seconds(time: Instant) -> f64 {
+    time.as_nanos() as f64 / 1e9
+}
+
+/// A time in seconds as Python gives it.
+fn duration(seconds: f64) -> PyResult<Duration> {
+    /// A day: longer than any run.
+    const MOST: f64 = 86_400.0;
+    if !(0.0..=MOST).contains(&seconds) {
+        return Err(PyValueError::new_err(format!("{seconds} s; allowed: 0 to {MOST} s")));
+    }
+    Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
+}
+
+/// A segment with new data, as a receiver's policy sees it. Times are in seconds.
+#[pyclass(module = "tacit._native", frozen, get_all)]
+pub struct Arrival {
+    /// When it came, since the start of the run.
+    now: f64,
+    /// Octets of it that are new.
+    new_bytes: u64,
+    /// It is neither above a gap nor fills one.
+    in_order: bool,
+    /// Octets that wait behind gaps, after it.
+    waiting_bytes: u64,
+    /// The smallest round-trip time that the receiver has seen.
+    rtt_min: Option<f64>,
+    /// The smoothed round-trip time, as the receiver sees it.
+    smoothed_rtt: Option<f64>,
+}
+
+/// What one ACK told a sender. Times are in seconds.
+#[pyclass(module = "tacit._native", frozen, get_all)]
+pub struct Acknowledged {
+    /// When it came, since the start of the run.
+    now: f64,
+    /// Octets that it newly reports, cumulatively or selectively.
+    delivered_bytes: u64,
+    /// Octets delivered since the connection began.
+    delivered_total_bytes: u64,
+    /// Octets newly held lost.
+    lost_bytes: u64,
+    /// Octets thought to be in the network before it.
+    prior_in_flight_bytes: u64,
+    /// Octets thought to be in the network after it.
+    in_flight_bytes: u64,
+    /// Round-trip time of the newest segment it reports, where that is unambiguous.
+    rtt: Option<f64>,
+    /// Smoothed round-trip time.
+    smoothed_rtt: Option<f64>,
+    /// The rate of delivery that the sender measured, where it could.
+    delivery_rate_bps: Option<u64>,
+    /// The rate of arrival that the receiver reports (TACK).
+    receiver_rate_bps: Option<u64>,
+    /// The application set the pace: rates say little of the path.
+    application_limited: bool,
+    /// Losses are being repaired.
+    in_recovery: bool,
+}
+
+impl acks::Factory for Slot<Maker> {
+    fn name(&self) -> &'static str {
+        "a Python policy"
+    }
+
+    fn acknowledge(&self) -> Box<dyn acks::Acknowledge> {
+        Box::new(Policy(self.content().and_then(|maker| {
+            let policy = maker.made(|py, make| make.call0(py))?;
+            Some((maker, policy))
+        })))
+    }
+}
+
+/// A policy at work; nothing where it could not be made.
+struct Policy(Option<(Arc<Maker>, Py<PyAny>)>);
+
+impl Policy {
+    /// Without an answer there is an ACK for each segment: the run comes to its end.
+    fn decide(
+        &self,
+        now: Instant,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+    ) -> AckDecision {
+        let decision = self.0.as_ref().and_then(|(maker, policy)| {
+            maker.ask(|py| {
+                let after: Option<f64> = call(py, policy)?.extract(py)?;
+                Ok(match after {
+                    None => AckDecision::Wait,
+                    Some(0.0) => AckDecision::Now,
+                    Some(after) => AckDecision::At(now + duration(after)?),
+                })
+            })
+        });
+        decision.unwrap_or(AckDecision::Now)
+    }
+}
+
+impl acks::Acknowledge for Policy {
+    fn on_data(&mut self, arrival: &acks::Arrival) -> AckDecision {
+        self.decide(arrival.now, |py, policy| {
+            let told = Arrival {
+                now: seconds(arrival.now),
+                new_bytes: arrival.new.0,
+                in_order: arrival.in_order,
+                waiting_bytes: arrival.waiting.0,
+                rtt_min: arrival.rtt_min.map(Duration::as_secs_f64),
+                smoothed_rtt: arrival.smoothed_rtt.map(Duration::as_secs_f64),
+            };
+            policy.call_method1(py, "on_data", (told,))
+        })
+    }
+
+    fn on_timer(&mut self, now: Instant) -> AckDecision {
+        self.decide(now, |py, policy| policy.call_method1(py, "on_timer", (seconds(now),)))
+    }
+
+    fn on_ack_sent(&mut self) {
+        if let Some((maker, policy)) = &self.0 {
+            let _ = maker.ask(|py| policy.call_method0(py, "on_ack_sent"));
+        }
+    }
+}
+
+impl control::Factory for Slot<Maker> {
+    fn name(&self) -> &'static str {
+        "a Python controller"
+    }
+
+    fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn control::Control>, control::Steering) {
+        let made = self.content().and_then(|maker| {
+            let control = maker.made(|py, make| make.call1(py, (mss.0, initial_window.0)))?;
+            Some((maker, control))
+        });
+        let steering = control::Steering { window: initial_window, pacing: None };
+        (Box::new(Controller { made, steering }), steering)
+    }
+}
+
+/// A controller at work; nothing where it could not be made.
+struct Controller {
+    made: Option<(Arc<Maker>, Py<PyAny>)>,
+    /// What it said last, which holds where it says nothing.
+    steering: control::Steering,
+}
+
+/// A window in octets, or with a rate in bits per second.
+#[derive(FromPyObject)]
+enum Said {
+    Window(u64),
+    Both(u64, Option<u64>),
+}
+
+impl Controller {
+    fn steer(
+        &mut self,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+    ) -> control::Steering {
+        let said = self.made.as_ref().and_then(|(maker, control)| {
+            maker.ask(|py| call(py, control)?.extract::<Option<Said>>(py).map_err(PyErr::from))
+        });
+        if let Some(said) = said.flatten() {
+            let (window, pacing) = match said {
+                Said::Window(window) => (window, None),
+                Said::Both(window, pacing) => (window, pacing),
+            };
+            self.steering =
+                control::Steering { window: Bytes(window), pacing: pacing.map(BitRate::from_bps) };
+        }
+        self.steering
+    }
+}
+
+impl control::Control for Controller {
+    fn on_ack(&mut self, ack: &control::Acknowledged) -> control::Steering {
+        self.steer(|py, control| {
+            let told = Acknowledged {
+                now: seconds(ack.now),
+                delivered_bytes: ack.delivered.0,
+                delivered_total_bytes: ack.delivered_total.0,
+                lost_bytes: ack.lost.0,
+                prior_in_flight_bytes: ack.prior_in_flight.0,
+                in_flight_bytes: ack.in_flight.0,
+                rtt: ack.rtt.map(Duration::as_secs_f64),
+                smoothed_rtt: ack.smoothed_rtt.map(Duration::as_secs_f64),
+                delivery_rate_bps: ack.delivery_rate.map(BitRate::as_bps),
+                receiver_rate_bps: ack.receiver_rate.map(BitRate::as_bps),
+                application_limited: ack.application_limited,
+                in_recovery: ack.in_recovery,
+            };
+            control.call_method1(py, "on_ack", (told,))
+        })
+    }
+
+    fn on_loss(&mut self, in_flight: Bytes) -> control::Steering {
+        self.steer(|py, control| control.call_method1(py, "on_loss", (in_flight.0,)))
+    }
+
+    fn on_timeout(&mut self, now: Instant, in_flight: Bytes) -> control::Steering {
+        self.steer(|py, control| control.call_method1(py, "on_timeout", (seconds(now), in_flight.0)))
+    }
+}

@@ -1,0 +1,71 @@
+//! Figures of the papers, and closed forms.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use serde_json::Value;
+use tacit_papers::figure::{Options, Outcome as Made, all, find, run};
+use tacit_runs::store::{Sheet, objects};
+use tacit_runs::sweep::Control;
+use tacit_theory::hop::{bounds, parse};
+
+use crate::answer::{Answer, Told};
+use crate::error::{Failure, Outcome};
+use crate::table::Table;
+use crate::watch::watched;
+
+/// All figures: `id`, `title`, `paper`.
+#[pyfunction]
+pub fn figures(py: Python<'_>) -> PyResult<Table> {
+    let figures = all().map_err(|error| Failure::from(error).raised(py))?;
+    let mut sheet = Sheet::default();
+    sheet.text("id", figures.iter().map(|figure| figure.id.as_str()));
+    sheet.text("title", figures.iter().map(|figure| figure.title.as_str()));
+    sheet.text("paper", figures.iter().map(|figure| figure.paper.as_str()));
+    Table::new(sheet).map_err(|error| Failure::Other(error.to_string()).raised(py))
+}
+
+/// Makes a figure in a directory and judges its claims; with `from_directory` those of results that are there. Figures of live
+/// runs are skipped, and say so: they take a process of one thread, which an interpreter is not.
+#[pyfunction]
+#[pyo3(signature = (id, *, quick, directory, from_directory, cache, progress))]
+pub fn figure(
+    py: Python<'_>,
+    id: String,
+    quick: bool,
+    directory: Option<PathBuf>,
+    from_directory: Option<PathBuf>,
+    cache: bool,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Answer> {
+    let work = |control: Control<'_>| {
+        let figures = [find(&id)?];
+        let options = Options {
+            quick,
+            directory: directory.or_else(|| from_directory.clone()),
+            from: from_directory,
+            ..Options::default()
+        };
+        let made = run(&figures, &options, control)?;
+        let [outcome] = made.as_slice() else { return Err(Failure::Other(format!("{id} gave no outcome"))) };
+        told(outcome)
+    };
+    watched(py, cache, progress.as_ref(), work)?.answered(py)
+}
+
+fn told(outcome: &Made) -> Outcome<Told> {
+    let claim = |claim| -> Result<Value, serde_json::Error> { serde_json::to_value(claim) };
+    let claims = outcome.claims.iter().map(claim).collect::<Result<Vec<_>, _>>();
+    let claims = claims.map_err(|error| Failure::Other(error.to_string()))?;
+    Ok(Told::new(outcome, outcome.to_text())?.with("claims", objects(&claims)))
+}
+
+/// What a Wi-Fi hop carries at most, in closed form.
+#[pyfunction]
+pub fn theory(py: Python<'_>, phy: &str, rate: &str) -> PyResult<Answer> {
+    let told = || -> Outcome<Told> {
+        let bounds = bounds(&parse(phy, rate)?);
+        Told::new(&bounds, bounds.to_text())
+    };
+    told().map_err(|failure| failure.raised(py))?.answered(py)
+}

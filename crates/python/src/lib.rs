@@ -1,0 +1,68 @@
+//! The native half of the Python package `tacit`: calls into the rooms that the command line calls too, with the interpreter
+//! let go meanwhile.
+//!
+//! What comes back is JSON, as the command line prints it, and tables, which speak Arrow's C stream interface; the Python half
+//! makes objects of them. Python's types of what is here are in `python/tacit/_native.pyi`.
+
+mod answer;
+mod captures;
+mod codec;
+mod error;
+mod external;
+mod figures;
+mod runs;
+mod scenarios;
+mod slot;
+mod sweep;
+mod table;
+mod watch;
+
+use std::path::Path;
+
+use pyo3::prelude::*;
+
+/// What `tacit._native` has.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Results are named after the program that makes them, which is this library and not the interpreter.
+    if let Ok(file) = module.filename() {
+        tacit_runs::identity::made_by_library(Path::new(&file.to_string()));
+    }
+    module.add("VERSION", tacit_runs::VERSION)?;
+    module.add("DEFAULT_SCENARIO", tacit_papers::compare::DEFAULT_SCENARIO)?;
+    error::register(module)?;
+    module.add_class::<answer::Answer>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<external::Arrival>()?;
+    module.add_class::<external::Acknowledged>()?;
+    module.add_class::<sweep::Sweep>()?;
+    module.add_class::<codec::Compressor>()?;
+    module.add_class::<codec::Decompressor>()?;
+    for function in [
+        wrap_pyfunction!(scenarios::scenarios, module)?,
+        wrap_pyfunction!(scenarios::schemes, module)?,
+        wrap_pyfunction!(scenarios::metrics, module)?,
+        wrap_pyfunction!(scenarios::looks, module)?,
+        wrap_pyfunction!(scenarios::airtime_looks, module)?,
+        wrap_pyfunction!(scenarios::load, module)?,
+        wrap_pyfunction!(scenarios::explain, module)?,
+        wrap_pyfunction!(scenarios::check, module)?,
+        wrap_pyfunction!(runs::run, module)?,
+        wrap_pyfunction!(runs::compare, module)?,
+        wrap_pyfunction!(runs::report, module)?,
+        wrap_pyfunction!(runs::why, module)?,
+        wrap_pyfunction!(runs::advise, module)?,
+        wrap_pyfunction!(figures::figures, module)?,
+        wrap_pyfunction!(figures::figure, module)?,
+        wrap_pyfunction!(figures::theory, module)?,
+        wrap_pyfunction!(captures::audit, module)?,
+        wrap_pyfunction!(captures::rohc_stats, module)?,
+        wrap_pyfunction!(captures::rohc_compress, module)?,
+        wrap_pyfunction!(captures::rohc_decompress, module)?,
+        wrap_pyfunction!(captures::rohc_compare, module)?,
+        wrap_pyfunction!(sweep::make_order, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

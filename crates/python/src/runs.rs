@@ -1,0 +1,249 @@
+//! Runs, comparisons, and what comes of them.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+use tacit_captures::audit::{Observed, audit_file};
+use tacit_papers::advise::{Advice, Question, advise as advice, scenario_of};
+use tacit_papers::compare::{Comparison, Options, compare as compared};
+use tacit_papers::report::{Report, redraw, table_html, write};
+use tacit_papers::why::{of_directory, of_scenario};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp::AckPolicy;
+use tacit_runs::single;
+use tacit_runs::store::{Sheet, objects, sheet_of};
+use tacit_runs::sweep::Control;
+use tacit_scenario::{MAX_CLIENTS, Scenario};
+use tacit_theory::hop::parse_rtt;
+
+use crate::answer::{Answer, Told};
+use crate::error::{Failure, Outcome};
+use crate::external::Seated;
+use crate::watch::watched;
+
+/// The tables of a run, by the names of their Parquet files.
+const TABLES: [&str; 6] = ["runs", "flows", "applications", "hops", "stations", "series"];
+
+/// Runs a scenario once. `acks` and `controller` make policies and controllers in Python; then nothing is cached.
+#[pyfunction]
+#[pyo3(signature = (scenario, assignments, *, scheme, clients, seed, quick, wire, cache, acks, controller, pcap))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
+pub fn run(
+    py: Python<'_>,
+    scenario: String,
+    assignments: Vec<String>,
+    scheme: Option<String>,
+    clients: Option<u32>,
+    seed: u64,
+    quick: bool,
+    wire: bool,
+    cache: bool,
+    acks: Option<Bound<'_, PyAny>>,
+    controller: Option<Bound<'_, PyAny>>,
+    pcap: Option<PathBuf>,
+) -> PyResult<Answer> {
+    let options = single::Options { scenario, assignments, scheme, clients, seed, wire, quick };
+    let seat = |make: &Option<Bound<'_, PyAny>>| make.as_ref().map(Seated::new).transpose();
+    let (acks, controller) = (seat(&acks)?, seat(&controller)?);
+    let prepared = single::prepare_changed(&options, |scenario| {
+        bring(scenario, acks.as_ref(), controller.as_ref());
+    });
+    let mut prepared = prepared.map_err(|error| Failure::from(error).raised(py))?;
+    let brought = [&acks, &controller].map(|seated| seated.as_ref().map(Seated::name));
+    if let [Some(name), _] | [None, Some(name)] = brought {
+        prepared
+            .warnings
+            .push(format!("made with {name}, which Python brought: the command alone makes another run"));
+    }
+    let cache = cache && brought == [None; 2];
+    let told = watched(py, cache, None, |control| {
+        let single = match &pcap {
+            Some(path) => return told_without_parts(&prepared.run_captured(path, None)?),
+            None => prepared.run_recorded(control, None)?,
+        };
+        let sheets =
+            TABLES.map(|name| (name, sheet_of(name, std::slice::from_ref(&single)).unwrap_or_default()));
+        let single = prepared.single(single);
+        let told = Told::new(&single, single.to_text())?;
+        Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
+    });
+    // What Python raised says more than what became of the run without an answer.
+    if let Some(error) = [&acks, &controller].into_iter().flatten().find_map(Seated::failure) {
+        return Err(error);
+    }
+    told?.answered(py)
+}
+
+fn told_without_parts(single: &single::Single) -> Outcome<Told> {
+    Told::new(single, single.to_text())
+}
+
+/// Both transports have the controller; receivers of TCP have the policy.
+fn bring(scenario: &mut Scenario, acks: Option<&Seated>, controller: Option<&Seated>) {
+    if let Some(seated) = acks {
+        scenario.tcp.ack_policy = AckPolicy::External(seated.acks());
+    }
+    if let Some(seated) = controller {
+        scenario.tcp.congestion.algorithm = Algorithm::External(seated.control());
+        scenario.tack.config.congestion.algorithm = Algorithm::External(seated.control());
+    }
+}
+
+/// Rows of anything that has fields.
+fn rows<T: Serialize>(rows: &[T]) -> Outcome<Sheet> {
+    let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>();
+    Ok(objects(&rows.map_err(|error| Failure::Other(error.to_string()))?))
+}
+
+fn told_of(comparison: &Comparison) -> Outcome<Told> {
+    Ok(Told::new(comparison, Report::Comparison(Box::new(comparison.clone())).to_text())?
+        .with("rows", rows(&comparison.rows)?)
+        .with_html(table_html(comparison)))
+}
+
+/// Compares schemes on a scenario; with a directory results are kept there, and the report is written.
+#[pyfunction]
+#[pyo3(signature = (scenario, assignments, *, clients, schemes, seeds, quick, directory, cache, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
+pub fn compare(
+    py: Python<'_>,
+    scenario: String,
+    assignments: Vec<String>,
+    clients: Vec<u32>,
+    schemes: Vec<String>,
+    seeds: Option<u32>,
+    quick: bool,
+    directory: Option<PathBuf>,
+    cache: bool,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Answer> {
+    let options =
+        Options { scenario, assignments, clients, schemes, seeds, quick, directory, at: Vec::new() };
+    let work = |control: Control<'_>| {
+        let comparison = compared(&options, control)?;
+        if let Some(directory) = &options.directory {
+            write(&comparison, directory)?;
+        }
+        told_of(&comparison)
+    };
+    watched(py, cache, progress.as_ref(), work)?.answered(py)
+}
+
+/// Reads the results in a directory, and draws their report again.
+#[pyfunction]
+pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
+    let work = |_: Control<'_>| {
+        let (report, _) = redraw(&directory)?;
+        match &report {
+            Report::Comparison(comparison) => told_of(comparison),
+            Report::Sweep(sweep) => Ok(Told::new(sweep, report.to_text())?.with("rows", rows(&sweep.rows)?)),
+        }
+    };
+    watched(py, false, None, work)?.answered(py)
+}
+
+/// Says why one scheme has more goodput than another: of a scenario, which is run, or of a directory of results.
+#[pyfunction]
+#[pyo3(signature = (scenario, assignments, *, clients, schemes, seeds, quick, directory, cache, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
+pub fn why(
+    py: Python<'_>,
+    scenario: String,
+    assignments: Vec<String>,
+    clients: Vec<u32>,
+    schemes: Vec<String>,
+    seeds: Option<u32>,
+    quick: bool,
+    directory: Option<PathBuf>,
+    cache: bool,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Answer> {
+    let work = |control: Control<'_>| {
+        let why = match &directory {
+            Some(directory) => of_directory(directory, &schemes)?,
+            None => {
+                let options = Options {
+                    scenario: scenario.clone(),
+                    assignments: assignments.clone(),
+                    clients: clients.clone(),
+                    schemes: schemes.clone(),
+                    seeds,
+                    quick,
+                    ..Options::default()
+                };
+                of_scenario(&options, control)?
+            }
+        };
+        let parts = why.accounts.iter().flat_map(|account| {
+            let part = |part| {
+                serde_json::to_value(part).map(|mut value| {
+                    value["clients"] = account.clients.into();
+                    value
+                })
+            };
+            account.parts.iter().map(part)
+        });
+        let parts =
+            parts.collect::<Result<Vec<Value>, _>>().map_err(|error| Failure::Other(error.to_string()))?;
+        Ok(Told::new(&why, why.to_text())?.with("parts", objects(&parts)))
+    };
+    watched(py, cache, progress.as_ref(), work)?.answered(py)
+}
+
+/// As the command line prints it.
+#[derive(Serialize)]
+struct Advised<'a> {
+    #[serde(flatten)]
+    advice: &'a Advice,
+    observed: Option<Observed>,
+}
+
+/// Says which ACK frequency or mechanism suits a link.
+#[pyfunction]
+#[pyo3(signature = (scenario, assignments, *, phy, rate, rtt, clients, uploads, capture, seeds, quick, cache, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
+pub fn advise(
+    py: Python<'_>,
+    scenario: Option<String>,
+    assignments: Vec<String>,
+    phy: Option<String>,
+    rate: Option<String>,
+    rtt: Option<String>,
+    clients: Option<u32>,
+    uploads: bool,
+    capture: Option<PathBuf>,
+    seeds: Option<u32>,
+    quick: bool,
+    cache: bool,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Answer> {
+    let work = |control: Control<'_>| {
+        let observed =
+            capture.as_deref().map(|path| Ok::<_, Failure>(audit_file(path)?.observed())).transpose()?;
+        let (scenario, mut set) = scenario_of(scenario.as_deref(), phy.as_deref(), rate.as_deref())?;
+        set.extend(assignments.iter().cloned());
+        let rtt = rtt.as_deref().map(parse_rtt).transpose()?;
+        let seen = observed.as_ref();
+        let question = Question {
+            scenario,
+            assignments: set,
+            rtt: rtt.or_else(|| seen?.rtt),
+            clients: clients.or_else(|| Some((seen?.receivers as u32).clamp(1, MAX_CLIENTS))),
+            uploads: uploads.then_some(true),
+            segments_per_ack: seen.and_then(|seen| seen.segments_per_ack),
+            seeds: seeds.filter(|_| !quick),
+            quick,
+            directory: None,
+        };
+        let advice = advice(&question, control)?;
+        let text = advice.to_text();
+        let choices = rows(&advice.choices)?;
+        let runs = rows(&advice.comparison.rows)?;
+        Ok(Told::new(&Advised { advice: &advice, observed }, text)?
+            .with("choices", choices)
+            .with("rows", runs))
+    };
+    watched(py, cache, progress.as_ref(), work)?.answered(py)
+}

@@ -1,0 +1,133 @@
+//! What there is: scenarios, schemes, metrics, and how schemes look.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use tacit_papers::chart::Look;
+use tacit_papers::report;
+use tacit_runs::metric;
+use tacit_runs::store::Sheet;
+use tacit_scenario::explain::explain as explanation;
+use tacit_scenario::scheme::{self, Listing};
+use tacit_scenario::{InputError, MAX_CLIENTS, Scenario, Subject, library};
+
+use crate::answer::{Answer, Told};
+use crate::error::{Failure, Outcome};
+use crate::table::Table;
+
+fn table(py: Python<'_>, sheet: Sheet) -> PyResult<Table> {
+    Table::new(sheet).map_err(|error| Failure::Other(error.to_string()).raised(py))
+}
+
+/// The scenarios that come with the package: `name`, `description`.
+#[pyfunction]
+pub fn scenarios(py: Python<'_>) -> PyResult<Table> {
+    let described = library::names().map(|name| Ok((name, Scenario::load(name, &[])?.description)));
+    let described: Vec<(&str, String)> =
+        described.collect::<Outcome<_>>().map_err(|failure| failure.raised(py))?;
+    let mut sheet = Sheet::default();
+    sheet.text("name", described.iter().map(|(name, _)| *name));
+    sheet.text("description", described.iter().map(|(_, description)| description.as_str()));
+    table(py, sheet)
+}
+
+/// The schemes: `name`, `summary`, and whether they are compared by default.
+#[pyfunction]
+pub fn schemes(py: Python<'_>) -> PyResult<Table> {
+    let mut sheet = Sheet::default();
+    sheet.text("name", scheme::ALL.iter().map(|scheme| scheme.name));
+    sheet.text("summary", scheme::ALL.iter().map(|scheme| scheme.summary));
+    let by_default = scheme::ALL.iter().map(|scheme| u64::from(scheme.listing == Listing::Default));
+    sheet.integer("by_default", by_default.map(Some));
+    table(py, sheet)
+}
+
+/// What is measured of each run: `name`, `summary`.
+#[pyfunction]
+pub fn metrics(py: Python<'_>) -> PyResult<Table> {
+    let mut sheet = Sheet::default();
+    sheet.text("name", metric::ALL.iter().map(|metric| metric.name));
+    sheet.text("summary", metric::ALL.iter().map(|metric| metric.summary));
+    table(py, sheet)
+}
+
+/// How series look in reports on light ground: `colour`, `marker` by name, and the `dash` of lines in pixels.
+#[pyfunction]
+pub fn looks(py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let looks = Look::of_series(&names);
+    let markers: Vec<String> = looks.iter().map(|look| format!("{:?}", look.shape)).collect();
+    let mut sheet = Sheet::default();
+    sheet.text("name", names.iter().copied());
+    sheet.text("colour", looks.iter().map(|look| look.ink.light()));
+    sheet.text("marker", markers.iter().map(String::as_str));
+    sheet.text("dash", looks.iter().map(|look| look.dash()));
+    table(py, sheet)
+}
+
+/// How uses of airtime look in reports on light ground: `name` as in results, `label` and `colour`.
+#[pyfunction]
+pub fn airtime_looks(py: Python<'_>) -> PyResult<Table> {
+    let looks: Vec<_> = report::airtime_looks().collect();
+    let names: Vec<String> = looks.iter().map(|(what, ..)| metric::airtime_name(*what)).collect();
+    let mut sheet = Sheet::default();
+    sheet.text("name", names.iter().map(String::as_str));
+    sheet.text("label", looks.iter().map(|(_, label, _)| *label));
+    sheet.text("colour", looks.iter().map(|(.., colour)| *colour));
+    table(py, sheet)
+}
+
+/// Reads a scenario: its name, its description, and the whole of it as TOML.
+#[pyfunction]
+pub fn load(py: Python<'_>, scenario: &str, assignments: Vec<String>) -> PyResult<(String, String, String)> {
+    let scenario = Scenario::load(scenario, &assignments).map_err(|error| Failure::from(error).raised(py))?;
+    Ok((scenario.name, scenario.description, scenario.text))
+}
+
+/// Refuses what a run under `scheme` with `clients` clients would refuse.
+#[pyfunction]
+pub fn check(
+    py: Python<'_>,
+    scenario: &str,
+    assignments: Vec<String>,
+    scheme: Option<&str>,
+    clients: Option<u32>,
+) -> PyResult<()> {
+    let checked = || -> Outcome<()> {
+        let scenario = Scenario::load(scenario, &assignments)?;
+        let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
+        let clients = clients.unwrap_or(scenario.clients);
+        if !(1..=MAX_CLIENTS).contains(&clients) {
+            let wrong = InputError::new("--clients", format!("{clients} is out of range"));
+            return Err(wrong.allowed(format!("1 to {MAX_CLIENTS}")).into());
+        }
+        Ok(Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN)).check(clients)?)
+    };
+    checked().map_err(|failure| failure.raised(py))
+}
+
+/// Every setting of a scenario, what it means and where it comes from.
+#[pyfunction]
+pub fn explain(
+    py: Python<'_>,
+    scenario: &str,
+    assignments: Vec<String>,
+    scheme: Option<&str>,
+    keys: Vec<String>,
+) -> PyResult<Answer> {
+    let told = || -> Outcome<Told> {
+        let explained = explanation(scenario, &assignments, scheme, &keys)?;
+        let of =
+            |column: fn(&tacit_scenario::explain::Setting) -> &str| explained.settings.iter().map(column);
+        let mut sheet = Sheet::default();
+        sheet.text("key", of(|setting| &setting.key));
+        sheet.text("value", of(|setting| &setting.value));
+        sheet.text("unit", of(|setting| setting.unit.as_deref().unwrap_or_default()));
+        sheet.text("origin", of(|setting| &setting.origin));
+        sheet.text("default", of(|setting| &setting.default));
+        sheet.text("allowed", of(|setting| &setting.allowed));
+        sheet.text("meaning", of(|setting| &setting.meaning));
+        Ok(Told::new(&explained, explained.to_text(None))?.with("settings", sheet))
+    };
+    told().map_err(|failure| failure.raised(py))?.answered(py)
+}

@@ -1,0 +1,79 @@
+//! Tables that other libraries take over as they are.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyAny, PyCapsule, PyList};
+use tacit_runs::store::{Column, Sheet};
+
+/// What capsules of the interface are called (Arrow PyCapsule interface).
+const STREAM: &CStr = c"arrow_array_stream";
+
+/// Columns of equal length: texts, counts and numbers, each of which may be missing.
+#[pyclass(module = "tacit._native", frozen)]
+pub struct Table {
+    batch: RecordBatch,
+}
+
+impl Table {
+    /// The table of a sheet, whose columns it takes.
+    pub fn new(sheet: Sheet) -> Result<Self, ArrowError> {
+        let columns = sheet.columns.into_iter().map(|(name, column)| {
+            let (kind, array): (_, ArrayRef) = match column {
+                Column::Text(texts) => (DataType::Utf8, Arc::new(StringArray::from(texts))),
+                Column::Integer(counts) => (DataType::Int64, Arc::new(Int64Array::from(counts))),
+                Column::Number(numbers) => (DataType::Float64, Arc::new(Float64Array::from(numbers))),
+            };
+            (Field::new(name, kind, true), array)
+        });
+        let (fields, arrays): (Vec<_>, Vec<_>) = columns.unzip();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?;
+        Ok(Self { batch })
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The Arrow PyCapsule interface; no value is copied.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A consumer may ask for other types, and has to take these ("best effort").
+        let _ = requested_schema;
+        let reader = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The values of a column; KeyError where there is none of that name.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let unknown = || PyKeyError::new_err(name.to_owned());
+        let array = self.batch.column_by_name(name).ok_or_else(unknown)?.as_any();
+        if let Some(texts) = array.downcast_ref::<StringArray>() {
+            PyList::new(py, texts.iter().collect::<Vec<_>>())
+        } else if let Some(counts) = array.downcast_ref::<Int64Array>() {
+            PyList::new(py, counts.iter().collect::<Vec<_>>())
+        } else if let Some(numbers) = array.downcast_ref::<Float64Array>() {
+            PyList::new(py, numbers.iter().collect::<Vec<_>>())
+        } else {
+            Err(PyRuntimeError::new_err(format!("{name} has a type that no table has")))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Long work beside an interpreter: it is let go meanwhile, Ctrl-C stops between runs, and progress is told.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use tacit_runs::cache::Cache;
+use tacit_runs::sweep::{Control, Progress};
+
+use crate::error::Outcome;
+
+/// How often the interpreter may look for Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What Python is told of: `("started", runs, reused)`, `("finished", 1, 0)`, `("warning", text)`.
+enum Event {
+    Started(usize, usize),
+    Finished,
+    Warning(String),
+}
+
+/// Does `work` on a thread of its own; `progress` is called with (kind, count, count or text).
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    use_cache: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(Control<'_>) -> Outcome<T> + Send,
+) -> PyResult<T> {
+    let cache = if use_cache { Cache::of_user() } else { None };
+    let stop = AtomicBool::new(false);
+    let (tell, told) = mpsc::channel();
+    // What is used without the interpreter has to be shared, though nobody else takes it.
+    let told = Mutex::new(told);
+    let listening = progress.is_some();
+    let result = thread::scope(|scope| {
+        let (stop, cache) = (&stop, cache.as_ref());
+        let worker = scope.spawn(move || {
+            let progress = |progress: Progress<'_>| {
+                let event = match progress {
+                    Progress::Started { total, reused } => Event::Started(total, reused),
+                    Progress::Finished(_) => Event::Finished,
+                    Progress::Warning(text) => Event::Warning(text.to_owned()),
+                };
+                if listening {
+                    // Nobody hears the rest once Python has raised something.
+                    let _ = tell.send(event);
+                }
+            };
+            let result = work(Control { stop, progress: &progress, cache });
+            if let Some(cache) = cache {
+                cache.prune();
+            }
+            result
+        });
+        let mut raised = None;
+        loop {
+            let (event, ended) = py.detach(|| {
+                match told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE) {
+                    Ok(event) => (Some(event), false),
+                    Err(RecvTimeoutError::Timeout) => (None, worker.is_finished()),
+                    Err(RecvTimeoutError::Disconnected) => (None, true),
+                }
+            });
+            let heard = event.map_or(Ok(()), |event| tell_python(progress, event));
+            if let Err(error) = heard.and_then(|()| py.check_signals())
+                && raised.is_none()
+            {
+                stop.store(true, Ordering::Relaxed);
+                raised = Some(error);
+            }
+            if ended {
+                break;
+            }
+        }
+        (py.detach(|| worker.join()), raised)
+    });
+    match result {
+        (_, Some(raised)) => Err(raised),
+        (Ok(result), None) => result.map_err(|failure| failure.raised(py)),
+        (Err(_), None) => Err(PyRuntimeError::new_err("a run panicked: a defect of tacit")),
+    }
+}
+
+fn tell_python(progress: Option<&Bound<'_, PyAny>>, event: Event) -> PyResult<()> {
+    let Some(progress) = progress else { return Ok(()) };
+    match event {
+        Event::Started(runs, reused) => progress.call1(("started", runs, reused))?,
+        Event::Finished => progress.call1(("finished", 1, 0))?,
+        Event::Warning(text) => progress.call1(("warning", text, 0))?,
+    };
+    Ok(())
+}

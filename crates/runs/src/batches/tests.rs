@@ -1,0 +1,133 @@
+use std::collections::BTreeSet;
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::*;
+use crate::sweep::Progress;
+
+fn sweep() -> Batches {
+    sweep_of(3)
+}
+
+fn sweep_of(seeds: u32) -> Batches {
+    let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
+    let places = ["5 m", "20 m"].map(|value| vec![format!("wifi.distance={value}")]);
+    let schemes = ["stock".to_owned(), "hack-batch".to_owned()];
+    Batches::new("wlan-11n-150", &short, &places, &schemes, &[1, 2], Some(seeds)).unwrap()
+}
+
+#[test]
+fn runs_are_numbered_by_place_scheme_clients_and_seed() {
+    let sweep = sweep();
+    assert_eq!(sweep.runs(), 2 * 2 * 2 * 3);
+    let label = |run| Label::of(&sweep.spec(run).unwrap());
+    let of = |label: Label| (label.x, label.scheme, label.clients, label.seed);
+    assert_eq!(of(label(0)), (Some(5.0), "stock".into(), 1, 1));
+    assert_eq!(of(label(5)), (Some(5.0), "stock".into(), 2, 3));
+    assert_eq!(of(label(6)), (Some(5.0), "hack-batch".into(), 1, 1));
+    assert_eq!(of(label(23)), (Some(20.0), "hack-batch".into(), 2, 3));
+    let ids: BTreeSet<RunId> = sweep.ids(0..24).unwrap().into_iter().collect();
+    assert_eq!(ids.len(), 24);
+    assert!(sweep.ids(20..25).is_err());
+}
+
+#[test]
+fn whoever_reads_the_sweep_makes_the_same_runs() {
+    let sweep = sweep();
+    let read = Batches::parse(&sweep.to_text()).unwrap();
+    assert_eq!(read.ids(0..24).unwrap(), sweep.ids(0..24).unwrap());
+    let made = read.make(5..8, Control::unattended()).unwrap();
+    assert_eq!(made, sweep.make(5..8, Control::unattended()).unwrap());
+    assert_eq!(made.iter().map(|made| made.run).collect::<Vec<_>>(), [5, 6, 7]);
+    let back: Vec<Made> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
+    assert_eq!(back, made);
+    let columns: Vec<String> =
+        sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name).collect();
+    assert!(columns.contains(&"wifi.distance".to_owned()), "{columns:?}");
+}
+
+#[test]
+fn another_program_s_sweep_is_refused() {
+    let mut other = sweep();
+    other.written.program = "another".into();
+    let error = Batches::parse(&other.to_text()).unwrap_err().to_string();
+    assert!(error.contains("another build of tacit"), "{error}");
+}
+
+#[test]
+fn batches_cover_the_sweep_once_and_keep_to_a_subject() {
+    let sweep = sweep_of(100);
+    let batches: Vec<_> = sweep.batches().collect();
+    assert_eq!(batches[..4], [0..64, 64..128, 128..192, 192..200], "100 seeds, two counts of clients");
+    assert_eq!(
+        batches.iter().flat_map(Clone::clone).collect::<Vec<_>>(),
+        (0..sweep.runs()).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn an_order_makes_the_same_file_wherever_it_goes() {
+    let sweep = sweep();
+    for batch in sweep.batches() {
+        let order = sweep.order(&batch).unwrap().to_text();
+        assert!(order.len() < 2 * sweep.written.places[0].scenario_text.len() + 1000, "one place travels");
+        let there = Order::parse(&order).unwrap().parquet(Control::unattended()).unwrap();
+        let here = sweep.parquet(&sweep.make(batch, Control::unattended()).unwrap()).unwrap();
+        assert!(there == here);
+    }
+    assert!(sweep.order(&(11..13)).is_err(), "two places");
+    assert!(sweep.order(&(3..3)).is_err());
+    let hostile = sweep.order(&(0..6)).unwrap().to_text().replace("\"seeds\":3", "\"seeds\":4000000000");
+    assert!(Order::parse(&hostile).unwrap().parquet(Control::unattended()).is_err());
+}
+
+#[test]
+fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("sweep");
+    let sweep = sweep();
+    let directory = Directory::open(&path, &sweep).unwrap();
+    let (stop, finished) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let progress = |progress: Progress<'_>| {
+        if matches!(progress, Progress::Finished(_)) && finished.fetch_add(1, Ordering::Relaxed) == 7 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let control = Control { stop: &stop, progress: &progress, cache: None };
+    let error = directory.complete(&sweep, control).unwrap_err();
+    let RunsError::Interrupted { finished, total, .. } = error else { panic!("{error}") };
+    assert_eq!((finished, total), (6, 24), "the first batch");
+
+    // Whoever opens it again has the batch; what came twice is there once.
+    let directory = Directory::open(&path, &sweep).unwrap();
+    let first = directory.file(&sweep, &(0..6)).unwrap();
+    let octets = fs::read(&first).unwrap();
+    directory.keep(&sweep, &(0..6), &octets).unwrap();
+    let swept = directory.complete(&sweep, Control::unattended()).unwrap();
+    assert_eq!((swept.runs, swept.reused, swept.files), (24, 6, 4));
+    assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 24));
+    let folders = fs::read_dir(directory.runs()).unwrap().count();
+    assert_eq!(folders, 4, "a folder for each place and scheme");
+    assert_eq!(fs::read(&first).unwrap(), octets);
+}
+
+#[test]
+fn a_directory_holds_one_sweep() {
+    let place = tempfile::tempdir().unwrap();
+    Directory::open(place.path(), &sweep()).unwrap();
+    let error = Directory::open(place.path(), &sweep_of(4)).unwrap_err().to_string();
+    assert!(
+        error.contains("sweep.json: another sweep is kept here; allowed: a directory for each"),
+        "{error}"
+    );
+    let file = place.path().join("sweep.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace(&this_program(), "another")).unwrap();
+    let error = Directory::open(place.path(), &sweep()).unwrap_err().to_string();
+    assert!(error.contains("a sweep of another build of tacit"), "{error}");
+    fs::write(&file, text).unwrap();
+    let error =
+        Directory::open(place.path(), &sweep()).unwrap().keep(&sweep(), &(0..6), b"PAR1 cut").unwrap_err();
+    assert!(error.to_string().contains("runs 0 to 6 are no Parquet file"), "{error}");
+}
