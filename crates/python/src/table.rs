@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchOptions, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -32,7 +32,10 @@ impl Table {
             (Field::new(name, kind, true), array)
         });
         let (fields, arrays): (Vec<_>, Vec<_>) = columns.unzip();
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?;
+        // A table without columns has no row either.
+        let rows = arrays.first().map_or(0, |array: &ArrayRef| array.len());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)?;
         Ok(Self { batch })
     }
 }

@@ -50,7 +50,9 @@ pub fn watched<T: Send>(
                     let _ = tell.send(event);
                 }
             };
-            let result = work(Control { stop, progress: &progress, cache });
+            let control = Control { stop, progress: &progress, cache };
+            // A thread that Python knows is not made known to it again with each call of a policy.
+            let result = Python::attach(|py| py.detach(|| work(control)));
             if let Some(cache) = cache {
                 cache.prune();
             }

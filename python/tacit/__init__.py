@@ -1,0 +1,66 @@
+"""Acknowledgments on wireless links: simulate, compare, audit, reproduce.
+
+>>> import tacit
+>>> run = tacit.run("wlan-11n-150", scheme="hack-batch", quick=True)
+>>> run.goodput_bps > 120e6
+True
+"""
+
+from . import experiments, rohc
+from ._calls import (
+    advise,
+    audit,
+    compare,
+    figure,
+    figures,
+    metrics,
+    read,
+    run,
+    scenarios,
+    schemes,
+    theory,
+    why,
+)
+from ._frames import Frame
+from ._native import VERSION as __version__
+from ._native import InputError, TacitError
+from ._progress import TacitWarning
+from ._results import Advice, Answered, Audit, Comparison, Figure, Result, Run, Why
+from ._scenario import Scenario
+from ._sweep import Sweep, sweep
+from .experiments import AckPolicy, Controller
+
+__all__ = [
+    "AckPolicy",
+    "Advice",
+    "Answered",
+    "Audit",
+    "Comparison",
+    "Controller",
+    "Figure",
+    "Frame",
+    "InputError",
+    "Result",
+    "Run",
+    "Scenario",
+    "Sweep",
+    "TacitError",
+    "TacitWarning",
+    "Why",
+    "__version__",
+    "advise",
+    "audit",
+    "compare",
+    "experiments",
+    "figure",
+    "figures",
+    "metrics",
+    "read",
+    "rohc",
+    "run",
+    "scenarios",
+    "schemes",
+    "sweep",
+    "theory",
+    "why",
+]

@@ -1,0 +1,242 @@
+"""What tacit does, as functions: each is a command of the command line."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Optional, Union
+
+from . import _native
+from ._frames import Frame
+from ._progress import Progress, Told
+from ._results import Advice, Answered, Audit, Comparison, Figure, Run, Why
+from ._scenario import ScenarioLike, Settings, parts
+from .experiments import AckPolicy, Controller
+
+AnyPath = Union[str, "PathLike[str]"]
+MakesPolicy = Callable[[], AckPolicy]
+MakesController = Callable[[int, int], Controller]
+
+
+def scenarios() -> Frame:
+    """The scenarios that come with tacit: ``name``, ``description``."""
+    return Frame(_native.scenarios())
+
+
+def schemes() -> Frame:
+    """The schemes: ``name``, ``summary``, and whether they are compared ``by_default``."""
+    return Frame(_native.schemes())
+
+
+def metrics() -> Frame:
+    """What is measured of each run: ``name``, whose end is the unit, and ``summary``."""
+    return Frame(_native.metrics())
+
+
+def figures() -> Frame:
+    """The figures that can be made: ``id``, ``title``, ``paper``."""
+    return Frame(_native.figures())
+
+
+def run(
+    scenario: ScenarioLike = _native.DEFAULT_SCENARIO,
+    settings: Optional[Settings] = None,
+    *,
+    scheme: str | None = None,
+    clients: int | None = None,
+    seed: int = 1,
+    quick: bool = False,
+    wire: bool = False,
+    cache: bool = True,
+    ack_policy: MakesPolicy | None = None,
+    controller: MakesController | None = None,
+    pcap: AnyPath | None = None,
+) -> Run:
+    """Runs a scenario once.
+
+    ``scheme``: None is the scenario as written. ``quick``: some 5 s. ``wire``: every packet is encoded and decoded on its way, and
+    the digest stays. ``cache``: a run that was made before, by this very build, is not made again.
+
+    ``ack_policy`` and ``controller`` are classes of your own, see :class:`tacit.AckPolicy` and :class:`tacit.Controller`; then
+    nothing is cached. ``pcap`` is a file to write what was on the air to, for Wireshark; such a run has no tables.
+
+    Raises :class:`tacit.InputError` for what is not allowed, :class:`tacit.TacitError` for a run that broke an invariant, and
+    whatever a policy or controller raises.
+    """
+    source, set_ = parts(scenario, settings)
+    answer = _native.run(
+        source,
+        set_,
+        scheme=scheme,
+        clients=clients,
+        seed=seed,
+        quick=quick,
+        wire=wire,
+        cache=cache,
+        acks=ack_policy,
+        controller=controller,
+        pcap=None if pcap is None else fspath(pcap),
+    )
+    return Run(answer)
+
+
+def compare(
+    scenario: ScenarioLike = _native.DEFAULT_SCENARIO,
+    settings: Optional[Settings] = None,
+    *,
+    schemes: Sequence[str] = (),
+    clients: int | Sequence[int] = (),
+    seeds: int | None = None,
+    quick: bool = False,
+    directory: AnyPath | None = None,
+    cache: bool = True,
+    progress: Told = None,
+) -> Comparison:
+    """Runs a scenario under each scheme, side by side on the same draws.
+
+    No ``schemes`` are those compared by default, ``["all"]`` is every one. No ``clients`` are the scenario's. With a
+    ``directory`` the runs and the HTML report are kept there, and runs found in it are not made again. Ctrl-C ends it between
+    two runs.
+
+    Raises :class:`tacit.InputError` for what is not allowed, before anything runs.
+    """
+    source, set_ = parts(scenario, settings)
+    with Progress(progress) as told:
+        answer = _native.compare(
+            source,
+            set_,
+            clients=_counts(clients),
+            schemes=list(schemes),
+            seeds=seeds,
+            quick=quick,
+            directory=None if directory is None else fspath(directory),
+            cache=cache,
+            progress=told,
+        )
+    return Comparison(answer, None if directory is None else Path(directory))
+
+
+def read(directory: AnyPath) -> Comparison:
+    """Reads the results in a directory that ``tacit compare`` or :func:`compare` kept, and draws their report again."""
+    return Comparison(_native.report(fspath(directory)), Path(directory))
+
+
+def why(
+    subject: ScenarioLike | Comparison = _native.DEFAULT_SCENARIO,
+    settings: Optional[Settings] = None,
+    *,
+    schemes: Sequence[str] = (),
+    clients: int | Sequence[int] = (),
+    seeds: int | None = None,
+    quick: bool = False,
+    cache: bool = True,
+    progress: Told = None,
+) -> Why:
+    """Says why one of two schemes carries more, from what the bottleneck's time went for.
+
+    ``subject`` is a scenario, which is run, or a :class:`Comparison` whose results are kept in a directory. No ``schemes``
+    are the best and stock.
+    """
+    directory: str | None = None
+    if isinstance(subject, Comparison):
+        if subject.directory is None:
+            raise ValueError("the results of this comparison are not kept: give compare() a directory")
+        directory, subject = fspath(subject.directory), ""
+    source, set_ = parts(subject, settings)
+    with Progress(progress) as told:
+        answer = _native.why(
+            source,
+            set_,
+            clients=_counts(clients),
+            schemes=list(schemes),
+            seeds=seeds,
+            quick=quick,
+            directory=directory,
+            cache=cache,
+            progress=told,
+        )
+    return Why(answer)
+
+
+def advise(
+    scenario: ScenarioLike | None = None,
+    settings: Optional[Settings] = None,
+    *,
+    phy: str | None = None,
+    rate: str | None = None,
+    rtt: str | None = None,
+    clients: int | None = None,
+    uploads: bool = False,
+    capture: AnyPath | None = None,
+    seeds: int = 5,
+    quick: bool = False,
+    cache: bool = True,
+    progress: Told = None,
+) -> Advice:
+    """Says which ACK frequency or mechanism suits a link, what it gains and what it costs.
+
+    The link is a scenario, or a ``phy`` such as ``"802.11n"`` and a ``rate`` such as ``"150Mbps"``. A ``capture`` (pcap, pcapng) tells
+    round-trip time, clients and the receivers' ACK frequency.
+    """
+    source, set_ = parts("" if scenario is None else scenario, settings)
+    with Progress(progress) as told:
+        answer = _native.advise(
+            None if scenario is None else source,
+            set_,
+            phy=phy,
+            rate=rate,
+            rtt=rtt,
+            clients=clients,
+            uploads=uploads,
+            capture=None if capture is None else fspath(capture),
+            seeds=seeds,
+            quick=quick,
+            cache=cache,
+            progress=told,
+        )
+    return Advice(answer)
+
+
+def figure(
+    id: str,
+    *,
+    quick: bool = False,
+    directory: AnyPath | None = None,
+    from_directory: AnyPath | None = None,
+    cache: bool = True,
+    progress: Told = None,
+) -> Figure:
+    """Makes a figure of a paper again, and holds its claims against the result.
+
+    ``quick``: fewer and shorter runs. ``directory`` keeps pictures and results; ``from_directory`` judges what is kept, and runs
+    nothing. Figures of live hops are skipped, and :attr:`Figure.skipped` says so: they need a process of one thread.
+    """
+    with Progress(progress) as told, tempfile.TemporaryDirectory() as nowhere:
+        kept = directory if directory is not None else from_directory
+        answer = _native.figure(
+            id,
+            quick=quick,
+            directory=fspath(nowhere if kept is None else kept),
+            from_directory=None if from_directory is None else fspath(from_directory),
+            cache=cache,
+            progress=told,
+        )
+        picture = Figure(answer, None).data["svg"]
+        svg = None if picture is None else Path(picture).read_text(encoding="utf-8")
+    return Figure(answer, svg)
+
+
+def theory(phy: str = "802.11n", rate: str = "150Mbps") -> Answered:
+    """Says what a Wi-Fi hop carries at most, in closed form."""
+    return Answered(_native.theory(phy, rate))
+
+
+def audit(capture: AnyPath, *, phy: str = "802.11n", rate: str = "150Mbps", rtt: str = "20ms") -> Audit:
+    """Says what the acknowledgments in a capture (pcap, pcapng) cost on a hop, and what each scheme would make of them."""
+    return Audit(_native.audit(fspath(capture), phy, rate, rtt))
+
+
+def _counts(clients: int | Sequence[int]) -> list[int]:
+    return [clients] if isinstance(clients, int) else list(clients)

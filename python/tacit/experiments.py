@@ -1,0 +1,76 @@
+"""ACK policies and congestion controllers of your own.
+
+They are Python, called for each segment and each ACK: slow, and good for trying an idea before it is written in Rust. The same
+packets meet the same draws as in every other run, so that a policy of yours stands beside those that tacit has.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+from ._native import Acknowledged, Arrival
+
+__all__ = ["Acknowledged", "AckPolicy", "Arrival", "Controller", "Steering"]
+
+#: A window in octets, with a rate in bits per second or None; None leaves both as they are.
+Steering = Union[int, "tuple[int, Union[int, None]]", None]
+
+
+class AckPolicy:
+    """When a TCP receiver acknowledges. Each receiver has an object of its own.
+
+    What its methods return is when: ``0`` is now, ``0.025`` in 25 ms unless an acknowledgment leaves before, None no change.
+
+    >>> class EveryFourth(AckPolicy):
+    ...     waiting = 0
+    ...
+    ...     def on_data(self, arrival):
+    ...         self.waiting += 1
+    ...         if not arrival.in_order or self.waiting >= 4:
+    ...             return 0
+    ...         return 0.04 if self.waiting == 1 else None
+    ...
+    ...     def on_ack_sent(self):
+    ...         self.waiting = 0
+    """
+
+    def on_data(self, arrival: Arrival) -> float | None:
+        """A segment with new data arrived."""
+        raise NotImplementedError("an AckPolicy says in on_data when to acknowledge")
+
+    def on_timer(self, now: float) -> float | None:
+        """What on_data asked for is due, at ``now`` seconds."""
+        return 0
+
+    def on_ack_sent(self) -> None:
+        """An acknowledgment of all that was received left, whoever wanted it."""
+
+
+class Controller:
+    """How much a sender may have in the network, and how fast it sends. Each connection has an object of its own.
+
+    ``mss`` is the payload of a full segment in octets, ``initial_window`` what may be sent at first.
+
+    Methods return the window in octets, or ``(window, rate)`` with a rate in bits per second to pace at, or None for no change.
+    Without a rate segments are paced by the window. What is lost and what is sent again is decided by the transport.
+
+    >>> class Fixed(Controller):
+    ...     def on_ack(self, ack):
+    ...         return 40 * self.mss
+    """
+
+    def __init__(self, mss: int, initial_window: int) -> None:
+        self.mss = mss
+        self.initial_window = initial_window
+
+    def on_ack(self, ack: Acknowledged) -> Steering:
+        """An ACK came."""
+        raise NotImplementedError("a Controller says in on_ack how much may be sent")
+
+    def on_loss(self, in_flight_bytes: int) -> Steering:
+        """Losses were found: fast recovery begins, or an ECN echo came."""
+        return None
+
+    def on_timeout(self, now: float, in_flight_bytes: int) -> Steering:
+        """The retransmission timer expired, at ``now`` seconds."""
+        return None

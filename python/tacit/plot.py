@@ -1,0 +1,179 @@
+"""Pictures of results with matplotlib, with the colours and markers of tacit's reports. Needs matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from . import _native
+from ._frames import Frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._results import Comparison, Run
+
+#: matplotlib's letters for the reports' markers.
+_MARKERS = {
+    "Circle": "o",
+    "Square": "s",
+    "Triangle": "^",
+    "Diamond": "D",
+    "TriangleDown": "v",
+    "Cross": "x",
+    "Plus": "+",
+}
+_MUTED = "#5f6b76"
+_GRID = "#e3e7eb"
+
+
+def look(names: list[str]) -> list[dict[str, Any]]:
+    """How series of these names look in a report: ``color``, ``marker`` and ``linestyle`` for matplotlib."""
+    looks = []
+    for row in Frame(_native.looks(names)):
+        dash = [float(pixels) for pixels in str(row["dash"]).split()]
+        style: Any = (0, tuple(dash)) if dash else "-"
+        looks.append({"color": row["colour"], "marker": _MARKERS[str(row["marker"])], "linestyle": style})
+    return looks
+
+
+def goodput(comparison: Comparison, clients: int | None = None, ax: Axes | None = None) -> Axes:
+    """Goodput of each scheme with its 95 % interval over the seeds, the largest on top; for one number of clients, the first."""
+    rows = _rows_of(comparison, clients)
+    rows.sort(key=lambda row: row["goodput_bps_mean"])
+    ax = _axes(ax, height=0.32 * len(rows) + 1.2)
+    names = [str(row["scheme"]) for row in rows]
+    for place, (row, style) in enumerate(zip(rows, look(names))):
+        interval = row["goodput_bps_ci95"]
+        ax.errorbar(
+            row["goodput_bps_mean"] / 1e6,
+            place,
+            xerr=None if interval is None else interval / 1e6,
+            color=style["color"],
+            marker=style["marker"],
+            capsize=2,
+        )
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xlabel("goodput, Mb/s")
+    ax.set_title(_title(comparison, rows), loc="left", fontsize=10)
+    ax.grid(axis="x", color=_GRID)
+    return ax
+
+
+def airtime(comparison: Comparison, clients: int | None = None, ax: Axes | None = None) -> Axes:
+    """Where the channel's time goes, for each scheme; every moment is booked once."""
+    rows = [row for row in _rows_of(comparison, clients) if row["airtime"] is not None]
+    if not rows:
+        raise ValueError(f"{comparison.data['scenario']} has no Wi-Fi, hence no airtime")
+    ax = _axes(ax, height=0.32 * len(rows) + 1.8)
+    places = range(len(rows))
+    left = [0.0] * len(rows)
+    for use in Frame(_native.airtime_looks()):
+        key = str(use["name"]).removeprefix("airtime_")
+        shares = [100 * float(row["airtime"][key]) for row in rows]
+        ax.barh(places, shares, left=left, color=use["colour"], label=use["label"])
+        left = [begin + share for begin, share in zip(left, shares)]
+    ax.set_yticks(places, [str(row["scheme"]) for row in rows])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 100)
+    ax.set_xlabel("% of the time")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=8)
+    ax.set_title(_title(comparison, rows), loc="left", fontsize=10)
+    return ax
+
+
+def completion_times(comparison: Comparison, clients: int | None = None, ax: Axes | None = None) -> Axes:
+    """Flow completion times as cumulative shares; of flows with an end, of results that are kept in a directory."""
+    curves = comparison.data.get("flow_completion_cdfs", [])
+    clients = curves[0]["clients"] if curves and clients is None else clients
+    curves = [curve for curve in curves if curve["clients"] == clients]
+    if not curves:
+        raise ValueError("no flow completion times: traffic.size gives flows an end, compare(directory=…) keeps their times")
+    ax = _axes(ax)
+    for curve, style in zip(curves, look([curve["scheme"] for curve in curves])):
+        times, shares = zip(*curve["steps"])
+        ax.step(times, shares, where="post", color=style["color"], linestyle=style["linestyle"], label=curve["scheme"])
+    ax.set_xlabel("flow completion time, s")
+    ax.set_ylabel("share of flows")
+    ax.set_ylim(0, 1)
+    ax.grid(color=_GRID)
+    ax.legend(frameon=False)
+    return ax
+
+
+def series(run: Run, column: str = "delivered_bytes", ax: Axes | None = None) -> Axes:
+    """A column of a run's samples over time, a line for each flow: ``delivered_bytes``, ``congestion_window_bytes``,
+    ``smoothed_rtt_us``."""
+    samples = run.series
+    flows = sorted({int(cast(int, flow)) for flow in samples["flow"]})
+    if not flows:
+        raise ValueError("no samples: run.sample-interval is none, or the run was captured")
+    names = dict(zip(run.flows["flow"], run.flows["name"]))
+    ax = _axes(ax)
+    for flow, style in zip(flows, look([f"flow {flow}" for flow in flows])):
+        rows = [row for row in samples if row["flow"] == flow]
+        ax.plot(
+            cast("list[float]", [row["at_s"] for row in rows]),
+            cast("list[float]", [row[column] for row in rows]),
+            color=style["color"],
+            linestyle=style["linestyle"],
+            label=names.get(flow, str(flow)),
+        )
+    ax.set_xlabel("time, s")
+    ax.set_ylabel(column)
+    ax.grid(color=_GRID)
+    ax.legend(frameon=False, fontsize=8)
+    return ax
+
+
+def curves(frame: Any, x: str, y: str, by: str = "scheme", ax: Axes | None = None) -> Axes:
+    """Means of ``y`` over ``x``, a line for each value of ``by``: of a sweep's runs, ``curves(sweep.to_polars(), …)``.
+
+    ``frame`` is anything that has Arrow's C stream interface. Values of ``x`` are taken as numbers with a unit behind.
+    """
+    import pyarrow
+
+    table = pyarrow.table(frame).select([x, y, by]).to_pydict()
+    sums: dict[str, dict[float, list[float]]] = {}
+    for place, value, name in zip(table[x], table[y], table[by]):
+        if value is not None:
+            sums.setdefault(str(name), {}).setdefault(_number(place), []).append(float(value))
+    ax = _axes(ax)
+    for (name, places), style in zip(sums.items(), look(list(sums))):
+        means = sorted((place, sum(values) / len(values)) for place, values in places.items())
+        ax.plot(*zip(*means), label=name, **style)
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.grid(color=_GRID)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _number(place: Any) -> float:
+    text = str(place)
+    end = next((index for index, letter in enumerate(text) if letter not in "0123456789.-+e"), len(text))
+    return float(text[:end])
+
+
+def _rows_of(comparison: Comparison, clients: int | None) -> list[dict[str, Any]]:
+    rows = list(comparison.data["rows"])
+    counts = sorted({row["clients"] for row in rows})
+    clients = counts[0] if clients is None else clients
+    if clients not in counts:
+        raise ValueError(f"no rows with {clients} clients; there are {', '.join(map(str, counts))}")
+    return [row for row in rows if row["clients"] == clients]
+
+
+def _title(comparison: Comparison, rows: list[dict[str, Any]]) -> str:
+    clients = rows[0]["clients"]
+    return f"{comparison.data['scenario']}, {clients} client{'' if clients == 1 else 's'}"
+
+
+def _axes(ax: Axes | None, height: float = 3.6) -> Axes:
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    _, made = pyplot.subplots(figsize=(7.2, height), layout="constrained")
+    made.spines[["top", "right"]].set_visible(False)
+    made.spines[["left", "bottom"]].set_color(_MUTED)
+    return made

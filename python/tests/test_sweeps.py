@@ -1,0 +1,161 @@
+"""Sweeps here, on a cluster in this process, and on one of several processes of which one is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import SHORT
+
+import tacit
+
+GRID = {"wifi.distance": ["5 m", "20 m"]}
+ASKED = {"schemes": ["stock", "hack-batch"], "clients": [1, 2], "seeds": 40}
+
+
+def small(directory: Path, **more: object) -> tacit.Sweep:
+    return tacit.sweep("wlan-11n-150", GRID, SHORT, directory=directory, **{**ASKED, **more})  # type: ignore[arg-type]
+
+
+def files(sweep: tacit.Sweep) -> dict[str, bytes]:
+    return {str(path.relative_to(sweep.directory)): path.read_bytes() for path in sweep._paths()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tacit.Sweep:
+    return small(tmp_path_factory.mktemp("sweeps") / "here")
+
+
+def test_a_sweep_has_a_row_for_each_run(whole: tacit.Sweep) -> None:
+    polars = pytest.importorskip("polars")
+    assert (whole.runs, whole.reused, whole.files) == (2 * 2 * 2 * 40, 0, 2 * 2 * 2)
+    frame = whole.to_polars()
+    assert frame.height == whole.runs
+    assert frame["run"].n_unique() == whole.runs
+    grouped = frame.group_by("wifi.distance", "scheme", "clients").len()
+    assert grouped["len"].unique().to_list() == [40] and grouped.height == 8
+    # A run is what run() makes of the same words.
+    row = frame.row(by_predicate=(polars.col("wifi.distance") == "20 m") & (polars.col("scheme") == "stock") & (polars.col("clients") == 2) & (polars.col("seed") == 3), named=True)
+    alone = tacit.run("wlan-11n-150", {**SHORT, "wifi.distance": "20 m"}, scheme="stock", clients=2, seed=3)
+    assert row["digest"] == alone.digest and row["goodput_bps"] == alone.goodput_bps
+
+
+def test_a_sweep_goes_on_where_it_stopped(whole: tacit.Sweep, tmp_path: Path) -> None:
+    first = small(tmp_path / "again")
+    before = files(first)
+    assert {name: octets for name, octets in before.items()} == files(whole)
+    lost = sorted(before)[3]
+    (first.directory / lost).unlink()
+    again = small(first.directory)
+    assert again.reused == again.runs - 64 or again.reused == again.runs - 16
+    assert files(again) == before
+    assert small(first.directory).reused == first.runs
+    with pytest.raises(tacit.InputError, match="another sweep is kept here"):
+        small(first.directory, seeds=41)
+
+
+def test_a_killed_sweep_leaves_whole_files_only(tmp_path: Path) -> None:
+    code = (
+        "import tacit\n"
+        "tacit.sweep('wlan-11n-150', {'wifi.distance': ['5 m', '20 m']}, {'run.duration': '200ms', 'run.measure-from': '50ms'},"
+        f" schemes=['stock', 'hack-batch'], clients=[1, 2], seeds=40, directory={str(tmp_path / 'sweep')!r}, cache=False)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as child:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("sweep/runs/*/*.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        child.kill()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".json")]
+    sweep = small(tmp_path / "sweep")
+    assert sweep.runs == 320 and len(files(sweep)) == sweep.files
+
+
+def test_workers_of_a_local_cluster_make_the_same_files(whole: tacit.Sweep, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    heard: list[tuple[int, int]] = []
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            sweep = small(tmp_path / "dask", client=client, progress=lambda done, total: heard.append((done, total)))
+            # Idempotent: nothing is left to do.
+            assert small(tmp_path / "dask", client=client).reused == sweep.runs
+            # What a worker refuses is raised here.
+            with pytest.raises(tacit.InputError, match="one that this program wrote"):
+                client.submit(tacit._native.make_order, "{}").result()
+    assert files(sweep) == files(whole)
+    assert heard[0] == (0, 320) and heard[-1] == (320, 320)
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and two workers, processes of their own."""
+    pytest.importorskip("distributed")
+    address = f"tcp://127.0.0.1:{free_port()}"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    scheduler = subprocess.Popen([*dask, "--host", address, "--no-dashboard", "--no-show"], **quiet)  # type: ignore[call-overload]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+    workers = [subprocess.Popen(worker, **quiet) for _ in range(2)]  # type: ignore[call-overload]
+    try:
+        yield address, workers
+    finally:
+        for process in [*workers, scheduler]:
+            process.kill()
+            process.wait()
+
+
+def test_a_killed_worker_loses_nothing(
+    whole: tacit.Sweep, tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    import distributed
+
+    address, workers = cluster
+    killed = []
+
+    def told(done: int, total: int) -> None:
+        if done > 0 and not killed:
+            os.kill(workers[0].pid, signal.SIGKILL)
+            killed.append(done)
+
+    with distributed.Client(address, timeout="60s") as client:
+        client.wait_for_workers(2, timeout=60)
+        sweep = small(tmp_path / "dask", client=client, progress=told)
+        assert len(client.nthreads()) == 1
+    assert killed and files(sweep) == files(whole)
+
+
+def test_the_command_line_sweeps_on_a_cluster(
+    whole: tacit.Sweep, tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    program = Path(sys.executable).with_name("tacit")
+    if not program.exists():
+        pytest.skip(f"{program} is not there: the package was not installed from a wheel")
+    words = ["sweep", "wlan-11n-150", "--sweep", "wifi.distance=5 m,20 m", "--schemes", "stock,hack-batch", "--clients", "1,2"]
+    words += ["--seeds", "40", "--out", str(tmp_path / "dask"), "--json"]
+    words += [f"--set={key}={value}" for key, value in SHORT.items()]
+    done = subprocess.run([program, *words, "--dask", cluster[0]], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    told = json.loads(done.stdout)
+    assert (told["runs"], told["reused"]) == (320, 0)
+    sweep = tacit.Sweep(tmp_path / "dask", told["runs"], told["reused"], told["files"])
+    assert files(sweep) == files(whole)
+    # The same words again find all of it; others are told that the directory is taken.
+    again = subprocess.run([program, *words, "--dask", cluster[0]], capture_output=True, check=True)
+    assert json.loads(again.stdout)["reused"] == 320
+    other = subprocess.run([program, *words, "--dask", cluster[0], "--seeds", "41"], capture_output=True, check=False)
+    assert other.returncode == 2
+    nobody = subprocess.run([program, "sweep", "--dask", f"tcp://127.0.0.1:{free_port()}", "--out", str(tmp_path / "no")], capture_output=True, check=False)
+    assert nobody.returncode == 2 and b"allowed: the address of a running scheduler" in nobody.stderr
