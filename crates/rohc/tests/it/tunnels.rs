@@ -1,29 +1,14 @@
 //! Tunnels and extension headers: packets made by hand from RFC 6846 section 8.2, and flows of arbitrary ones.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/flow.rs"]
-mod flow;
-#[path = "common/headers.rs"]
-mod headers;
-#[path = "common/scripts.rs"]
-mod scripts;
-#[path = "common/tunnel.rs"]
-mod tunnel;
-
-use headers::pure_ack;
+use crate::headers::{emit, pure_ack};
+use crate::tunnel::{Part, wrap};
+use crate::{flow, scripts, tunnel};
 use proptest::prelude::*;
 use tacit_rohc::header::{Header, Ip, ParseError};
 use tacit_rohc::{
     CidSpace, CompressError, Compressor, Config, Decompressor, DecompressorConfig, FormatKind, Layers,
     MAX_LAYERS,
 };
-use tunnel::{Part, wrap};
-
-fn emit(header: &Header) -> Vec<u8> {
-    let mut octets = vec![0; header.len()];
-    header.emit(&mut octets).unwrap();
-    octets
-}
 
 fn v6(header: Header) -> Header {
     Header { ip: Ip::V6 { source: [1; 16], destination: [2; 16], flow_label: 0 }, ..header }

@@ -1,8 +1,6 @@
 //! Bursts of loss longer than any repetition: what else is lost, with and without feedback.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig, FormatKind};
 
 #[derive(Clone, Copy, Debug, Default)]

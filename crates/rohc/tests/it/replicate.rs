@@ -1,12 +1,7 @@
 //! IR-CR: packets made by hand from RFC 6846 section 8.2, and what a compressor that replicates makes of two flows.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/flow.rs"]
-mod flow;
-#[path = "common/headers.rs"]
-mod headers;
-
-use headers::pure_ack;
+use crate::flow;
+use crate::headers::{emit, pure_ack};
 use proptest::prelude::*;
 use tacit_rohc::crc::{CRC7, CRC8};
 use tacit_rohc::header::{Header, Ip, Options, flags};
@@ -23,12 +18,6 @@ fn base() -> Header {
 fn second(ip: Ip) -> Header {
     let options = Options::new(&[1, 1, 8, 10, 0, 0, 1, 9, 0, 0, 2, 0]).unwrap();
     Header { ip, source_port: 40010, seq: 77, ack: 0xdead_beef, window: 7, options, ..base() }
-}
-
-fn emit(header: &Header) -> Vec<u8> {
-    let mut octets = vec![0; header.len()];
-    header.emit(&mut octets).unwrap();
-    octets
 }
 
 /// IR-CR for `header` on CID 3 with base CID 0: all fields that may be sent are.

@@ -1,8 +1,6 @@
 //! Packets of an independent RFC 6846 compressor return to the captures they were made from.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 use tacit_rohc::{Decompressor, DecompressorConfig};
 

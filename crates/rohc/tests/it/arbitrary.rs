@@ -1,11 +1,6 @@
 //! Whatever a legal flow does, each packet returns bit for bit, also when packets between are lost.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/flow.rs"]
-mod flow;
-#[path = "common/scripts.rs"]
-mod scripts;
-
+use crate::{flow, scripts};
 use proptest::prelude::*;
 use tacit_rohc::{CidSpace, CompressError, Compressor, Config, Decompressor, DecompressorConfig};
 

@@ -1,13 +1,6 @@
 //! Bytes from anywhere: no panic, bounded output, and an untouched context.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/flow.rs"]
-mod flow;
-#[path = "common/scripts.rs"]
-mod scripts;
-#[path = "common/tunnel.rs"]
-mod tunnel;
-
+use crate::{flow, scripts, tunnel};
 use proptest::prelude::*;
 use tacit_rohc::{
     CidSpace, Compressor, Config, DecompressErrorKind, Decompressor, DecompressorConfig, split_feedback,

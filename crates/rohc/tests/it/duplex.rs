@@ -1,10 +1,6 @@
 //! Both directions of a channel: every packet gets through, feedback finds its way, and what the user asks for happens.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/headers.rs"]
-mod headers;
-
-use headers::pure_ack;
+use crate::headers::{emit, pure_ack};
 use tacit_rohc::header::{Header, Ip};
 use tacit_rohc::{
     Channel, ChannelConfig, CidSpace, CompressError, Compressor, Config, DecompressErrorKind, Decompressor,
@@ -18,8 +14,7 @@ fn tcp(port: u16, number: u32, payload: usize) -> Vec<u8> {
         Header { ip, source_port: port, ack: number * 2896, payload_len: payload as u16, ..pure_ack() };
     let payload = vec![number as u8; payload];
     header.checksum = header.tcp_checksum(&payload);
-    let mut packet = vec![0; header.len()];
-    header.emit(&mut packet).unwrap();
+    let mut packet = emit(&header);
     packet.extend(payload);
     packet
 }

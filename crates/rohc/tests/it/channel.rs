@@ -1,8 +1,6 @@
 //! Loss, duplication and reordering, with and without feedback.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use core::time::Duration;
 
 use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig, FormatKind};

@@ -1,9 +1,6 @@
 //! What [`Config::repeat`] promises, with feedback that comes late or not at all.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/flow.rs"]
-mod flow;
-
+use crate::flow;
 use std::collections::VecDeque;
 
 use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};

@@ -1,11 +1,6 @@
 //! One test per mistake that codecs of this kind have made.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-#[path = "common/headers.rs"]
-mod headers;
-
-use headers::{TIMESTAMPS, pure_ack as header};
+use crate::headers::{TIMESTAMPS, next, packet, pure_ack as header};
 use tacit_rohc::header::{Header, Ip, Options, ParseError, flags};
 use tacit_rohc::{
     CidSpace, CompressError, Compressed, Compressor, Config, DecompressErrorKind, Decompressor,
@@ -43,20 +38,6 @@ impl Pair {
         let done = self.decompressor.decompress(&self.rohc[..made.len], &mut back).unwrap();
         assert_eq!(&back[..done.len], &packet[..], "{}", made.format.name());
         made
-    }
-}
-
-fn packet(header: &Header) -> Vec<u8> {
-    let mut octets = vec![0; header.len() + usize::from(header.payload_len)];
-    header.emit(&mut octets).unwrap();
-    octets
-}
-
-/// The next pure ACK of a Linux receiver.
-fn next(header: &mut Header) {
-    header.ack = header.ack.wrapping_add(2896);
-    if let Ip::V4 { id, .. } = &mut header.ip {
-        *id = id.wrapping_add(1);
     }
 }
 

@@ -1,10 +1,8 @@
 //! What the tests of the HACK variant share: captures, and frames as a driver cuts them.
-#![allow(dead_code, clippy::unwrap_used, reason = "every test takes its share; a failure is a panic")]
 
-#[path = "../common/mod.rs"]
-mod common;
 pub mod packets;
 
+use crate::common;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Report};
 use tacit_rohc::header::{Header, MAX_HEADER_LEN};
 

@@ -1,8 +1,6 @@
 //! ACKs that real receivers sent: bit-exact round trip, and the octets they come to.
 
-mod hack_support;
-
-use hack_support::{FrameRule, capture, round_trip};
+use crate::hack_support::{FrameRule, capture, round_trip};
 use tacit_rohc::hack::Coding;
 
 /// Capture, frame rule, and the most octets per ACK allowed, frame overhead included, ACK by ACK and batched.

@@ -1,13 +1,9 @@
 //! Loss, repetition, stale frames, re-initialisation and CID collisions, as the driver and the air make them (paper
 //! section 3.4) and worse: nothing wrong is delivered, and the next native ACK that both ends see sets things right.
 
-#![allow(clippy::unwrap_used, reason = "a failure is a panic")]
-
-mod hack_support;
-
 use std::collections::HashMap;
 
-use hack_support::packets::{Change, Receiver};
+use crate::hack_support::packets::{Change, Receiver};
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, RETAINED_ACKS, Refusal, Report};
 
 /// SplitMix64: small and good enough to choose events by.

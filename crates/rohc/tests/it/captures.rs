@@ -1,8 +1,6 @@
 //! Every shared capture survives the round trip bit for bit, and is no longer than the goal.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
 

@@ -1,10 +1,7 @@
 //! Whatever a legal receiver sends comes back bit for bit.
 
-#![allow(clippy::unwrap_used, reason = "a failure is a panic")]
-
-mod hack_support;
-
-use hack_support::packets::{Change, Receiver, change};
+use crate::hack_support;
+use crate::hack_support::packets::{Change, Receiver, change};
 use proptest::prelude::*;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Refusal, Report};
 
