@@ -10,7 +10,8 @@ usage: ./ci.sh COMMAND
   setup     install what the tests need (Debian packages, when root)
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
-  test      setup, lint, every test, the codecs fuzzed for a minute, the figures in their quick form
+  test      setup, lint, every test, the codecs fuzzed for a minute, packages made and tried, the figures in their quick form;
+            ends with what each step took
   embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
@@ -21,6 +22,7 @@ usage: ./ci.sh COMMAND
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
   book      make the book of docs/ in target/book; installs mdBook if it is not there
+  crates    make the packages of the crates that others may link, and look whether they are whole
   package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
   deny      licences, sources and known vulnerabilities of dependencies; installs cargo-deny if it is not there
   msrv      compile with the oldest Rust that Cargo.toml promises
@@ -361,6 +363,7 @@ semver() {
 case "${1:-}" in
     setup) setup ;;
     package) package ;;
+    crates) crates ;;
     deny) deny ;;
     msrv) msrv ;;
     semver) semver "${@:2}" ;;
