@@ -38,8 +38,8 @@ STEP=
 # nothing.
 spent() {
     times >"$SCRATCH/times"
-    SPENT=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, system, /[ms]/)
-        print int((user[1] + system[1]) * 60 + user[2] + system[2]) }' "$SCRATCH/times")
+    SPENT=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, sys, /[ms]/)
+        print int((user[1] + sys[1]) * 60 + user[2] + sys[2]) }' "$SCRATCH/times")
 }
 
 # step NAME COMMAND...
