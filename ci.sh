@@ -10,7 +10,8 @@ usage: ./ci.sh COMMAND
   setup     install what the tests need (Debian packages, when root)
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
-  test      setup, lint, every test, the codecs fuzzed for a minute, the figures in their quick form
+  test      setup, lint, every test, the codecs fuzzed for a minute, packages made and tried, the figures in their quick form;
+            ends with what each step took
   embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
@@ -21,6 +22,7 @@ usage: ./ci.sh COMMAND
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
   book      make the book of docs/ in target/book; installs mdBook if it is not there
+  crates    make the packages of the crates that others may link, and look whether they are whole
   package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
   deny      licences, sources and known vulnerabilities of dependencies; installs cargo-deny if it is not there
   msrv      compile with the oldest Rust that Cargo.toml promises
@@ -28,9 +30,44 @@ usage: ./ci.sh COMMAND
 USAGE
 }
 
+# What each step took. The log of CI ends with it, where a step failed too.
+STEPS=()
+STEP=
+
+# Sets SPENT to the seconds of processors that what this shell started and waited for took so far. Not in a subshell: that has started
+# nothing.
+spent() {
+    times >"$SCRATCH/times"
+    SPENT=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, sys, /[ms]/)
+        print int((user[1] + sys[1]) * 60 + user[2] + sys[2]) }' "$SCRATCH/times")
+}
+
+# step NAME COMMAND...
+step() {
+    STEP=$1
+    shift
+    spent
+    STEP_BEGAN=$SECONDS STEP_SPENT=$SPENT
+    "$@"
+    note ""
+    STEP=
+}
+
+note() {
+    spent
+    STEPS+=("$(printf '%-44s %6d %9d  %s' "$STEP" $((SECONDS - STEP_BEGAN)) $((SPENT - STEP_SPENT)) "$1")")
+}
+
+print_steps() {
+    [ -z "$STEP" ] || note FAILED
+    printf '\n%-44s %6s %9s\n' "step, seconds" clock processor
+    printf '%s\n' "${STEPS[@]}"
+    rm -r "$SCRATCH"
+}
+
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync)
+    pkg-config:pkg-config clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
 
@@ -143,21 +180,64 @@ with_live_tally() {
     return $failed
 }
 
+# The target of the program that users get without a compiler, where it can be built; else nothing, and said.
+static_target() {
+    local target
+    target=$(uname -m)-unknown-linux-musl
+    if ! command -v musl-gcc >/dev/null; then
+        echo "ci.sh: no musl-gcc: NO STATIC PROGRAM, NO PACKAGE" >&2
+    elif ! rustc --print target-libdir --target "$target" 2>/dev/null | xargs -r test -d &&
+        ! rustup target add "$target" >/dev/null 2>&1; then
+        echo "ci.sh: no standard library for $target: NO STATIC PROGRAM, NO PACKAGE" >&2
+    else
+        echo "$target"
+    fi
+}
+
+# What others may take from a registry.
+CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack)
+
+# They are whole: files, metadata, and versions of what it depends on.
+crates() {
+    local crate
+    for crate in "${CRATES[@]}"; do
+        cargo package --quiet --allow-dirty --list -p "$crate" >/dev/null
+    done
+    cargo package --quiet --allow-dirty --no-verify "${CRATES[@]/#/--package=}"
+}
+
 test_all() {
-    setup
-    lint
-    embedded
-    units
-    bpf
+    SCRATCH=$(mktemp -d)
+    trap print_steps EXIT
+    step "programs that tests need" setup
+    step "format, clippy" lint
+    step "codec for microcontrollers" embedded
+    step "systemd unit" units
+    step "eBPF programs" bpf
+    step "crates as packages" crates
+    if command -v cargo-deny >/dev/null; then step "licences, sources" deny; fi
     # tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to make.
-    with_live_tally cargo test --workspace --exclude tacit-peers --no-fail-fast --quiet $(features)
-    # Release gives the same digests as debug, and is what users run.
-    cargo test --release --quiet -p tacit-sim --test determinism
+    local tests=(--workspace --exclude tacit-peers --quiet $(features))
+    step "tests: build" cargo test "${tests[@]}" --no-run
+    step "tests: run" with_live_tally cargo test "${tests[@]}" --no-fail-fast
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
-    fuzz 12 "${CODECS[@]}" trace http http_answers
+    step "fuzz targets: build" fuzz_build "${CODECS[@]}" trace http http_answers
+    step "fuzz targets: run" fuzz_run 12 "${CODECS[@]}" trace http http_answers
+    # One release build: what the package has makes the figures.
+    local target program=target/release/tacit release=(--release --quiet)
+    target=$(static_target)
+    if [ -n "$target" ]; then
+        release+=(--target "$target")
+        program=target/$target/release/tacit
+    fi
+    step "release: build" cargo build "${release[@]}" -p tacit
+    # Release gives the same digests as debug, and is what users run. Both packages are named so that their dependencies have the
+    # features of the program: nothing is built twice.
+    step "release: digests" cargo test "${release[@]}" -p tacit -p tacit-sim --test determinism
+    if [ -n "$target" ]; then step "packages" packaging/package.sh; fi
     # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine
     # would be noise. `figures` makes them.
-    cargo run --release --quiet -- figure --all --quick
+    step "figures in short" "$program" figure --all --quick
 }
 
 # What libFuzzer needs to see which branches an input takes; the stable compiler can do that. No sanitizer: there
@@ -170,17 +250,23 @@ COVERAGE=(
 
 CODECS=(rohc_decompress rohc_roundtrip hack_decompress hack_roundtrip tack_decode fwp_shim)
 
-# fuzz SECONDS_EACH TARGET...: coverage-guided, from the committed corpora, no target beyond 512 MB.
-fuzz() {
-    local seconds=$1
-    shift
-    if ! command -v c++ >/dev/null; then
-        echo "ci.sh: no C++ compiler for libFuzzer: NOTHING WAS FUZZED" >&2
-        return 0
-    fi
-    local host dir found target features=()
-    host=$(rustc -vV | sed -n 's/^host: //p')
-    dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
+# Where fuzz targets are built, and for which host.
+fuzz_directory() {
+    echo "${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
+}
+
+fuzz_host() {
+    rustc -vV | sed -n 's/^host: //p'
+}
+
+can_fuzz() {
+    command -v c++ >/dev/null || { echo "ci.sh: no C++ compiler for libFuzzer: NOTHING IS FUZZED" >&2 && false; }
+}
+
+# fuzz_build TARGET...
+fuzz_build() {
+    can_fuzz || return 0
+    local target features=()
     for target in audit http trace; do
         [[ " $* " != *" $target "* ]] || features+=(--features "$target")
     done
@@ -189,21 +275,33 @@ fuzz() {
     [[ " $* " != *" copy_messages "* && " $* " != *" proxy_requests "* ]] || features+=(--features apps)
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
-        "${@/#/--bin=}" --target-dir "$dir" --target "$host"
+        "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(fuzz_host)"
+}
+
+# fuzz_run SECONDS_EACH TARGET...: coverage-guided, from the committed corpora, one target per processor at a time.
+fuzz_run() {
+    local seconds=$1
+    shift
+    can_fuzz 2>/dev/null || return 0
+    export -f fuzz_one
+    printf '%s\n' "$@" |
+        xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' bash {} "$seconds" "$(fuzz_directory)/$(fuzz_host)/release"
+}
+
+# fuzz_one TARGET SECONDS DIRECTORY: no more than 512 MB.
+fuzz_one() {
+    local target=$1 found
     found=$(mktemp -d)
-    for target in "$@"; do
-        mkdir -p "$found/$target" "fuzz/artifacts/$target"
-        # New inputs go to the first directory; the committed ones are only read.
-        if ! "$dir/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb=512 -timeout=10 \
-            -artifact_prefix="fuzz/artifacts/$target/" "$found/$target" "fuzz/corpus/$target" \
-            >"$found/$target.log" 2>&1; then
-            tail -n 40 "$found/$target.log" >&2
-            echo "ci.sh: $target failed; the input is in fuzz/artifacts/$target" >&2
-            return 1
-        fi
-        echo "fuzzed $target: $(grep '^Done' "$found/$target.log"), corpus of $(find "fuzz/corpus/$target" -type f | wc -l)," \
-            "$(find "$found/$target" -type f | wc -l) new paths"
-    done
+    mkdir -p "$found/new" "fuzz/artifacts/$target"
+    # New inputs go to the first directory; the committed ones are only read.
+    if ! "$3/$target" -max_total_time="$2" -rss_limit_mb=512 -timeout=10 \
+        -artifact_prefix="fuzz/artifacts/$target/" "$found/new" "fuzz/corpus/$target" >"$found/log" 2>&1; then
+        tail -n 40 "$found/log" >&2
+        echo "ci.sh: $target failed; the input is in fuzz/artifacts/$target" >&2
+        return 1
+    fi
+    echo "fuzzed $target: $(grep '^Done' "$found/log"), corpus of $(find "fuzz/corpus/$target" -type f | wc -l)," \
+        "$(find "$found/new" -type f | wc -l) new paths"
     rm -r "$found"
 }
 
@@ -265,6 +363,7 @@ semver() {
 case "${1:-}" in
     setup) setup ;;
     package) package ;;
+    crates) crates ;;
     deny) deny ;;
     msrv) msrv ;;
     semver) semver "${@:2}" ;;
@@ -305,7 +404,11 @@ case "${1:-}" in
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
-    fuzz) fuzz "${2:-60}" "${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests ;;
+    fuzz)
+        targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests)
+        fuzz_build "${targets[@]}"
+        fuzz_run "${2:-60}" "${targets[@]}"
+        ;;
     *)
         usage
         [ "${1:-}" = help ] || exit 2

@@ -9,11 +9,10 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
-use tacit_link::AirFrame;
 use tacit_link::queue::AckHold;
 use tacit_proto::fwp;
 use tacit_proto::units::{Duration, HostId, Instant};
-use tacit_sim::capture::{self, AtomicFile, CaptureWriter, Signals};
+use tacit_sim::capture::{self, AtomicFile, Recorder};
 use tacit_sim::setup::ApDriver;
 use tacit_sim::{Arrived, Carried, Observer, Outcome, Setup, World};
 
@@ -139,17 +138,12 @@ pub fn run(
     snapshot: &Mutex<Snapshot>,
 ) -> Result<Ended, LiveError> {
     let spin = if prefer_this_thread() { SPIN_PREFERRED } else { SPIN };
-    let mut listener = match capture {
-        None => None,
-        Some(file) => {
-            let writer = CaptureWriter::new(file).map_err(LiveError::io("--pcap"))?;
-            Some(Listener { writer, signals: Signals::of(&plan.setup), failed: None })
-        }
-    };
+    let recorder = capture.map(|file| Recorder::new(file, &plan.setup)).transpose();
+    let mut recorder = recorder.map_err(LiveError::io("--pcap"))?;
     let mut setup = plan.setup.clone();
     setup.duration = FOREVER;
     setup.measure_from = Instant::ZERO;
-    let observer = listener.as_mut().map(|listener| listener as &mut dyn Observer<Frame>);
+    let observer = recorder.as_mut().map(|recorder| recorder as &mut dyn Observer<Frame>);
     let mut world = World::new(&setup, observer)?;
     if plan.oracle == Oracle::Off {
         world = world.without_oracle();
@@ -175,28 +169,13 @@ pub fn run(
     };
     hop.turn_until(stop, snapshot)?;
     let ended = hop.end();
-    if let Some(Listener { writer, failed, .. }) = listener {
-        let written = failed.map_or(Ok(()), Err);
-        written.and_then(|()| writer.finish()).and_then(AtomicFile::commit).map_err(|error| {
-            LiveError::Io { what: "--pcap".to_owned(), source: io::Error::other(capture::why(&error)) }
+    if let Some(recorder) = recorder {
+        recorder.finish().map_err(|error| LiveError::Io {
+            what: "--pcap".to_owned(),
+            source: io::Error::other(capture::why(&error)),
         })?;
     }
     Ok(ended)
-}
-
-/// Writes each frame it hears, until writing fails.
-struct Listener {
-    writer: CaptureWriter<AtomicFile>,
-    signals: Signals,
-    failed: Option<io::Error>,
-}
-
-impl Observer<Frame> for Listener {
-    fn on_air(&mut self, bss: usize, frame: &AirFrame<Frame>) {
-        if self.failed.is_none() {
-            self.failed = self.writer.write(frame, self.signals.of_frame(bss, frame)).err();
-        }
-    }
 }
 
 /// Where a side meets the world.

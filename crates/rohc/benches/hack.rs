@@ -1,8 +1,10 @@
 //! Nanoseconds per ACK each way in the HACK variant, with frames as the captures' gaps make them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "../tests/common/mod.rs"]
+mod common;
 mod copies;
-#[path = "../tests/hack_support/mod.rs"]
+#[path = "../tests/it/hack_support/mod.rs"]
 mod hack_support;
 
 use std::hint::black_box;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tacit_link::AirFrame;
 use tacit_proto::Packet;
-use tacit_sim::capture::{self, AtomicFile, CaptureWriter, Signals};
+use tacit_sim::capture::{self, AtomicFile, Recorder};
 use tacit_sim::{Observer, Outcome, Setup};
 
 use crate::application::{self, ApplicationRecord};
@@ -255,14 +255,11 @@ impl Prepared {
         }
         let failed = |error| not_captured(path, &error);
         let file = AtomicFile::create(path).map_err(failed)?;
-        let writer = CaptureWriter::new(file).map_err(failed)?;
-        let signals = Signals::of(&self.setup);
-        let mut listener = Listener { writer, signals, failed: None, clock: reached.map(Clock) };
+        let recorder = Recorder::new(file, &self.setup).map_err(failed)?;
+        let mut both = Both { recorder, clock: reached.map(Clock) };
         let outcome =
-            tacit_sim::run_observed(&self.setup, &mut listener).map_err(|source| self.failed(source))?;
-        let written = listener.failed.map_or(Ok(()), Err);
-        let finished = written.and_then(|()| listener.writer.finish()).and_then(AtomicFile::commit);
-        finished.map_err(failed)?;
+            tacit_sim::run_observed(&self.setup, &mut both).map_err(|source| self.failed(source))?;
+        both.recorder.finish().map_err(failed)?;
         Ok(self.single(self.record(&outcome)))
     }
 
@@ -323,22 +320,18 @@ fn not_captured(path: &Path, error: &io::Error) -> RunsError {
     InputError::new("--pcap", format!("{}: {}", path.display(), capture::why(error))).into()
 }
 
-/// Writes each frame it hears, until writing fails.
-struct Listener<'a> {
-    writer: CaptureWriter<AtomicFile>,
-    signals: Signals,
-    failed: Option<io::Error>,
+/// Captures, and tells when frames are.
+struct Both<'a> {
+    recorder: Recorder,
     clock: Option<Clock<'a>>,
 }
 
-impl Observer for Listener<'_> {
+impl Observer for Both<'_> {
     fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>) {
         if let Some(clock) = &mut self.clock {
             clock.on_air(bss, frame);
         }
-        if self.failed.is_none() {
-            self.failed = self.writer.write(frame, self.signals.of_frame(bss, frame)).err();
-        }
+        self.recorder.on_air(bss, frame);
     }
 }
 

@@ -1,5 +1,8 @@
 //! One connection without sockets: the core, its keys, and the octets of its streams. Time is an argument.
 
+mod arrivals;
+mod user;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,12 +12,12 @@ use tacit_proto::Endpoint as _;
 use tacit_proto::endpoint::{Ends, Event};
 use tacit_proto::packet::Ecn;
 use tacit_proto::tack::packet::{ConnectionId, StreamId};
-use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed, encode_from};
-use tacit_proto::tack::{self, Body, Received, StreamEvent, Transmit};
-use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_proto::tack::wire::encode_from;
+use tacit_proto::tack::{self, Body, StreamEvent, Transmit};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 use tokio::sync::Notify;
 
-use crate::error::{ConnectionError, DatagramError, StreamError};
+use crate::error::ConnectionError;
 use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder, datagram, kind};
 use crate::identity::{Identity, PublicKey};
 use crate::metrics::{Sample, Totals};
@@ -35,9 +38,6 @@ const SEND_AHEAD: u64 = 256 << 10;
 /// What the peer has behind a gap does not count, up to so many congestion windows: a packet that is lost twice keeps as much from
 /// being let go. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 3;
-
-/// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
-const MAX_DATAGRAMS: usize = 256;
 
 /// Whom a client wants to talk to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,218 +268,6 @@ impl Session {
         self.end.as_ref()
     }
 
-    // What arrives.
-
-    /// The client began the handshake of this session once more: our answer was lost.
-    pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
-        if let Stage::Responding { ephemeral, response: Some(response), .. } = &self.stage
-            && *ephemeral == initiation.ephemeral()
-        {
-            let again = datagram(kind::RESPONSE, initiation.client, response);
-            // The client has sent as much again, which pays for it.
-            self.outbox.push_back((self.remote, again));
-        }
-    }
-
-    /// Takes in a datagram of the handshake that is not an initiation.
-    pub fn on_handshake(&mut self, now: Instant, kind: u8, from: SocketAddr, body: &[u8]) {
-        self.observer.now = now;
-        if from != self.remote {
-            return;
-        }
-        match (kind, &mut self.stage) {
-            (kind::RETRY, Stage::Initiating(initiator)) => {
-                let again = initiator.on_retry(body).map(|datagram| (self.remote, datagram));
-                if again.is_some() {
-                    self.observer.on_retry();
-                }
-                self.outbox.extend(again);
-            }
-            (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
-            (kind::RESPONSE, Stage::Up(up)) => {
-                // A second answer: what we said last was lost.
-                if let Some((_, sent)) = &mut up.finish {
-                    *sent = None;
-                }
-                self.say_finish(now);
-            }
-            (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
-            _ => {}
-        }
-        self.pump();
-    }
-
-    fn on_response(&mut self, now: Instant, body: &[u8]) {
-        let Stage::Initiating(initiator) = &mut self.stage else { return };
-        let Some((found, answer, reset)) = initiator.on_response(body) else { return };
-        self.peer = Some(found);
-        match self.expect {
-            Some(Expect::Key(expected)) if expected == found => {}
-            Some(Expect::Key(expected)) => {
-                return self.finish(ConnectionError::WrongPeer { expected, found });
-            }
-            _ => return self.finish(ConnectionError::ClosedHere),
-        }
-        let Stage::Initiating(initiator) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
-        let Some((message, keys)) = initiator.finish() else { return };
-        let Body::Answer(hello) = &answer.body else { return };
-        let finish = datagram(kind::FINISH, hello.own, &message);
-        self.stage = Stage::Up(Box::new(Up { keys, finish: Some((finish, None)), reset: Some(reset) }));
-        self.observer.begin(now, self.remote, hello.own);
-        self.observer.on_received(now, &answer, self.core.whole_number(answer.number), None);
-        self.core.receive(now, &answer, Ecn::NotEct);
-    }
-
-    fn on_finish(&mut self, body: &[u8]) {
-        let Stage::Responding { responder, .. } = &mut self.stage else { return };
-        if !responder.on_finish(body) {
-            return;
-        }
-        let Stage::Responding { responder, .. } = std::mem::replace(&mut self.stage, Stage::Over) else {
-            return;
-        };
-        if let Some(keys) = responder.keys() {
-            self.peer = Some(keys.peer);
-            self.stage = Stage::Up(Box::new(Up { keys, finish: None, reset: None }));
-        }
-    }
-
-    /// The server and its number of the connection, from where it may say that it has forgotten it: of a client that has its token.
-    pub fn forgettable(&self) -> Option<(SocketAddr, u32)> {
-        let Stage::Up(up) = &self.stage else { return None };
-        up.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
-    }
-
-    /// Somebody at the server's address says that the connection is forgotten. False where it is not the server, which alone has
-    /// the token.
-    pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
-        let Stage::Up(up) = &self.stage else { return false };
-        if self.end.is_some() || !up.reset.is_some_and(|token| token.is(said)) {
-            return false;
-        }
-        self.observer.now = now;
-        self.finish(ConnectionError::Forgotten);
-        // Nobody is there to hear more of it (RFC 9000 section 10.3.1).
-        self.core.abort();
-        self.pump();
-        self.stage = Stage::Over;
-        true
-    }
-
-    /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
-    pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
-        let Stage::Up(up) = &mut self.stage else { return Sealed::Strange };
-        // A server has one address (RFC 9000 section 9).
-        if self.expect.is_some() && from != self.remote {
-            return Sealed::Misplaced;
-        }
-        let len = bytes.len();
-        let Ok(prefix) = Prefix::of(bytes) else { return Sealed::Strange };
-        let number = self.core.whole_number(prefix.number);
-        let Some(key) = up.keys.opener.of(number) else { return Sealed::Repeated };
-        let (packet, content) = match decode_sealed(bytes, number, key) {
-            Ok(opened) => opened,
-            Err(DecodeError::Forged(_)) => {
-                up.keys.opener.on_forged();
-                return Sealed::Forged;
-            }
-            // The peer sealed what no peer says.
-            Err(_) => {
-                self.core.abort();
-                self.observer.now = now;
-                self.pump();
-                return Sealed::Taken;
-            }
-        };
-        let newest = up.keys.opener.on_opened(number);
-        up.finish = None;
-        self.take(now, from, ecn, &packet, content, newest.then_some(len));
-        Sealed::Taken
-    }
-
-    /// A datagram of so many `octets`, whose number is `low` by its own words, was not taken.
-    pub fn on_not_taken(&mut self, now: Instant, low: SeqNumber, octets: usize, why: Sealed) {
-        self.observer.now = now;
-        let number = self.core.whole_number(low);
-        self.observer.on_not_taken(now, number, octets, why);
-    }
-
-    /// Takes in a packet that the peer sealed, with the octets it carries; `newest` are the octets of the datagram where none
-    /// with a higher number came.
-    pub fn take(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        ecn: Ecn,
-        packet: &tack::Packet,
-        content: &[u8],
-        newest: Option<usize>,
-    ) {
-        self.observer.now = now;
-        let number = self.core.whole_number(packet.number);
-        let received = self.core.receive(now, packet, ecn);
-        let start = match &received {
-            Some(Received::Octets(accepted)) => Some(accepted.start - u64::from(accepted.skip)),
-            _ => None,
-        };
-        self.observer.on_received(now, packet, number, start);
-        if packet.is_feedback() {
-            self.observer.on_feedback(now, &mut self.core);
-        }
-        match received {
-            Some(Received::Octets(accepted)) => {
-                let pipe = self.pipes.entry(accepted.stream).or_default();
-                if !pipe.receiving.dropped {
-                    let octets = &content[accepted.skip as usize..][..accepted.len as usize];
-                    pipe.receiving.place(accepted.start, octets);
-                }
-            }
-            Some(Received::Datagram(_)) => {
-                if self.datagrams_in.len() == MAX_DATAGRAMS {
-                    self.datagrams_in.pop_front();
-                }
-                self.datagrams_in.push_back(Bytes::copy_from_slice(content));
-                self.bells.datagram.notify_waiters();
-            }
-            Some(Received::PathChallenge(token)) => {
-                // Elsewhere, no more than came from there.
-                let room = if from == self.remote { u32::MAX } else { packet.len() };
-                if let Some(response) = self.core.path_response(now, token, room) {
-                    self.send_aside(now, from, &response);
-                }
-            }
-            Some(Received::PathResponse(token)) if self.path.is_proved(from, token) => {
-                self.observer.on_path_changed(now, self.remote, from);
-                self.remote = from;
-                self.core.on_path_changed(now);
-            }
-            Some(Received::PathResponse(_)) | None => {}
-        }
-        if let Some(len) = newest
-            && from != self.remote
-            && self.end.is_none()
-        {
-            self.try_path(now, from, len);
-        }
-        self.pump();
-    }
-
-    /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it.
-    fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
-        let Some((token, room)) = self.path.on_packet(now, from, len) else { return };
-        if let Some(challenge) = self.core.path_challenge(now, token, room) {
-            self.send_aside(now, from, &challenge);
-        }
-    }
-
-    /// Sends a packet of the core to an address of its own.
-    fn send_aside(&mut self, now: Instant, to: SocketAddr, sent: &Transmit) {
-        let mut bytes = Vec::new();
-        if self.seal(now, sent, &mut bytes) {
-            self.outbox.push_back((to, bytes));
-        }
-    }
-
     // What leaves.
 
     /// Appends the next datagram to send, and says where to and how marked.
@@ -514,6 +302,14 @@ impl Session {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Sends a packet of the core to an address of its own.
+    fn send_aside(&mut self, now: Instant, to: SocketAddr, sent: &Transmit) {
+        let mut bytes = Vec::new();
+        if self.seal(now, sent, &mut bytes) {
+            self.outbox.push_back((to, bytes));
         }
     }
 
@@ -679,157 +475,6 @@ impl Session {
         {
             self.pipes.remove(&stream);
         }
-    }
-
-    // The user.
-
-    /// Ends the connection.
-    pub fn close(&mut self, code: u32, text: &str) {
-        if self.end.is_none() {
-            self.core.abort_with(code, text);
-            self.finish(ConnectionError::ClosedHere);
-            self.pump();
-        }
-    }
-
-    /// The socket is gone.
-    pub fn fail(&mut self, why: ConnectionError) {
-        self.finish(why);
-    }
-
-    /// Opens a stream; none while the peer allows no more.
-    pub fn open(&mut self) -> Result<Option<StreamId>, ConnectionError> {
-        self.alive()?;
-        let stream = self.core.open_stream();
-        if let Some(stream) = stream {
-            self.observer.streams_opened += 1;
-            self.pipes.insert(stream, Pipe::default());
-        }
-        Ok(stream)
-    }
-
-    /// The next stream that the peer opened; those that came before the end are still handed out.
-    pub fn next_opened(&mut self) -> Result<Option<StreamId>, ConnectionError> {
-        match self.opened.pop_front() {
-            Some(stream) => Ok(Some(stream)),
-            None => self.alive().map(|()| None),
-        }
-    }
-
-    pub fn alive(&self) -> Result<(), ConnectionError> {
-        self.end.clone().map_or(Ok(()), Err)
-    }
-
-    pub fn pipe(&mut self, stream: StreamId) -> Result<&mut Pipe, StreamError> {
-        self.pipes.get_mut(&stream).ok_or(StreamError::Ended)
-    }
-
-    /// Takes octets from a writer: as many as there is room for, `None` for no room.
-    pub fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<Option<usize>, StreamError> {
-        self.alive()?;
-        let limit = self.send_limit;
-        let sending = &mut self.pipe(stream)?.sending;
-        if let Some(code) = sending.stopped {
-            return Err(StreamError::Stopped(code));
-        }
-        if sending.over {
-            return Err(StreamError::Ended);
-        }
-        let room = (limit + sending.behind_gap).saturating_sub(sending.held()).min(octets.len() as u64);
-        if room == 0 && !octets.is_empty() {
-            return Ok(None);
-        }
-        sending.write(&octets[..room as usize]);
-        self.core.write_stream(stream, room);
-        Ok(Some(room as usize))
-    }
-
-    /// Nothing more is written.
-    pub fn end_stream(&mut self, stream: StreamId) -> Result<(), StreamError> {
-        self.alive()?;
-        let sending = &mut self.pipe(stream)?.sending;
-        if let Some(code) = sending.stopped {
-            return Err(StreamError::Stopped(code));
-        }
-        if !std::mem::replace(&mut sending.over, true) {
-            self.core.close_stream(stream);
-        }
-        Ok(())
-    }
-
-    /// Gives up what is sent.
-    pub fn reset(&mut self, stream: StreamId, code: u32) {
-        if let Some(pipe) = self.pipes.get_mut(&stream)
-            && !pipe.sending.finished
-        {
-            pipe.sending.over = true;
-            pipe.sending.clear();
-            self.core.reset_stream(stream, code);
-            self.pump();
-        }
-    }
-
-    /// The reader has taken `len` octets.
-    pub fn on_read(&mut self, stream: StreamId, len: usize) {
-        self.core.read(stream, len as u64);
-    }
-
-    /// Wants no more of what the peer sends.
-    pub fn stop(&mut self, stream: StreamId, code: u32) {
-        if let Some(pipe) = self.pipes.get_mut(&stream) {
-            let all_there = pipe.receiving.ended || pipe.receiving.reset.is_some();
-            let waiting = pipe.receiving.waiting();
-            pipe.receiving.clear();
-            if all_there {
-                self.core.read(stream, waiting);
-            } else {
-                self.core.stop_stream(stream, code);
-            }
-            self.pump();
-        }
-    }
-
-    /// The writer is gone. What it has not ended is reset, so that half a message is not taken for a whole one.
-    pub fn drop_sending(&mut self, stream: StreamId) {
-        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
-        pipe.sending.dropped = true;
-        if !pipe.sending.over {
-            self.reset(stream, 0);
-        }
-        self.forget_if_over(stream);
-    }
-
-    /// The reader is gone.
-    pub fn drop_receiving(&mut self, stream: StreamId) {
-        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
-        pipe.receiving.dropped = true;
-        self.stop(stream, 0);
-        self.forget_if_over(stream);
-    }
-
-    pub fn send_datagram(&mut self, octets: Bytes) -> Result<(), DatagramError> {
-        self.alive()?;
-        let len = octets.len();
-        let too_long = |most: u32| DatagramError::TooLong(len, most as usize);
-        let number = u32::try_from(len).map_err(|_| too_long(self.core.max_datagram()))?;
-        let number = self.core.send_datagram(number).map_err(|error| too_long(error.1))?;
-        self.datagrams_out.push_back((number, octets));
-        let oldest = self.core.oldest_datagram();
-        while self.datagrams_out.front().is_some_and(|(number, _)| *number < oldest) {
-            self.datagrams_out.pop_front();
-        }
-        Ok(())
-    }
-
-    pub fn next_datagram(&mut self) -> Result<Option<Bytes>, ConnectionError> {
-        match self.datagrams_in.pop_front() {
-            Some(octets) => Ok(Some(octets)),
-            None => self.alive().map(|()| None),
-        }
-    }
-
-    pub fn max_datagram(&self) -> usize {
-        self.core.max_datagram() as usize
     }
 }
 

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -149,13 +149,13 @@ fn without_remark(line: &str) -> &str {
     if line.starts_with('#') { "" } else { line.split("  #").next().unwrap().trim_end() }
 }
 
-/// A shell in `directory`, with this build's `tacit`, and a home of its own.
+/// A shell in `directory`, with this build's `tacit`, and a home of its own. Pages share what runs came to: many show the same.
 fn shell(directory: &Path, script: &str) -> Command {
     let built = Path::new(env!("CARGO_BIN_EXE_tacit")).parent().unwrap();
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(directory).env("PATH", path).env("HOME", directory);
-    command.env("TACIT_CACHE_DIR", directory.join("cache")).env_remove("XDG_CONFIG_HOME");
+    command.env("TACIT_CACHE_DIR", directory.with_file_name("cache")).env_remove("XDG_CONFIG_HOME");
     command
 }
 
@@ -291,15 +291,21 @@ fn fault(directory: &Path, shown: &Shown, scenarios: &BTreeSet<String>) -> Optio
     missing(&shown.output, &output).map(|lines| format!("does not print\n{lines}\nbut\n{output}"))
 }
 
-/// A page's own directory, with the parts of the project that commands name.
-fn directory() -> tempfile::TempDir {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+/// Where the directories of pages are.
+fn directories() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// A page's own directory among `all`, with the parts of the project that commands name.
+fn directory(all: &Path, page: &Path) -> PathBuf {
+    let directory = all.join(name(page).replace('/', "-"));
+    fs::create_dir(&directory).unwrap();
     for part in ["contrib", "scenarios", "figures"] {
-        std::os::unix::fs::symlink(root().join(part), directory.path().join(part)).unwrap();
+        std::os::unix::fs::symlink(root().join(part), directory.join(part)).unwrap();
     }
     // Where completions go on a machine that has any.
     for part in [".local/share/bash-completion/completions", ".zfunc"] {
-        fs::create_dir_all(directory.path().join(part)).unwrap();
+        fs::create_dir_all(directory.join(part)).unwrap();
     }
     directory
 }
@@ -310,8 +316,9 @@ fn every_command_does_what_its_page_shows() {
     let has_tshark = is_installed("tshark");
     let mut counted = [0; 3];
     let mut faults = Vec::new();
+    let all = directories();
     for path in all_pages() {
-        let directory = directory();
+        let directory = directory(all.path(), &path);
         for shown in commands_of(&path) {
             if shown.command.starts_with("tshark ") && !has_tshark {
                 eprintln!("{}: SKIPPED, no tshark", shown.at());
@@ -319,11 +326,11 @@ fn every_command_does_what_its_page_shows() {
             }
             counted[match shown.instead() {
                 None | Some(Fails(_)) => 0,
-                Some(ShortLive) if !live_hops_work(directory.path()) => 2,
+                Some(ShortLive) if !live_hops_work(&directory) => 2,
                 Some(Shortened(_) | OtherCapture | ShortLive) => 1,
                 Some(_) => 2,
             }] += 1;
-            if let Some(fault) = fault(directory.path(), &shown, &scenarios) {
+            if let Some(fault) = fault(&directory, &shown, &scenarios) {
                 faults.push(format!("{}: {fault}", shown.at()));
             }
         }
@@ -345,7 +352,7 @@ fn every_exception_is_of_a_command() {
 
 #[test]
 fn every_option_in_prose_and_synopses_is_one() {
-    let directory = directory();
+    let all = directories();
     let mut checked: BTreeSet<(String, String)> = BTreeSet::new();
     let mut faults = Vec::new();
     for path in all_pages() {
@@ -366,7 +373,7 @@ fn every_option_in_prose_and_synopses_is_one() {
                 if !checked.insert((command.to_owned(), option.to_owned())) {
                     continue;
                 }
-                if !help(directory.path(), command).contains(option) {
+                if !help(all.path(), command).contains(option) {
                     faults.push(format!("{}:{line}: {text}: tacit {command} has no {option}", name(&path)));
                 }
             }

@@ -124,7 +124,7 @@ fn named(said: Vec<Said<'_>>) -> (Vec<Mark>, String) {
 }
 
 fn gain_panel(figure: &Figure, drawn: &Drawn, gain: &Gain) -> LineChart {
-    let curve = |name: &str| drawn.curves.curves.iter().find(|curve| curve.name == name).map(line);
+    let curve = |name: &str| drawn.curves.named(name).map(line);
     let (of, over) = (curve(&gain.of).unwrap_or_default(), curve(&gain.over).unwrap_or_default());
     let gained = |(x, value): &(f64, f64)| {
         let (_, base) = over.points.iter().find(|(other, base)| same(*x, *other) && *base > 0.0)?;

@@ -24,6 +24,13 @@ pub struct Curves {
     pub curves: Vec<Curve>,
 }
 
+impl Curves {
+    /// The curve of this name.
+    pub fn named(&self, name: &str) -> Option<&Curve> {
+        self.curves.iter().find(|curve| curve.name == name)
+    }
+}
+
 /// How two curves become one number per point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
@@ -157,7 +164,7 @@ impl Measure {
     /// Where its curve would stand at `x` if the measure were `value`, the other curve being as it is.
     pub(super) fn implied(&self, curves: &Curves, x: f64, value: f64) -> Option<f64> {
         let Some(over) = &self.over else { return Some(value) };
-        let over = curves.curves.iter().find(|curve| &curve.name == over)?;
+        let over = curves.named(over)?;
         let at = self.over_x.unwrap_or(x);
         let base = over.points.iter().find(|(other, _)| same(at, *other))?.1.first().copied().flatten()?;
         Some(match self.operation {
@@ -179,13 +186,10 @@ impl Measure {
             Some(name) => curves.columns.iter().position(|column| column == name)?,
             None => 0,
         };
-        let curve = |curves: &Curves, name: &str| curves.curves.iter().position(|curve| curve.name == name);
-        let points = curves.curves[curve(curves, &self.of)?]
-            .points
-            .iter()
-            .filter(|(x, _)| (self.from..=self.to).contains(x));
+        let own = curves.named(&self.of)?;
+        let points = own.points.iter().filter(|(x, _)| (self.from..=self.to).contains(x));
         let over = match &self.over {
-            Some(name) => Some(&others.curves[curve(others, name)?]),
+            Some(name) => Some(others.named(name)?),
             None => None,
         };
         let mut values = Vec::new();

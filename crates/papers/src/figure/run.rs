@@ -700,7 +700,7 @@ tolerance = 0
             .unwrap()
         };
         let goodput = |drawn: &Drawn, name: &str| -> Vec<f64> {
-            let curve = drawn.curves.curves.iter().find(|curve| curve.name == name).unwrap();
+            let curve = drawn.curves.named(name).unwrap();
             curve.points.iter().map(|(_, columns)| columns[0].unwrap()).collect()
         };
         let full = drawn(false);

@@ -1,4 +1,4 @@
-//! A header to begin with.
+//! Headers of a receiver that only acknowledges, and their packets.
 #![allow(clippy::unwrap_used)]
 
 use tacit_rohc::header::{Header, Ip, Options, flags};
@@ -24,5 +24,27 @@ pub fn pure_ack() -> Header {
         urgent: 0,
         options: Options::new(&TIMESTAMPS).unwrap(),
         payload_len: 0,
+    }
+}
+
+/// The octets of a header alone.
+pub fn emit(header: &Header) -> Vec<u8> {
+    let mut octets = vec![0; header.len()];
+    header.emit(&mut octets).unwrap();
+    octets
+}
+
+/// The packet of a header, with a payload of zeros.
+pub fn packet(header: &Header) -> Vec<u8> {
+    let mut octets = emit(header);
+    octets.resize(header.len() + usize::from(header.payload_len), 0);
+    octets
+}
+
+/// The next pure ACK of a Linux receiver. Its checksum stays as it is.
+pub fn next(header: &mut Header) {
+    header.ack = header.ack.wrapping_add(2896);
+    if let Ip::V4 { id, .. } = &mut header.ip {
+        *id = id.wrapping_add(1);
     }
 }

@@ -1,19 +1,30 @@
 //! Who got how much of what there was.
 
 use tacit_proto::units::{Duration, Instant};
-use tacit_sim::record::{ApplicationResult, FlowOutcome};
+use tacit_sim::record::{ApplicationResult, FlowOutcome, Outcome};
 
 use super::View;
 
+/// Flows that somebody reads; connections that only repair others' downloads are left out.
+fn users_flows(outcome: &Outcome) -> Vec<&FlowOutcome> {
+    let programs = outcome.applications.iter();
+    let repairing = programs.filter(|program| matches!(program.result, ApplicationResult::Download(_)));
+    let mut others: Vec<_> = repairing.flat_map(|program| program.flows.iter().skip(1)).collect();
+    others.sort_unstable();
+    let is_read = |flow: &&FlowOutcome| others.binary_search(&&flow.flow).is_err();
+    outcome.flows.iter().filter(is_read).collect()
+}
+
+/// What flows took that came to their end, ascending.
+pub fn completion_times(outcome: &Outcome) -> Vec<Duration> {
+    let mut times: Vec<_> = users_flows(outcome).iter().filter_map(|flow| flow.completion_time()).collect();
+    times.sort_unstable();
+    times
+}
+
 impl<'a> View<'a> {
-    /// Flows that somebody reads; connections that only repair others' downloads are left out.
     fn users_flows(&self) -> Vec<&'a FlowOutcome> {
-        let programs = self.outcome.applications.iter();
-        let repairing = programs.filter(|program| matches!(program.result, ApplicationResult::Download(_)));
-        let mut others: Vec<_> = repairing.flat_map(|program| program.flows.iter().skip(1)).collect();
-        others.sort_unstable();
-        let is_read = |flow: &&FlowOutcome| others.binary_search(&&flow.flow).is_err();
-        self.outcome.flows.iter().filter(is_read).collect()
+        users_flows(self.outcome)
     }
 
     /// Flows that no program feeds and that have no goodput, because they `were_over` before or for another reason.
@@ -92,16 +103,9 @@ impl<'a> View<'a> {
         jain(self.users_flows().iter().map(|flow| flow.transfer_goodput_bps()))
     }
 
-    /// What flows took that came to their end, ascending.
-    pub fn completion_times(&self) -> Vec<Duration> {
-        let mut times: Vec<_> = self.users_flows().iter().filter_map(|flow| flow.completion_time()).collect();
-        times.sort_unstable();
-        times
-    }
-
     /// The time that this share of those flows did not exceed, in percent from 1 to 100: nearest rank.
     pub fn completion_s(&self, percent: usize) -> Option<f64> {
-        let times = self.completion_times();
+        let times = &self.completion_times;
         let rank = (times.len() * percent).div_ceil(100);
         Some(times.get(rank.checked_sub(1)?)?.as_secs_f64())
     }

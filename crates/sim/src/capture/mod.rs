@@ -6,9 +6,11 @@ mod atomic;
 mod dot11;
 pub mod pcapng;
 mod radiotap;
+mod recorder;
 mod signals;
 
 pub use atomic::AtomicFile;
+pub use recorder::Recorder;
 pub use signals::Signals;
 
 use std::collections::BTreeMap;

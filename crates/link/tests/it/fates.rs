@@ -1,0 +1,97 @@
+//! What a driver is told of each packet that it asked about: acknowledged or given up, as soon as that is decided.
+
+use proptest::prelude::*;
+use tacit_link::loss::Loss;
+use tacit_link::payload::{Payload, PayloadClass};
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{Bss, BssConfig, Delivery, Interrupt, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+const AP: StationId = StationId::AP;
+const CLIENT: StationId = StationId(1);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Data(u32);
+
+impl Payload for Data {
+    fn len(&self) -> Bytes {
+        Bytes(1_500)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
+/// Sends `count` packets at once with losses by script; returns what was told (number, acknowledged, last) and what the
+/// client has in the end.
+fn told(
+    asks: bool,
+    count: u32,
+    data: impl IntoIterator<Item = u64>,
+    link_acks: impl IntoIterator<Item = u64>,
+) -> (Vec<(u32, bool, bool)>, Vec<u32>) {
+    let mut client = StationConfig::new(Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap());
+    client.downlink_loss = Loss::Scripted(data.into_iter().collect());
+    client.link_ack_loss = Loss::Scripted(link_acks.into_iter().collect());
+    let config =
+        BssConfig { beacon_interval: None, retry_limit: 1, ..BssConfig::new(Standard::N, vec![client]) };
+    let end = Instant::ZERO + Duration::from_secs(10);
+    let mut bss = Bss::new(config, 1, "test", &["ap", "client"], (Instant::ZERO, end));
+    if asks {
+        bss.report_fates(AP.first_function());
+    }
+    for number in 0..count {
+        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), CLIENT.first_function(), Data(number)));
+    }
+    let (mut told, mut passed_up) = (Vec::new(), Vec::new());
+    while let Some(at) = bss.poll_timeout().filter(|at| *at < end) {
+        bss.handle_timeout(at);
+        while let Some(interrupt) = bss.poll_interrupt() {
+            let Interrupt::Fate { function, to, payload: Data(number), acknowledged, last } = interrupt
+            else {
+                panic!("{interrupt:?} was not asked for")
+            };
+            assert_eq!((function, to), (AP.first_function(), CLIENT.first_function()));
+            told.push((number, acknowledged, last));
+        }
+        while let Some(Delivery { payload: Data(number), .. }) = bss.poll_deliver() {
+            passed_up.push(number);
+        }
+    }
+    (told, passed_up)
+}
+
+#[test]
+fn nobody_is_told_who_did_not_ask() {
+    assert_eq!(told(false, 20, [], []).0, []);
+}
+
+#[test]
+fn each_acknowledgment_tells_what_it_decided() {
+    // An A-MPDU of five, of which two are lost; of those, one is lost again, which is once too often.
+    let (told, passed_up) = told(true, 5, [1, 4, 6], []);
+    // Numbers 2 and 3 are told of although 1, before them in the window, is still missing.
+    let first = [(0, true, false), (2, true, false), (3, true, true)];
+    let second = [(1, true, false), (4, false, true)];
+    assert_eq!(told, [&first[..], &second[..]].concat());
+    assert_eq!(passed_up, [0, 1, 2, 3]);
+}
+
+proptest! {
+    /// Whatever is lost, each packet has one fate, and what is acknowledged gets to the client.
+    #[test]
+    fn each_packet_has_one_fate(
+        data in prop::collection::btree_set(0_u64..150, 0..80),
+        link_acks in prop::collection::btree_set(0_u64..60, 0..30),
+    ) {
+        let (told, passed_up) = told(true, 60, data, link_acks);
+        let mut numbers: Vec<u32> = told.iter().map(|fate| fate.0).collect();
+        numbers.sort_unstable();
+        prop_assert_eq!(numbers, (0..60).collect::<Vec<_>>());
+        for (number, acknowledged, _) in &told {
+            // What was given up may have arrived all the same: its acknowledgments were lost.
+            prop_assert!(!acknowledged || passed_up.contains(number), "{} did not arrive", number);
+        }
+        prop_assert!(told.last().unwrap().2);
+    }
+}

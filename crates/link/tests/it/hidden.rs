@@ -1,0 +1,236 @@
+//! Stations that do not hear each other.
+
+use crate::common;
+use crate::common::{Blob, channel, short_queue};
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, Decibels, Protection, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+const SPAN: Duration = Duration::from_secs(5);
+
+/// Clients at 6 Mb/s, where a frame lasts 2 ms; those in `hidden` do not hear each other.
+fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssConfig {
+    let mode = Mode::for_rate(Standard::A, BitRate::from_mbps(6)).unwrap();
+    let station = StationConfig { uplink_queue: short_queue(), ..StationConfig::new(mode) };
+    BssConfig {
+        hidden: hidden.iter().map(|(a, b)| (StationId(*a), StationId(*b))).collect(),
+        protection,
+        beacon_interval: None,
+        ..BssConfig::new(Standard::A, vec![station; clients])
+    }
+}
+
+/// Packets per second that get through to the access point when all clients always have some.
+fn saturate(config: BssConfig) -> (f64, Bss<Blob>) {
+    let clients = config.stations.len() as u16;
+    let mut bss = channel(config, 1, "hidden", SPAN);
+    let delivered = common::saturate(&mut bss, SPAN, |bss, now| {
+        for id in (1..=clients).map(StationId) {
+            while bss.has_room(id.first_function(), StationId::AP.first_function(), Bytes(1500))
+                && bss.enqueue(now, id.first_function(), StationId::AP.first_function(), Blob)
+            {}
+        }
+    });
+    (delivered as f64 / SPAN.as_secs_f64(), bss)
+}
+
+const RTS: Protection = Protection::RtsCts { above: 0 };
+
+#[test]
+fn the_hidden_pair_collapses_and_rts_rescues_it() {
+    let (heard, _) = saturate(config(2, &[], Protection::None));
+    let (hidden, bss) = saturate(config(2, &[(1, 2)], Protection::None));
+    let (rescued, with_rts) = saturate(config(2, &[(1, 2)], RTS));
+    println!("packets/s: {heard} in earshot, {hidden} hidden, {rescued} hidden with RTS/CTS");
+    // A frame of 2 ms against backoffs of a fraction of that: most overlap.
+    assert!(hidden < 0.5 * heard);
+    assert!(rescued > 0.85 * heard);
+    assert!(bss.collisions() > 100);
+    let counters = with_rts.counters(StationId(1));
+    assert!(counters.missed_cts > 0 && counters.collided_ppdus < counters.data_ppdus / 50);
+}
+
+#[test]
+fn both_media_agree_where_everybody_hears_everybody() {
+    // Two of five hide from each other, and neither sends: the other path with nothing to show for it.
+    let (common, _) = saturate_first(config(5, &[], Protection::None));
+    let (spatial, _) = saturate_first(config(5, &[(4, 5)], Protection::None));
+    let (with_rts, _) = saturate_first(config(5, &[], RTS));
+    let (spatial_rts, _) = saturate_first(config(5, &[(4, 5)], RTS));
+    println!("packets/s: {common} and {spatial}, RTS/CTS {with_rts} and {spatial_rts}");
+    assert!((spatial / common - 1.0).abs() < 0.01);
+    assert!((spatial_rts / with_rts - 1.0).abs() < 0.01);
+}
+
+/// SIFS between the frames of an exchange are that exchange's too.
+#[test]
+fn the_airtime_of_stations_makes_that_of_the_channel() {
+    for protection in [Protection::None, Protection::CtsToSelf { above: 0 }, RTS] {
+        let (_, bss) = saturate(config(3, &[(1, 2)], protection));
+        // As far as the last event: what goes on then is nobody's yet.
+        let channel = bss.airtime(Instant::ZERO);
+        let stations = || (0..=3).map(|id| bss.station_airtime(StationId(id)));
+        for what in AirtimeUse::ALL.into_iter().filter(|what| *what != AirtimeUse::Idle) {
+            let charged: Duration = stations().map(|airtime| airtime.get(what)).sum();
+            assert_eq!(charged, channel.get(what), "{} with {protection:?}", what.name());
+        }
+        assert!(channel.get(AirtimeUse::LinkAck) > Duration::ZERO);
+    }
+}
+
+/// What the first three clients alone deliver, and the channel afterwards.
+fn saturate_first(mut config: BssConfig) -> (f64, Bss<Blob>) {
+    for station in &mut config.stations[3..] {
+        station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();
+    }
+    saturate(config)
+}
+
+fn frames(bss: &mut Bss<Blob>) -> Vec<AirFrame<Blob>> {
+    while let Some(now) = bss.poll_timeout() {
+        bss.handle_timeout(now);
+    }
+    while bss.poll_deliver().is_some() {}
+    std::iter::from_fn(|| bss.poll_air()).collect()
+}
+
+#[test]
+fn two_that_do_not_hear_each_other_overlap() {
+    let mut bss = channel(config(2, &[(1, 2)], Protection::None), 1, "hidden", SPAN);
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    bss.handle_timeout(start);
+    // Half a frame later the other finds the channel idle and begins.
+    let later = start + Duration::from_millis(1);
+    assert!(bss.enqueue(later, StationId(2).first_function(), StationId::AP.first_function(), Blob));
+    let heard = frames(&mut bss);
+    let [first, second] = [&heard[0], &heard[1]];
+    assert_eq!((first.at, second.at), (start, later));
+    assert_eq!((first.outcome, second.outcome), (Outcome::Collided, Outcome::Collided));
+    // Both try again until they get through.
+    let received = heard.iter().filter(|frame| matches!(frame.frame, Frame::Ack { .. })).count();
+    assert_eq!(received, 2);
+    bss.check().unwrap();
+}
+
+/// As many as there are SNRs at the access point, which captures; all but the first begin `after` it.
+fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
+    let hidden = [(1, 2), (1, 3), (2, 3)].into_iter().filter(|(_, b)| usize::from(*b) <= N);
+    let hidden: Vec<_> = hidden.collect();
+    let mut config = BssConfig { capture: true, ..config(N, &hidden, Protection::None) };
+    for (station, db) in config.stations.iter_mut().zip(snr_db) {
+        station.snr = Some(Decibels::from_millis(db * 1_000));
+    }
+    let mut bss = channel(config, 1, "hidden", SPAN);
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    bss.handle_timeout(start);
+    for id in 2..=N as u16 {
+        assert!(bss.enqueue(
+            start + after,
+            StationId(id).first_function(),
+            StationId::AP.first_function(),
+            Blob
+        ));
+    }
+    let heard = frames(&mut bss);
+    bss.check().unwrap();
+    let first_of = |id| heard.iter().find(|frame| frame.transmitter == StationId(id)).unwrap().outcome;
+    core::array::from_fn(|place| first_of(place as u16 + 1))
+}
+
+/// Powers add up: what stands out of each of two does not stand out of both.
+#[test]
+fn interference_is_that_of_all_together() {
+    let half_a_frame = Duration::from_millis(1);
+    assert_eq!(overlap([40, 36], half_a_frame)[0], Outcome::Received);
+    assert_eq!(overlap([40, 36, 36], half_a_frame), [Outcome::Collided; 3]);
+}
+
+/// Nobody hears while it sends, be there nothing else in the air.
+#[test]
+fn two_that_send_to_each_other_at_once_hear_nothing() {
+    let mut bss = channel(config(3, &[(2, 3)], Protection::None), 1, "hidden", SPAN);
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId::AP.first_function(), StationId(1).first_function(), Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    let heard = frames(&mut bss);
+    assert_eq!([heard[0].at, heard[1].at], [start; 2]);
+    assert_eq!([heard[0].outcome, heard[1].outcome], [Outcome::Collided; 2]);
+    bss.check().unwrap();
+}
+
+/// BPSK 1/2 needs 3 dB: 40 dB stand out of 30, and 32 do not. Nor does the later one, whatever its power: the receiver
+/// has begun with the first. That begins together with it and is stronger takes its place.
+#[test]
+fn the_access_point_keeps_the_first_frame_if_it_stands_out() {
+    let half_a_frame = Duration::from_millis(1);
+    assert_eq!(overlap([40, 30], half_a_frame), [Outcome::Received, Outcome::Collided]);
+    assert_eq!(overlap([32, 30], half_a_frame), [Outcome::Collided; 2]);
+    assert_eq!(overlap([30, 40], half_a_frame), [Outcome::Collided; 2]);
+    assert_eq!(overlap([30, 40], Duration::ZERO), [Outcome::Collided, Outcome::Received]);
+}
+
+#[test]
+fn capture_saves_the_nearer_of_a_hidden_pair() {
+    let near_and_far = |capture| {
+        let mut config = config(2, &[(1, 2)], Protection::None);
+        config.capture = capture;
+        config.stations[0].snr = Some(Decibels::from_millis(35_000));
+        config.stations[1].snr = Some(Decibels::from_millis(15_000));
+        let (all, bss) = saturate(config);
+        (all, [1, 2].map(|id| bss.counters(StationId(id)).delivered_bytes))
+    };
+    let ((without, [near, far]), (with, [near_captured, far_captured])) =
+        (near_and_far(false), near_and_far(true));
+    println!(
+        "packets/s: {without}, {with} with capture; octets {near}, {far}, and {near_captured}, {far_captured}"
+    );
+    assert!(with > 1.5 * without);
+    assert!(near_captured > 2 * near && near_captured > 2 * far_captured);
+}
+
+#[test]
+fn one_that_hears_the_other_waits() {
+    let mut bss = channel(config(3, &[(1, 3)], Protection::None), 1, "hidden", SPAN);
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    bss.handle_timeout(start);
+    assert!(bss.enqueue(
+        start + Duration::from_millis(1),
+        StationId(2).first_function(),
+        StationId::AP.first_function(),
+        Blob
+    ));
+    let heard = frames(&mut bss);
+    assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));
+    assert_eq!(heard.len(), 4, "two exchanges");
+    assert!(heard[2].at >= heard[1].at + heard[1].duration + Duration::from_micros(34));
+}
+
+#[test]
+fn a_cts_keeps_the_hidden_one_quiet() {
+    let mut bss = channel(config(2, &[(1, 2)], RTS), 1, "hidden", SPAN);
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    bss.handle_timeout(start);
+    // It hears nothing of the data, but it has heard the CTS.
+    assert!(bss.enqueue(
+        start + Duration::from_millis(1),
+        StationId(2).first_function(),
+        StationId::AP.first_function(),
+        Blob
+    ));
+    let heard = frames(&mut bss);
+    assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));
+    let ack = heard.iter().find(|frame| matches!(frame.frame, Frame::Ack { .. })).unwrap();
+    let second = heard.iter().find(|frame| frame.transmitter == StationId(2)).unwrap();
+    assert!(second.at > ack.at + ack.duration);
+}

@@ -1,0 +1,18 @@
+//! What channels do, from outside.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bianchi;
+mod edca;
+mod fates;
+mod fwp_mac;
+mod hidden;
+mod mac;
+mod no_ack;
+mod repair;
+mod retries;
+mod scheduler;
+mod settled_acks;
+mod txop;

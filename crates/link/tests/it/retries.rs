@@ -1,0 +1,273 @@
+//! What is tried again, how often and when, and what others do meanwhile: losses by script or by a client out of reach,
+//! and what must hold whatever backoffs are drawn.
+
+use crate::common::{Numbered, channel};
+use tacit_link::loss::Loss;
+use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
+use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::{Bss, BssConfig, Protection, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Duration, Instant};
+
+const AP: StationId = StationId::AP;
+const ONE: StationId = StationId(1);
+const TWO: StationId = StationId(2);
+const THREE: StationId = StationId(3);
+
+/// Of 802.11 at 5 GHz.
+const SIFS: Duration = us(16);
+const SLOT: Duration = us(9);
+/// DIFS, and AIFS of best effort is a slot more.
+const DIFS: Duration = us(34);
+/// SIFS, a slot, and 20 us until a PPDU is noticed.
+const ACK_TIMEOUT: Duration = us(45);
+/// An ACK or a CTS at 6 Mb/s.
+const CTS_AT_6: Duration = us(44);
+/// The longest backoff from the smallest window.
+const LONGEST_BACKOFF: Duration = us(15 * 9);
+
+const fn us(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+fn at(micros: u64) -> Instant {
+    Instant::ZERO + us(micros)
+}
+
+fn config(standard: Standard, mbps: u64, clients: usize) -> BssConfig {
+    let client = StationConfig::new(Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap());
+    BssConfig { beacon_interval: None, ..BssConfig::new(standard, vec![client; clients]) }
+}
+
+fn scripted(losses: impl IntoIterator<Item = u64>) -> Loss {
+    Loss::Scripted(losses.into_iter().collect())
+}
+
+struct Harness {
+    bss: Bss<Numbered>,
+    delivered: Vec<u32>,
+    next: u32,
+}
+
+impl Harness {
+    fn new(config: BssConfig, seed: u64) -> Self {
+        let mut bss = channel(config, seed, "retries", Duration::from_secs(10));
+        bss.record_air();
+        Self { bss, delivered: Vec::new(), next: 0 }
+    }
+
+    /// `from` gets `count` packets for `to` at `now`, numbered on.
+    fn send(&mut self, now: Instant, from: StationId, to: StationId, count: u32) {
+        self.run_to(now);
+        for _ in 0..count {
+            assert!(self.bss.enqueue(now, from.first_function(), to.first_function(), Numbered(self.next)));
+            self.next += 1;
+        }
+    }
+
+    fn run_to(&mut self, until: Instant) {
+        while let Some(now) = self.bss.poll_timeout().filter(|now| *now < until) {
+            self.bss.handle_timeout(now);
+            self.delivered.extend(std::iter::from_fn(|| self.bss.poll_deliver()).map(|of| of.payload.0));
+            while self.bss.poll_drained().is_some() {}
+        }
+    }
+
+    /// The frames of the next ten seconds.
+    fn frames(&mut self) -> Vec<AirFrame<Numbered>> {
+        self.run_to(Instant::ZERO + Duration::from_secs(10));
+        self.bss.check().unwrap();
+        std::iter::from_fn(|| self.bss.poll_air()).collect()
+    }
+}
+
+fn end(frame: &AirFrame<Numbered>) -> Instant {
+    frame.at + frame.duration
+}
+
+/// Seven tries double the window six times. Who gives up begins with the smallest one again.
+#[test]
+fn after_the_last_try_the_window_is_the_smallest_again() {
+    for seed in 1..=10 {
+        let mut c = config(Standard::A, 54, 1);
+        c.retry_limit = 6;
+        c.stations[0].downlink_loss = scripted(0..7);
+        let mut h = Harness::new(c, seed);
+        h.send(at(1_000), AP, ONE, 2);
+        let frames = h.frames();
+        assert_eq!((h.delivered.as_slice(), frames.len()), (&[1][..], 9), "seven tries, data and ACK");
+        let wait = frames[7].at - end(&frames[6]);
+        assert!(wait <= ACK_TIMEOUT + LONGEST_BACKOFF, "{wait} with seed {seed}");
+    }
+}
+
+/// At 6 Mb/s a try lasts 2 ms: the last one is under way when 5 ms are over.
+#[test]
+fn what_has_been_tried_for_longer_than_its_lifetime_is_given_up() {
+    let mut c = config(Standard::A, 6, 1);
+    (c.lifetime, c.retry_limit) = (us(5_000), 100);
+    c.stations[0].downlink_loss = scripted(0..100);
+    let mut h = Harness::new(c, 1);
+    h.send(at(1_000), AP, ONE, 1);
+    let frames = h.frames();
+    assert_eq!(h.bss.counters(AP).dropped_mpdus, 1);
+    let (last, before) = frames.split_last().unwrap();
+    assert!(end(last) + ACK_TIMEOUT > at(6_000));
+    assert!(before.iter().all(|frame| end(frame) + ACK_TIMEOUT <= at(6_000)), "{}", frames.len());
+}
+
+/// The limit is for requests in a row: what an earlier Block Ack cost does not count against a later one.
+#[test]
+fn an_answered_request_lets_the_next_be_tried_as_often() {
+    let mut c = config(Standard::N, 150, 1);
+    c.retry_limit = 2;
+    // Twice a Block Ack and those for two requests.
+    c.stations[0].link_ack_loss = scripted([0, 1, 2, 4, 5, 6]);
+    let mut h = Harness::new(c, 1);
+    h.send(at(1_000), AP, ONE, 3);
+    h.send(at(50_000), AP, ONE, 3);
+    h.frames();
+    let counters = h.bss.counters(AP);
+    assert_eq!((counters.block_ack_requests, counters.dropped_mpdus), (6, 0));
+    assert_eq!(h.delivered, [0, 1, 2, 3, 4, 5]);
+}
+
+/// Nor do RTS that collided count against later ones: two clients that always have something lose many of them, and
+/// none so often in a row that it is given up.
+#[test]
+fn an_answered_rts_lets_the_next_be_tried_as_often() {
+    let mut c = config(Standard::A, 54, 2);
+    (c.protection, c.short_retry_limit) = (Protection::RtsCts { above: 0 }, 7);
+    let mut h = Harness::new(c, 1);
+    h.send(at(1_000), ONE, AP, 400);
+    h.send(at(1_000), TWO, AP, 400);
+    h.frames();
+    let counters = h.bss.counters(ONE);
+    assert!(counters.missed_cts > 20, "{}", counters.missed_cts);
+    assert_eq!((counters.dropped_mpdus, h.delivered.len()), (0, 800));
+}
+
+/// What is given up for lack of a CTS has its numbers: the recipient is told to go on without them, else it would hold
+/// back what follows.
+#[test]
+fn after_unanswered_rts_a_request_moves_the_recipients_window() {
+    let mut c = config(Standard::N, 150, 1);
+    (c.protection, c.short_retry_limit) = (Protection::RtsCts { above: 0 }, 2);
+    c.stations[0].away = Some((at(0), at(2_000)));
+    let mut h = Harness::new(c, 1);
+    h.send(at(1_000), AP, ONE, 2);
+    h.send(at(10_000), AP, ONE, 3);
+    let frames = h.frames();
+    assert_eq!(h.bss.counters(AP).dropped_mpdus, 2);
+    assert_eq!(h.delivered, [2, 3, 4]);
+    let start = frames.iter().find_map(|frame| match frame.frame {
+        Frame::BlockAckReq { start } => Some(start),
+        _ => None,
+    });
+    assert_eq!(start, Some(2));
+}
+
+/// The SYNC bit of each data PPDU, those of one A-MPDU once.
+fn syncs(frames: &[AirFrame<Numbered>]) -> Vec<bool> {
+    let mut last = None;
+    let of = |frame: &AirFrame<Numbered>| match frame.frame {
+        Frame::Data { sync, .. } if last.replace(frame.at) != Some(frame.at) => Some(sync),
+        _ => None,
+    };
+    frames.iter().filter_map(of).collect()
+}
+
+/// TCP/HACK's SYNC bit (paper figure 8): what follows an acknowledgment that was given up on, and what goes again for
+/// want of an ACK, is no proof that the acknowledgment arrived; what follows one that came is.
+#[test]
+fn sync_tells_that_the_transmitter_goes_on_without_an_acknowledgment() {
+    let mut c = config(Standard::N, 150, 1);
+    c.retry_limit = 2;
+    // After the first PPDU all requests are unanswered.
+    c.stations[0].link_ack_loss = scripted(0..4);
+    let mut h = Harness::new(c, 1);
+    for millis in [1_000, 20_000, 40_000] {
+        h.send(at(millis), AP, ONE, 3);
+    }
+    assert_eq!(syncs(&h.frames()), [false, true, false]);
+
+    let mut c = config(Standard::N, 150, 1);
+    c.stations[0].downlink_loss = scripted([0]);
+    let mut h = Harness::new(c, 1);
+    for millis in [1_000, 20_000] {
+        h.send(at(millis), AP, ONE, 1);
+    }
+    assert_eq!(syncs(&h.frames()), [false, true, false]);
+}
+
+/// Who heard two at once cannot know that no ACK follows, and waits for EIFS: SIFS and an ACK at the lowest rate before
+/// DIFS (802.11-2020 clause 10.3.7).
+#[test]
+fn a_bystander_waits_for_eifs_after_a_collision() {
+    for seed in 1..=40 {
+        let mut h = Harness::new(config(Standard::A, 54, 3), seed);
+        h.send(at(1_000), ONE, AP, 1);
+        h.send(at(1_000), TWO, AP, 1);
+        h.send(at(1_100), THREE, AP, 1);
+        let frames = h.frames();
+        assert_eq!((frames[0].outcome, frames[1].outcome), (Outcome::Collided, Outcome::Collided));
+        let bystander = frames.iter().find(|frame| frame.transmitter == THREE).unwrap();
+        let wait = bystander.at - end(&frames[0]);
+        assert!(wait >= SIFS + CTS_AT_6 + DIFS, "{wait} with seed {seed}");
+    }
+}
+
+/// An RTS to a client that is out of reach, and another client that gets something to send meanwhile: the frames of
+/// the channel with this seed, and with `hidden` stations among those that have nothing to send.
+fn unanswered_rts(
+    seed: u64,
+    away: (Instant, Instant),
+    hidden: &[(StationId, StationId)],
+) -> Vec<AirFrame<Numbered>> {
+    let mut c = config(Standard::A, 6, 4);
+    (c.protection, c.hidden) = (Protection::RtsCts { above: 0 }, hidden.to_vec());
+    c.stations[0].away = Some(away);
+    let mut h = Harness::new(c, seed);
+    h.send(at(1_000), AP, ONE, 1);
+    h.send(at(1_010), TWO, AP, 1);
+    let frames = h.frames();
+    assert!(matches!(frames[0].frame, Frame::Rts) && frames[0].transmitter == AP);
+    frames
+}
+
+/// The exchange would have lasted 2 ms. Bystanders who hear nothing after the RTS forget it after two SIFS, a CTS, the
+/// time to notice a PPDU and two slots (802.11-2020 clause 10.3.2.4); its sender waits for the CTS timeout.
+#[test]
+fn an_unanswered_rts_keeps_others_off_no_longer_than_a_cts_would_take() {
+    let reset = SIFS * 2 + CTS_AT_6 + us(20) + SLOT * 2;
+    for hidden in [vec![], vec![(THREE, StationId(4))]] {
+        let mut bystanders = 0;
+        for seed in 1..=200 {
+            let frames = unanswered_rts(seed, (at(0), at(100_000)), &hidden);
+            let wait = frames[1].at - end(&frames[0]);
+            if frames[1].transmitter == TWO {
+                bystanders += 1;
+                let allowed = reset + DIFS..=reset + DIFS + LONGEST_BACKOFF;
+                assert!(allowed.contains(&wait), "{wait} with seed {seed}");
+            } else {
+                assert!(wait >= ACK_TIMEOUT, "{wait} with seed {seed}");
+            }
+        }
+        assert!(bystanders > 20, "{bystanders} with {hidden:?} hidden");
+    }
+}
+
+/// The CTS is lost on the sender of the RTS alone: others have heard it, and keep off for all that it reserves.
+#[test]
+fn a_cts_reserves_even_if_no_data_follows() {
+    let mut bystanders = 0;
+    for seed in 1..=20 {
+        let frames = unanswered_rts(seed, (at(1_001), at(1_100)), &[]);
+        let cts = &frames[1];
+        assert!(matches!(cts.frame, Frame::Cts) && cts.outcome == Outcome::Errored);
+        if let Some(bystander) = frames[2..].iter().find(|frame| frame.transmitter == TWO) {
+            bystanders += 1;
+            assert!(bystander.at >= end(cts) + cts.reserves + DIFS, "with seed {seed}");
+        }
+    }
+    assert!(bystanders > 5, "{bystanders}");
+}

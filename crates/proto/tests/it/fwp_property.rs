@@ -1,0 +1,238 @@
+//! What FWP's shim never does, whatever arrives.
+
+use proptest::prelude::*;
+use tacit_proto::FlowKey;
+use tacit_proto::fwp::{Config, Readers, Shim};
+use tacit_proto::packet::{IpHeader, Packet, Transport};
+use tacit_proto::tcp::{Flags, Segment, Timestamps};
+use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
+
+const WINDOW: u16 = 600;
+const STREAM: usize = 4000;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Text of the stream comes, first seen or not.
+    Text {
+        offset: u32,
+        len: u32,
+        fin: bool,
+        stamp: u8,
+    },
+    /// The host acknowledges what it has.
+    Ack,
+    Allow(u32, u32),
+    Repaired(u32, u32),
+    /// So many ms pass.
+    Wait(u8),
+    /// The reader hears nothing from here on, or again.
+    Deaf(bool),
+    Stop,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let offset = 0_u32..STREAM as u32;
+    prop_oneof![
+        8 => (offset.clone(), 0_u32..300, prop::bool::weighted(0.02), any::<u8>())
+            .prop_map(|(offset, len, fin, stamp)| Step::Text { offset, len, fin, stamp }),
+        3 => Just(Step::Ack),
+        1 => (offset.clone(), 0_u32..4000).prop_map(|(start, len)| Step::Allow(start, start + len)),
+        1 => (offset, 0_u32..500).prop_map(|(start, len)| Step::Repaired(start, start + len)),
+        2 => any::<u8>().prop_map(Step::Wait),
+        1 => any::<bool>().prop_map(Step::Deaf),
+        1 => prop::bool::weighted(0.1).prop_map(|stops| if stops { Step::Stop } else { Step::Ack }),
+    ]
+}
+
+/// Text in the order of a sender, some of it lost, doubled or late: where shims have most to do.
+fn stream() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((prop::bool::weighted(0.8), 0_u8..4, 1_u32..200), 1..60).prop_map(|sent| {
+        let mut steps = vec![Step::Allow(0, STREAM as u32)];
+        let (mut offset, mut late) = (0, Vec::new());
+        for (stamp, (arrives, kind, len)) in (0..).zip(sent) {
+            let text = Step::Text { offset, len, fin: false, stamp };
+            match (arrives, kind) {
+                (true, 0) => steps.extend([text.clone(), text]),
+                (true, _) => steps.push(text),
+                (false, 0) => late.push(text),
+                (false, _) => {}
+            }
+            if kind == 3 {
+                steps.extend(late.drain(..).chain([Step::Ack, Step::Wait(kind)]));
+            }
+            offset += len;
+        }
+        steps
+    })
+}
+
+/// One octet of the stream at the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Octet {
+    allowed: bool,
+    announced: bool,
+    placed: u32,
+    /// The host's TCP has it, and from whom it was first.
+    has: bool,
+    first_was_placed: bool,
+    sent: bool,
+}
+
+#[derive(Debug)]
+struct Host {
+    octets: Vec<Octet>,
+    deaf: bool,
+    edge: usize,
+}
+
+impl Readers for Host {
+    fn hole(&mut self, _: FlowKey, start: u64, end: u64) -> bool {
+        if self.deaf {
+            return false;
+        }
+        for octet in &mut self.octets[start as usize..end as usize] {
+            assert!(octet.allowed, "{start}..{end} is not allowed");
+            assert!(!octet.announced, "{start}..{end} was announced before");
+            octet.announced = true;
+        }
+        true
+    }
+    fn late(&mut self, _: FlowKey, start: u64, end: u64, _: &[u8]) {
+        let text = &self.octets[start as usize..end as usize];
+        assert!(text.iter().all(|octet| octet.announced), "{start}..{end} was no hole");
+    }
+    fn switched(&mut self, _: FlowKey, _: bool) {}
+}
+
+impl Host {
+    fn takes(&mut self, packet: &Packet, first: SeqNumber) {
+        let Transport::Tcp(segment) = packet.transport else { panic!("TCP") };
+        let start = (segment.seq - first) as usize;
+        for (place, octet) in
+            self.octets.iter_mut().enumerate().skip(start).take(segment.payload_len as usize)
+        {
+            if segment.placeholder {
+                assert!(octet.announced, "octet {place} was announced before");
+                assert!(place < self.edge, "octet {place} is in the window");
+                octet.placed += 1;
+                assert_eq!(octet.placed, 1, "octet {place} is placed once");
+            } else {
+                assert!(octet.sent, "octet {place} was sent");
+            }
+            if !octet.has && place < self.edge {
+                octet.has = true;
+                octet.first_was_placed = segment.placeholder;
+            }
+        }
+    }
+
+    fn next(&self) -> usize {
+        self.octets.iter().position(|octet| !octet.has).unwrap_or(self.octets.len())
+    }
+}
+
+fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
+    let (flow, server, client) = (FlowId(1), HostId(0), HostId(1));
+    let key = FlowKey::simulated(flow, server);
+    let first = SeqNumber(initial) + 1;
+    let packet = |source: HostId, segment| Packet {
+        flow,
+        source,
+        destination: if source == server { client } else { server },
+        ip: IpHeader::default(),
+        transport: Transport::Tcp(segment),
+    };
+    let mut shim: Shim<Packet> = Shim::new(config);
+    let mut host =
+        Host { octets: vec![Octet::default(); 2 * STREAM], deaf: false, edge: usize::from(WINDOW) };
+    let mut now = Instant::ZERO;
+    let syn = Segment { seq: SeqNumber(initial), flags: Flags::SYN, ..Segment::default() };
+    shim.handle_down(now, packet(server, syn), &mut host);
+    shim.register(key, [1; 16]).unwrap();
+    shim.expect(expected_ppm);
+    let mut stopped = false;
+    for step in std::iter::once(&Step::Ack).chain(steps) {
+        match *step {
+            Step::Text { offset, len, fin, stamp } => {
+                let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
+                let timestamps = (stamp > 9).then(|| Timestamps { value: stamp.into(), echo_reply: 0 });
+                let segment = Segment { seq: first + offset, payload_len: len, flags, timestamps, ..syn };
+                let text = offset as usize..(offset + len) as usize;
+                host.octets[text].iter_mut().for_each(|octet| octet.sent = true);
+                if let Some(passed) = shim.handle_down(now, packet(server, segment), &mut host) {
+                    host.takes(&passed, first);
+                }
+            }
+            Step::Ack => {
+                let next = host.next();
+                host.edge = host.edge.max(next + usize::from(WINDOW));
+                let ack = first + next as u32;
+                let segment = Segment { ack, flags: Flags::ACK, window: WINDOW, ..Segment::default() };
+                shim.handle_up(now, &packet(client, segment));
+            }
+            Step::Allow(start, end) => {
+                shim.allow(key, start.into(), end.into());
+                let end = (end as usize).min(host.octets.len());
+                host.octets[(start as usize).min(end)..end].iter_mut().for_each(|octet| octet.allowed = true);
+            }
+            Step::Repaired(start, end) => shim.repaired(key, start.into(), end.into()),
+            Step::Wait(ms) => now += Duration::from_millis(ms.into()),
+            Step::Deaf(deaf) => host.deaf = deaf,
+            Step::Stop => {
+                shim.stop(key);
+                stopped = true;
+            }
+        }
+        if shim.poll_timeout().is_some_and(|due| due <= now) {
+            shim.handle_timeout(now, &mut host);
+        }
+        let placed_before = host.octets.iter().filter(|octet| octet.placed > 0).count();
+        while let Some(passed) = shim.poll_down() {
+            host.takes(&passed, first);
+        }
+        let placed = host.octets.iter().filter(|octet| octet.placed > 0).count();
+        assert!(!stopped || placed == placed_before, "nobody wants placeholders any more");
+        assert_eq!(placed, host.octets.iter().filter(|octet| octet.announced).count(), "announced is placed");
+        assert!(host.octets.iter().all(|octet| !octet.first_was_placed || octet.announced));
+        shim.check().unwrap();
+        assert_eq!(shim.counters().placeholder_octets, placed as u64);
+    }
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    (0_u64..20, prop_oneof![Just(0_u32), Just(30), Just(10_000)], 1_u32..40, 1_u64..4000).prop_map(
+        |(settle, margin_tenths, most_holes, octets)| Config {
+            settle: Duration::from_millis(settle.saturating_sub(10)),
+            margin_tenths,
+            most_holes,
+            most_hole_octets: Bytes(octets),
+            ..Config::USUAL
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn whatever_arrives_each_octet_is_placed_once_announced_allowed_and_in_the_window(
+        config in config(),
+        initial in prop_oneof![any::<u32>(), Just(u32::MAX - 1000)],
+        expected_ppm in 0_u32..1_000_000,
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        obeys(config, initial, expected_ppm, &steps);
+    }
+
+    #[test]
+    fn a_stream_with_losses_doubles_and_late_segments_obeys_too(
+        config in config(),
+        expected_ppm in 0_u32..1_000_000,
+        steps in stream().prop_filter("within the stream", |steps| steps.iter().all(|step| {
+            !matches!(step, Step::Text { offset, len, .. } if offset + len > 2 * STREAM as u32)
+        })),
+    ) {
+        obeys(config, 0, expected_ppm, &steps);
+    }
+}

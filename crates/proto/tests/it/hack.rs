@@ -1,0 +1,368 @@
+//! The driver of TCP/HACK beside a real NIC, step by step: what the host does between the acknowledgment
+//! of one PPDU and that of the next (HACK paper sections 3.2 and 3.3.1).
+
+use tacit_proto::hack::{Action, Config, Driver, Heard, Nic, Variant};
+use tacit_proto::packet::{IpHeader, Packet, Transport};
+use tacit_proto::tcp::{Flags, Segment, Timestamps};
+use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
+
+const TURNAROUND: Duration = Duration::from_micros(100);
+
+fn at(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(us)
+}
+
+/// The pure ACK with this number, of one download.
+fn ack(number: u32) -> Packet {
+    let segment = Segment {
+        seq: SeqNumber(1),
+        ack: SeqNumber(1 + 2896 * number),
+        window: 500,
+        flags: Flags::ACK,
+        timestamps: Some(Timestamps { value: number, echo_reply: number }),
+        ..Segment::default()
+    };
+    Packet {
+        flow: FlowId(1),
+        source: HostId(2),
+        destination: HostId(0),
+        ip: IpHeader { identification: number as u16, ..IpHeader::default() },
+        transport: Transport::Tcp(segment),
+    }
+}
+
+/// A client: driver and NIC.
+struct Client {
+    driver: Driver<Packet>,
+    nic: Nic,
+    /// Packets queued, by the number of the ACK; `None` for others.
+    queued: Vec<Packet>,
+    descriptors: u32,
+}
+
+impl Client {
+    /// One whose first ACK went as a packet and arrived: the flow has a context.
+    fn new(variant: Variant) -> Self {
+        let config = Config { variant, turnaround: TURNAROUND, ..Config::default() };
+        let driver = Driver::new(config, 1);
+        let mut client = Self { driver, nic: Nic::new(1), queued: Vec::new(), descriptors: 0 };
+        client.sends(at(0), ack(0));
+        assert_eq!(client.queued, [ack(0)], "no link-layer ACK is expected to come, and no context is there");
+        client.driver.handle_settled(at(0), 0, &ack(0), true);
+        client.queued.clear();
+        client
+    }
+
+    fn sends(&mut self, now: Instant, packet: Packet) {
+        self.driver.handle_outgoing(now, 0, packet);
+        self.act();
+    }
+
+    /// An A-MPDU arrives; returns the octets on its Block Ack.
+    fn hears(&mut self, more_data: bool) -> usize {
+        self.hears_at(at(0), more_data)
+    }
+
+    fn hears_at(&mut self, now: Instant, more_data: bool) -> usize {
+        let mut appended = Vec::new();
+        let response = self.nic.respond(0, Heard::Ampdu, false, &mut appended);
+        self.driver.handle_received(now, 0, Heard::Ampdu, more_data, response);
+        self.act();
+        appended.len()
+    }
+
+    fn waits(&mut self, until: Instant) {
+        while let Some(due) = self.driver.poll_timeout().filter(|due| *due <= until) {
+            self.driver.handle_timeout(due);
+            self.act();
+        }
+    }
+
+    fn act(&mut self) {
+        while let Some(action) = self.driver.poll_action() {
+            match action {
+                Action::Send(_, packet) => self.queued.push(packet),
+                Action::Descriptor(peer, frame) => {
+                    self.descriptors += 1;
+                    self.nic.add(peer, &frame);
+                }
+                Action::ClearFresh(peer) => self.nic.clear_fresh(peer),
+                Action::ClearRetained(peer) => self.nic.clear_retained(peer),
+                Action::Retract(_, packets) => {
+                    for packet in packets {
+                        self.queued.retain(|queued| *queued != packet);
+                        self.driver.handle_retracted(0, &packet);
+                    }
+                }
+                Action::Deliver(..) => unreachable!("nothing came appended"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_ack_rides_on_the_next_block_ack_at_the_earliest() {
+    let mut client = Client::new(Variant::MoreData);
+    assert_eq!(client.hears(true), 0);
+    client.sends(at(1_000), ack(1));
+    assert_eq!(client.queued, []);
+    client.waits(at(1_099));
+    assert_eq!(client.descriptors, 0, "interrupt, stack, compression and DMA take their time");
+    client.waits(at(1_100));
+    assert_eq!(client.descriptors, 1);
+    assert!(client.hears(true) > 0);
+    assert_eq!(client.queued, []);
+}
+
+#[test]
+fn each_ack_has_its_own_turnaround() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    client.sends(at(1_090), ack(2));
+    client.waits(at(1_100));
+    let first = client.hears(true);
+    client.waits(at(1_190));
+    assert!(first > 0 && client.hears(true) > 0, "the second was not ready for the first Block Ack");
+}
+
+/// The race of section 3.3.1: the batch after which nothing follows comes before the DMA is done.
+#[test]
+fn a_batch_that_comes_before_the_dma_gets_a_plain_block_ack_and_the_acks_go_as_packets() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    client.sends(at(1_000), ack(2));
+    assert_eq!(client.hears(false), 0, "not ready");
+    assert_eq!(client.queued, [ack(1), ack(2)]);
+    client.waits(at(1_000_000));
+    assert_eq!((client.hears(true), client.descriptors), (0, 0), "they do not go twice");
+    assert_eq!(client.driver.counters().flushed_acks, 2);
+}
+
+/// The first ACK of an upload stands behind all of a download in the access point's queue. Those after it
+/// would have to wait as long; they need not stand there too.
+#[test]
+fn acks_behind_a_packet_of_their_flow_wait_until_it_arrived_and_then_ride() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    client.hears(true);
+    client.sends(at(2_000), ack(2));
+    client.sends(at(3_000), ack(3));
+    assert_eq!(client.queued, [ack(1)]);
+    client.waits(at(19_000));
+    assert_eq!(client.hears(true), 0, "they are coded against one that has not arrived");
+    client.driver.handle_settled(at(20_000), 0, &ack(1), true);
+    client.waits(at(20_100));
+    assert!(client.hears(true) > 0);
+    assert_eq!(client.queued, [ack(1)]);
+    assert_eq!(client.driver.counters().compressed_acks, 2);
+}
+
+/// The codec tells 127 unproven ACKs apart. A receiver that acknowledges every packet, as after losses, makes 64 per
+/// A-MPDU: with those that ride still unproven that is one too many. It waits for the proof. As a packet it would
+/// have taken all of them with it, and those to come behind itself.
+#[test]
+fn an_ack_beyond_those_that_may_be_unproven_waits_for_proof() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    (1..=64).for_each(|number| client.sends(at(1_000), ack(number)));
+    client.waits(at(1_100));
+    assert!(client.hears_at(at(2_000), true) > 0);
+    (65..=128).for_each(|number| client.sends(at(2_000), ack(number)));
+    client.waits(at(2_100));
+    assert_eq!(client.queued, []);
+    // This A-MPDU proves the first 64, and carries 63.
+    assert!(client.hears_at(at(3_000), true) > 0);
+    assert_eq!(client.driver.counters().compressed_acks, 127);
+    client.waits(at(3_100));
+    assert!(client.hears_at(at(4_000), true) > 0);
+    assert_eq!(client.driver.counters().compressed_acks, 128);
+    assert_eq!(client.queued, []);
+}
+
+/// Nor does an ACK overtake those of its flow that wait for room, and all go in order when nothing more comes.
+#[test]
+fn acks_that_wait_for_proof_go_as_packets_in_order_when_no_more_data_comes() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    (1..=130).for_each(|number| client.sends(at(1_000), ack(number)));
+    client.sends(at(1_050), ack(131));
+    client.hears_at(at(1_060), false);
+    assert_eq!(client.queued, (1..=131).map(ack).collect::<Vec<_>>());
+}
+
+/// The limit is each ACK's own: that others always wait does not make any of them late.
+#[test]
+fn acks_that_come_while_others_ride_have_the_whole_limit() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    // Each rides on the next Block Ack, and by then another waits.
+    for number in 1..=400 {
+        let now = at(1_000 * u64::from(number));
+        client.sends(now, ack(number));
+        client.waits(now + Duration::from_micros(900));
+        if number > 1 {
+            client.sends(now + Duration::from_micros(950), ack(1_000 + number));
+        }
+        assert!(client.hears_at(now + Duration::from_micros(960), true) > 0);
+    }
+    assert_eq!(client.driver.counters().hold_limits, 0);
+    assert_eq!(client.queued, []);
+}
+
+#[test]
+fn acks_behind_a_packet_follow_it_when_no_more_data_comes() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    client.hears(true);
+    client.sends(at(2_000), ack(2));
+    client.hears(false);
+    assert_eq!(client.queued, [ack(1), ack(2)]);
+}
+
+#[test]
+fn without_more_data_nothing_waits() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    assert_eq!(client.queued, [ack(1)]);
+}
+
+#[test]
+fn a_promise_that_is_not_kept_holds_nothing_beyond_the_limit() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    client.waits(at(150_999));
+    assert_eq!(client.queued, []);
+    client.waits(at(151_000));
+    assert_eq!(client.queued, [ack(1)]);
+    assert_eq!(client.driver.counters().hold_limits, 1);
+}
+
+/// Nor is it believed again before the peer makes it again.
+#[test]
+fn after_a_broken_promise_acks_go_as_packets() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    client.waits(at(151_000));
+    client.sends(at(152_000), ack(2));
+    assert_eq!(client.queued, [ack(1), ack(2)]);
+}
+
+/// The second ACK was not ready for the Block Ack that took the first: it waits 150 ms of its own.
+#[test]
+fn what_is_left_after_a_block_ack_waits_no_longer_than_its_own_limit() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    client.sends(at(1_090), ack(2));
+    client.waits(at(1_100));
+    assert!(client.hears_at(at(1_150), true) > 0);
+    client.waits(at(151_089));
+    assert_eq!(client.queued, []);
+    client.waits(at(151_090));
+    assert_eq!(client.queued, [ack(2)]);
+}
+
+/// Beyond 127 in frames and 1024 that wait for those, one more is too many: all go as packets, it last.
+#[test]
+fn an_ack_for_which_there_is_no_room_goes_behind_all_that_wait() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    let all = 127 + 1_024;
+    (1..=all).for_each(|number| client.sends(at(1_000), ack(number)));
+    assert_eq!(client.queued, []);
+    client.sends(at(1_000), ack(all + 1));
+    assert_eq!(client.queued, (1..=all + 1).map(ack).collect::<Vec<_>>());
+}
+
+/// The peer never got the packet: nothing may be coded against it.
+#[test]
+fn after_a_packet_that_was_given_up_the_next_ack_is_a_packet() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    client.hears(true);
+    client.driver.handle_settled(at(2_000), 0, &ack(1), false);
+    client.sends(at(3_000), ack(2));
+    client.waits(at(3_100));
+    assert_eq!(client.queued, [ack(1), ack(2)]);
+    assert_eq!(client.hears(true), 0);
+}
+
+#[test]
+fn with_the_timer_an_ack_waits_that_long_whatever_the_peer_says() {
+    let mut client = Client::new(Variant::Timer(Duration::from_millis(5)));
+    client.hears(false);
+    client.sends(at(1_000), ack(1));
+    client.waits(at(5_999));
+    assert_eq!(client.queued, []);
+    client.waits(at(6_000));
+    assert_eq!(client.queued, [ack(1)]);
+}
+
+#[test]
+fn opportunistic_acks_are_queued_too_and_taken_back_when_they_rode() {
+    let mut client = Client::new(Variant::Opportunistic);
+    client.hears(true);
+    client.sends(at(1_000), ack(1));
+    assert_eq!(client.queued, [ack(1)]);
+    client.waits(at(1_100));
+    assert!(client.hears(true) > 0);
+    assert_eq!(client.queued, []);
+}
+
+#[test]
+fn only_pure_acks_wait() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    for flags in [Flags::SYN, Flags::ACK | Flags::FIN, Flags::RST] {
+        let mut other = ack(1);
+        let Transport::Tcp(segment) = &mut other.transport else { unreachable!("a segment") };
+        segment.flags = flags;
+        client.sends(at(1_000), other);
+    }
+    let mut data = ack(1);
+    let Transport::Tcp(segment) = &mut data.transport else { unreachable!("a segment") };
+    segment.payload_len = 1;
+    client.sends(at(1_000), data);
+    assert_eq!(client.queued.len(), 4);
+    assert_eq!(client.driver.counters().native_acks, 1, "the one that made the context");
+}
+
+fn flagged(number: u32, flags: Flags) -> Packet {
+    let mut packet = ack(number);
+    let Transport::Tcp(segment) = &mut packet.transport else { unreachable!("a segment") };
+    segment.flags = flags;
+    packet
+}
+
+/// A receiver that has seen congestion says so on every ACK until it is answered (RFC 3168 section 6.1.3): those ride
+/// too.
+#[test]
+fn acks_that_echo_congestion_ride_as_any_other() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    for number in [1, 2] {
+        client.sends(at(1_000), flagged(number, Flags::ACK | Flags::ECE));
+    }
+    client.waits(at(1_100));
+    assert_eq!(client.queued, []);
+    assert!(client.hears(false) > 0);
+    assert_eq!(client.driver.counters().compressed_acks, 2);
+}
+
+/// The codec has no code for it.
+#[test]
+fn an_ack_with_cwr_goes_as_a_packet() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    let odd = flagged(1, Flags::ACK | Flags::CWR);
+    client.sends(at(1_000), odd.clone());
+    assert_eq!(client.queued, [odd]);
+}

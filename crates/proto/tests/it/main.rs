@@ -1,0 +1,11 @@
+//! Protocols from outside: packets, HACK, FastACK, FWP; the rooms and what they may use.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod fastack;
+mod fastack_property;
+mod fwp;
+mod fwp_property;
+mod hack;
+mod layers;
+mod tack_wire;
+mod wire;

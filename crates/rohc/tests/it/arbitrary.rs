@@ -1,0 +1,70 @@
+//! Whatever a legal flow does, each packet returns bit for bit, also when packets between are lost.
+
+use crate::{flow, scripts};
+use proptest::prelude::*;
+use tacit_rohc::{CidSpace, CompressError, Compressor, Config, Decompressor, DecompressorConfig};
+
+/// Compresses all packets and decompresses those that `arrives` lets through; each must return as it was.
+fn check(
+    packets: &[Vec<u8>],
+    config: Config,
+    mut arrives: impl FnMut(usize) -> bool,
+) -> Result<(), TestCaseError> {
+    let mut compressor = Compressor::new(config);
+    let mut decompressor = Decompressor::new(DecompressorConfig { cids: config.cids, ..Default::default() });
+    let (mut rohc, mut back) = ([0; 2000], [0; 2000]);
+    let mut sent = 0;
+    for (at, packet) in packets.iter().enumerate() {
+        let made = match compressor.compress(packet, &mut rohc) {
+            Ok(made) => made,
+            Err(CompressError::Options) => continue,
+            Err(error) => return Err(TestCaseError::fail(format!("packet {at}: {error}"))),
+        };
+        prop_assert!(made.len <= packet.len() + 65, "packet {} grew by {}", at, made.len - packet.len());
+        sent += 1;
+        if !arrives(sent - 1) {
+            continue;
+        }
+        let done = decompressor.decompress(&rohc[..made.len], &mut back);
+        let name = made.format.name();
+        match done {
+            Ok(done) => prop_assert_eq!(&back[..done.len], &packet[..], "packet {} as {}", at, name),
+            Err(error) => return Err(TestCaseError::fail(format!("packet {at} as {name}: {error}"))),
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_packet_returns(script in scripts::scripts(120), v6: bool, repeat in 1u8..=8, large: bool, seed: u64) {
+        let cids = if large { CidSpace::Large { max: 200 } } else { CidSpace::Small { max: 15 } };
+        let packets = flow::packets(&script, v6);
+        check(&packets, Config { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20, ..Config::default() }, |_| true)?;
+    }
+
+    /// The promise of the optimistic approach: fewer losses in a row than repetitions harm nobody else.
+    #[test]
+    fn losses_shorter_than_the_repetition_harm_only_the_lost(
+        script in scripts::scripts(120), v6: bool, repeat in 2u8..=8, pattern in prop::collection::vec(any::<bool>(), 7..40),
+    ) {
+        let packets = flow::packets(&script, v6);
+        let mut lost = 0;
+        check(&packets, Config { repeat, ..Config::default() }, |at| {
+            lost = if pattern[at % pattern.len()] && lost + 1 < repeat { lost + 1 } else { 0 };
+            lost == 0
+        })?;
+    }
+
+    /// Two flows that share one context, each coming back again and again.
+    #[test]
+    fn evicted_flows_return(script in scripts::scripts(40), repeat in 1u8..=4) {
+        let mut packets = Vec::new();
+        for (four, six) in flow::packets(&script, false).into_iter().zip(flow::packets(&script, true)) {
+            packets.extend([four.clone(), four, six]);
+        }
+        check(&packets, Config { cids: CidSpace::Small { max: 0 }, repeat, ..Config::default() }, |_| true)?;
+    }
+}

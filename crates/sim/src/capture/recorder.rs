@@ -1,0 +1,43 @@
+//! A run's capture.
+
+use std::io;
+
+use tacit_link::wifi::AirFrame;
+
+use super::{AtomicFile, CaptureWriter, FrameBytes, Signals};
+use crate::Observer;
+use crate::setup::Setup;
+
+/// Writes each frame that it hears to a file, until writing fails.
+pub struct Recorder {
+    writer: CaptureWriter<AtomicFile>,
+    signals: Signals,
+    failed: Option<io::Error>,
+}
+
+impl Recorder {
+    /// Starts a capture of a run of `setup`.
+    ///
+    /// # Errors
+    /// When `file` cannot be written.
+    pub fn new(file: AtomicFile, setup: &Setup) -> io::Result<Self> {
+        Ok(Self { writer: CaptureWriter::new(file)?, signals: Signals::of(setup), failed: None })
+    }
+
+    /// Gives the file its name, now that all of it is there.
+    ///
+    /// # Errors
+    /// When some of it could not be written: there is no file then.
+    pub fn finish(self) -> io::Result<()> {
+        let written = self.failed.map_or(Ok(()), Err);
+        written.and_then(|()| self.writer.finish()).and_then(AtomicFile::commit)
+    }
+}
+
+impl<P: FrameBytes> Observer<P> for Recorder {
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<P>) {
+        if self.failed.is_none() {
+            self.failed = self.writer.write(frame, self.signals.of_frame(bss, frame)).err();
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The four recoveries of the HACK paper, section 3.4, figures 5 to 8: each test scripts the loss a
+//! figure draws and reads the frames that follow.
+
+use crate::common::*;
+use tacit_link::AirFrame;
+use tacit_link::loss::Loss;
+use tacit_link::wifi::StationId;
+use tacit_link::wifi::air::{Frame, Outcome};
+use tacit_link::wifi::phy::Standard;
+use tacit_proto::Packet;
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::cubic::{self, SlowStart};
+use tacit_proto::hack;
+use tacit_proto::tcp;
+use tacit_proto::units::{Bytes, Duration};
+use tacit_sim::setup::{ClientDriver, Traffic};
+use tacit_sim::{Observer, Setup, run_observed};
+
+/// What is on the air, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    /// Data from the access point: MPDUs, how many arrived, More Data, SYNC, a retry among them.
+    Data { mpdus: usize, arrived: usize, more_data: bool, sync: bool, retry: bool },
+    /// Data from the client.
+    Native,
+    /// ACK or Block Ack from the client, and what rides on it.
+    Ack { received: bool, appended: Vec<u8> },
+    /// Block Ack Request from the access point.
+    Request,
+}
+
+#[derive(Default)]
+struct Story(Vec<Seen>, Option<AirFrame<Packet>>);
+
+impl Observer for Story {
+    fn on_air(&mut self, _: usize, frame: &AirFrame<Packet>) {
+        let received = frame.outcome == Outcome::Received;
+        let same_ppdu = self.1.as_ref().is_some_and(|last| last.at == frame.at);
+        match (&frame.frame, frame.transmitter) {
+            (Frame::Data { more_data, sync, retry: again, .. }, StationId::AP) => {
+                if same_ppdu && let Some(Seen::Data { mpdus, arrived, retry, .. }) = self.0.last_mut() {
+                    *mpdus += 1;
+                    *arrived += usize::from(received);
+                    *retry |= again;
+                } else {
+                    self.0.push(Seen::Data {
+                        mpdus: 1,
+                        arrived: usize::from(received),
+                        more_data: *more_data,
+                        sync: *sync,
+                        retry: *again,
+                    });
+                }
+            }
+            (Frame::Data { .. }, _) if !same_ppdu => self.0.push(Seen::Native),
+            (Frame::Ack { appended } | Frame::BlockAck { appended, .. }, station)
+                if station != StationId::AP =>
+            {
+                self.0.push(Seen::Ack { received, appended: appended.clone() });
+            }
+            (Frame::BlockAckReq { .. }, StationId::AP) => self.0.push(Seen::Request),
+            _ => {}
+        }
+        self.1 = Some(frame.clone());
+    }
+}
+
+fn hack_download(standard: Standard, mbps: u64) -> Setup {
+    // Slow start to the window's end and a long queue: More Data soon, and no loss but the scripted.
+    let config = tcp::Config {
+        congestion: Algorithm::Cubic(cubic::Config { slow_start: SlowStart::Standard }).into(),
+        receive_buffer: Bytes(1 << 20),
+        ..tcp::Config::default()
+    };
+    let mut setup = wlan(standard, mbps, 1, &bulk(config));
+    setup.bss[0].config.stations[0].downlink_queue = packets(1000).into();
+    speak_hack(&mut setup, hack::Config::default());
+    setup.duration = Duration::from_secs(1);
+    setup.measure_from = tacit_proto::units::Instant::ZERO;
+    setup
+}
+
+/// The frames of a run in which HACK must have kept every promise.
+fn watch(setup: &Setup) -> (Vec<Seen>, tacit_sim::Outcome) {
+    let mut story = Story::default();
+    let outcome = run_observed(setup, &mut story).unwrap();
+    let sender = outcome.flows[0].sender.unwrap();
+    assert_eq!(sender.timeouts, Some(0), "no held ACK ends in a retransmission timeout");
+    let ap = outcome.bss[0].stations[0].driver.hack().unwrap();
+    assert_eq!(ap.failed_frames, 0);
+    (story.0, outcome)
+}
+
+/// Loses the client's acknowledgments with these numbers, counted from 0.
+fn lose_acks(setup: &mut Setup, numbers: impl IntoIterator<Item = u64>) {
+    setup.bss[0].config.stations[0].link_ack_loss = Loss::Scripted(numbers.into_iter().collect());
+}
+
+fn lost_ack(story: &[Seen]) -> usize {
+    story.iter().position(|seen| matches!(seen, Seen::Ack { received: false, .. })).unwrap()
+}
+
+fn appended(seen: &Seen) -> &[u8] {
+    match seen {
+        Seen::Ack { appended, .. } => appended,
+        other => panic!("{other:?} is no acknowledgment"),
+    }
+}
+
+#[test]
+fn figure_5a_a_lost_block_ack_is_asked_for_and_its_acks_ride_again() {
+    let mut setup = hack_download(Standard::N, 150);
+    lose_acks(&mut setup, [60]);
+    let (story, _) = watch(&setup);
+    let at = lost_ack(&story);
+    assert!(!appended(&story[at]).is_empty());
+    assert_eq!(story[at + 1], Seen::Request);
+    assert!(
+        appended(&story[at + 2]).starts_with(appended(&story[at])),
+        "the same ACKs, and perhaps newer ones"
+    );
+    // The next A-MPDU proves that they arrived: its Block Ack carries only what is new.
+    assert!(matches!(story[at + 3], Seen::Data { sync: false, .. }));
+    assert!(!appended(&story[at + 4]).starts_with(appended(&story[at])));
+}
+
+#[test]
+fn figure_5b_a_lost_ack_comes_again_with_the_retransmission() {
+    let mut setup = hack_download(Standard::A, 54);
+    lose_acks(&mut setup, [600]);
+    let (story, _) = watch(&setup);
+    let at = lost_ack(&story);
+    assert!(matches!(story[at + 1], Seen::Data { retry: true, .. }));
+    assert!(appended(&story[at + 2]).starts_with(appended(&story[at])));
+    assert!(matches!(story[at + 3], Seen::Data { retry: false, .. }));
+    let before = appended(&story[at]);
+    assert!(before.is_empty() || !appended(&story[at + 4]).starts_with(before));
+}
+
+#[test]
+fn figure_6_a_request_after_a_lost_retransmission_brings_duplicates_that_are_dropped() {
+    let mut setup = hack_download(Standard::N, 150);
+    // One MPDU of a batch is lost, and the next batch entirely: the access point has the Block Ack
+    // of the first but asks again.
+    let first = 6000;
+    setup.bss[0].config.stations[0].downlink_loss = Loss::Scripted((first..first + 100).collect());
+    let (story, outcome) = watch(&setup);
+    let all_lost = |pair: &[Seen]| {
+        matches!(&pair[0], Seen::Ack { appended, .. } if !appended.is_empty())
+            && matches!(pair[1], Seen::Data { arrived: 0, .. })
+    };
+    let at = 1 + story.windows(2).position(all_lost).unwrap();
+    assert_eq!(story[at + 1], Seen::Request);
+    assert!(appended(&story[at + 2]).starts_with(appended(&story[at - 1])), "nothing proved that it arrived");
+    assert!(outcome.bss[0].stations[0].driver.hack().unwrap().duplicate_frames > 0);
+}
+
+#[test]
+fn figure_7_without_more_data_the_next_ack_goes_natively() {
+    let mut setup = hack_download(Standard::N, 150);
+    // The last batch of a file has no More Data bit; its Block Ack carries the ACKs of the one before.
+    let size = Bytes(5_000_000);
+    let Traffic::Connection { size: bulk, .. } = &mut setup.flows[0].traffic else { panic!("a TCP flow") };
+    *bulk = Some(size);
+    let (quiet, outcome) = watch(&setup);
+    let finished = outcome.flows[0].completed_at.unwrap();
+    let last =
+        quiet.iter().rposition(|seen| matches!(seen, Seen::Ack { appended, .. } if !appended.is_empty()));
+    let last = last.unwrap();
+    assert!(matches!(quiet[last - 1], Seen::Data { more_data: false, .. }), "{:?}", quiet[last - 1]);
+    let number = quiet[..last].iter().filter(|seen| matches!(seen, Seen::Ack { .. })).count() as u64;
+    lose_acks(&mut setup, [number]);
+    let (story, outcome) = watch(&setup);
+    let at = lost_ack(&story);
+    assert_eq!(appended(&story[at]), appended(&quiet[last]));
+    // The ACK of the last batch goes as a packet and covers the lost ones; what was retained is cleared.
+    assert!(story[at + 1..].contains(&Seen::Native), "{:?}", &story[at + 1..]);
+    assert_eq!(outcome.flows[0].delivered_total, size);
+    let late = outcome.flows[0].completed_at.unwrap().saturating_since(finished);
+    assert!(late < Duration::from_millis(20), "{late}");
+}
+
+#[test]
+fn figure_8_sync_makes_the_client_keep_what_it_retained() {
+    let mut setup = hack_download(Standard::N, 150);
+    // The Block Ack and the answers to all requests.
+    lose_acks(&mut setup, 60..69);
+    let (story, _) = watch(&setup);
+    let at = lost_ack(&story);
+    let requests = story[at..].iter().take_while(|seen| !matches!(seen, Seen::Data { .. }));
+    assert_eq!(requests.filter(|seen| **seen == Seen::Request).count(), 8, "one and seven retries");
+    let data = at + story[at..].iter().position(|seen| matches!(seen, Seen::Data { .. })).unwrap();
+    assert!(matches!(story[data], Seen::Data { sync: true, .. }));
+    assert!(appended(&story[data + 1]).starts_with(appended(&story[at])), "kept and appended again");
+    assert!(matches!(story[data + 2], Seen::Data { sync: false, .. }), "an acknowledged SYNC is over");
+}
+
+#[test]
+fn stock_and_hack_stations_share_a_channel() {
+    let mut setup = wlan(Standard::N, 150, 2, &bulk(tcp::Config::default()));
+    setup.duration = Duration::from_secs(3);
+    speak_hack(&mut setup, hack::Config::default());
+    setup.bss[0].clients[1].driver = ClientDriver::Stock;
+    let mut story = Story::default();
+    let outcome = run_observed(&setup, &mut story).unwrap();
+    let [_, speaks, stock] = &outcome.bss[0].stations[..] else { panic!("three stations") };
+    assert!(speaks.counters.augmented_link_acks > 100);
+    assert_eq!(stock.counters.augmented_link_acks, 0);
+    assert_eq!(stock.driver.hack(), None);
+    assert!(outcome.flows.iter().all(|flow| flow.goodput_bps(outcome.measured) > 40e6));
+}
+
+#[test]
+fn uploads_gain_as_downloads_do() {
+    let goodput = |hack: bool, upload: bool| {
+        let mut setup = wlan(Standard::N, 150, 1, &bulk(tcp::Config::default()));
+        if hack {
+            speak_hack(&mut setup, hack::Config::default());
+        }
+        if upload {
+            let flow = &mut setup.flows[0];
+            std::mem::swap(&mut flow.source, &mut flow.sink);
+        }
+        tacit_sim::run(&setup).unwrap().goodput_bps()
+    };
+    let gain = |upload| goodput(true, upload) / goodput(false, upload) - 1.0;
+    let (down, up) = (gain(false), gain(true));
+    assert!((up - down).abs() < 0.05, "{down} down, {up} up");
+}

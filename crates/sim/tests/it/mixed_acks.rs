@@ -1,0 +1,109 @@
+//! Stations that differ in what is acknowledged at the link layer, on one channel.
+
+use crate::common::*;
+use tacit_link::Loss;
+use tacit_link::wifi::phy::Standard;
+use tacit_link::wifi::{AmsduLimit, BothWays, LinkAcks, Protection, StreamQueues};
+use tacit_proto::hack;
+use tacit_proto::tcp;
+use tacit_proto::units::{Duration, Ratio};
+use tacit_sim::setup::ClientDriver;
+use tacit_sim::{Setup, run};
+
+const UPLINK_ONLY: BothWays<LinkAcks> = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
+
+/// 20 downloads that lose 1 % of MPDUs, every other one without acknowledgment of what it receives.
+fn twenty() -> Setup {
+    let mut setup = wlan(Standard::N, 150, 20, &bulk(tcp::Config::default()));
+    for (station, number) in setup.bss[0].config.stations.iter_mut().zip(0..) {
+        station.downlink_loss = Loss::Bernoulli(Ratio::from_parts_per_billion(10_000_000).unwrap());
+        if number % 2 == 0 {
+            station.link_acks = UPLINK_ONLY;
+        }
+    }
+    setup.duration = Duration::from_secs(4);
+    setup
+}
+
+/// TCP/HACK goes on beside clients without Block Acks: ACKs of the ones ride, those of the others are packets, and TCP
+/// of the others alone sees what the channel loses.
+#[test]
+fn hack_works_beside_clients_without_acknowledgments() {
+    let mut setup = twenty();
+    speak_hack(&mut setup, hack::Config::default());
+    let set = &mut setup.bss[0];
+    for (client, station) in set.clients.iter_mut().zip(&set.config.stations) {
+        if station.link_acks == UPLINK_ONLY {
+            client.driver = ClientDriver::Stock;
+        }
+    }
+    let outcome = run(&setup).unwrap();
+    let clients = outcome.bss[0].stations[1..].iter();
+    for ((client, flow), number) in clients.zip(&outcome.flows).zip(0..) {
+        let sender = flow.sender.unwrap();
+        if number % 2 == 0 {
+            assert!(
+                client.driver.hack().is_none() && sender.packets_retransmitted > 0,
+                "{number}: {sender:?}"
+            );
+        } else {
+            assert!(client.driver.hack().unwrap().compressed_acks > 10, "{number}");
+            assert_eq!(sender.timeouts, Some(0), "{number}");
+        }
+    }
+    // Not told who got what, the access point books it as sent.
+    let access_point = &outcome.bss[0].stations[0].counters;
+    assert!(access_point.unacknowledged > 100 && access_point.retries > 100, "{access_point:?}");
+}
+
+/// The books are kept, and everybody gets something, whatever the channel's aggregates are. It is not much without
+/// acknowledgments: aggregates that collide with ACKs of 20 clients are lost whole, and nobody notices but TCP.
+#[test]
+fn twenty_mixed_clients_all_get_something() {
+    for (ampdu_mpdus, amsdu) in
+        [(None, None), (Some(32), None), (Some(1), Some(AmsduLimit::Octets7935)), (Some(1), None)]
+    {
+        for stream_queues in [StreamQueues::Joint, StreamQueues::Independent] {
+            let mut setup = twenty();
+            let config = &mut setup.bss[0].config;
+            (config.ampdu_mpdus, config.amsdu) = (ampdu_mpdus, amsdu);
+            config.stream_queues = stream_queues;
+            let outcome = run(&setup).unwrap();
+            for flow in &outcome.flows {
+                assert!(
+                    flow.delivered_total.0 > 20_000,
+                    "{ampdu_mpdus:?} {amsdu:?} {stream_queues:?}: {flow:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Collisions take whole aggregates that nobody sends again. Behind an RTS they take the RTS.
+#[test]
+fn an_rts_saves_aggregates_from_collisions() {
+    let lost = |protection| {
+        let mut setup = twenty();
+        setup.bss[0].config.protection = protection;
+        let outcome = run(&setup).unwrap();
+        let access_point = &outcome.bss[0].stations[0].counters;
+        1.0 - access_point.unacknowledged_arrived as f64 / access_point.unacknowledged as f64
+    };
+    let [bare, behind_rts] = [Protection::None, Protection::RtsCts { above: 0 }].map(lost);
+    assert!(bare > 0.1, "{bare}");
+    assert!((0.005..0.02).contains(&behind_rts), "{behind_rts}: 1 % is what the channel loses");
+}
+
+/// What a combination does not allow is refused, and says which client.
+#[test]
+fn what_needs_acknowledgments_is_refused_for_who_has_none() {
+    let mut setup = twenty();
+    speak_hack(&mut setup, hack::Config::default());
+    let told = run(&setup).unwrap_err().to_string();
+    assert!(told.contains("client 1 of basic service set 0"), "{told}");
+    let mut setup = twenty();
+    setup.bss[0].config.stream_queues = StreamQueues::Independent;
+    setup.bss[0].config.rate_control = tacit_link::wifi::RateControl::Minstrel;
+    setup.bss[0].config.stations.iter_mut().for_each(|station| station.link_acks = BothWays::default());
+    assert!(run(&setup).unwrap_err().to_string().contains("spatial stream"));
+}

@@ -1,0 +1,115 @@
+//! A reconstituted ACK is delivered by its octets alone: without the oracle, which remembers what was sent, every run
+//! is the same run. (With it, an ACK that nobody sent ends the run.)
+
+use crate::common::*;
+use tacit_link::loss::Loss;
+use tacit_link::wifi::AccessCategory;
+use tacit_link::wifi::phy::Standard;
+use tacit_proto::hack::{self, Coding, Variant};
+use tacit_proto::packet::{IpVersion, Packet};
+use tacit_proto::tcp;
+use tacit_proto::udp::ReportAfter;
+use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
+use tacit_sim::setup::Traffic;
+use tacit_sim::{Outcome, Setup, World, run};
+
+/// The ways in which ACKs wait and are coded that schemes offer.
+const SCHEMES: [(Variant, Coding); 4] = [
+    (Variant::MoreData, Coding::PerAck),
+    (Variant::MoreData, Coding::Batch),
+    (Variant::Opportunistic, Coding::PerAck),
+    (Variant::Timer(Duration::from_millis(20)), Coding::PerAck),
+];
+
+fn hack_wlan(standard: Standard, clients: u32, ip: IpVersion, (variant, coding): (Variant, Coding)) -> Setup {
+    let config = tcp::Config { ip, ..tcp::Config::default() };
+    let mut setup = wlan(standard, usual_mbps(standard), clients, &bulk(config));
+    let driver = hack::Config { variant, coding, ..hack::Config::default() };
+    speak_hack(&mut setup, driver);
+    setup.duration = Duration::from_millis(1_500);
+    setup.measure_from = Instant::ZERO;
+    setup.sample_interval = Some(Duration::from_millis(100));
+    setup
+}
+
+fn lose(setup: &mut Setup) {
+    let percent = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());
+    for station in &mut setup.bss[0].config.stations {
+        (station.downlink_loss, station.uplink_loss) = (percent(8.0), percent(3.0));
+        station.link_ack_loss = percent(5.0);
+    }
+}
+
+/// Holds that a run is the same whoever looks on; returns what came out.
+#[track_caller]
+fn needs_no_oracle(setup: &Setup, what: &str) -> Outcome {
+    let watched = run(setup).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let alone = World::<Packet>::new(setup, None).unwrap().without_oracle().run().unwrap();
+    assert_eq!(watched.digest, alone.digest, "{what}");
+    assert_eq!(format!("{watched:?}"), format!("{alone:?}"), "{what}");
+    alone
+}
+
+fn rode(outcome: &Outcome) -> u64 {
+    let drivers = outcome.bss[0].stations.iter().filter_map(|station| station.driver.hack());
+    drivers.map(|driver| driver.compressed_acks).sum()
+}
+
+#[test]
+fn every_scheme_delivers_by_octets_alone_for_one_ten_and_twenty_clients_with_losses_and_without() {
+    for scheme in SCHEMES {
+        let mut of_scheme = 0;
+        for (clients, standard) in [(1, Standard::N), (10, Standard::A), (20, Standard::N)] {
+            for losses in [false, true] {
+                // IPv6 where nothing is lost at 10, both at the others.
+                let ip = if losses == (clients == 10) { IpVersion::V4 } else { IpVersion::V6 };
+                let mut setup = hack_wlan(standard, clients, ip, scheme);
+                if losses {
+                    lose(&mut setup);
+                }
+                let what = format!("{scheme:?}, {clients} clients, losses: {losses}, {ip:?}");
+                let outcome = needs_no_oracle(&setup, &what);
+                // Where ten contend most ACKs that are queued too go as packets.
+                assert!(rode(&outcome) > 10, "{what}: {} ACKs rode", rode(&outcome));
+                of_scheme += rode(&outcome);
+            }
+        }
+        assert!(of_scheme > 1_000, "{scheme:?}: {of_scheme} ACKs rode");
+    }
+}
+
+/// Each category has drivers of its own at each station; ACKs of uploads ride on what the clients acknowledge.
+#[test]
+fn categories_and_directions_make_no_difference() {
+    for scheme in SCHEMES {
+        let mut setup = hack_wlan(Standard::N, 2, IpVersion::V4, scheme);
+        setup.bss[0].config.categories =
+            vec![AccessCategory::Background, AccessCategory::BestEffort, AccessCategory::Video];
+        for (flow, category) in setup.flows.clone().into_iter().zip([AccessCategory::Video; 2]) {
+            let (source, sink) = (flow.sink, flow.source);
+            setup.flows.push(tacit_sim::setup::FlowSetup { source, sink, access_category: category, ..flow });
+        }
+        lose(&mut setup);
+        let outcome = needs_no_oracle(&setup, &format!("{scheme:?}"));
+        assert!(rode(&outcome) > 100, "{scheme:?}: {} ACKs rode", rode(&outcome));
+        let of_flows = outcome.flows.iter().map(|flow| flow.hack.unwrap().compressed_acks);
+        assert!(of_flows.filter(|rode| *rode > 0).count() >= 3, "{scheme:?}");
+    }
+}
+
+/// What is not TCP's rides as the octets it has.
+#[test]
+fn reports_of_a_sink_need_none_either() {
+    let reporting = Traffic::Udp {
+        ip: IpVersion::V6,
+        payload: Bytes(1_400),
+        rate: None,
+        report_after: Some(ReportAfter::Time(Duration::from_millis(5))),
+    };
+    let mut setup = hack_wlan(Standard::N, 2, IpVersion::V4, SCHEMES[0]);
+    setup.flows[0].traffic = reporting;
+    lose(&mut setup);
+    let outcome = needs_no_oracle(&setup, "reports");
+    let reports = outcome.flows[0].reports.unwrap();
+    assert!(reports.reported_datagrams > 1_000, "{reports:?}");
+}

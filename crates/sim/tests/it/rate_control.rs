@@ -1,0 +1,170 @@
+//! What rate-based congestion control promises, on a bottleneck of 20 Mb/s and 40 ms.
+
+use crate::common::*;
+use tacit_link::loss::Loss;
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::phy::Standard;
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp;
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_sim::record::{Outcome, SeriesPoint};
+use tacit_sim::setup::FlowSetup;
+use tacit_sim::{Setup, run};
+
+const RATE: BitRate = BitRate::from_mbps(20);
+const RTT: Duration = Duration::from_millis(40);
+/// Bandwidth-delay product in octets.
+const BDP: u64 = 100_000;
+/// Payload in an IP packet of full size.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
+
+fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// One bulk flow per control, the first at time zero and the others a second apart, into a buffer of
+/// `buffer` octets.
+fn bottleneck(controls: &[Algorithm], buffer: u64, duration: Duration, measure_from: Duration) -> Setup {
+    let config =
+        |congestion: Algorithm| tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };
+    let mut setup = wired(RATE, RTT / 2, 0, Loss::None, bulk(config(controls[0])));
+    setup.wired[0].forward.queue = QueueLimit { packets: None, bytes: Some(Bytes(buffer)) }.into();
+    setup.flows = (0..)
+        .zip(controls)
+        .map(|(number, control)| FlowSetup {
+            start: Instant::ZERO + secs(1) * number,
+            traffic: bulk(config(*control)),
+            ..setup.flows[0].clone()
+        })
+        .collect();
+    setup.duration = duration;
+    setup.measure_from = Instant::ZERO + measure_from;
+    setup
+}
+
+/// Share of the link's payload rate that all flows together got.
+fn utilisation(outcome: &Outcome) -> f64 {
+    outcome.goodput_bps() / (RATE.as_bps() as f64 * PAYLOAD_SHARE)
+}
+
+/// Share of the packets offered to the bottleneck that it dropped.
+fn drop_share(outcome: &Outcome) -> f64 {
+    let counters = outcome.pipes[0].counters;
+    counters.dropped as f64 / counters.offered as f64
+}
+
+fn rates(outcome: &Outcome) -> Vec<f64> {
+    outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
+}
+
+/// Cardwell et al. 2016: full use of a link whatever its buffer, where loss-based control needs one of
+/// a bandwidth-delay product.
+#[test]
+fn bbr_fills_a_link_with_half_a_product_of_buffer() {
+    let outcome = run(&bottleneck(&[Algorithm::BBR], BDP / 2, secs(20), Duration::ZERO)).unwrap();
+    println!("utilisation {:.3}, dropped {:.4}", utilisation(&outcome), drop_share(&outcome));
+    assert!(utilisation(&outcome) >= 0.9);
+    // All of it at the end of startup, which sends up to three products at once.
+    assert!(drop_share(&outcome) < 0.02);
+}
+
+#[test]
+fn bbr_flows_share_alike() {
+    let setup = bottleneck(&[Algorithm::BBR; 2], 2 * BDP, secs(40), secs(10));
+    let outcome = run(&setup).unwrap();
+    println!("{:?} Mb/s, Jain {:.3}", rates(&outcome), jain(&rates(&outcome)));
+    assert!(jain(&rates(&outcome)) > 0.9);
+    assert!(utilisation(&outcome) > 0.9);
+}
+
+/// Cardwell et al. 2016 (figure 8) and Hock, Bless, Zitterbart 2017: with little buffer BBR, which does
+/// not mind losses, takes most of the link; with much, CUBIC's queue makes the pipe look longer, but
+/// BBR's window of two products of the smallest round trip bounds what it holds of that queue.
+#[test]
+fn beside_cubic_bbr_wins_in_shallow_buffers_and_loses_in_deep_ones() {
+    let mut shares = Vec::new();
+    for products in [1, 2, 3, 5, 8, 10] {
+        let controls = [Algorithm::BBR, Algorithm::CUBIC];
+        let outcome = run(&bottleneck(&controls, products * BDP, secs(60), secs(10))).unwrap();
+        let rates = rates(&outcome);
+        println!("{products} BDP: BBR {:.1}, CUBIC {:.1} Mb/s", rates[0], rates[1]);
+        assert!(utilisation(&outcome) > 0.95);
+        shares.push(rates[0] / (rates[0] + rates[1]));
+    }
+    assert!(shares[0] > 0.75, "{shares:?}");
+    assert!(shares.is_sorted_by(|more, less| more > less), "{shares:?}");
+    assert!((0.2..0.45).contains(shares.last().unwrap()), "{shares:?}");
+}
+
+/// Aggregates arrive in lumps of several milliseconds: without room for them the window would leave the
+/// air idle.
+#[test]
+fn bbr_fills_a_wlan_as_cubic_does() {
+    let goodput = |congestion: Algorithm| {
+        let config = tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };
+        run(&wlan(Standard::N, 150, 1, &bulk(config))).unwrap().goodput_bps() / 1e6
+    };
+    let (bbr, cubic) = (goodput(Algorithm::BBR), goodput(Algorithm::CUBIC));
+    println!("BBR {bbr:.1}, CUBIC {cubic:.1} Mb/s");
+    assert!(bbr > 0.9 * cubic, "{bbr} {cubic}");
+}
+
+/// Mean of the smoothed round-trip time of the first flow over the measured window, in milliseconds.
+fn mean_rtt_ms(outcome: &Outcome, measure_from: Duration) -> f64 {
+    let flow = outcome.flows[0].flow;
+    let measured = |point: &&SeriesPoint| point.flow == flow && point.at >= Instant::ZERO + measure_from;
+    let rtts: Vec<f64> =
+        outcome.series.iter().filter(measured).map(|point| point.smoothed_rtt.as_secs_f64() * 1e3).collect();
+    rtts.iter().sum::<f64>() / rtts.len() as f64
+}
+
+/// Utilisation, mean round-trip time in milliseconds and packets dropped.
+fn alone(control: Algorithm) -> (f64, f64, u64) {
+    let mut setup = bottleneck(&[control], BDP, secs(30), secs(5));
+    setup.sample_interval = Some(Duration::from_millis(50));
+    let outcome = run(&setup).unwrap();
+    let (used, rtt, dropped) =
+        (utilisation(&outcome), mean_rtt_ms(&outcome, secs(5)), outcome.pipes[0].counters.dropped);
+    println!("{control:?}: utilisation {used:.3}, mean round trip {rtt:.1} ms, dropped {dropped}");
+    (used, rtt, dropped)
+}
+
+/// Two to four segments of 0.6 ms wait, and the one that is sent.
+#[test]
+fn vegas_keeps_the_pipe_full_and_the_queue_short() {
+    let (used, rtt, dropped) = alone(Algorithm::Vegas);
+    assert!(used > 0.97);
+    assert!((41.2..43.6).contains(&rtt), "{rtt}");
+    assert_eq!(dropped, 0);
+}
+
+/// Section 2.3 of the paper: between none and 2.5/delta segments, five, wait; half of that on average.
+#[test]
+fn copa_keeps_the_pipe_full_and_the_queue_short() {
+    let (used, rtt, dropped) = alone(Algorithm::Copa);
+    assert!(used > 0.95);
+    assert!((40.6..44.0).contains(&rtt), "{rtt}");
+    assert_eq!(dropped, 0);
+}
+
+#[test]
+fn copa_flows_share_alike() {
+    let setup = bottleneck(&[Algorithm::Copa; 2], BDP, secs(40), secs(10));
+    let outcome = run(&setup).unwrap();
+    println!("{:?} Mb/s, Jain {:.3}", rates(&outcome), jain(&rates(&outcome)));
+    assert!(jain(&rates(&outcome)) > 0.9);
+}
+
+/// Where CUBIC never lets the queue empty Copa fills it too; Vegas, which does not, is left with little.
+#[test]
+fn copa_competes_where_vegas_gives_way() {
+    let share = |control| {
+        let outcome = run(&bottleneck(&[control, Algorithm::CUBIC], 2 * BDP, secs(60), secs(10))).unwrap();
+        let rates = rates(&outcome);
+        println!("{control:?} {:.1}, CUBIC {:.1} Mb/s", rates[0], rates[1]);
+        rates[0] / (rates[0] + rates[1])
+    };
+    let (copa, vegas) = (share(Algorithm::Copa), share(Algorithm::Vegas));
+    assert!((0.25..0.75).contains(&copa), "{copa}");
+    assert!(vegas < 0.2, "{vegas}");
+}

@@ -1,0 +1,143 @@
+//! What TCP-RRE promises of rates, queues and shares, on bottlenecks with deep buffers.
+
+use crate::common::*;
+use tacit_link::loss::Loss;
+use tacit_link::queue::QueueLimit;
+use tacit_link::wired::{RateScript, Service};
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::tcp;
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_sim::record::Outcome;
+use tacit_sim::setup::FlowSetup;
+use tacit_sim::{Setup, run};
+
+/// Payload in an IP packet of full size.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
+
+fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// One bulk flow per control, half a second apart, over `rate` and 40 ms into a buffer of `buffer`.
+fn bottleneck(controls: &[Algorithm], rate: BitRate, buffer: Duration, duration: u64, from: u64) -> Setup {
+    let config =
+        |congestion: Algorithm| tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };
+    let mut setup = wired(rate, Duration::from_millis(20), 0, Loss::None, bulk(config(controls[0])));
+    let bytes = Some(rate.amount_in(buffer).max(Bytes(15_000)));
+    setup.wired[0].forward.queue = QueueLimit { packets: None, bytes }.into();
+    setup.flows = (0..)
+        .zip(controls)
+        .map(|(number, control)| FlowSetup {
+            start: Instant::ZERO + Duration::from_millis(500) * number,
+            traffic: bulk(config(*control)),
+            ..setup.flows[0].clone()
+        })
+        .collect();
+    setup.duration = secs(duration);
+    setup.measure_from = Instant::ZERO + secs(from);
+    setup
+}
+
+fn rates(outcome: &Outcome) -> Vec<f64> {
+    outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
+}
+
+/// Two flows get as much as each other, though one came first.
+#[test]
+fn two_flows_share_alike() {
+    for mbps in [2, 8, 20] {
+        let setup = bottleneck(&[Algorithm::RRE; 2], BitRate::from_mbps(mbps), secs(1), 70, 20);
+        let outcome = run(&setup).unwrap();
+        let (rates, index) = (rates(&outcome), jain(&rates(&outcome)));
+        println!("{mbps} Mb/s: {rates:.2?} Mb/s, Jain {index:.3}");
+        assert!(index >= 0.95, "{mbps} Mb/s: {rates:?}, Jain {index:.3}");
+    }
+}
+
+/// Ten flows share alike in a buffer of two seconds.
+#[test]
+fn ten_flows_share_a_deep_buffer_alike() {
+    let setup = bottleneck(&[Algorithm::RRE; 10], BitRate::from_mbps(20), secs(2), 90, 30);
+    let outcome = run(&setup).unwrap();
+    let (rates, index) = (rates(&outcome), jain(&rates(&outcome)));
+    println!("{rates:.2?} Mb/s, Jain {index:.3}, p95 {} us", outcome.pipes[0].queueing_delay_us.p95);
+    assert!(index >= 0.95, "{rates:?}, Jain {index:.3}");
+}
+
+/// Alone in a buffer of two seconds a flow uses the link, and hardly any of the buffer.
+#[test]
+fn alone_it_uses_the_link_and_leaves_the_buffer() {
+    for mbps in [1, 2, 4, 8, 20] {
+        let rate = BitRate::from_mbps(mbps);
+        let outcome = run(&bottleneck(&[Algorithm::RRE], rate, secs(2), 40, 5)).unwrap();
+        let used = outcome.goodput_bps() / (rate.as_bps() as f64 * PAYLOAD_SHARE);
+        let p95 = outcome.pipes[0].queueing_delay_us.p95;
+        println!("{mbps} Mb/s: {used:.3} used, p95 of queueing {p95} us");
+        assert!(used >= 0.95, "{mbps} Mb/s: {used:.3} used");
+        assert!(p95 < 150_000, "{mbps} Mb/s: {p95} us");
+    }
+}
+
+/// CUBIC beside it keeps its share at least, in a buffer of a round-trip time and in deep ones.
+///
+/// deviation: what CUBIC fills RRE takes for its own, and drains: RRE keeps 0.75, 0.30 and 0.01 of its share in buffers of 40,
+/// 200 and 1000 ms, where 0.4 is the goal.
+#[test]
+fn cubic_beside_it_keeps_its_share() {
+    for buffer_ms in [40, 200, 1_000] {
+        let controls = [Algorithm::RRE, Algorithm::CUBIC];
+        let rate = BitRate::from_mbps(8);
+        let outcome = run(&bottleneck(&controls, rate, Duration::from_millis(buffer_ms), 70, 10)).unwrap();
+        let rates = rates(&outcome);
+        println!("{buffer_ms} ms: RRE {:.2}, CUBIC {:.2} Mb/s", rates[0], rates[1]);
+        let fair = (rates[0] + rates[1]) / 2.0;
+        assert!(rates[1] >= fair * 0.95, "{buffer_ms} ms: {rates:?}");
+    }
+}
+
+/// Goodput in Mb/s of a download over `rate` whose ACKs have `up` and a buffer of 50 packets.
+fn behind_slow_acks(control: Algorithm, rate: BitRate, up: BitRate) -> f64 {
+    let mut setup = bottleneck(&[control], rate, secs(1), 40, 10);
+    setup.wired[0].backward.service = Service::Rate(up);
+    setup.wired[0].backward.queue = packets(50).into();
+    run(&setup).unwrap().goodput_bps() / 1e6
+}
+
+/// Where ACKs have a five hundredth of the rate, RRE delivers more than CUBIC does.
+#[test]
+fn thin_ways_of_acks_cost_less_than_cubic() {
+    for (down_mbps, up_kbps) in [(4, 20), (8, 50), (20, 50)] {
+        let (down, up) = (BitRate::from_mbps(down_mbps), BitRate::from_bps(up_kbps * 1_000));
+        let [rre, cubic] =
+            [Algorithm::RRE, Algorithm::CUBIC].map(|control| behind_slow_acks(control, down, up));
+        println!("{down_mbps} Mb/s, {up_kbps} kb/s: RRE {rre:.2}, CUBIC {cubic:.2} Mb/s");
+        assert!(rre > 1.2 * cubic, "{down_mbps} Mb/s, {up_kbps} kb/s: RRE {rre:.2}, CUBIC {cubic:.2} Mb/s");
+    }
+}
+
+/// The downlink dies at 10 s for 3 s and comes back at another rate: share of that used in the last 5 s of 17, and the
+/// highest rate that the sender was told to send at.
+fn after_an_outage(before: BitRate, after: BitRate) -> (f64, BitRate) {
+    let mut setup = bottleneck(&[Algorithm::RRE], before, secs(4), 30, 25);
+    let at = |seconds| Instant::ZERO + secs(seconds);
+    let script = RateScript::new(before, vec![(at(10), None), (at(13), Some(after))]).unwrap();
+    setup.wired[0].forward.service = Service::Script(script);
+    setup.sample_interval = Some(Duration::from_millis(50));
+    let outcome = run(&setup).unwrap();
+    let paced = outcome.series.iter().filter(|point| point.at > at(13)).filter_map(|point| point.pacing_rate);
+    let top = paced.max().unwrap();
+    (outcome.goodput_bps() / (after.as_bps() as f64 * PAYLOAD_SHARE), top)
+}
+
+/// A link that comes back at a tenth or ten times its rate is used again within 12 s, without a burst on the way.
+#[test]
+fn a_link_that_comes_back_otherwise_is_used_again() {
+    for (before_kbps, after_kbps) in [(8_000, 800), (800, 8_000), (4_000, 4_000)] {
+        let [before, after] = [before_kbps, after_kbps].map(|kbps| BitRate::from_bps(kbps * 1_000));
+        let (used, top) = after_an_outage(before, after);
+        println!("{before_kbps} to {after_kbps} kb/s: {used:.3} used, at most {top:?}");
+        assert!(used > 0.9, "{before_kbps} to {after_kbps} kb/s: {used:.3} used");
+        let most = 2 * before.max(after).as_bps();
+        assert!(top.as_bps() <= most, "{before_kbps} to {after_kbps} kb/s: {top:?}");
+    }
+}

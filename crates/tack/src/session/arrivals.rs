@@ -1,0 +1,220 @@
+//! What arrives: the handshake's datagrams, sealed packets, resets.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use tacit_proto::packet::Ecn;
+use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed};
+use tacit_proto::tack::{self, Body, Received};
+use tacit_proto::units::{Instant, SeqNumber};
+
+use super::{Expect, Sealed, Session, Stage, Up};
+use crate::error::ConnectionError;
+use crate::handshake::{Initiation, datagram, kind};
+
+/// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
+const MAX_DATAGRAMS: usize = 256;
+
+impl Session {
+    /// The client began the handshake of this session once more: our answer was lost.
+    pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
+        if let Stage::Responding { ephemeral, response: Some(response), .. } = &self.stage
+            && *ephemeral == initiation.ephemeral()
+        {
+            let again = datagram(kind::RESPONSE, initiation.client, response);
+            // The client has sent as much again, which pays for it.
+            self.outbox.push_back((self.remote, again));
+        }
+    }
+
+    /// Takes in a datagram of the handshake that is not an initiation.
+    pub fn on_handshake(&mut self, now: Instant, kind: u8, from: SocketAddr, body: &[u8]) {
+        self.observer.now = now;
+        if from != self.remote {
+            return;
+        }
+        match (kind, &mut self.stage) {
+            (kind::RETRY, Stage::Initiating(initiator)) => {
+                let again = initiator.on_retry(body).map(|datagram| (self.remote, datagram));
+                if again.is_some() {
+                    self.observer.on_retry();
+                }
+                self.outbox.extend(again);
+            }
+            (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
+            (kind::RESPONSE, Stage::Up(up)) => {
+                // A second answer: what we said last was lost.
+                if let Some((_, sent)) = &mut up.finish {
+                    *sent = None;
+                }
+                self.say_finish(now);
+            }
+            (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
+            _ => {}
+        }
+        self.pump();
+    }
+
+    fn on_response(&mut self, now: Instant, body: &[u8]) {
+        let Stage::Initiating(initiator) = &mut self.stage else { return };
+        let Some((found, answer, reset)) = initiator.on_response(body) else { return };
+        self.peer = Some(found);
+        match self.expect {
+            Some(Expect::Key(expected)) if expected == found => {}
+            Some(Expect::Key(expected)) => {
+                return self.finish(ConnectionError::WrongPeer { expected, found });
+            }
+            _ => return self.finish(ConnectionError::ClosedHere),
+        }
+        let Stage::Initiating(initiator) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
+        let Some((message, keys)) = initiator.finish() else { return };
+        let Body::Answer(hello) = &answer.body else { return };
+        let finish = datagram(kind::FINISH, hello.own, &message);
+        self.stage = Stage::Up(Box::new(Up { keys, finish: Some((finish, None)), reset: Some(reset) }));
+        self.observer.begin(now, self.remote, hello.own);
+        self.observer.on_received(now, &answer, self.core.whole_number(answer.number), None);
+        self.core.receive(now, &answer, Ecn::NotEct);
+    }
+
+    fn on_finish(&mut self, body: &[u8]) {
+        let Stage::Responding { responder, .. } = &mut self.stage else { return };
+        if !responder.on_finish(body) {
+            return;
+        }
+        let Stage::Responding { responder, .. } = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return;
+        };
+        if let Some(keys) = responder.keys() {
+            self.peer = Some(keys.peer);
+            self.stage = Stage::Up(Box::new(Up { keys, finish: None, reset: None }));
+        }
+    }
+
+    /// The server and its number of the connection, from where it may say that it has forgotten it: of a client that has its token.
+    pub fn forgettable(&self) -> Option<(SocketAddr, u32)> {
+        let Stage::Up(up) = &self.stage else { return None };
+        up.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
+    }
+
+    /// Somebody at the server's address says that the connection is forgotten. False where it is not the server, which alone has
+    /// the token.
+    pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
+        let Stage::Up(up) = &self.stage else { return false };
+        if self.end.is_some() || !up.reset.is_some_and(|token| token.is(said)) {
+            return false;
+        }
+        self.observer.now = now;
+        self.finish(ConnectionError::Forgotten);
+        // Nobody is there to hear more of it (RFC 9000 section 10.3.1).
+        self.core.abort();
+        self.pump();
+        self.stage = Stage::Over;
+        true
+    }
+
+    /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
+    pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
+        let Stage::Up(up) = &mut self.stage else { return Sealed::Strange };
+        // A server has one address (RFC 9000 section 9).
+        if self.expect.is_some() && from != self.remote {
+            return Sealed::Misplaced;
+        }
+        let len = bytes.len();
+        let Ok(prefix) = Prefix::of(bytes) else { return Sealed::Strange };
+        let number = self.core.whole_number(prefix.number);
+        let Some(key) = up.keys.opener.of(number) else { return Sealed::Repeated };
+        let (packet, content) = match decode_sealed(bytes, number, key) {
+            Ok(opened) => opened,
+            Err(DecodeError::Forged(_)) => {
+                up.keys.opener.on_forged();
+                return Sealed::Forged;
+            }
+            // The peer sealed what no peer says.
+            Err(_) => {
+                self.core.abort();
+                self.observer.now = now;
+                self.pump();
+                return Sealed::Taken;
+            }
+        };
+        let newest = up.keys.opener.on_opened(number);
+        up.finish = None;
+        self.take(now, from, ecn, &packet, content, newest.then_some(len));
+        Sealed::Taken
+    }
+
+    /// A datagram of so many `octets`, whose number is `low` by its own words, was not taken.
+    pub fn on_not_taken(&mut self, now: Instant, low: SeqNumber, octets: usize, why: Sealed) {
+        self.observer.now = now;
+        let number = self.core.whole_number(low);
+        self.observer.on_not_taken(now, number, octets, why);
+    }
+
+    /// Takes in a packet that the peer sealed, with the octets it carries; `newest` are the octets of the datagram where none
+    /// with a higher number came.
+    pub fn take(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        ecn: Ecn,
+        packet: &tack::Packet,
+        content: &[u8],
+        newest: Option<usize>,
+    ) {
+        self.observer.now = now;
+        let number = self.core.whole_number(packet.number);
+        let received = self.core.receive(now, packet, ecn);
+        let start = match &received {
+            Some(Received::Octets(accepted)) => Some(accepted.start - u64::from(accepted.skip)),
+            _ => None,
+        };
+        self.observer.on_received(now, packet, number, start);
+        if packet.is_feedback() {
+            self.observer.on_feedback(now, &mut self.core);
+        }
+        match received {
+            Some(Received::Octets(accepted)) => {
+                let pipe = self.pipes.entry(accepted.stream).or_default();
+                if !pipe.receiving.dropped {
+                    let octets = &content[accepted.skip as usize..][..accepted.len as usize];
+                    pipe.receiving.place(accepted.start, octets);
+                }
+            }
+            Some(Received::Datagram(_)) => {
+                if self.datagrams_in.len() == MAX_DATAGRAMS {
+                    self.datagrams_in.pop_front();
+                }
+                self.datagrams_in.push_back(Bytes::copy_from_slice(content));
+                self.bells.datagram.notify_waiters();
+            }
+            Some(Received::PathChallenge(token)) => {
+                // Elsewhere, no more than came from there.
+                let room = if from == self.remote { u32::MAX } else { packet.len() };
+                if let Some(response) = self.core.path_response(now, token, room) {
+                    self.send_aside(now, from, &response);
+                }
+            }
+            Some(Received::PathResponse(token)) if self.path.is_proved(from, token) => {
+                self.observer.on_path_changed(now, self.remote, from);
+                self.remote = from;
+                self.core.on_path_changed(now);
+            }
+            Some(Received::PathResponse(_)) | None => {}
+        }
+        if let Some(len) = newest
+            && from != self.remote
+            && self.end.is_none()
+        {
+            self.try_path(now, from, len);
+        }
+        self.pump();
+    }
+
+    /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it.
+    fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
+        let Some((token, room)) = self.path.on_packet(now, from, len) else { return };
+        if let Some(challenge) = self.core.path_challenge(now, token, room) {
+            self.send_aside(now, from, &challenge);
+        }
+    }
+}

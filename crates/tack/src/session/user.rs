@@ -1,0 +1,159 @@
+//! What the user does with a connection: streams, datagrams, its end.
+
+use bytes::Bytes;
+use tacit_proto::tack::packet::StreamId;
+
+use super::Session;
+use crate::error::{ConnectionError, DatagramError, StreamError};
+use crate::pipe::Pipe;
+
+impl Session {
+    /// Ends the connection.
+    pub fn close(&mut self, code: u32, text: &str) {
+        if self.end.is_none() {
+            self.core.abort_with(code, text);
+            self.finish(ConnectionError::ClosedHere);
+            self.pump();
+        }
+    }
+
+    /// The socket is gone.
+    pub fn fail(&mut self, why: ConnectionError) {
+        self.finish(why);
+    }
+
+    /// Opens a stream; none while the peer allows no more.
+    pub fn open(&mut self) -> Result<Option<StreamId>, ConnectionError> {
+        self.alive()?;
+        let stream = self.core.open_stream();
+        if let Some(stream) = stream {
+            self.observer.streams_opened += 1;
+            self.pipes.insert(stream, Pipe::default());
+        }
+        Ok(stream)
+    }
+
+    /// The next stream that the peer opened; those that came before the end are still handed out.
+    pub fn next_opened(&mut self) -> Result<Option<StreamId>, ConnectionError> {
+        match self.opened.pop_front() {
+            Some(stream) => Ok(Some(stream)),
+            None => self.alive().map(|()| None),
+        }
+    }
+
+    pub fn alive(&self) -> Result<(), ConnectionError> {
+        self.end.clone().map_or(Ok(()), Err)
+    }
+
+    pub fn pipe(&mut self, stream: StreamId) -> Result<&mut Pipe, StreamError> {
+        self.pipes.get_mut(&stream).ok_or(StreamError::Ended)
+    }
+
+    /// Takes octets from a writer: as many as there is room for, `None` for no room.
+    pub fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<Option<usize>, StreamError> {
+        self.alive()?;
+        let limit = self.send_limit;
+        let sending = &mut self.pipe(stream)?.sending;
+        if let Some(code) = sending.stopped {
+            return Err(StreamError::Stopped(code));
+        }
+        if sending.over {
+            return Err(StreamError::Ended);
+        }
+        let room = (limit + sending.behind_gap).saturating_sub(sending.held()).min(octets.len() as u64);
+        if room == 0 && !octets.is_empty() {
+            return Ok(None);
+        }
+        sending.write(&octets[..room as usize]);
+        self.core.write_stream(stream, room);
+        Ok(Some(room as usize))
+    }
+
+    /// Nothing more is written.
+    pub fn end_stream(&mut self, stream: StreamId) -> Result<(), StreamError> {
+        self.alive()?;
+        let sending = &mut self.pipe(stream)?.sending;
+        if let Some(code) = sending.stopped {
+            return Err(StreamError::Stopped(code));
+        }
+        if !std::mem::replace(&mut sending.over, true) {
+            self.core.close_stream(stream);
+        }
+        Ok(())
+    }
+
+    /// Gives up what is sent.
+    pub fn reset(&mut self, stream: StreamId, code: u32) {
+        if let Some(pipe) = self.pipes.get_mut(&stream)
+            && !pipe.sending.finished
+        {
+            pipe.sending.over = true;
+            pipe.sending.clear();
+            self.core.reset_stream(stream, code);
+            self.pump();
+        }
+    }
+
+    /// The reader has taken `len` octets.
+    pub fn on_read(&mut self, stream: StreamId, len: usize) {
+        self.core.read(stream, len as u64);
+    }
+
+    /// Wants no more of what the peer sends.
+    pub fn stop(&mut self, stream: StreamId, code: u32) {
+        if let Some(pipe) = self.pipes.get_mut(&stream) {
+            let all_there = pipe.receiving.ended || pipe.receiving.reset.is_some();
+            let waiting = pipe.receiving.waiting();
+            pipe.receiving.clear();
+            if all_there {
+                self.core.read(stream, waiting);
+            } else {
+                self.core.stop_stream(stream, code);
+            }
+            self.pump();
+        }
+    }
+
+    /// The writer is gone. What it has not ended is reset, so that half a message is not taken for a whole one.
+    pub fn drop_sending(&mut self, stream: StreamId) {
+        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
+        pipe.sending.dropped = true;
+        if !pipe.sending.over {
+            self.reset(stream, 0);
+        }
+        self.forget_if_over(stream);
+    }
+
+    /// The reader is gone.
+    pub fn drop_receiving(&mut self, stream: StreamId) {
+        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
+        pipe.receiving.dropped = true;
+        self.stop(stream, 0);
+        self.forget_if_over(stream);
+    }
+
+    pub fn send_datagram(&mut self, octets: Bytes) -> Result<(), DatagramError> {
+        self.alive()?;
+        let len = octets.len();
+        let too_long = |most: u32| DatagramError::TooLong(len, most as usize);
+        let number = u32::try_from(len).map_err(|_| too_long(self.core.max_datagram()))?;
+        let number = self.core.send_datagram(number).map_err(|error| too_long(error.1))?;
+        self.datagrams_out.push_back((number, octets));
+        let oldest = self.core.oldest_datagram();
+        while self.datagrams_out.front().is_some_and(|(number, _)| *number < oldest) {
+            self.datagrams_out.pop_front();
+        }
+        Ok(())
+    }
+
+    pub fn next_datagram(&mut self) -> Result<Option<Bytes>, ConnectionError> {
+        match self.datagrams_in.pop_front() {
+            Some(octets) => Ok(Some(octets)),
+            None => self.alive().map(|()| None),
+        }
+    }
+
+    pub fn max_datagram(&self) -> usize {
+        self.core.max_datagram() as usize
+    }
+}
