@@ -23,6 +23,7 @@ usage: ./ci.sh COMMAND
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
   book      make the book of docs/ in target/book; installs mdBook if it is not there
   crates    make the packages of the crates that others may link, and look whether they are whole
+  python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
   package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
   deny      licences, sources and known vulnerabilities of dependencies; installs cargo-deny if it is not there
   msrv      compile with the oldest Rust that Cargo.toml promises
@@ -206,6 +207,35 @@ crates() {
     cargo package --quiet --allow-dirty --no-verify "${CRATES[@]/#/--package=}"
 }
 
+# Versions that the tests of the Python package were last run with; users may have others.
+PYTHON_TOOLS=(maturin==1.16.0 mypy==2.4.1 pytest==9.2.0)
+PYTHON_PEERS=(distributed==2026.8.0 matplotlib pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1)
+
+# python_package [PROFILE [PROGRAM]]: the module is compiled by this profile of cargo's, and the wheel takes this program or compiles one.
+python_package() {
+    local profile=${1:-release} out=$PWD/target/python
+    if ! python3 -m venv --help >/dev/null 2>&1; then
+        echo "ci.sh: no python3 with venv: THE PYTHON PACKAGE WAS NOT BUILT" >&2
+        return 0
+    fi
+    [ -z "${2:-}" ] || export TACIT_PROGRAM=$PWD/$2
+    rm -rf "$out/dist" "$out/clean"
+    [ -d "$out/venv" ] || python3 -m venv "$out/venv"
+    "$out/venv/bin/pip" install --quiet "${PYTHON_TOOLS[@]}" "${PYTHON_PEERS[@]}"
+    # As `pip install .` does, with maturin of this environment.
+    PATH=$out/venv/bin:$PATH "$out/venv/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out/dist" \
+        --config-settings "build-args=--profile $profile" .
+    "$out/venv/bin/pip" install --quiet --no-deps --force-reinstall "$out"/dist/tacit-*.whl
+    (cd python/tests && "$out/venv/bin/python" -m pytest -q -p no:cacheprovider)
+    # Whoever has nothing but the wheel has a comparison, and the program.
+    python3 -m venv "$out/clean"
+    "$out/clean/bin/pip" install --quiet --no-index --no-deps "$out"/dist/tacit-*.whl
+    (cd "$out" && clean/bin/python -c "import tacit; print(tacit.compare(schemes=['stock', 'hack-batch'], clients=1, quick=True))" &&
+        clean/bin/tacit --version)
+    rm -r "$out/clean"
+    ls -l "$out/dist"
+}
+
 test_all() {
     SCRATCH=$(mktemp -d)
     trap print_steps EXIT
@@ -217,7 +247,7 @@ test_all() {
     step "crates as packages" crates
     if command -v cargo-deny >/dev/null; then step "licences, sources" deny; fi
     # tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to make.
-    local tests=(--workspace --exclude tacit-peers --quiet $(features))
+    local tests=(--workspace --exclude tacit-peers --exclude tacit-python --quiet $(features))
     step "tests: build" cargo test "${tests[@]}" --no-run
     step "tests: run" with_live_tally cargo test "${tests[@]}" --no-fail-fast
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
@@ -235,6 +265,8 @@ test_all() {
     # features of the program: nothing is built twice.
     step "release: digests" cargo test "${release[@]}" -p tacit -p tacit-sim --test determinism
     if [ -n "$target" ]; then step "packages" packaging/package.sh; fi
+    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
+    step "Python package" python_package dev "$program"
     # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine
     # would be noise. `figures` makes them.
     step "figures in short" "$program" figure --all --quick
@@ -331,6 +363,9 @@ tool() {
 package() {
     tool cargo-sbom
     packaging/package.sh
+    python_package release "target/$(static_target)/release/tacit"
+    cp target/python/dist/*.whl target/package
+    (cd target/package && sha256sum -- *.deb *.tar.gz *.whl >SHA256SUMS)
 }
 
 # The list of vulnerabilities is on the network; licences and sources are here.
@@ -364,6 +399,7 @@ case "${1:-}" in
     setup) setup ;;
     package) package ;;
     crates) crates ;;
+    python) python_package "${@:2}" ;;
     deny) deny ;;
     msrv) msrv ;;
     semver) semver "${@:2}" ;;

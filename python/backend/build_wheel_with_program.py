@@ -24,6 +24,9 @@ SCRIPTS = ROOT / "python" / "tacit.data" / "scripts"
 #: A program that was compiled before, such as a static one; the build takes it instead of compiling one.
 PROGRAM = "TACIT_PROGRAM"
 
+# maturin asks for it before anything is built.
+SCRIPTS.mkdir(parents=True, exist_ok=True)
+
 
 def _bring_program() -> None:
     program = os.environ.get(PROGRAM)
@@ -33,7 +36,6 @@ def _bring_program() -> None:
         subprocess.run(["cargo", "build", "--release", "--locked", "--package", "tacit"], cwd=ROOT, check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
         program = str(target / "release" / "tacit")
-    SCRIPTS.mkdir(parents=True, exist_ok=True)
     brought = SCRIPTS / "tacit"
     shutil.copy2(program, brought)
     if shutil.which("strip"):

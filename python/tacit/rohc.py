@@ -2,7 +2,7 @@
 
 >>> compressor, decompressor = Compressor(), Decompressor()
 >>> packet = bytes.fromhex(
-...     "4500002800004000400666ce0a0000010a000002"  # IPv4, 10.0.0.1 to 10.0.0.2
+...     "4500002800004000400626ce0a0000010a000002"  # IPv4, 10.0.0.1 to 10.0.0.2
 ...     "1388005000000001000000015010ffff00000000"  # TCP, a pure ACK
 ... )
 >>> back, feedback = decompressor.decompress(compressor.compress(packet))

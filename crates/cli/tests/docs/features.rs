@@ -32,11 +32,12 @@ enum State {
 const KEYS: [&str; 6] = ["what", "tests", "figures", "checks", "needs", "missing"];
 
 /// What some tests do not run without, by what the table calls it.
-const NEEDS: [(&str, &str); 4] = [
+const NEEDS: [(&str, &str); 5] = [
     ("captures", "recorded captures, which are not in the repository"),
     ("live", "live hops"),
     ("ebpf", "root, and a kernel that loads eBPF"),
     ("tshark", "tshark"),
+    ("python", "Python, and packages from its index"),
 ];
 
 type Table = Map<String, Value>;
@@ -199,8 +200,11 @@ fn every_test_that_is_named_exists() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Whether `source` has a function of this name that a test harness runs.
+/// Whether `source` has a function of this name that a test harness runs: of Rust's, or pytest.
 fn has_test(source: &str, name: &str) -> bool {
+    if name.starts_with("test_") && source.contains(&format!("\ndef {name}(")) {
+        return true;
+    }
     let lines: Vec<&str> = source.lines().collect();
     let is_it =
         |line: &&str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
@@ -246,4 +250,6 @@ fn a_helper_is_no_test() {
     let source = "#[test]\nfn a() {}\n\nfn b() {}\n\n#[test]\n/// Words.\n#[ignore]\n    fn c() {}\n";
     assert!(has_test(source, "a") && has_test(source, "c"));
     assert!(!has_test(source, "b") && !has_test(source, "d"));
+    let source = "\ndef test_a() -> None:\n\ndef helper() -> None:\n";
+    assert!(has_test(source, "test_a") && !has_test(source, "helper") && !has_test(source, "test_b"));
 }
