@@ -124,3 +124,28 @@ fn the_table_of_the_rooms_says_what_each_crate_uses() {
         .collect();
     assert_eq!(said, uses_by_manifest());
 }
+
+/// A file that no `mod` names is in no test program, and what it asserts is never asked.
+#[test]
+fn every_file_of_tests_is_in_a_test_program() {
+    let mut looked_at = 0;
+    for made in fs::read_dir(repository().join("crates")).unwrap() {
+        let Ok(programs) = fs::read_dir(made.unwrap().path().join("tests")) else { continue };
+        let programs = programs.map(|entry| entry.unwrap().path());
+        for program in programs.filter(|path| path.join("main.rs").is_file()) {
+            let mut files = files_of(&program);
+            files.retain(|file| file.extension().is_some_and(|it| it == "rs") && !file.ends_with("main.rs"));
+            let sources: String = std::iter::once(&program.join("main.rs"))
+                .chain(&files)
+                .map(|file| fs::read_to_string(file).unwrap())
+                .collect();
+            for file in &files {
+                let module = if file.ends_with("mod.rs") { file.parent().unwrap() } else { file };
+                let name = module.file_stem().unwrap().to_str().unwrap();
+                assert!(names(&sources, &format!("mod {name}")), "no mod names {}", file.display());
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(looked_at > 100, "only {looked_at} files were found");
+}
