@@ -1,0 +1,219 @@
+//! What was measured on, and what else ran meanwhile.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::table::Table;
+use super::tools::said;
+
+/// Share of the processors from which on others are named.
+const OTHERS_NAMED_FROM: f64 = 0.05;
+
+/// A machine, and what compiles on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    pub processor: String,
+    pub cores: usize,
+    pub memory_mb: u64,
+    pub kernel: String,
+    pub rust: String,
+    pub cxx: String,
+}
+
+impl Machine {
+    pub fn this() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let first = |text: Option<String>| {
+            text.and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or_else(|| "none".to_owned())
+        };
+        Self {
+            processor: field(&cpuinfo, "model name").unwrap_or("not told").to_owned(),
+            cores: available_parallelism().map_or(1, usize::from),
+            memory_mb: memory_mb(&meminfo),
+            kernel: kernel.trim().to_owned(),
+            rust: first(said("rustc", &["--version"])),
+            cxx: first(said("c++", &["--version"])),
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(&["", ""]);
+        table.push(&["processor", &format!("{}, {} cores", self.processor, self.cores)]);
+        table.push(&["memory", &format!("{} MB", self.memory_mb)]);
+        table.push(&["kernel", &format!("Linux {}", self.kernel)]);
+        table.push(&["compilers", &format!("{}; {}", self.rust, self.cxx)]);
+        to.write_str(&table.text())
+    }
+}
+
+/// The first value of `name: value` lines.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let value = |line: &'a str| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim());
+    text.lines().find_map(value)
+}
+
+/// `MemTotal` (proc_meminfo(5): in units of 1024 octets).
+fn memory_mb(meminfo: &str) -> u64 {
+    let kib = field(meminfo, "MemTotal").and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1_024 / 1_000_000
+}
+
+/// When a part was measured, by which version, and what else ran.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// UTC.
+    pub began: String,
+    pub version: String,
+    pub took_s: u64,
+    /// Load averages over a minute, at the start and at the end.
+    pub load: [f64; 2],
+    /// Share of all processors that went to programs that this did not start.
+    pub others: Option<f64>,
+    /// Commands seen to run that this did not start.
+    pub commands: BTreeSet<String>,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { began, version, took_s, load: [before, after], .. } = self;
+        write!(to, "{began} UTC, tacit {version}, in {took_s} s; load average {before:.1} before, {after:.1} after.")?;
+        let Some(others) = self.others else { return Ok(()) };
+        write!(to, " Other programs had {:.0} % of the processors", others * 100.0)?;
+        if others >= OTHERS_NAMED_FROM && !self.commands.is_empty() {
+            let commands = self.commands.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+            write!(to, ", among them {}", commands.join(", "))?;
+        }
+        to.write_str(".")
+    }
+}
+
+/// Looks at the machine from a start to an end.
+pub struct Watch {
+    began: String,
+    from: Instant,
+    load: f64,
+    busy: Option<Busy>,
+    commands: BTreeSet<String>,
+}
+
+impl Watch {
+    #[expect(clippy::disallowed_methods, reason = "an edge that measures")]
+    pub fn start() -> Self {
+        Self {
+            began: said("date", &["-u", "+%F %H:%M"]).unwrap_or_default(),
+            from: Instant::now(),
+            load: load(),
+            busy: Busy::now(),
+            commands: others_running(),
+        }
+    }
+
+    pub fn end(mut self) -> Run {
+        self.commands.extend(others_running());
+        Run {
+            began: self.began,
+            version: tacit_runs::VERSION.to_owned(),
+            took_s: self.from.elapsed().as_secs(),
+            load: [self.load, load()],
+            others: self.busy.zip(Busy::now()).and_then(|(before, after)| after.others_since(before)),
+            commands: self.commands,
+        }
+    }
+}
+
+fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
+/// Processor time in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Busy {
+    /// Of all processors, idle or not.
+    all: u64,
+    idle: u64,
+    /// Of this program and those it started that have ended.
+    own: u64,
+}
+
+impl Busy {
+    fn now() -> Option<Self> {
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        Self::read(&stat, &fs::read_to_string("/proc/self/stat").ok()?)
+    }
+
+    /// Of `/proc/stat` and `/proc/self/stat` (proc_stat(5), proc_pid_stat(5)).
+    fn read(stat: &str, own: &str) -> Option<Self> {
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
+        let ticks = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+        let ticks = ticks.map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        // utime, stime, cutime and cstime, counted from the state, which follows a name that may have blanks.
+        let fields = own.rsplit_once(") ")?.1.split_whitespace().skip(11).take(4);
+        let own = fields.map(|word| word.parse::<u64>().ok()).sum::<Option<u64>>()?;
+        Some(Self { all: ticks.get(..8)?.iter().sum(), idle: ticks[3] + ticks[4], own })
+    }
+
+    fn others_since(self, before: Self) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
+        let busy = all.saturating_sub(self.idle.saturating_sub(before.idle));
+        let others = busy.saturating_sub(self.own.saturating_sub(before.own));
+        Some(others as f64 / all as f64)
+    }
+}
+
+/// Names of programs that run now and that this did not start.
+fn others_running() -> BTreeSet<String> {
+    let own = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let stats = processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    stats.filter_map(|stat| running(&stat, &own).map(str::to_owned)).collect()
+}
+
+/// The name in a `/proc/PID/stat` of a program that runs, unless it is `own` or its child.
+fn running<'a>(stat: &'a str, own: &str) -> Option<&'a str> {
+    let (process, rest) = stat.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let mut rest = rest.split_whitespace();
+    let (state, parent) = (rest.next()?, rest.next()?);
+    (state == "R" && process != own && parent != own).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_neither_idle_nor_own_is_of_others() {
+        let own = |ticks| format!("7 (a b) c) S 1 7 7 0 -1 4 0 0 0 0 {ticks} 0 0 1 20");
+        let read = |stat: &str, ticks| Busy::read(stat, &own(ticks)).unwrap();
+        let before = read("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3", "10 0 0");
+        assert_eq!(before, Busy { all: 1_000, idle: 850, own: 10 });
+        // Of a thousand ticks 400 were idle, and 50 of the 600 busy ones were ours.
+        let after = read("cpu  500 100 150 1150 100 0 0 0 0 0", "20 10 30");
+        assert_eq!(after.others_since(before), Some(0.55));
+        assert_eq!(before.others_since(before), None);
+    }
+
+    #[test]
+    fn only_programs_that_run_and_are_not_ours_are_named() {
+        assert_eq!(running("12 (rustc) R 3 12", "9"), Some("rustc"));
+        assert_eq!(running("12 (rustc) S 3 12", "9"), None);
+        assert_eq!(running("9 (tacit-peers) R 3 12", "9"), None);
+        assert_eq!(running("12 (tacit) R 9 12", "9"), None);
+    }
+
+    #[test]
+    fn the_machine_is_described_by_what_the_kernel_tells() {
+        assert_eq!(field("vendor_id\t: X\nmodel name\t: A B 3: 4\n", "model name"), Some("A B 3: 4"));
+        assert_eq!(memory_mb("MemTotal:        1000000 kB\nMemFree: 5 kB"), 1_024);
+    }
+}
