@@ -12,6 +12,7 @@ use serde_json::Value;
 use tacit_runs::aggregate::median;
 
 use crate::Stack;
+use crate::page::name_of;
 
 /// How long a server may take until it listens, and how often it is looked at.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -128,7 +129,7 @@ pub fn measure(arguments: &Arguments) -> Result<Vec<Row>> {
         // TCP's connections are the kernel's, whose memory is not the process's.
         let rests = arguments.connections > 0 && arguments.through.is_none() && *stack != Stack::Tcp;
         let resident_mb = if rests { arguments.rest(*stack)? } else { None };
-        Ok(Row { stack: name(*stack), rounds, resident_mb })
+        Ok(Row { stack: name_of(*stack), rounds, resident_mb })
     };
     stacks.iter().enumerate().map(row).collect()
 }
@@ -176,8 +177,8 @@ impl Arguments {
         let mut shell = Command::new(own.with_file_name("tacit"));
         shell.args(["shell", "--json"]).args(&self.through);
         shell.args(self.assignments.iter().flat_map(|assignment| ["--set", assignment]));
-        shell.arg("--").arg(&own).args([&name(stack), client, FAR]).args(words);
-        shell.args(["--server", "--"]).arg(&own).args([&name(stack), server, "0.0.0.0:4433"]);
+        shell.arg("--").arg(&own).args([&name_of(stack), client, FAR]).args(words);
+        shell.args(["--server", "--"]).arg(&own).args([&name_of(stack), server, "0.0.0.0:4433"]);
         let output = shell.stdin(Stdio::null()).output().context("tacit shell")?;
         let said = String::from_utf8_lossy(&output.stderr);
         let report: Value = serde_json::from_slice(&output.stdout).with_context(|| said.to_string())?;
@@ -190,6 +191,7 @@ impl Arguments {
             cpu_s: ran("command").zip(ran("server")).map(|(near, far)| near + far),
             packets: packets.map(|(data, acks)| [data, acks]),
             server: None,
+            not_valid,
         })
     }
 }
@@ -200,7 +202,7 @@ fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<
     let address = free_address()?;
     let start = |job: &str| {
         let mut command = Command::new(&own);
-        command.args([&name(stack), job, &address]).args(words);
+        command.args([&name_of(stack), job, &address]).args(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("this program")
     };
     let server = Ended(start(server)?);
@@ -272,10 +274,6 @@ fn line(said: &str) -> Result<Value> {
     let lines = said.lines().rev().filter(|line| line.starts_with('{'));
     let parsed = lines.filter_map(|line| serde_json::from_str(line).ok()).next();
     parsed.with_context(|| format!("no line of JSON in: {said}"))
-}
-
-fn name(stack: Stack) -> String {
-    stack.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Why a report of `tacit shell` is not valid, in its own words.

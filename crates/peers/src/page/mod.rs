@@ -31,6 +31,7 @@ use simulators::Simulators;
 use transports::Transports;
 
 pub use simulators::{SimulateArguments, simulate};
+pub use table::name_of;
 
 /// Pairs that count; medians of fewer say little.
 const PAIRS: u32 = 5;
@@ -55,9 +56,9 @@ pub struct Arguments {
     /// Sources of the programs that are compiled
     #[arg(long, value_name = "DIR", default_value = "bench")]
     sources: PathBuf,
-    /// Captures of ACKs and what librohc made of them, in `captures` and `rohc-golden`
-    #[arg(long, value_name = "DIR", env = "TACIT_DATA", default_value = "../shared/data")]
-    data: PathBuf,
+    /// Captures of ACKs and what librohc made of them, in `captures` and `rohc-golden` [default: $TACIT_DATA, or ../shared/data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
 }
 
 /// A part of the page.
@@ -82,6 +83,12 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn quick(&self) -> bool {
         self.arguments.quick
+    }
+
+    /// Where captures are, if there are any.
+    fn data(&self) -> PathBuf {
+        let told = self.arguments.data.clone().or_else(|| std::env::var_os("TACIT_DATA").map(PathBuf::from));
+        told.unwrap_or_else(|| PathBuf::from("../shared/data"))
     }
 }
 
@@ -135,7 +142,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// A section of the page, from what is measured now or was before.
 fn part<P: Part>(plan: &Plan, machine: &Machine) -> Result<String> {
-    let (arguments, name) = (plan.arguments, table::name_of(P::NAME));
+    let (arguments, name) = (plan.arguments, name_of(P::NAME));
     let path = arguments.results.join(format!("{name}.json"));
     let wanted = arguments.parts.is_empty() || arguments.parts.contains(&P::NAME);
     let stored = if wanted && !arguments.again {
