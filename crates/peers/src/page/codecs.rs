@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::spread::{Spread, ratios};
-use super::table::{Table, middle, whole};
+use super::table::{Table, filled, middle, whole};
 use super::tools::{compile, json, said, tacit};
 use super::{Name, Outcome, Part, Plan};
 
@@ -84,7 +84,8 @@ impl Part for Codecs {
     }
 
     fn text(&self) -> String {
-        let version = self.rows.iter().flat_map(|row| &row.librohc).find_map(|stats| stats.version.as_deref());
+        let version =
+            self.rows.iter().flat_map(|row| &row.librohc).find_map(|stats| stats.version.as_deref());
         let librohc = version.map_or_else(
             || "**librohc is not installed here: its times were not measured.**".to_owned(),
             |version| format!("librohc {version}."),
@@ -92,23 +93,24 @@ impl Part for Codecs {
         let captures = if self.real {
             "Captures are pure ACKs that Linux receivers sent."
         } else {
-            "**Captures of real receivers are not on this machine**: this one is a download's that `tacit run` simulated,\n\
+            "**Captures of real receivers are not on this machine**: this one is of a download that `tacit run` simulated, \
              its data packets included under `strict`."
         };
         let recorded = if self.rows.iter().any(|row| row.recorded.is_some()) {
-            "Recorded are packets that librohc 2.3.1 made of the captures once (U-mode, small CIDs, each change said 4\n\
-             times); our decompressor takes them all back to the capture's octets."
+            "Recorded are packets that librohc 2.3.1 made of the captures once (U-mode, small CIDs, each change said 4 \
+             times); our decompressor turns all of them into the captures again."
         } else {
             "**There are no recorded packets of librohc on this machine.**"
         };
-        format!(
-            "Octets per ACK. {captures} {recorded} `hack` and `hack-batch` are what TCP/HACK appends to link-layer ACKs,\n\
-             coded ACK by ACK and as runs ([rohc](../use/rohc.md)).\n\n{}\n\
-             Nanoseconds per ACK, the median of runs that are medians of nine passes each; `strict` says each change twice.\n\
-             {librohc}\n\n{}",
-            self.octets(),
-            self.times()
-        )
+        let octets = format!(
+            "Octets per ACK. {captures} {recorded} `hack` and `hack-batch` are what TCP/HACK appends to link-layer ACKs, coded \
+             ACK by ACK and as runs ([rohc](../use/rohc.md))."
+        );
+        let times = format!(
+            "Nanoseconds per ACK, the median of runs that are medians of nine passes each; `strict` says each change twice. \
+             {librohc}"
+        );
+        format!("{}\n{}\n{}\n{}", filled(&octets), self.octets(), filled(&times), self.times())
     }
 }
 
@@ -125,7 +127,8 @@ impl Codecs {
         ]);
         for row in &self.rows {
             let octets = |of: &[Stats]| middle(Spread::of(of.iter().map(|stats| stats.bytes_per_packet)), 2);
-            let recorded = |value: fn(&Recorded) -> f64| middle(Spread::of(row.recorded.as_ref().map(value)), 2);
+            let recorded =
+                |value: fn(&Recorded) -> f64| middle(Spread::of(row.recorded.as_ref().map(value)), 2);
             table.push(&[
                 row.name.clone(),
                 middle(Spread::of(row.hack.iter().map(|stats| stats.packets as f64)), 0),
@@ -140,19 +143,11 @@ impl Codecs {
     }
 
     fn times(&self) -> String {
-        let mut table = Table::new(&[
-            "",
-            "`strict`: compress",
-            "decompress",
-            "`hack`",
-            "",
-            "`hack-batch`",
-            "",
-            "librohc",
-            "",
-            "librohc over `strict`: compress",
-            "decompress",
-        ]);
+        let mut heads = vec![String::new()];
+        for codec in ["`strict`", "`hack`", "`hack-batch`", "librohc", "librohc over `strict`"] {
+            heads.extend(["compress", "decompress"].map(|way| format!("{codec}: {way}")));
+        }
+        let mut table = Table::new(&heads);
         let ways: [fn(&Stats) -> f64; 2] =
             [|stats| stats.compress_ns_per_packet, |stats| stats.decompress_ns_per_packet];
         for row in &self.rows {
@@ -160,7 +155,9 @@ impl Codecs {
             for of in [&row.strict, &row.hack, &row.hack_batch, &row.librohc] {
                 cells.extend(ways.map(|way| middle(Spread::of(of.iter().map(way)), 0)));
             }
-            cells.extend(ways.map(|way| whole(ratios(&row.librohc, &row.strict, |stats| Some(way(stats))), 1)));
+            cells.extend(
+                ways.map(|way| whole(ratios(&row.librohc, &row.strict, |stats| Some(way(stats))), 1)),
+            );
             table.push(&cells);
         }
         table.text()
@@ -205,7 +202,12 @@ fn recorded(capture: &Path, golden: &Path) -> Result<Recorded> {
         command.args(["rohc", "compare", "--json", "--repeat", repeat]).args([capture, golden]);
         let said: Compared = json(&mut command)?;
         if said.failures > 0 || said.wrong > 0 {
-            bail!("{}: {} did not decompress, {} came out wrong", golden.display(), said.failures, said.wrong);
+            bail!(
+                "{}: {} did not decompress, {} came out wrong",
+                golden.display(),
+                said.failures,
+                said.wrong
+            );
         }
         Ok([said.rohc_bytes, said.other_bytes].map(|octets| octets as f64 / said.packets as f64))
     };
@@ -227,7 +229,13 @@ fn captures_in(directory: &Path) -> Vec<PathBuf> {
 fn made(plan: &Plan) -> Result<PathBuf> {
     let path = plan.arguments.results.join("made.pcapng");
     let mut command = tacit()?;
-    command.args(["run", "hack-2014-11n-150", "--json", "--set=run.duration=3 s", "--set=run.measure-from=1 s"]);
+    command.args([
+        "run",
+        "hack-2014-11n-150",
+        "--json",
+        "--set=run.duration=3 s",
+        "--set=run.measure-from=1 s",
+    ]);
     let _: serde::de::IgnoredAny = json(command.arg("--pcap").arg(&path))?;
     Ok(path)
 }

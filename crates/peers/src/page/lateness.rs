@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::spread::Spread;
-use super::table::{Table, middle, whole};
+use super::table::{Table, filled, middle, whole};
 use super::tools::{json, said, tacit};
 use super::{Name, Outcome, Part, Plan};
 use crate::compare::reasons;
@@ -98,13 +98,13 @@ impl Part for Lateness {
                 format!("{valid} of {}{again}", row.samples.len()),
             ]);
         }
-        format!(
-            "`tacit shell` with `iperf3 -R` for {SECONDS} s: how long after its time an event of the medium happened, how often\n\
-             and for how long the medium stood still (more than 2 ms late), and the hop's share of one processor. A run that\n\
-             is not valid, because the machine was too busy, is made once more at the end ([shell](../use/shell.md#the-report)).\n\n{}{}",
-            table.text(),
-            self.why_not()
-        )
+        let how = format!(
+            "`tacit shell` with `iperf3 -R` for {SECONDS} s: how long after its time an event of the medium happened, how often \
+             and for how long the medium stood still (more than 2 ms late), and the hop's share of one processor. A run that \
+             is not valid, because the machine was too busy, is made once more at the end \
+             ([shell](../use/shell.md#the-report))."
+        );
+        format!("{}\n{}{}", filled(&how), table.text(), self.why_not())
     }
 }
 

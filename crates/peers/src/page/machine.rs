@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::thread::available_parallelism;
-use std::time::Instant;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{JoinHandle, available_parallelism};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,8 @@ use super::tools::said;
 
 /// Share of the processors from which on others are named.
 const OTHERS_NAMED_FROM: f64 = 0.05;
+/// Between looks at what runs.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// A machine, and what compiles on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +66,8 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// `MemTotal` (proc_meminfo(5): in units of 1024 octets).
 fn memory_mb(meminfo: &str) -> u64 {
-    let kib = field(meminfo, "MemTotal").and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
+    let kib =
+        field(meminfo, "MemTotal").and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) * 1_024 / 1_000_000
 }
 
@@ -74,6 +78,8 @@ pub struct Run {
     pub began: String,
     pub version: String,
     pub took_s: u64,
+    /// Of this program and of those that it started.
+    pub niceness: i64,
     /// Load averages over a minute, at the start and at the end.
     pub load: [f64; 2],
     /// Share of all processors that went to programs that this did not start.
@@ -84,8 +90,12 @@ pub struct Run {
 
 impl fmt::Display for Run {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { began, version, took_s, load: [before, after], .. } = self;
-        write!(to, "{began} UTC, tacit {version}, in {took_s} s; load average {before:.1} before, {after:.1} after.")?;
+        let Self { began, version, took_s, niceness, load: [before, after], .. } = self;
+        write!(
+            to,
+            "{began} UTC, tacit {version}, in {took_s} s, at niceness {niceness}; load average {before:.1} before,"
+        )?;
+        write!(to, " {after:.1} after.")?;
         let Some(others) = self.others else { return Ok(()) };
         write!(to, " Other programs had {:.0} % of the processors", others * 100.0)?;
         if others >= OTHERS_NAMED_FROM && !self.commands.is_empty() {
@@ -102,32 +112,49 @@ pub struct Watch {
     from: Instant,
     load: f64,
     busy: Option<Busy>,
-    commands: BTreeSet<String>,
+    looks: JoinHandle<BTreeSet<String>>,
+    ended: Sender<()>,
 }
 
 impl Watch {
     #[expect(clippy::disallowed_methods, reason = "an edge that measures")]
     pub fn start() -> Self {
+        let (ended, end) = channel();
+        let looks = std::thread::spawn(move || {
+            let mut commands = others_running();
+            while end.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                commands.extend(others_running());
+            }
+            commands
+        });
         Self {
             began: said("date", &["-u", "+%F %H:%M"]).unwrap_or_default(),
             from: Instant::now(),
             load: load(),
             busy: Busy::now(),
-            commands: others_running(),
+            looks,
+            ended,
         }
     }
 
-    pub fn end(mut self) -> Run {
-        self.commands.extend(others_running());
+    pub fn end(self) -> Run {
+        // The thread waits for this; it has no other end.
+        drop(self.ended);
         Run {
             began: self.began,
             version: tacit_runs::VERSION.to_owned(),
             took_s: self.from.elapsed().as_secs(),
+            niceness: niceness(&fs::read_to_string("/proc/self/stat").unwrap_or_default()).unwrap_or(0),
             load: [self.load, load()],
             others: self.busy.zip(Busy::now()).and_then(|(before, after)| after.others_since(before)),
-            commands: self.commands,
+            commands: self.looks.join().unwrap_or_default(),
         }
     }
+}
+
+/// Of a `/proc/PID/stat` (proc_pid_stat(5)).
+fn niceness(stat: &str) -> Option<i64> {
+    stat.rsplit_once(") ")?.1.split_whitespace().nth(16)?.parse().ok()
 }
 
 fn load() -> f64 {
@@ -170,6 +197,9 @@ impl Busy {
     }
 }
 
+/// Whose children are threads of the kernel.
+const KTHREADD: &str = "2";
+
 /// Names of programs that run now and that this did not start.
 fn others_running() -> BTreeSet<String> {
     let own = std::process::id().to_string();
@@ -178,13 +208,13 @@ fn others_running() -> BTreeSet<String> {
     stats.filter_map(|stat| running(&stat, &own).map(str::to_owned)).collect()
 }
 
-/// The name in a `/proc/PID/stat` of a program that runs, unless it is `own` or its child.
+/// The name in a `/proc/PID/stat` of a program that runs, unless it is `own` or its child, or a thread of the kernel's.
 fn running<'a>(stat: &'a str, own: &str) -> Option<&'a str> {
     let (process, rest) = stat.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(") ")?;
     let mut rest = rest.split_whitespace();
     let (state, parent) = (rest.next()?, rest.next()?);
-    (state == "R" && process != own && parent != own).then_some(name)
+    (state == "R" && process != own && ![own, KTHREADD].contains(&parent)).then_some(name)
 }
 
 #[cfg(test)]
@@ -204,11 +234,17 @@ mod tests {
     }
 
     #[test]
+    fn niceness_is_the_nineteenth_field() {
+        assert_eq!(niceness("7 (a b) S 1 7 7 0 -1 4 0 0 0 0 1 2 3 4 10 -10 1 0 99"), Some(-10));
+    }
+
+    #[test]
     fn only_programs_that_run_and_are_not_ours_are_named() {
         assert_eq!(running("12 (rustc) R 3 12", "9"), Some("rustc"));
         assert_eq!(running("12 (rustc) S 3 12", "9"), None);
         assert_eq!(running("9 (tacit-peers) R 3 12", "9"), None);
         assert_eq!(running("12 (tacit) R 9 12", "9"), None);
+        assert_eq!(running("12 (kworker/u8:0) R 2 0", "9"), None);
     }
 
     #[test]

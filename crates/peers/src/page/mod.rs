@@ -31,6 +31,7 @@ use simulators::Simulators;
 use transports::Transports;
 
 pub use simulators::{SimulateArguments, simulate};
+use table::filled;
 pub use table::name_of;
 
 /// Pairs that count; medians of fewer say little.
@@ -132,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ];
     let text = page(&machine, &parts);
     if arguments.quick {
-        print!("{text}");
+        print!("A try: one short pair of each, whatever is said below.\n\n{text}");
         return Ok(());
     }
     keep(&arguments.page, &text)?;
@@ -189,21 +190,24 @@ fn section<P: Part>(machine: &Machine, stored: Option<&Stored<P>>) -> String {
         None => "**Not measured.**\n".to_owned(),
         Some(stored) if stored.machine != *machine => "**Not measured on this machine.**\n".to_owned(),
         Some(Stored { outcome: Outcome::Skipped(why), .. }) => format!("**Skipped: {why}.**\n"),
-        Some(Stored { outcome: Outcome::Measured(part), run, .. }) => format!("{run}\n\n{}", part.text()),
+        Some(Stored { outcome: Outcome::Measured(part), run, .. }) => {
+            format!("{}\n{}", filled(&run.to_string()), part.text())
+        }
     };
     format!("## {}\n\n{body}", P::HEADING)
 }
 
 fn page(machine: &Machine, parts: &[String]) -> String {
+    let how = format!(
+        "`./ci.sh peers --quick` tries everything once and writes nothing. Programs that are compared run in turn on one \
+         machine, {PAIRS} times each; a ratio is that of two runs next to each other, and what stands here is the median, \
+         with the least and the largest behind it. Times on a machine that others use are noise: the ratios say more than \
+         what they are made of."
+    );
     format!(
-        "# Beside the peers\n\n\
-         Written by `tacit-peers page`; what is typed here is lost. One command makes it again, in some twelve minutes:\n\n\
-         ```sh\n./ci.sh peers\n```\n\n\
-         `./ci.sh peers --quick` tries everything once and writes nothing. Programs that are compared run in turn on one\n\
-         machine, at least {PAIRS} times each; a ratio is that of two runs next to each other, and what stands here is the\n\
-         median, with the least and the largest behind it. Times of a machine that others share are noise: the ratios say\n\
-         more than what they are made of.\n\n\
-         ## Machine\n\n{machine}\n{}",
+        "# Beside the peers\n\nWritten by `tacit-peers page`; what is typed here is lost. One command makes it again:\n\n\
+         ```sh\n./ci.sh peers\n```\n\n{}\n## Machine\n\n{machine}\n{}",
+        filled(&how),
         parts.join("\n")
     )
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tacit_runs::single::{Options, prepare};
 
 use super::spread::{Spread, ratios};
-use super::table::{Table, middle, whole};
+use super::table::{Table, filled, middle, whole};
 use super::tools::{compile, json, said};
 use super::{Name, Outcome, Part, Plan};
 
@@ -187,19 +187,21 @@ impl Part for Simulators {
 
 impl Simulators {
     fn notes(&self) -> String {
-        format!(
-            "ns-3 {} as it is installed here, driven by a source of our own, [`bench/ns3/wlan.cc`](../../bench/ns3/wlan.cc),\n\
-             which names each setting beside ours; the scenarios are `ns3-11n-150` and `wlan-11a-54`, with what\n\
-             `crates/peers/src/page/simulators.rs` sets in them. {DURATION_S} simulated seconds with goodput from second\n\
-             {MEASURE_FROM_S} on, a seed per pair. Processor time is user and system of the run alone, in a process of its own:\n\
-             neither starting nor setting up counts on either side.\n\n\
-             What is known to differ: an MPDU stays in ns-3's queue until it is acknowledged, so that its 126 packets per\n\
-             client are 97 waiting ones here (with ten clients, where one of them has an A-MPDU in the air, 123), and its lifetime\n\
-             begins in the queue; clients join in the first 0.3 s. In both everybody hears everybody with equal power, nothing\n\
-             survives a collision, and the access point serves first who came first. Debian's ns-3 has its logging compiled\n\
-             in; one that is compiled without is faster. [More on agreement](README.md#ns-3).\n",
+        let how = format!(
+            "ns-3 {} as it is installed here, driven by a source of our own, [`bench/ns3/wlan.cc`](../../bench/ns3/wlan.cc), \
+             which names each setting beside ours. The scenarios are `ns3-11n-150` and `wlan-11a-54`, with what \
+             [`simulators.rs`](../../crates/peers/src/page/simulators.rs) sets in them: {DURATION_S} simulated seconds, \
+             goodput from second {MEASURE_FROM_S} on, a seed for each pair. Processor time is user and system of the run \
+             alone, in a process of its own: neither starting nor setting up counts, on either side.",
             self.ns3_version
-        )
+        );
+        let differs = "What is known to differ: an MPDU stays in ns-3's queue until it is acknowledged, so that its 126 \
+             packets per client are 97 that wait here (123 with ten clients, of which one has an A-MPDU in the air at a \
+             time), and its lifetime begins in the queue; clients join in the first 0.3 s. In both everybody hears everybody \
+             with equal power, nothing survives a collision, and the access point serves first who came first. Debian's ns-3 \
+             has its logging compiled in: one that is compiled without it takes less time than this. \
+             [More on agreement](README.md#ns-3).";
+        format!("{}\n{}", filled(&how), filled(differs))
     }
 }
 

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 
 /// What a program prints, where there is one and it ends well.
 pub fn said(program: &str, words: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(words).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let output =
+        Command::new(program).args(words).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
 }

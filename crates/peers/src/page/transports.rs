@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lateness::no_hops;
 use super::spread::{Spread, ratios};
-use super::table::{Table, middle, name_of, whole};
+use super::table::{Table, filled, middle, name_of, whole};
 use super::{Name, Outcome, Part, Plan};
 use crate::Stack;
 use crate::compare::{self, Round, Row};
@@ -13,6 +13,7 @@ use crate::compare::{self, Round, Row};
 const SCENARIO: &str = "wlan-11n-300";
 const OCTETS: u64 = 1_000_000_000;
 const REQUESTS: u32 = 5_000;
+const CONNECTIONS: u32 = 10_000;
 const HOP_SECONDS: u32 = 6;
 const HOP_REQUESTS: u32 = 500;
 /// A try takes so many times less.
@@ -37,7 +38,7 @@ impl Part for Transports {
             rounds: plan.pairs,
             octets: OCTETS / u64::from(less),
             requests: REQUESTS / less,
-            connections: 0,
+            connections: CONNECTIONS / less,
             through: None,
             assignments: Vec::new(),
             seconds: (HOP_SECONDS / less).max(1),
@@ -47,6 +48,7 @@ impl Part for Transports {
         let through_hop = compare::Arguments {
             through: Some(SCENARIO.to_owned()),
             requests: HOP_REQUESTS / less,
+            connections: 0,
             ..over_loopback
         };
         let hop = match no_hops() {
@@ -57,29 +59,38 @@ impl Part for Transports {
     }
 
     fn text(&self) -> String {
-        let hop = match &self.hop {
-            Outcome::Skipped(why) => format!("**Skipped: {why}.**\n"),
-            Outcome::Measured(rows) => format!(
-                "{HOP_SECONDS} s of download and {HOP_REQUESTS} requests through `tacit shell {SCENARIO}`: the hop is the\n\
-                 limit, and what a stack costs and asks for is what differs. A round with a hop that is not valid is made\n\
-                 once more at the end; what is not valid then does not count.\n\n{}{}",
-                table(rows),
-                why_not(rows)
-            ),
-        };
-        format!(
-            "quinn {}, s2n-quic {}, all by one program, [`tacit-peers`](../../crates/peers): one thread and congestion control of\n\
-             the stack's own choice at each end, windows of 64 MiB. `tcp` is the kernel's, without encryption. Processor time\n\
-             is user and system of both ends; a request is 1 kB that is answered with 1 kB.\n\n\
-             ### Over loopback\n\n\
-             {} MB and {REQUESTS} requests.\n\n{}\n\
-             ### Through a hop\n\n{hop}",
+        let how = format!(
+            "quinn {}, s2n-quic {} and the others by one program, [`tacit-peers`](../../crates/peers): one thread and \
+             congestion control of the stack's own choice at each end, windows of 64 MiB. `tcp` is the kernel's, without \
+             encryption. Processor time is user and system of both ends; a request is 1 kB that is answered with 1 kB.",
             version("quinn"),
             version("s2n-quic"),
-            OCTETS / 1_000_000,
+        );
+        let loopback = format!(
+            "{} MB, then {REQUESTS} requests; memory is that of a server with {CONNECTIONS} connections at rest.",
+            OCTETS / 1_000_000
+        );
+        let hop = match &self.hop {
+            Outcome::Skipped(why) => format!("**Skipped: {why}.**\n"),
+            Outcome::Measured(rows) => {
+                format!("{}\n{}{}", filled(&through_hop()), table(rows), why_not(rows))
+            }
+        };
+        format!(
+            "{}\n### Over loopback\n\n{}\n{}\n### Through a hop\n\n{hop}",
+            filled(&how),
+            filled(&loopback),
             table(&self.loopback)
         )
     }
+}
+
+fn through_hop() -> String {
+    format!(
+        "{HOP_SECONDS} s of download, then {HOP_REQUESTS} requests, through `tacit shell {SCENARIO}`: the hop is the limit, and \
+         what differs is what a stack costs. A round with a hop that is not valid is made once more at the end; what is not \
+         valid then does not count."
+    )
 }
 
 /// A column: its head, what a round has of it, and digits behind the point.
@@ -99,7 +110,9 @@ const RATIOS: [(&str, usize); 3] = [("Mb/s over TACK's", 0), ("CPU over TACK's",
 fn table(rows: &[Row]) -> String {
     let mut heads = vec![""];
     heads.extend(COLUMNS.map(|(head, ..)| head).iter().chain(&RATIOS.map(|(head, _)| head)));
-    heads.push("valid");
+    let memory = rows.iter().any(|row| row.resident_mb.is_some());
+    // A hop's rounds may be lost, a loopback's may not.
+    heads.push(if memory { "MB" } else { "valid" });
     let mut table = Table::new(&heads);
     let own = name_of(Stack::Tack);
     let tack = rows.iter().find(|row| row.stack == own);
@@ -112,11 +125,15 @@ fn table(rows: &[Row]) -> String {
         for (_, column) in RATIOS {
             let (_, value, _) = COLUMNS[column];
             let of_tack = tack.filter(|tack| tack.stack != row.stack);
-            let ratio = of_tack.and_then(|tack| ratios(&row.rounds, &tack.rounds, |round| valid(round, value)));
+            let ratio =
+                of_tack.and_then(|tack| ratios(&row.rounds, &tack.rounds, |round| valid(round, value)));
             cells.push(whole(ratio, 2));
         }
         let count = row.rounds.iter().filter(|round| round.not_valid.is_empty()).count();
-        cells.push(format!("{count} of {}", row.rounds.len()));
+        cells.push(match memory {
+            true => middle(Spread::of(row.resident_mb), 0),
+            false => format!("{count} of {}", row.rounds.len()),
+        });
         table.push(&cells);
     }
     table.text()
