@@ -42,7 +42,6 @@ struct Wanted
     std::string wireRate = "500Mbps"; // wired.rate
     Time wireDelay = MilliSeconds(1); // wired.delay, one way
     std::string udpRate = "150Mbps";  // of all clients together
-    std::string recovery = "ns3::TcpClassicRecovery";
 };
 
 // Clients join before the first flow starts; tacit's are there from the beginning.
@@ -54,7 +53,8 @@ void
 SetTcp(const Wanted& wanted)
 {
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpCubic"));
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TypeId::LookupByName(wanted.recovery)));
+    // tcp.recovery: not the proportional rate reduction that ns-3 has by default.
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     // The default is 536. ns-3 does not take options off it: with timestamps a packet has 52 octets more.
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(wanted.payload));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
@@ -80,8 +80,7 @@ SetWifi(const Wanted& wanted)
     // is too old.
     Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(7));
     Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(7));
-    // What is too old: wifi.lifetime begins with the first transmission, ns-3's with the arrival in the queue, where
-    // with ten clients packets wait for 100 ms.
+    // What is too old: wifi.lifetime.
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(MilliSeconds(500)));
     // wifi.station-queue.
     Config::SetDefault("ns3::WifiMacQueue::MaxSize", QueueSizeValue(QueueSize("1000p")));
@@ -231,7 +230,6 @@ main(int argc, char* argv[])
     line.AddValue("wireRate", "rate of the wire", wanted.wireRate);
     line.AddValue("wireDelay", "delay of the wire, one way", wanted.wireDelay);
     line.AddValue("udpRate", "datagrams of all clients together", wanted.udpRate);
-    line.AddValue("recovery", "TypeId of the loss recovery", wanted.recovery);
     line.Parse(argc, argv);
 
     SetTcp(wanted);

@@ -197,7 +197,8 @@ impl Simulators {
         );
         let differs = "What is known to differ: an MPDU stays in ns-3's queue until it is acknowledged, so that its 126 \
              packets per client are 97 that wait here (123 with ten clients, of which one has an A-MPDU in the air at a \
-             time), and its lifetime begins in the queue; clients join in the first 0.3 s. In both everybody hears everybody \
+             time); there an MPDU of an A-MPDU is sent until it is too old, here no more than 8 times; clients join in the \
+             first 0.3 s. In both everybody hears everybody \
              with equal power, nothing survives a collision, and the access point serves first who came first. Debian's ns-3 \
              has its logging compiled in: one that is compiled without it takes less time than this. \
              [More on agreement](README.md#ns-3).";

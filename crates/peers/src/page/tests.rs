@@ -58,7 +58,7 @@ fn transports() -> String {
     };
     let late = r#""stood still""#;
     format!(
-        r#"{{ "measured": {{ "loopback": [{}, {}], "hop": {{ "measured": [{}, {}] }} }} }}"#,
+        r#"{{ "measured": {{ "quinn_version": "0.11", "s2n_version": "1.9", "loopback": [{}, {}], "hop": {{ "measured": [{}, {}] }} }} }}"#,
         row("tack", [round(4_000, 1.0, 50, ""), round(5_000, 1.0, 60, "")], "100"),
         row("tcp", [round(8_000, 0.5, 25, ""), round(8_000, 0.25, 30, "")], "null"),
         row("tack", [round(220, 3.0, 2_000, ""), round(200, 3.0, 2_000, "")], "null"),
@@ -102,7 +102,9 @@ fn what_is_not_there_is_said_to_be_skipped() {
         "**There are no recorded packets of librohc on this machine.**",
         "## How late a live hop is\n\n**Skipped: no live hops on this machine.**\n",
     ] {
-        assert!(text.contains(said), "{said:?} is not in\n{text}");
+        // Lines end where they are full.
+        let [text, said] = [text.as_str(), said].map(|text| text.replace('\n', " "));
+        assert!(text.contains(&said), "{said:?} is not in\n{text}");
     }
 }
 

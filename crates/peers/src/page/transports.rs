@@ -24,6 +24,8 @@ const LOCK: &str = include_str!("../../../../Cargo.lock");
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transports {
+    quinn_version: String,
+    s2n_version: String,
     loopback: Vec<Row>,
     hop: Outcome<Vec<Row>>,
 }
@@ -55,7 +57,8 @@ impl Part for Transports {
             Some(why) => Outcome::Skipped(why),
             None => Outcome::Measured(compare::measure(&through_hop)?),
         };
-        Ok(Outcome::Measured(Self { loopback, hop }))
+        let [quinn_version, s2n_version] = ["quinn", "s2n-quic"].map(|package| version(package).to_owned());
+        Ok(Outcome::Measured(Self { quinn_version, s2n_version, loopback, hop }))
     }
 
     fn text(&self) -> String {
@@ -63,8 +66,7 @@ impl Part for Transports {
             "quinn {}, s2n-quic {} and the others by one program, [`tacit-peers`](../../crates/peers): one thread and \
              congestion control of the stack's own choice at each end, windows of 64 MiB. `tcp` is the kernel's, without \
              encryption. Processor time is user and system of both ends; a request is 1 kB that is answered with 1 kB.",
-            version("quinn"),
-            version("s2n-quic"),
+            self.quinn_version, self.s2n_version
         );
         let loopback = format!(
             "{} MB, then {REQUESTS} requests; memory is that of a server with {CONNECTIONS} connections at rest.",
