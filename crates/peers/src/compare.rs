@@ -129,7 +129,7 @@ pub fn measure(arguments: &Arguments) -> Result<Vec<Row>> {
         // TCP's connections are the kernel's, whose memory is not the process's.
         let rests = arguments.connections > 0 && arguments.through.is_none() && *stack != Stack::Tcp;
         let resident_mb = if rests { arguments.rest(*stack)? } else { None };
-        Ok(Row { stack: name_of(*stack), rounds, resident_mb })
+        Ok(Row { stack: name_of(stack), rounds, resident_mb })
     };
     stacks.iter().enumerate().map(row).collect()
 }
@@ -177,8 +177,8 @@ impl Arguments {
         let mut shell = Command::new(own.with_file_name("tacit"));
         shell.args(["shell", "--json"]).args(&self.through);
         shell.args(self.assignments.iter().flat_map(|assignment| ["--set", assignment]));
-        shell.arg("--").arg(&own).args([&name_of(stack), client, FAR]).args(words);
-        shell.args(["--server", "--"]).arg(&own).args([&name_of(stack), server, "0.0.0.0:4433"]);
+        shell.arg("--").arg(&own).args([&name_of(&stack), client, FAR]).args(words);
+        shell.args(["--server", "--"]).arg(&own).args([&name_of(&stack), server, "0.0.0.0:4433"]);
         let output = shell.stdin(Stdio::null()).output().context("tacit shell")?;
         let said = String::from_utf8_lossy(&output.stderr);
         let report: Value = serde_json::from_slice(&output.stdout).with_context(|| said.to_string())?;
@@ -202,7 +202,7 @@ fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<
     let address = free_address()?;
     let start = |job: &str| {
         let mut command = Command::new(&own);
-        command.args([&name_of(stack), job, &address]).args(words);
+        command.args([&name_of(&stack), job, &address]).args(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("this program")
     };
     let server = Ended(start(server)?);

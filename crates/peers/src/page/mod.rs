@@ -143,7 +143,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// A section of the page, from what is measured now or was before.
 fn part<P: Part>(plan: &Plan, machine: &Machine) -> Result<String> {
-    let (arguments, name) = (plan.arguments, name_of(P::NAME));
+    let (arguments, name) = (plan.arguments, name_of(&P::NAME));
     let path = arguments.results.join(format!("{name}.json"));
     let wanted = arguments.parts.is_empty() || arguments.parts.contains(&P::NAME);
     let stored = if wanted && !arguments.again {

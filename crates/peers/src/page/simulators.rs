@@ -301,7 +301,10 @@ mod tests {
         let line = r#"{"goodput_bps":113736336,"simulated_s":14,"measured_s":10,"cpu_s":3.5,"wall_s":3.6,"events":9}"#;
         let sample: Sample = serde_json::from_str(line).unwrap();
         assert_eq!(sample, Sample { goodput_bps: 113_736_336.0, simulated_s: 14.0, cpu_s: 3.5 });
-        assert_eq!(sample.cpu_ms_per_s(), 250.0);
+        assert_eq!(
+            Spread::of([sample.cpu_ms_per_s()]).map(|spread| spread.text(0)).as_deref(),
+            Some("250 (250 to 250)")
+        );
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! A median with what it lies between.
 
-use std::fmt;
-
 use tacit_runs::aggregate::median;
 
 /// Of some values.
@@ -22,7 +20,7 @@ impl Spread {
     }
 
     /// With so many digits behind the point.
-    pub fn text(self, decimals: usize) -> impl fmt::Display {
+    pub fn text(self, decimals: usize) -> String {
         let Self { median, least, largest } = self;
         format!("{median:.decimals$} ({least:.decimals$} to {largest:.decimals$})")
     }
@@ -62,14 +60,14 @@ mod tests {
         let (theirs, ours) = ([10.0, 100.0, 12.0], [5.0, 50.0, 4.0]);
         let ratio = ratios(&theirs, &ours, |value| Some(*value)).unwrap();
         assert_eq!(ratio, Spread { median: 2.0, least: 2.0, largest: 3.0 });
-        assert_eq!(ratio.text(1).to_string(), "2.0 (2.0 to 3.0)");
+        assert_eq!(ratio.text(1), "2.0 (2.0 to 3.0)");
     }
 
     #[test]
     fn a_pair_without_one_of_its_values_does_not_count() {
         let (ours, theirs) = ([Some(4.0), None, Some(9.0)], [Some(2.0), Some(1.0), Some(3.0)]);
         let ratio = ratios(&ours, &theirs, |value| *value).unwrap();
-        assert_eq!(ratio.text(1).to_string(), "2.5 (2.0 to 3.0)");
+        assert_eq!(ratio.text(1), "2.5 (2.0 to 3.0)");
         assert_eq!(Spread::of([]), None);
     }
 

@@ -37,7 +37,7 @@ pub fn middle(spread: Option<Spread>, decimals: usize) -> String {
 
 /// The median with what it lies between; a dash where there is none.
 pub fn whole(spread: Option<Spread>, decimals: usize) -> String {
-    spread.map_or_else(dash, |spread| spread.text(decimals).to_string())
+    spread.map_or_else(dash, |spread| spread.text(decimals))
 }
 
 fn dash() -> String {
@@ -66,7 +66,7 @@ pub fn filled(text: &str) -> String {
 }
 
 /// What a value is called on the command line.
-pub fn name_of(value: impl ValueEnum) -> String {
+pub fn name_of(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 

@@ -116,7 +116,7 @@ fn table(rows: &[Row]) -> String {
     // A hop's rounds may be lost, a loopback's may not.
     heads.push(if memory { "MB" } else { "valid" });
     let mut table = Table::new(&heads);
-    let own = name_of(Stack::Tack);
+    let own = name_of(&Stack::Tack);
     let tack = rows.iter().find(|row| row.stack == own);
     for row in rows {
         let mut cells = vec![row.stack.clone()];
