@@ -143,8 +143,10 @@ impl Codecs {
     }
 
     fn times(&self) -> String {
+        let is_installed = self.rows.iter().any(|row| !row.librohc.is_empty());
+        let theirs: &[&str] = if is_installed { &["librohc", "librohc over `strict`"] } else { &[] };
         let mut heads = vec![String::new()];
-        for codec in ["`strict`", "`hack`", "`hack-batch`", "librohc", "librohc over `strict`"] {
+        for codec in ["`strict`", "`hack`", "`hack-batch`"].iter().chain(theirs) {
             heads.extend(["compress", "decompress"].map(|way| format!("{codec}: {way}")));
         }
         let mut table = Table::new(&heads);
@@ -152,12 +154,14 @@ impl Codecs {
             [|stats| stats.compress_ns_per_packet, |stats| stats.decompress_ns_per_packet];
         for row in &self.rows {
             let mut cells = vec![row.name.clone()];
-            for of in [&row.strict, &row.hack, &row.hack_batch, &row.librohc] {
-                cells.extend(ways.map(|way| middle(Spread::of(of.iter().map(way)), 0)));
+            let times = |of: &[Stats]| ways.map(|way| middle(Spread::of(of.iter().map(way)), 0));
+            cells.extend([&row.strict, &row.hack, &row.hack_batch].iter().flat_map(|of| times(of)));
+            if is_installed {
+                cells.extend(times(&row.librohc));
+                let ratio =
+                    |way: fn(&Stats) -> f64| ratios(&row.librohc, &row.strict, |stats| Some(way(stats)));
+                cells.extend(ways.map(|way| whole(ratio(way), 1)));
             }
-            cells.extend(
-                ways.map(|way| whole(ratios(&row.librohc, &row.strict, |stats| Some(way(stats))), 1)),
-            );
             table.push(&cells);
         }
         table.text()

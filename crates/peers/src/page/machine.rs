@@ -198,23 +198,53 @@ impl Busy {
 }
 
 /// Whose children are threads of the kernel.
-const KTHREADD: &str = "2";
+const KTHREADD: u32 = 2;
 
 /// Names of programs that run now and that this did not start.
 fn others_running() -> BTreeSet<String> {
-    let own = std::process::id().to_string();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let stats = processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-    stats.filter_map(|stat| running(&stat, &own).map(str::to_owned)).collect()
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    let processes: Vec<_> = stats.filter_map(|stat| Process::read(&stat)).collect();
+    others(&processes, std::process::id())
 }
 
-/// The name in a `/proc/PID/stat` of a program that runs, unless it is `own` or its child, or a thread of the kernel's.
-fn running<'a>(stat: &'a str, own: &str) -> Option<&'a str> {
-    let (process, rest) = stat.split_once(" (")?;
-    let (name, rest) = rest.rsplit_once(") ")?;
-    let mut rest = rest.split_whitespace();
-    let (state, parent) = (rest.next()?, rest.next()?);
-    (state == "R" && process != own && ![own, KTHREADD].contains(&parent)).then_some(name)
+struct Process {
+    id: u32,
+    parent: u32,
+    name: String,
+    runs: bool,
+}
+
+impl Process {
+    /// Of a `/proc/PID/stat` (proc_pid_stat(5)).
+    fn read(stat: &str) -> Option<Self> {
+        let (id, rest) = stat.split_once(" (")?;
+        let (name, rest) = rest.rsplit_once(") ")?;
+        let mut rest = rest.split_whitespace();
+        let runs = rest.next()? == "R";
+        Some(Self { id: id.parse().ok()?, parent: rest.next()?.parse().ok()?, name: name.to_owned(), runs })
+    }
+}
+
+/// Names of those that run and are neither `own`, nor below it, nor the kernel's.
+fn others(processes: &[Process], own: u32) -> BTreeSet<String> {
+    let mut ours = BTreeSet::from([own, KTHREADD]);
+    // Whoever is below one of ours is one; a pass for each generation.
+    loop {
+        let before = ours.len();
+        ours.extend(
+            processes
+                .iter()
+                .filter(|process| ours.contains(&process.parent))
+                .map(|process| process.id)
+                .collect::<Vec<_>>(),
+        );
+        if ours.len() == before {
+            break;
+        }
+    }
+    let others = processes.iter().filter(|process| process.runs && !ours.contains(&process.id));
+    others.map(|process| process.name.clone()).collect()
 }
 
 #[cfg(test)]
@@ -240,11 +270,18 @@ mod tests {
 
     #[test]
     fn only_programs_that_run_and_are_not_ours_are_named() {
-        assert_eq!(running("12 (rustc) R 3 12", "9"), Some("rustc"));
-        assert_eq!(running("12 (rustc) S 3 12", "9"), None);
-        assert_eq!(running("9 (tacit-peers) R 3 12", "9"), None);
-        assert_eq!(running("12 (tacit) R 9 12", "9"), None);
-        assert_eq!(running("12 (kworker/u8:0) R 2 0", "9"), None);
+        let stats = [
+            "1 (init) S 0 1",
+            "9 (tacit-peers) R 1 9",
+            "12 (rustc) R 3 12",
+            "13 (cargo) S 3 13",
+            // Started by one that is started by this.
+            "15 (iperf3) R 14 14",
+            "14 (tacit) S 9 14",
+            "16 (kworker/u8:0) R 2 0",
+        ];
+        let processes = stats.map(|stat| Process::read(stat).unwrap());
+        assert_eq!(others(&processes, 9), BTreeSet::from(["rustc".to_owned()]));
     }
 
     #[test]
