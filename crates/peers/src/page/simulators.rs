@@ -27,6 +27,8 @@ const MODULES: [&str; 9] = [
     "ns3-wifi",
 ];
 
+const COMPILER: [&str; 3] = ["c++", "-O2", "-std=c++17"];
+
 /// Goodput that differs by more is to be explained.
 const DIFFERENCE_EXPLAINED_FROM: f64 = 0.03;
 
@@ -138,8 +140,7 @@ impl Part for Simulators {
             return Ok(Outcome::Skipped("no ns-3 here (libns3-dev, pkg-config ns3-wifi)".to_owned()));
         };
         let source = plan.arguments.sources.join("ns3/wlan.cc");
-        let compiler = ["c++", "-O2", "-std=c++17"];
-        let wlan = compile(&compiler, &source, &MODULES, &plan.arguments.results.join("ns3-wlan"))?;
+        let wlan = compile(&COMPILER, &source, &MODULES, &plan.arguments.results.join("ns3-wlan"))?;
         let mut rows: Vec<Row> = SETUPS.iter().map(Row::of).collect();
         let duration_s = if plan.quick() { QUICK_DURATION_S } else { DURATION_S };
         for seed in 1..=plan.pairs {
@@ -312,6 +313,25 @@ mod tests {
             Spread::of([sample.cpu_ms_per_s()]).map(|spread| spread.text(0)).as_deref(),
             Some("250 (250 to 250)")
         );
+    }
+
+    #[test]
+    fn the_source_for_ns3_takes_what_it_is_told_and_prints_what_is_read() {
+        let Some(directory) =
+            said("pkg-config", &["--modversion", "ns3-wifi"]).map(|_| tempfile::tempdir().unwrap())
+        else {
+            eprintln!("SKIPPED: no ns-3 (libns3-dev, pkg-config ns3-wifi)");
+            return;
+        };
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/ns3/wlan.cc");
+        let wlan = compile(&COMPILER, &source, &MODULES, &directory.path().join("wlan")).unwrap();
+        for set_up in SETUPS {
+            // Goodput counts from the fourth second on, and by then all of the air is used.
+            let sample: Sample = json(&mut set_up.in_ns3(&wlan, 1, MEASURE_FROM_S + 1)).unwrap();
+            let rate_bps = if set_up.scenario == "wlan-11a-54" { 54e6 } else { 150e6 };
+            let share = sample.goodput_bps / rate_bps;
+            assert!((0.4..1.0).contains(&share), "{}: {share}", set_up.name);
+        }
     }
 
     #[test]
