@@ -32,10 +32,11 @@ enum State {
 const KEYS: [&str; 6] = ["what", "tests", "figures", "checks", "needs", "missing"];
 
 /// What some tests do not run without, by what the table calls it.
-const NEEDS: [(&str, &str); 4] = [
+const NEEDS: [(&str, &str); 5] = [
     ("captures", "recorded captures, which are not in the repository"),
     ("live", "live hops"),
     ("ebpf", "root, and a kernel that loads eBPF"),
+    ("ns-3", "libns3-dev"),
     ("tshark", "tshark"),
 ];
 
