@@ -1,4 +1,4 @@
-//! All stacks after one another on this machine, several times in turn: a table of medians.
+//! All stacks after one another on this machine, several times in turn: a table of medians, or each round by itself.
 
 use std::net::UdpSocket;
 use std::path::PathBuf;
@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum as _};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tacit_runs::aggregate::median;
 
 use crate::Stack;
+use crate::page::name_of;
 
 /// How long a server may take until it listens, and how often it is looked at.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,40 +27,50 @@ const FAR: &str = "198.18.0.1:4433";
 pub struct Arguments {
     /// Rounds, of which the median counts
     #[arg(long, default_value_t = 5)]
-    rounds: u32,
+    pub rounds: u32,
     /// Octets of each transfer
     #[arg(long, default_value_t = 1_000_000_000)]
-    octets: u64,
+    pub octets: u64,
     /// Requests of each round
     #[arg(long, default_value_t = 5_000)]
-    requests: u32,
+    pub requests: u32,
     /// Connections that rest; 0 for none
     #[arg(long, default_value_t = 10_000)]
-    connections: u32,
+    pub connections: u32,
     /// Through `tacit shell SCENARIO`, by the tacit beside this program, not over loopback; a transfer ends after --seconds then
     #[arg(long, value_name = "SCENARIO")]
-    through: Option<String>,
+    pub through: Option<String>,
     /// Change the scenario
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "through")]
-    assignments: Vec<String>,
+    pub assignments: Vec<String>,
     /// Length of a transfer through a hop
     #[arg(long, default_value_t = 8)]
-    seconds: u32,
+    pub seconds: u32,
     /// Stacks to compare
     #[arg(long, value_delimiter = ',')]
-    stacks: Vec<Stack>,
+    pub stacks: Vec<Stack>,
 }
 
-/// What a stack needs.
-#[derive(Default)]
-struct Row {
-    mbps: Vec<f64>,
-    cpu_s_per_gb: Vec<f64>,
-    acks_per_100: Vec<f64>,
-    p50_us: Vec<f64>,
-    p99_us: Vec<f64>,
+/// What a stack did in one round.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Round {
+    pub mbps: f64,
+    /// Of both ends.
+    pub cpu_s_per_gb: Option<f64>,
+    pub acks_per_100: Option<f64>,
+    pub request_p50_us: Option<f64>,
+    pub request_p99_us: Option<f64>,
+    /// Why a hop's numbers say nothing about the stack, where they do not.
+    pub not_valid: Vec<String>,
+}
+
+/// All rounds of a stack.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    pub stack: String,
+    pub rounds: Vec<Round>,
     /// Of a server with connections that rest.
-    resident_mb: Vec<f64>,
+    pub resident_mb: Option<f64>,
 }
 
 /// What both ends of a job said.
@@ -68,99 +81,108 @@ struct Ends {
     /// Packets with data, and those back, where a hop or the stack counts them.
     packets: Option<[f64; 2]>,
     server: Option<Value>,
+    not_valid: Vec<String>,
 }
 
 /// Prints the table.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let all = Stack::value_variants();
-    let stacks = if arguments.stacks.is_empty() { all } else { &arguments.stacks };
-    let mut rows: Vec<Row> = stacks.iter().map(|_| Row::default()).collect();
-    for _ in 0..arguments.rounds {
-        for (stack, row) in stacks.iter().zip(&mut rows) {
-            row.transfer(arguments, *stack)?;
-            row.ask(arguments, *stack)?;
-        }
-    }
-    if arguments.connections > 0 && arguments.through.is_none() {
-        // TCP's connections are the kernel's, whose memory is not the process's.
-        for (stack, row) in stacks.iter().zip(&mut rows).filter(|(stack, _)| **stack != Stack::Tcp) {
-            row.rest(arguments, *stack)?;
-        }
-    }
     println!(
         "| | Mb/s | CPU s per GB, both ends | ACKs per 100 packets | 1 kB request p50, us | p99, us | MB, {} connections |",
         arguments.connections
     );
     println!("|---|---|---|---|---|---|---|");
-    for (stack, row) in stacks.iter().zip(rows) {
-        let Row { mbps, cpu_s_per_gb, acks_per_100, p50_us, p99_us, resident_mb } = row;
+    for row in measure(arguments)? {
+        for reason in row.rounds.iter().flat_map(|round| &round.not_valid) {
+            // Told beside the table, whose medians still have it.
+            eprintln!("{}: not valid: {reason}", row.stack);
+        }
+        let column = |value: fn(&Round) -> Option<f64>, decimals| {
+            text(median(row.rounds.iter().filter_map(value).collect()), decimals)
+        };
         println!(
             "| {} | {} | {} | {} | {} | {} | {} |",
-            name(*stack),
-            median(mbps, 0),
-            median(cpu_s_per_gb, 2),
-            median(acks_per_100, 2),
-            median(p50_us, 0),
-            median(p99_us, 0),
-            median(resident_mb, 0)
+            row.stack,
+            column(|round| Some(round.mbps), 0),
+            column(|round| round.cpu_s_per_gb, 2),
+            column(|round| round.acks_per_100, 2),
+            column(|round| round.request_p50_us, 0),
+            column(|round| round.request_p99_us, 0),
+            text(row.resident_mb, 0)
         );
     }
     Ok(())
 }
 
-impl Row {
-    fn transfer(&mut self, arguments: &Arguments, stack: Stack) -> Result<()> {
-        let (seconds, octets) = (arguments.seconds.to_string(), arguments.octets.to_string());
-        let ends = match &arguments.through {
-            Some(_) => arguments.through_hop(stack, ["send", "receive"], &["--seconds", &seconds])?,
+/// All stacks in turn, as many rounds as asked for; a round with a hop that is not valid is made once more at the end.
+pub fn measure(arguments: &Arguments) -> Result<Vec<Row>> {
+    let all = Stack::value_variants();
+    let stacks = if arguments.stacks.is_empty() { all } else { &arguments.stacks };
+    let round = || stacks.iter().map(|stack| arguments.round(*stack)).collect::<Result<Vec<_>>>();
+    let mut rounds = (0..arguments.rounds).map(|_| round()).collect::<Result<Vec<_>>>()?;
+    for before in &mut rounds {
+        if before.iter().any(|round| !round.not_valid.is_empty()) {
+            *before = round()?;
+        }
+    }
+    let row = |(index, stack): (usize, &Stack)| {
+        let rounds = rounds.iter().map(|round| round[index].clone()).collect();
+        // TCP's connections are the kernel's, whose memory is not the process's.
+        let rests = arguments.connections > 0 && arguments.through.is_none() && *stack != Stack::Tcp;
+        let resident_mb = if rests { arguments.rest(*stack)? } else { None };
+        Ok(Row { stack: name_of(stack), rounds, resident_mb })
+    };
+    stacks.iter().enumerate().map(row).collect()
+}
+
+impl Arguments {
+    /// A transfer, and requests.
+    fn round(&self, stack: Stack) -> Result<Round> {
+        let (seconds, octets) = (self.seconds.to_string(), self.octets.to_string());
+        let ends = match &self.through {
+            Some(_) => self.through_hop(stack, ["send", "receive"], &["--seconds", &seconds])?,
             None => locally(stack, ["send", "receive"], &["--octets", &octets])?,
         };
         let number = |key: &str| ends.client[key].as_f64().context("a line without numbers");
         let (octets, duration_s) = (number("octets")?, number("duration_s")?);
-        self.mbps.push(octets * 8e-6 / duration_s);
-        self.cpu_s_per_gb.extend(ends.cpu_s.map(|cpu_s| cpu_s / (octets / 1e9)));
-        self.acks_per_100.extend(ends.packets.map(|[data, acks]| acks / data * 100.0));
-        Ok(())
-    }
-
-    fn ask(&mut self, arguments: &Arguments, stack: Stack) -> Result<()> {
-        let requests = arguments.requests.to_string();
+        let mut round = Round {
+            mbps: octets * 8e-6 / duration_s,
+            cpu_s_per_gb: ends.cpu_s.map(|cpu_s| cpu_s / (octets / 1e9)),
+            acks_per_100: ends.packets.map(|[data, acks]| acks / data * 100.0),
+            not_valid: ends.not_valid,
+            ..Round::default()
+        };
+        let requests = self.requests.to_string();
         let words = ["--requests", requests.as_str()];
-        let ends = match &arguments.through {
-            Some(_) => arguments.through_hop(stack, ["answer", "ask"], &words)?,
+        let ends = match &self.through {
+            Some(_) => self.through_hop(stack, ["answer", "ask"], &words)?,
             None => locally(stack, ["answer", "ask"], &words)?,
         };
         let took = &ends.client["request_us"];
-        self.p50_us.extend(took["p50"].as_f64());
-        self.p99_us.extend(took["p99"].as_f64());
-        Ok(())
+        (round.request_p50_us, round.request_p99_us) = (took["p50"].as_f64(), took["p99"].as_f64());
+        round.not_valid.extend(ends.not_valid);
+        Ok(round)
     }
 
-    fn rest(&mut self, arguments: &Arguments, stack: Stack) -> Result<()> {
-        let connections = arguments.connections.to_string();
+    /// Memory of a server with connections that rest, in MB.
+    fn rest(&self, stack: Stack) -> Result<Option<f64>> {
+        let connections = self.connections.to_string();
         let ends = locally(stack, ["hold", "rest"], &["--connections", &connections, "--seconds", REST_S])?;
         let server = ends.server.context("the server said nothing")?;
-        self.resident_mb.extend(server["resident_mb"][0].as_f64());
-        Ok(())
+        Ok(server["resident_mb"][0].as_f64())
     }
-}
 
-impl Arguments {
     /// A job through a hop: the client says what it measured, the hop what the programs cost.
     fn through_hop(&self, stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<Ends> {
         let own = std::env::current_exe()?;
         let mut shell = Command::new(own.with_file_name("tacit"));
         shell.args(["shell", "--json"]).args(&self.through);
         shell.args(self.assignments.iter().flat_map(|assignment| ["--set", assignment]));
-        shell.arg("--").arg(&own).args([&name(stack), client, FAR]).args(words);
-        shell.args(["--server", "--"]).arg(&own).args([&name(stack), server, "0.0.0.0:4433"]);
+        shell.arg("--").arg(&own).args([&name_of(&stack), client, FAR]).args(words);
+        shell.args(["--server", "--"]).arg(&own).args([&name_of(&stack), server, "0.0.0.0:4433"]);
         let output = shell.stdin(Stdio::null()).output().context("tacit shell")?;
         let said = String::from_utf8_lossy(&output.stderr);
         let report: Value = serde_json::from_slice(&output.stdout).with_context(|| said.to_string())?;
-        if report["valid"] != true {
-            // Told beside the table, whose medians still have it.
-            eprintln!("{} {client}: not valid: {}", name(stack), report["reasons"]);
-        }
+        let not_valid = if report["valid"] == true { Vec::new() } else { vec![reasons(&report)] };
         let ran = |side: &str| report["waits"][side]["ran_s"].as_f64();
         let end = |way: &str, key: &str| report["transfer"][way]["end"][key].as_f64();
         let packets = end("down", "packets_received").zip(end("up", "packets_sent"));
@@ -169,6 +191,7 @@ impl Arguments {
             cpu_s: ran("command").zip(ran("server")).map(|(near, far)| near + far),
             packets: packets.map(|(data, acks)| [data, acks]),
             server: None,
+            not_valid,
         })
     }
 }
@@ -179,7 +202,7 @@ fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<
     let address = free_address()?;
     let start = |job: &str| {
         let mut command = Command::new(&own);
-        command.args([&name(stack), job, &address]).args(words);
+        command.args([&name_of(&stack), job, &address]).args(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("this program")
     };
     let server = Ended(start(server)?);
@@ -194,6 +217,7 @@ fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<
         packets: packets.map(|(data, acks)| [data, acks]),
         client,
         server: Some(server),
+        not_valid: Vec::new(),
     })
 }
 
@@ -252,14 +276,15 @@ fn line(said: &str) -> Result<Value> {
     parsed.with_context(|| format!("no line of JSON in: {said}"))
 }
 
-fn name(stack: Stack) -> String {
-    stack.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+/// Why a report of `tacit shell` is not valid, in its own words.
+pub fn reasons(report: &Value) -> String {
+    let reasons = report["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// As text; nothing where nothing is known.
-fn median(mut values: Vec<f64>, decimals: usize) -> String {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).map_or_else(String::new, |median| format!("{median:.decimals$}"))
+/// Nothing where nothing is known.
+fn text(value: Option<f64>, decimals: usize) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.decimals$}"))
 }
 
 #[cfg(test)]
@@ -274,8 +299,8 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_an_odd_number_is_one_of_them() {
-        assert_eq!(median(vec![9.0, 1.0, 2.0], 1), "2.0");
-        assert_eq!(median(Vec::new(), 1), "");
+    fn a_hop_says_why_it_is_not_valid() {
+        let report = serde_json::json!({ "valid": false, "reasons": ["it stood still", "it was late"] });
+        assert_eq!(reasons(&report), "it stood still; it was late");
     }
 }

@@ -1,11 +1,13 @@
 //! One program that moves data over several transports, so that they are compared under the same words:
-//! `tacit-peers STACK send|receive ADDRESS`, or requests (`answer`, `ask`), or connections that rest (`hold`, `rest`).
+//! `tacit-peers STACK send|receive ADDRESS`, or requests (`answer`, `ask`), or connections that rest (`hold`, `rest`). Beside
+//! that it drives them all (`compare`), and writes the page of numbers beside other programs (`page`).
 //!
 //! Each end writes a line of JSON when it has ended. Stacks have windows of 64 MiB, the sockets' buffers of TACK and one
 //! thread, and are otherwise as their authors left them.
 
 mod certificate;
 mod compare;
+mod page;
 mod quinn_stack;
 mod s2n_stack;
 mod stack;
@@ -39,6 +41,11 @@ struct Cli {
 enum All {
     /// Print a table of all stacks on this machine
     Compare(compare::Arguments),
+    /// Measure beside ns-3, librohc, TCP and QUIC, and write a page of it
+    Page(page::Arguments),
+    /// Simulate once, and print what that took
+    #[command(hide = true)]
+    Simulate(page::SimulateArguments),
 }
 
 /// One end of a job.
@@ -82,8 +89,11 @@ enum Stack {
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    if let Some(All::Compare(arguments)) = &cli.all {
-        return compare::run(arguments);
+    match &cli.all {
+        Some(All::Compare(arguments)) => return compare::run(arguments),
+        Some(All::Page(arguments)) => return page::run(arguments),
+        Some(All::Simulate(arguments)) => return page::simulate(arguments),
+        None => {}
     }
     let one = cli.one.context("STACK, JOB and ADDRESS are needed; --help says more")?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(one))

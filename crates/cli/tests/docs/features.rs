@@ -36,6 +36,7 @@ const NEEDS: [(&str, &str); 5] = [
     ("captures", "recorded captures, which are not in the repository"),
     ("live", "live hops"),
     ("ebpf", "root, and a kernel that loads eBPF"),
+    ("ns-3", "libns3-dev"),
     ("tshark", "tshark"),
     ("python", "Python, and packages from its index"),
 ];

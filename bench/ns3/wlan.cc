@@ -1,0 +1,280 @@
+// One Wi-Fi cell behind a wire, in ns-3: the set-ups that tacit-peers holds tacit's simulator against.
+//
+// A server, a wire, an access point and clients that download: over TCP as much as goes, or datagrams at a rate that the
+// air cannot carry. Times, lengths of queues and rates come as arguments, so that the program that compares says them
+// once for both simulators. What stands here is what ns-3 has to be told besides, with the key of tacit's scenario that
+// it answers to. Prints one line of JSON; processor time is that of Simulator::Run alone, without setting up.
+
+#include "ns3/applications-module.h"
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/mobility-module.h"
+#include "ns3/network-module.h"
+#include "ns3/point-to-point-module.h"
+#include "ns3/propagation-module.h"
+#include "ns3/traffic-control-module.h"
+#include "ns3/wifi-module.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+
+// What is compared.
+struct Wanted
+{
+    std::string standard = "11n";  // 11n: 40 MHz, one stream, MCS 7, short guard interval, 150 Mb/s; 11a: 54 Mb/s
+    std::string transport = "tcp"; // tcp or udp
+    uint32_t clients = 1;
+    uint32_t seed = 1;
+    Time duration = Seconds(14);   // run.duration
+    Time measureFrom = Seconds(4); // run.measure-from
+    Time stagger = MilliSeconds(100); // clients.stagger
+    uint32_t apQueue = 126;        // packets per client, with those that are in the air
+    uint32_t payload = 1460;       // octets of data in a packet
+    std::string wireRate = "500Mbps"; // wired.rate
+    Time wireDelay = MilliSeconds(1); // wired.delay, one way
+    std::string udpRate = "150Mbps";  // of all clients together
+};
+
+// Clients join before the first flow starts; tacit's are there from the beginning.
+const Time JOINING = MilliSeconds(300);
+const uint16_t PORT = 5001;
+
+// tcp.*: the set-up has `profile = "classic"`, congestion control CUBIC, and buffers of 4 MiB.
+void
+SetTcp(const Wanted& wanted)
+{
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpCubic"));
+    // tcp.recovery: not the proportional rate reduction that ns-3 has by default.
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
+    // The default is 536. ns-3 does not take options off it: with timestamps a packet has 52 octets more.
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(wanted.payload));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+    // tcp.ack-every and ack-delay; ns-3 waits 200 ms unless told.
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(40)));
+    // tcp.rto-min; ns-3 has the second of RFC 6298.
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
+    Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
+}
+
+void
+SetWifi(const Wanted& wanted)
+{
+    // wifi.protection = "none".
+    Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(4692480));
+    Config::SetDefault("ns3::WifiRemoteStationManager::FragmentationThreshold", UintegerValue(65535));
+    // wifi.retry-limit = 7 retries. ns-3 counts so for frames outside of A-MPDUs; an MPDU of an A-MPDU is sent until it
+    // is too old.
+    Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(7));
+    Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(7));
+    // What is too old: wifi.lifetime.
+    Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(MilliSeconds(500)));
+    // wifi.station-queue.
+    Config::SetDefault("ns3::WifiMacQueue::MaxSize", QueueSizeValue(QueueSize("1000p")));
+    // The wire carries packets of 1512 octets whole, as tcp.mtu says: 1500 would split each into two fragments.
+    Config::SetDefault("ns3::PointToPointNetDevice::Mtu", UintegerValue(2296));
+    // wired.queue.
+    Config::SetDefault("ns3::DropTailQueue<Packet>::MaxSize", QueueSizeValue(QueueSize("1000p")));
+    RngSeedManager::SetSeed(1);
+    RngSeedManager::SetRun(wanted.seed);
+}
+
+// Access point first.
+NetDeviceContainer
+MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clients)
+{
+    // Everybody hears everybody with equal power, well above the noise: nothing is lost but in collisions, and there
+    // nothing survives, which is wifi.capture = false.
+    Ptr<YansWifiChannel> channel = CreateObject<YansWifiChannel>();
+    Ptr<FixedRssLossModel> loss = CreateObject<FixedRssLossModel>();
+    loss->SetRss(-45);
+    channel->SetPropagationLossModel(loss);
+    channel->SetPropagationDelayModel(CreateObject<ConstantSpeedPropagationDelayModel>());
+    YansWifiPhyHelper phy;
+    phy.SetChannel(channel);
+    WifiHelper wifi;
+    if (wanted.standard == "11n")
+    {
+        wifi.SetStandard(WIFI_STANDARD_80211n);
+        phy.Set("ChannelSettings", StringValue("{0, 40, BAND_5GHZ, 0}"));
+        phy.Set("Antennas", UintegerValue(1));
+        phy.Set("MaxSupportedTxSpatialStreams", UintegerValue(1));
+        phy.Set("MaxSupportedRxSpatialStreams", UintegerValue(1));
+        wifi.ConfigHtOptions("ShortGuardIntervalSupported", BooleanValue(true));
+        // wifi.ack-rate: Block Acks go at the highest basic rate, 24 Mb/s.
+        wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue("HtMcs7"),
+                                     "ControlMode", StringValue("OfdmRate24Mbps"));
+    }
+    else
+    {
+        wifi.SetStandard(WIFI_STANDARD_80211a);
+        wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue("OfdmRate54Mbps"),
+                                     "ControlMode", StringValue("OfdmRate24Mbps"));
+    }
+    WifiMacHelper mac;
+    Ssid ssid("cell");
+    // wifi.amsdu = "none"; A-MPDUs up to 65535 octets, which is 42 full packets; TXOP limits are 0 for best effort, as
+    // wifi.txop-limit = "none".
+    mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
+                UintegerValue(65535));
+    NetDeviceContainer devices;
+    NetDeviceContainer stations = wifi.Install(phy, mac, clients);
+    mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
+                UintegerValue(65535), "BeaconInterval", TimeValue(MicroSeconds(102400)));
+    devices.Add(wifi.Install(phy, mac, accessPoint));
+    devices.Add(stations);
+    // One queue for all clients, served in the order of arrival: wifi.ap-scheduler = "fcfs".
+    Ptr<WifiMac> apMac = DynamicCast<WifiNetDevice>(devices.Get(0))->GetMac();
+    Ptr<WifiMacQueue> queue =
+        wanted.standard == "11n" ? apMac->GetTxopQueue(AC_BE) : apMac->GetTxopQueue(AC_BE_NQOS);
+    queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, wanted.apQueue * wanted.clients));
+    return devices;
+}
+
+void
+Place(const NodeContainer& nodes)
+{
+    // A metre apart; only the delay of propagation goes by it.
+    Ptr<ListPositionAllocator> places = CreateObject<ListPositionAllocator>();
+    for (uint32_t index = 0; index < nodes.GetN(); index++)
+    {
+        places->Add(Vector(index == 0 ? 0.0 : 1.0, 0.0, 0.0));
+    }
+    MobilityHelper mobility;
+    mobility.SetPositionAllocator(places);
+    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
+    mobility.Install(nodes);
+}
+
+// Sinks, in the order of clients.
+std::vector<Ptr<PacketSink>>
+MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, const Ipv4InterfaceContainer& cell)
+{
+    const bool tcp = wanted.transport == "tcp";
+    const std::string factory = tcp ? "ns3::TcpSocketFactory" : "ns3::UdpSocketFactory";
+    std::vector<Ptr<PacketSink>> sinks;
+    for (uint32_t index = 0; index < wanted.clients; index++)
+    {
+        const Address address = InetSocketAddress(cell.GetAddress(index + 1), PORT);
+        PacketSinkHelper sink(factory, InetSocketAddress(Ipv4Address::GetAny(), PORT));
+        ApplicationContainer sinkApps = sink.Install(clients.Get(index));
+        sinks.push_back(DynamicCast<PacketSink>(sinkApps.Get(0)));
+        ApplicationContainer source;
+        if (tcp)
+        {
+            BulkSendHelper bulk(factory, address);
+            // In pieces of whole segments; the default of 512 octets is a call for each third of one.
+            bulk.SetAttribute("SendSize", UintegerValue(wanted.payload * 32));
+            source = bulk.Install(server);
+        }
+        else
+        {
+            OnOffHelper steady(factory, address);
+            const uint64_t each = DataRate(wanted.udpRate).GetBitRate() / wanted.clients;
+            steady.SetConstantRate(DataRate(each), wanted.payload);
+            source = steady.Install(server);
+        }
+        source.Start(JOINING + wanted.stagger * index);
+    }
+    return sinks;
+}
+
+double
+CpuSeconds()
+{
+    rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_utime.tv_sec + used.ru_stime.tv_sec + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
+uint64_t
+Received(const std::vector<Ptr<PacketSink>>& sinks)
+{
+    uint64_t octets = 0;
+    for (const auto& sink : sinks)
+    {
+        octets += sink->GetTotalRx();
+    }
+    return octets;
+}
+
+} // namespace
+
+int
+main(int argc, char* argv[])
+{
+    Wanted wanted;
+    CommandLine line(__FILE__);
+    line.AddValue("standard", "11n or 11a", wanted.standard);
+    line.AddValue("transport", "tcp or udp", wanted.transport);
+    line.AddValue("clients", "how many download", wanted.clients);
+    line.AddValue("seed", "run number of the random streams", wanted.seed);
+    line.AddValue("duration", "simulated time", wanted.duration);
+    line.AddValue("measureFrom", "when goodput begins to count", wanted.measureFrom);
+    line.AddValue("stagger", "time between the starts of clients", wanted.stagger);
+    line.AddValue("apQueue", "packets per client at the access point", wanted.apQueue);
+    line.AddValue("payload", "octets of data in a packet", wanted.payload);
+    line.AddValue("wireRate", "rate of the wire", wanted.wireRate);
+    line.AddValue("wireDelay", "delay of the wire, one way", wanted.wireDelay);
+    line.AddValue("udpRate", "datagrams of all clients together", wanted.udpRate);
+    line.Parse(argc, argv);
+
+    SetTcp(wanted);
+    SetWifi(wanted);
+    Ptr<Node> server = CreateObject<Node>();
+    Ptr<Node> accessPoint = CreateObject<Node>();
+    NodeContainer clients;
+    clients.Create(wanted.clients);
+    NodeContainer wireless(accessPoint, clients);
+    Place(wireless);
+
+    PointToPointHelper wire;
+    wire.SetDeviceAttribute("DataRate", StringValue(wanted.wireRate));
+    wire.SetChannelAttribute("Delay", TimeValue(wanted.wireDelay));
+    NetDeviceContainer wireDevices = wire.Install(server, accessPoint);
+    NetDeviceContainer cellDevices = MakeCell(wanted, accessPoint, clients);
+
+    InternetStackHelper internet;
+    internet.InstallAll();
+    Ipv4AddressHelper addresses;
+    addresses.SetBase("10.1.0.0", "255.255.255.0");
+    addresses.Assign(wireDevices);
+    addresses.SetBase("10.2.0.0", "255.255.252.0");
+    Ipv4InterfaceContainer cell = addresses.Assign(cellDevices);
+    // Giving addresses puts FQ-CoDel before every device: tacit's queues drop at the tail, and there is one for each hop.
+    TrafficControlHelper::Default().Uninstall(wireDevices);
+    TrafficControlHelper::Default().Uninstall(cellDevices);
+    Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+
+    std::vector<Ptr<PacketSink>> sinks = MakeFlows(wanted, server, clients, cell);
+    uint64_t before = 0;
+    Simulator::Schedule(wanted.measureFrom, [&] { before = Received(sinks); });
+    Simulator::Stop(wanted.duration);
+
+    const double cpuBefore = CpuSeconds();
+    const auto began = std::chrono::steady_clock::now();
+    Simulator::Run();
+    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    const double cpu = CpuSeconds() - cpuBefore;
+
+    const double measured = (wanted.duration - wanted.measureFrom).GetSeconds();
+    std::printf("{\"goodput_bps\":%.0f,\"simulated_s\":%g,\"measured_s\":%g,\"cpu_s\":%.6f,\"wall_s\":%.6f,"
+                "\"events\":%llu}\n",
+                (Received(sinks) - before) * 8 / measured, wanted.duration.GetSeconds(), measured, cpu, wall,
+                static_cast<unsigned long long>(Simulator::GetEventCount()));
+    Simulator::Destroy();
+    return 0;
+}

@@ -1,0 +1,175 @@
+//! TACK beside the kernel's TCP and two stacks of QUIC, over loopback and through a hop.
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::lateness::no_hops;
+use super::spread::{Spread, ratios};
+use super::table::{Table, filled, middle, name_of, whole};
+use super::{Name, Outcome, Part, Plan};
+use crate::Stack;
+use crate::compare::{self, Round, Row};
+
+const SCENARIO: &str = "wlan-11n-300";
+const OCTETS: u64 = 1_000_000_000;
+const REQUESTS: u32 = 5_000;
+const CONNECTIONS: u32 = 10_000;
+const HOP_SECONDS: u32 = 6;
+const HOP_REQUESTS: u32 = 500;
+/// A try takes so many times less.
+const QUICK: u32 = 10;
+
+/// Which versions there are.
+const LOCK: &str = include_str!("../../../../Cargo.lock");
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Transports {
+    quinn_version: String,
+    s2n_version: String,
+    loopback: Vec<Row>,
+    hop: Outcome<Vec<Row>>,
+}
+
+impl Part for Transports {
+    const NAME: Name = Name::Transports;
+    const HEADING: &'static str = "TACK beside TCP and QUIC";
+
+    fn measure(plan: &Plan) -> Result<Outcome<Self>> {
+        let less = if plan.quick() { QUICK } else { 1 };
+        let over_loopback = compare::Arguments {
+            rounds: plan.pairs,
+            octets: OCTETS / u64::from(less),
+            requests: REQUESTS / less,
+            connections: CONNECTIONS / less,
+            through: None,
+            assignments: Vec::new(),
+            seconds: (HOP_SECONDS / less).max(1),
+            stacks: Vec::new(),
+        };
+        let loopback = compare::measure(&over_loopback)?;
+        let through_hop = compare::Arguments {
+            through: Some(SCENARIO.to_owned()),
+            requests: HOP_REQUESTS / less,
+            connections: 0,
+            ..over_loopback
+        };
+        let hop = match no_hops() {
+            Some(why) => Outcome::Skipped(why),
+            None => Outcome::Measured(compare::measure(&through_hop)?),
+        };
+        let [quinn_version, s2n_version] = ["quinn", "s2n-quic"].map(|package| version(package).to_owned());
+        Ok(Outcome::Measured(Self { quinn_version, s2n_version, loopback, hop }))
+    }
+
+    fn text(&self) -> String {
+        let how = format!(
+            "quinn {}, s2n-quic {} and the others by one program, [`tacit-peers`](../../crates/peers): one thread and \
+             congestion control of the stack's own choice at each end, windows of 64 MiB. `tcp` is the kernel's, without \
+             encryption. Processor time is user and system of both ends; a request is 1 kB that is answered with 1 kB.",
+            self.quinn_version, self.s2n_version
+        );
+        let loopback = format!(
+            "{} MB, then {REQUESTS} requests; memory is that of a server with {CONNECTIONS} connections at rest.",
+            OCTETS / 1_000_000
+        );
+        let hop = match &self.hop {
+            Outcome::Skipped(why) => format!("**Skipped: {why}.**\n"),
+            Outcome::Measured(rows) => {
+                format!("{}\n{}{}", filled(&through_hop()), table(rows), why_not(rows))
+            }
+        };
+        format!(
+            "{}\n### Over loopback\n\n{}\n{}\n### Through a hop\n\n{hop}",
+            filled(&how),
+            filled(&loopback),
+            table(&self.loopback)
+        )
+    }
+}
+
+fn through_hop() -> String {
+    format!(
+        "{HOP_SECONDS} s of download, then {HOP_REQUESTS} requests, through `tacit shell {SCENARIO}`: the hop is the limit, and \
+         what differs is what a stack costs. A round with a hop that is not valid is made once more at the end; what is not \
+         valid then does not count."
+    )
+}
+
+/// A column: its head, what a round has of it, and digits behind the point.
+type Column = (&'static str, fn(&Round) -> Option<f64>, usize);
+
+const COLUMNS: [Column; 5] = [
+    ("Mb/s", |round| Some(round.mbps), 0),
+    ("CPU s per GB", |round| round.cpu_s_per_gb, 2),
+    ("ACKs per 100 packets", |round| round.acks_per_100, 2),
+    ("request p50, us", |round| round.request_p50_us, 0),
+    ("p99, us", |round| round.request_p99_us, 0),
+];
+
+/// Those whose ratio to TACK's is told.
+const RATIOS: [(&str, usize); 3] = [("Mb/s over TACK's", 0), ("CPU over TACK's", 1), ("p50 over TACK's", 3)];
+
+fn table(rows: &[Row]) -> String {
+    let mut heads = vec![""];
+    heads.extend(COLUMNS.map(|(head, ..)| head).iter().chain(&RATIOS.map(|(head, _)| head)));
+    let memory = rows.iter().any(|row| row.resident_mb.is_some());
+    // A hop's rounds may be lost, a loopback's may not.
+    heads.push(if memory { "MB" } else { "valid" });
+    let mut table = Table::new(&heads);
+    let own = name_of(&Stack::Tack);
+    let tack = rows.iter().find(|row| row.stack == own);
+    for row in rows {
+        let mut cells = vec![row.stack.clone()];
+        for (_, value, decimals) in COLUMNS {
+            let values = row.rounds.iter().filter_map(|round| valid(round, value));
+            cells.push(middle(Spread::of(values), decimals));
+        }
+        for (_, column) in RATIOS {
+            let (_, value, _) = COLUMNS[column];
+            let of_tack = tack.filter(|tack| tack.stack != row.stack);
+            let ratio =
+                of_tack.and_then(|tack| ratios(&row.rounds, &tack.rounds, |round| valid(round, value)));
+            cells.push(whole(ratio, 2));
+        }
+        let count = row.rounds.iter().filter(|round| round.not_valid.is_empty()).count();
+        cells.push(match memory {
+            true => middle(Spread::of(row.resident_mb), 0),
+            false => format!("{count} of {}", row.rounds.len()),
+        });
+        table.push(&cells);
+    }
+    table.text()
+}
+
+/// A value of a round that says something about the stack.
+fn valid(round: &Round, value: fn(&Round) -> Option<f64>) -> Option<f64> {
+    if round.not_valid.is_empty() { value(round) } else { None }
+}
+
+/// Why rounds are not valid.
+fn why_not(rows: &[Row]) -> String {
+    let reasons = rows.iter().flat_map(|row| {
+        let reasons = row.rounds.iter().flat_map(|round| &round.not_valid);
+        reasons.map(|reason| format!("* {}: {reason}\n", row.stack))
+    });
+    let lines: String = reasons.collect();
+    if lines.is_empty() { lines } else { format!("\n**Not valid, twice:**\n\n{lines}") }
+}
+
+/// The version of a package that this program is built with.
+fn version(package: &str) -> &'static str {
+    let named = format!("name = \"{package}\"\nversion = \"");
+    let after = LOCK.split_once(&named).and_then(|(_, rest)| rest.split_once('"'));
+    after.map_or("of unknown version", |(version, _)| version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        assert!(version("quinn").starts_with("0."), "{}", version("quinn"));
+        assert_eq!(version("no-such-package"), "of unknown version");
+    }
+}
