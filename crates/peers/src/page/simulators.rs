@@ -209,7 +209,7 @@ impl Simulators {
              2 %. In both everybody hears everybody \
              with equal power, nothing survives a collision, and the access point serves first who came first. Debian's ns-3 \
              has its logging compiled in: one that is compiled without it takes less time than this. \
-             [More on agreement](README.md#ns-3).";
+             [More on agreement](ns-3.md).";
         format!("{}\n{}", filled(&how), filled(differs))
     }
 }
