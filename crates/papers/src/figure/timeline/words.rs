@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tacit_link::wifi::StationId;
 
-use super::story::{Kind, Ppdu};
+use tacit_runs::air::{Kind, Ppdu};
 use crate::chart::Ink;
 use crate::chart::timeline::{Exchange, Frame, LOST, Note, Part};
 use tacit_scenario::table::count;
