@@ -256,8 +256,7 @@ impl Prepared {
     /// # Errors
     /// Where the run fails.
     pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<(Single, Outcome), RunsError> {
-        let outcome =
-            tacit_sim::run_observed(&self.setup, observer).map_err(|source| self.failed(source))?;
+        let outcome = tacit_sim::run_observed(&self.setup, observer).map_err(|source| self.failed(source))?;
         Ok((self.single(self.record(&outcome)), outcome))
     }
 

@@ -231,7 +231,8 @@ mod tests {
     /// Results that older versions kept have fewer keys.
     #[test]
     fn a_record_of_an_older_version_is_read() {
-        let old = r#"{"at_ns":5,"duration_ns":7,"transmitter":0,"receiver":1,"kind":"data","mpdus":3,"lost":[1]}"#;
+        let old =
+            r#"{"at_ns":5,"duration_ns":7,"transmitter":0,"receiver":1,"kind":"data","mpdus":3,"lost":[1]}"#;
         let record: PpduRecord = serde_json::from_str(old).unwrap();
         let ppdu = Ppdu::from_record(&record).unwrap();
         assert_eq!((ppdu.kind, ppdu.lost(), ppdu.end().as_nanos()), (Kind::Data, 1, 12));

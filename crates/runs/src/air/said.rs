@@ -44,10 +44,7 @@ impl Positions {
             Transport::Tack(tack) => match &tack.body {
                 Body::Data(data) => {
                     let from = self.whole(packet, false, data.offset);
-                    Said {
-                        sequence: Some([from, from + u64::from(data.payload_len)]),
-                        acknowledges: None,
-                    }
+                    Said { sequence: Some([from, from + u64::from(data.payload_len)]), acknowledges: None }
                 }
                 Body::Tack(tack) => {
                     Said { sequence: None, acknowledges: Some(self.whole(packet, true, tack.received)) }
