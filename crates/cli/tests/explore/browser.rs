@@ -32,9 +32,18 @@ impl Browser {
         let profile = tempfile::tempdir().unwrap();
         // It reads commands from descriptor 3 and answers on 4.
         let mut command = Command::new("sh");
-        command.args(["-c", r#"command -v chromium >/dev/null || exit 9; exec chromium "$@" 3<&0 4>&1 </dev/null >&2"#, "chromium"]);
+        command.args([
+            "-c",
+            r#"command -v chromium >/dev/null || exit 9; exec chromium "$@" 3<&0 4>&1 </dev/null >&2"#,
+            "chromium",
+        ]);
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]);
-        command.args(["--disable-component-update", "--disable-sync", "--no-first-run", "--disable-dev-shm-usage"]);
+        command.args([
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+        ]);
         command.args(["--remote-debugging-pipe", "--hide-scrollbars"]);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         command.arg("about:blank");
@@ -42,8 +51,15 @@ impl Browser {
         let mut process = piped.spawn().unwrap();
         let to = process.stdin.take().unwrap();
         let from = BufReader::new(process.stdout.take().unwrap());
-        let mut browser =
-            Self { process, to, from, session: String::new(), number: 0, events: VecDeque::new(), _profile: profile };
+        let mut browser = Self {
+            process,
+            to,
+            from,
+            session: String::new(),
+            number: 0,
+            events: VecDeque::new(),
+            _profile: profile,
+        };
         let Some(targets) = browser.try_call("Target.getTargets", &json!({})) else {
             eprintln!("SKIPPED: there is no chromium");
             return None;
@@ -136,7 +152,13 @@ impl Browser {
 
     /// Presses and releases a key, as a keyboard does.
     pub fn key(&mut self, key: &str) {
-        let text = if key.chars().count() == 1 { key } else { "" };
+        let text = if key == "Enter" {
+            "\r"
+        } else if key.chars().count() == 1 {
+            key
+        } else {
+            ""
+        };
         let event = json!({ "type": "keyDown", "key": key, "text": text });
         self.call("Input.dispatchKeyEvent", &event);
         self.call("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "key": key }));

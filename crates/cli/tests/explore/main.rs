@@ -14,8 +14,16 @@ use browser::Browser;
 const WIDE: (u32, u32) = (1280, 800);
 const NARROW: (u32, u32) = (390, 844);
 /// Long enough that a stretch of all is drawn as shares of the air; losses and collisions are in it.
-const RUN: [&str; 8] =
-    ["--clients", "2", "--set", "run.duration=2s", "--set", "run.measure-from=500ms", "--set", "wifi.loss=4 %"];
+const RUN: [&str; 8] = [
+    "--clients",
+    "2",
+    "--set",
+    "run.duration=2s",
+    "--set",
+    "run.measure-from=500ms",
+    "--set",
+    "wifi.mpdu-error=4 %",
+];
 
 fn tacit() -> Command {
     Command::cargo_bin("tacit").unwrap()
@@ -24,7 +32,8 @@ fn tacit() -> Command {
 /// A page of two schemes, and what the program says of it.
 fn page(directory: &Path) -> (PathBuf, Value) {
     let path = directory.join("page.html");
-    let made = tacit().args(["explore", "wlan-11n-150", "--json"]).args(RUN).arg("-o").arg(&path).output().unwrap();
+    let made =
+        tacit().args(["explore", "wlan-11n-150", "--json"]).args(RUN).arg("-o").arg(&path).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     (path, serde_json::from_slice(&made.stdout).unwrap())
 }
@@ -55,7 +64,8 @@ fn json_says_what_was_written_and_the_digest_is_that_of_the_run() {
     for (scheme, name) in said["schemes"].as_array().unwrap().iter().zip(["stock", "hack-more-data"]) {
         assert_eq!(scheme["scheme"], name);
         assert!(scheme["frames"].as_u64().unwrap() > 500, "{scheme}");
-        let run = tacit().args(["run", "wlan-11n-150", "--json", "--scheme", name]).args(RUN).output().unwrap();
+        let run =
+            tacit().args(["run", "wlan-11n-150", "--json", "--scheme", name]).args(RUN).output().unwrap();
         let run: Value = serde_json::from_slice(&run.stdout).unwrap();
         assert_eq!(scheme["digest"], run["digest"], "to look on changes nothing");
     }
@@ -118,7 +128,11 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.key("/");
     browser.value("document.querySelector('input[type=search]').select()");
     browser.write("kind:blok");
-    assert!(browser.text("output.error").contains("no kind blok; there are data,"), "{}", browser.text("output"));
+    assert!(
+        browser.text("output.error").contains("no kind blok; there are data,"),
+        "{}",
+        browser.text("output")
+    );
     browser.value("document.querySelector('input[type=search]').select()");
     browser.write("t=0.8s");
     browser.key("Escape");
@@ -222,7 +236,10 @@ fn every_control_has_a_name_and_the_numbers_stand_without_scripts() {
             reached.push(at.to_owned());
         }
     }
-    assert!(["scheme-0", "scheme-1"].iter().all(|&lanes| reached.iter().any(|at| at == lanes)), "{reached:?}");
+    assert!(
+        ["scheme-0", "scheme-1"].iter().all(|&lanes| reached.iter().any(|at| at == lanes)),
+        "{reached:?}"
+    );
     nothing_went_wrong(&mut browser, &page);
     browser.allow_scripts(false);
     browser.open(&page);

@@ -1,5 +1,7 @@
 //! The page: what is known before anybody looks, as HTML, and the octets that the scripts draw.
 
+use std::collections::BTreeSet;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
@@ -111,18 +113,18 @@ fn in_script(value: &impl Serialize) -> String {
 }
 
 fn header(content: &Content<'_>) -> Markup {
+    let warnings: BTreeSet<&String> = content.sides.iter().flat_map(|(side, ..)| &side.warnings).collect();
     let names: Vec<&str> = content.sides.iter().map(|(side, ..)| side.scheme.as_str()).collect();
     html! {
         header {
-            p.kicker { "tacit explore" }
             h1 { (content.scenario) }
-            p.lead { (content.description) }
+            p { (content.description) }
             p.note {
                 (names.join(" and ")) ", " (count(content.clients.into(), "client")) ", seed " (content.seed)
                 ". Everything on the air of the first channel."
             }
+            @for warning in warnings { p.note { strong { "Warning: " } (warning) } }
             @for (side, ..) in content.sides {
-                @for warning in &side.warnings { p.note { strong { "Warning: " } (warning) } }
                 @if side.left_out > 0 {
                     p.note { strong { "Not all frames: " }
                         (side.scheme) " has the first " (side.ppdus) ", " (side.left_out) " after them had no room."

@@ -60,7 +60,8 @@ fn read(options: &Options) -> Read {
 
 #[test]
 fn a_page_holds_every_frame_as_it_was_heard() {
-    let options = short("wlan-11n-150", &["run.duration=400ms", "run.measure-from=100ms", "wifi.loss=5 %"]);
+    let options =
+        short("wlan-11n-150", &["run.duration=400ms", "run.measure-from=100ms", "wifi.mpdu-error=5 %"]);
     let page = read(&Options { clients: Some(2), ..options.clone() });
     let schemes = page.known["sides"].as_array().unwrap().iter().zip(DEFAULT_SCHEMES).zip(&page.sides);
     for ((about, scheme), columns) in schemes {

@@ -84,10 +84,17 @@ class Side {
     this.bits = Object.fromEntries(this.flags_names().map((name, bit) => [name, 1 << bit]));
     this.lanes = Math.min(this.stations.length, MAX_LANES);
     this.end = new Float64Array(this.count);
+    this.class = new Uint8Array(this.count);
+    /** Of each frame the time that compressed ACKs take at its end. */
+    this.hack = new Float64Array(this.count);
+    this.isData = new Uint8Array(this.count);
     this.which = new Uint32Array(this.count + 1);
     this.longest = 0;
     for (let i = 0; i < this.count; i++) {
       this.end[i] = this.at[i] + this.duration[i];
+      this.class[i] = this.classOf(i);
+      this.hack[i] = this.hackTime(i);
+      this.isData[i] = +(this.kindOf(i) === 'data' && this.sequence_count[i] > 0);
       this.longest = Math.max(this.longest, this.duration[i]);
       // Of a frame of which nothing arrived the list says nothing.
       this.which[i + 1] = this.which[i] + (this.lost[i] < this.mpdus[i] ? this.lost[i] : 0);
@@ -106,7 +113,6 @@ class Side {
     const own = CLASS_OF_KIND[this.kindOf(i)];
     return own <= TCP_ACK && this.retries[i] === this.mpdus[i] ? AGAIN : own;
   }
-  /** Of a frame the time that compressed ACKs take at its end. */
   hackTime(i) {
     if (!this.appended[i]) return 0;
     return Math.min(this.duration[i], this.appended[i] * 8e9 / this.rates[this.rate[i]].bps);
@@ -126,8 +132,8 @@ class Side {
       for (const sums of this.spent) sums[i + 1] = sums[i];
       const fresh = Math.max(0, this.end[i] - Math.max(this.at[i], busy));
       busy = Math.max(busy, this.end[i]);
-      const hack = Math.min(fresh, this.hackTime(i));
-      this.spent[this.classOf(i)][i + 1] += fresh - hack;
+      const hack = Math.min(fresh, this.hack[i]);
+      this.spent[this.class[i]][i + 1] += fresh - hack;
       this.spent[HACK][i + 1] += hack;
       for (const [name, of] of Object.entries(COUNTS)) {
         const sums = this.sums[name];
@@ -161,9 +167,9 @@ class Side {
       }
     };
     for (let i = 0; i < this.count; i++) {
-      const hack = this.hackTime(i);
+      const hack = this.hack[i];
       const lane = this.laneOf(i);
-      spread(lane, this.classOf(i), this.at[i], this.end[i] - hack);
+      spread(lane, this.class[i], this.at[i], this.end[i] - hack);
       if (hack) spread(lane, HACK, this.end[i] - hack, this.end[i]);
       if (this.lost[i]) marks[lane * BINS + Math.min(BINS - 1, Math.floor((this.at[i] - this.from_ns) / length))] = 1;
     }

@@ -6,6 +6,8 @@ const MOST_DRAWN = 2500;
 const MOST_SUMMED = 60000;
 const AXIS = 22;
 
+/** Strips of whole runs by width: they change with the theme alone. */
+const overviews = new Map();
 /** Colours and patterns of the theme in use. */
 let ink = {};
 function readTheme() {
@@ -14,6 +16,9 @@ function readTheme() {
   ink = Object.fromEntries(['ground', 'text', 'muted', 'grid', 'found', 'lost'].map((name) => [name, css(`--${name}`)]));
   ink.of = CLASSES.map(({ name }) => css(`--air-${name.replace('_', '-')}`));
   ink.on = ink.of.map(readable);
+  // As four octets in memory: red, green, blue, opacity.
+  ink.words = ink.of.map((hex) => new Uint32Array(Uint8Array.of(...[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)), 255).buffer)[0]);
+  overviews.clear();
   ink.sides = sides.map((side) => css(side.ink.slice(4, -1)));
   ink.patterns = CLASSES.map(({ pattern }, at) => pattern && patternOf(pattern, ink.on[at]));
 }
@@ -93,7 +98,7 @@ function drawAxis(pen, range, scale, top, bottom, labels) {
 
 /** Height of a lane: fewer stations have more room. */
 function laneHeight(side) {
-  return side.lanes <= 3 ? 56 : side.lanes <= 6 ? 44 : side.lanes <= 12 ? 32 : 22;
+  return side.lanes <= 3 ? 48 : side.lanes <= 6 ? 40 : side.lanes <= 12 ? 32 : 22;
 }
 
 function laneName(side, lane) {
@@ -163,7 +168,7 @@ function drawCursor(pen, number, scale, bottom) {
 /** Where the box of a frame stands on its lane. */
 function boxOf(side, i, scale, each) {
   const room = each - 14;
-  const tall = Math.max(4, Math.round(room * CLASSES[side.classOf(i)].height));
+  const tall = Math.max(4, Math.round(room * CLASSES[side.class[i]].height));
   const x = scale.x(side.at[i]);
   return { x, y: side.laneOf(i) * each + 7 + room - tall, w: Math.max(1, side.duration[i] * scale.each), h: tall };
 }
@@ -193,7 +198,7 @@ function drawWait(pen, side, i, scale, each) {
         for (let at = 1; at < waited.slots; at++) pen.fillRect(begin + at * slot, y, 1, 8);
       }
       const words = [`AIFS + ${plural(waited.slots, 'slot')}`, `${waited.slots}`];
-      label(pen, words, from + 3, y - 6, to - from - 6, ink.muted);
+      label(pen, words, begin + 2, y - 7, to - begin - 4, ink.muted);
     }
   }
   if (side.nav[i]) {
@@ -221,8 +226,8 @@ function fill(pen, what, x, y, w, h) {
 
 function drawFrame(pen, side, i, scale, each) {
   const { x, y, w, h } = boxOf(side, i, scale, each);
-  const what = side.classOf(i);
-  const hack = side.hackTime(i) * scale.each;
+  const what = side.class[i];
+  const hack = side.hack[i] * scale.each;
   fill(pen, what, x, y, Math.max(1, w - hack), h);
   if (hack) fill(pen, HACK, x + w - Math.max(1, hack), y, Math.max(1, hack), h);
   if (w < 3) {
@@ -298,40 +303,49 @@ function drawDensity(pen, side, scale, each, range, first, last) {
   const marks = new Uint8Array(side.lanes * pixels);
   if (last - first <= MOST_SUMMED) sumFrames(side, scale, pixels, first, last, shares, marks);
   else sumBins(side, range, pixels, shares, marks);
-  const room = each - 12;
   for (let lane = 0; lane < side.lanes; lane++) {
-    const base = (lane + 1) * each - 5;
-    const below = new Float32Array(pixels);
-    for (let what = 0; what < CLASSES.length; what++) {
-      const row = (lane * CLASSES.length + what) * pixels;
-      pen.fillStyle = ink.of[what];
-      for (let pixel = 0; pixel < pixels; pixel++) {
-        const share = Math.min(shares[row + pixel], 1 - below[pixel]);
-        if (share <= 0) continue;
-        pen.fillRect(scale.left + pixel, base - (below[pixel] + share) * room, 1, share * room);
-        below[pixel] += share;
-      }
-    }
+    const stack = stackOf(shares.subarray(lane * CLASSES.length * pixels, (lane + 1) * CLASSES.length * pixels), pixels, each - 11);
+    pen.drawImage(stack, scale.left, lane * each + 6);
     pen.fillStyle = ink.lost;
     for (let pixel = 0; pixel < pixels; pixel++) {
-      if (marks[lane * pixels + pixel]) pen.fillRect(scale.left + pixel, lane * each + 3, 1, 3);
+      if (marks[lane * pixels + pixel]) pen.fillRect(scale.left + pixel, lane * each + 2, 1, 2);
     }
   }
 }
 
+/** A picture of stacked shares: class upon class, each pixel as high as its share; what is there at all is seen. */
+function stackOf(shares, pixels, tall) {
+  const LEAST = 3;
+  const image = new ImageData(pixels, tall);
+  const words = new Uint32Array(image.data.buffer);
+  for (let pixel = 0; pixel < pixels; pixel++) {
+    let sum = 0;
+    for (let what = 0; what < CLASSES.length; what++) sum += shares[what * pixels + pixel];
+    if (sum <= 0) continue;
+    const stretch = Math.min(1 / sum, Math.max(1, LEAST / (sum * tall)));
+    let [below, row] = [0, tall - 1];
+    for (let what = 0; what < CLASSES.length; what++) {
+      below += shares[what * pixels + pixel] * stretch * tall;
+      for (; row >= 0 && tall - row <= below + 0.5; row--) words[row * pixels + pixel] = ink.words[what];
+    }
+  }
+  const canvas = new OffscreenCanvas(pixels, tall);
+  canvas.getContext('2d').putImageData(image, 0, 0);
+  return canvas;
+}
+
 function sumFrames(side, scale, pixels, first, last, shares, marks) {
+  const add = (row, from, to) => {
+    const [one, other] = [scale.x(from) - scale.left, scale.x(to) - scale.left];
+    for (let pixel = Math.max(0, Math.floor(one)); pixel < Math.min(pixels, other); pixel++) {
+      shares[row + pixel] += Math.min(other, pixel + 1) - Math.max(one, pixel);
+    }
+  };
   for (let i = first; i < last; i++) {
     const lane = side.laneOf(i);
-    const split = side.end[i] - side.hackTime(i);
-    const parts = split < side.end[i] ? [[side.classOf(i), side.at[i], split], [HACK, split, side.end[i]]] :
-      [[side.classOf(i), side.at[i], side.end[i]]];
-    for (const [what, from, to] of parts) {
-      const [one, other] = [scale.x(from) - scale.left, scale.x(to) - scale.left];
-      const row = (lane * CLASSES.length + what) * pixels;
-      for (let pixel = Math.max(0, Math.floor(one)); pixel < Math.min(pixels, other); pixel++) {
-        shares[row + pixel] += Math.min(other, pixel + 1) - Math.max(one, pixel);
-      }
-    }
+    const split = side.end[i] - side.hack[i];
+    add((lane * CLASSES.length + side.class[i]) * pixels, side.at[i], split);
+    if (side.hack[i]) add((lane * CLASSES.length + HACK) * pixels, split, side.end[i]);
     const at = Math.floor(scale.x(side.at[i]) - scale.left);
     if (side.lost[i] && at >= 0 && at < pixels) marks[lane * pixels + at] = 1;
   }
@@ -417,19 +431,7 @@ function drawOverview(canvas) {
   sides.forEach((side, number) => {
     pen.fillStyle = ink.text;
     pen.fillText(side.scheme, 6, number * (tall + 2) + tall / 2 + 2, scale.left - 12);
-    const all = new Float32Array(side.lanes * CLASSES.length * pixels);
-    sumBins(side, range, pixels, all, new Uint8Array(side.lanes * pixels));
-    for (let pixel = 0; pixel < pixels; pixel++) {
-      let below = 0;
-      for (let what = 0; what < CLASSES.length; what++) {
-        let share = 0;
-        for (let lane = 0; lane < side.lanes; lane++) share += all[(lane * CLASSES.length + what) * pixels + pixel];
-        if (share <= 0) continue;
-        pen.fillStyle = ink.of[what];
-        pen.fillRect(scale.left + pixel, (number + 1) * (tall + 2) - (below + share) * tall, 1, share * tall);
-        below += share;
-      }
-    }
+    pen.drawImage(overviewOf(side, range, pixels, tall), scale.left, number * (tall + 2) + 2);
   });
   const [from, to] = rangeOf(view.current).map(scale.x);
   pen.fillStyle = ink.ground;
@@ -440,4 +442,16 @@ function drawOverview(canvas) {
   pen.strokeStyle = ink.found;
   pen.lineWidth = 2;
   pen.strokeRect(from - 1, 1, Math.max(4, to - from + 2), height - 2);
+}
+
+function overviewOf(side, range, pixels, tall) {
+  const key = `${side.number} ${pixels}`;
+  if (!overviews.has(key)) {
+    const lanes = new Float32Array(side.lanes * CLASSES.length * pixels);
+    sumBins(side, range, pixels, lanes, new Uint8Array(side.lanes * pixels));
+    const all = new Float32Array(CLASSES.length * pixels);
+    lanes.forEach((share, at) => { all[at % all.length] += share; });
+    overviews.set(key, stackOf(all, pixels, tall));
+  }
+  return overviews.get(key);
 }

@@ -17,7 +17,7 @@ function make(tag, attributes = {}, ...children) {
 
 function listOf(pairs) {
   const list = make('dl', { class: 'fields' });
-  for (const [name, value] of pairs) list.append(make('dt', {}, name), make('dd', {}, String(value)));
+  for (const [name, value] of pairs) list.append(make('div', {}, make('dt', {}, name), make('dd', {}, String(value))));
   return list;
 }
 
@@ -53,8 +53,8 @@ function searchRow() {
       placeholder: 'kind:block-ack hack', oninput: soon((event) => search(event.target.value)) }),
     button('▲', 'Found before (N)', () => stepFound(-1)),
     button('▼', 'Next found (n)', () => stepFound(1)),
-    make('output', { name: 'found', id: 'found', for: 'query' }),
-    make('details', { class: 'hint' }, make('summary', {}, 'Words'), make('p', {}, WORDS)));
+    make('details', { class: 'hint' }, make('summary', {}, 'Words'), make('p', {}, WORDS)),
+    make('output', { name: 'found', id: 'found', for: 'query' }));
 }
 
 /** `work`, once nothing more came for a moment. */
@@ -84,7 +84,7 @@ function legend() {
 
 function keysDialog() {
   const list = make('dl', { class: 'fields' });
-  for (const [, shown, what] of KEYS) list.append(make('dt', {}, make('kbd', {}, shown)), make('dd', {}, what));
+  for (const [, shown, what] of KEYS) list.append(make('div', {}, make('dt', {}, make('kbd', {}, shown)), make('dd', {}, what)));
   return make('dialog', { name: 'keys', 'aria-label': 'Keys' },
     make('h2', {}, 'Keys'), list,
     make('p', {}, 'A wheel or two fingers zoom, dragging moves, a click picks a frame out.'),
@@ -94,6 +94,7 @@ function keysDialog() {
 
 function build(app) {
   const stage = make('section', { class: 'stage', 'aria-label': 'Time lines' }, toolbar(), searchRow(),
+    make('p', { name: 'live', class: 'status', 'aria-live': 'polite' }, 'No frame picked out: click one, or press ].'),
     make('canvas', { name: 'overview', class: 'overview', role: 'img', 'aria-label': 'The whole run; the frame in it is what is shown below' }));
   for (const side of sides) {
     const name = make('h2', { class: 'scheme', id: `scheme-${side.number}` }, make('span', { class: 'line', 'aria-hidden': 'true' }), side.scheme,
@@ -107,8 +108,7 @@ function build(app) {
   stage.append(legend(),
     make('p', { id: 'how', class: 'note' }, 'Arrow keys move, plus and minus zoom, square brackets go from frame to frame, a slash searches. ? lists all keys.'),
     make('section', { class: 'picked', 'aria-label': 'Frame picked out' }, make('h2', {}, 'Frame picked out'),
-      make('div', { name: 'picked' }, make('p', { class: 'note' }, 'None: click one, or press ].'))),
-    make('p', { name: 'live', class: 'hidden', 'aria-live': 'polite' }));
+      make('div', { name: 'picked' }, make('p', { class: 'note' }, 'None: click one, or press ].'))));
   const plots = make('section', { 'aria-label': 'Plots' }, make('h2', {}, 'Over the same time'));
   for (const plot of PLOTS) {
     plots.append(make('figure', { class: 'plot' },
@@ -140,11 +140,7 @@ function sharesCurves() {
   const figures = make('div', { class: 'two' });
   const add = (title, name, all) => {
     if (!all.length) return;
-    const half = ({ side, steps }) => {
-      const total = steps.reduce((sum, [, count]) => sum + count, 0);
-      let below = 0;
-      return `${side.scheme} half within ${trimmed(steps.find(([, count]) => (below += count) * 2 >= total)[0].toPrecision(3))}`;
-    };
+    const half = ({ side, steps }) => `${side.scheme} half within ${trimmed(quantile(steps, 0.5).toPrecision(3))}`;
     figures.append(make('figure', {}, make('figcaption', {}, title),
       make('canvas', { name, role: 'img', 'aria-label': `${title}: ${all.map(half).join(', ')}` })));
   };
@@ -179,7 +175,7 @@ function tellFocus() {
   const { focus } = view;
   if (!focus) {
     part('picked').replaceChildren(make('p', { class: 'note' }, 'None: click one, or press ].'));
-    part('live').textContent = 'No frame picked out.';
+    part('live').textContent = 'No frame picked out: click one, or press ].';
     return;
   }
   part('picked').replaceChildren(listOf(fields(sides[focus.side], focus.row)));

@@ -111,8 +111,9 @@ function limits(plot, all, range) {
     if (plot.id === 'sequence') {
       const [first, last] = side.seen(...range);
       for (let i = first; i < last; i++) {
-        if (!inFlow(side, i)) continue;
-        if (side.sequence_count[i] && side.kindOf(i) === 'data') { take(side.sequence[i] * 1e-6); take((side.sequence[i] + side.sequence_count[i]) * 1e-6); }
+        if (!side.isData[i] || !inFlow(side, i)) continue;
+        take(side.sequence[i] * 1e-6);
+        take((side.sequence[i] + side.sequence_count[i]) * 1e-6);
       }
     }
   }
@@ -176,7 +177,7 @@ function drawSequence(pen, side, range, scale, y) {
   for (let i = first; i < last; i++) {
     if (!inFlow(side, i)) continue;
     const x = scale.x(side.at[i]);
-    if (side.kindOf(i) === 'data' && side.sequence_count[i]) {
+    if (side.isData[i]) {
       const [low, high] = [y(side.sequence[i] * 1e-6), y((side.sequence[i] + side.sequence_count[i]) * 1e-6)];
       const place = Math.round(x) * 4096 + Math.round(high);
       if (place === drawn && !side.retries[i]) continue;
@@ -208,12 +209,19 @@ function readout(plot) {
   }).join('  ·  ');
 }
 
+/** The value that a share of all does not exceed. */
+function quantile(steps, share) {
+  const total = steps.reduce((sum, [, count]) => sum + count, 0);
+  let below = 0;
+  return steps.find(([, count]) => (below += count) >= total * share)[0];
+}
+
 /** Cumulative shares: steps of a distribution, one curve per scheme. */
 function drawShares(canvas, all, { unit, logarithmic }) {
   const { pen, width, height } = penOf(canvas, 190);
-  const values = all.flatMap(({ steps }) => steps.map(([value]) => value)).filter((value) => value > 0);
-  const most = Math.max(...values, 1e-9);
-  const least = logarithmic ? Math.max(Math.min(...values), most * 1e-5) : 0;
+  const most = Math.max(1e-9, ...all.map(({ steps }) => steps[steps.length - 1][0]));
+  // Below what one in two hundred undercuts there is nothing to see.
+  const least = logarithmic ? Math.min(most / 10, ...all.map(({ steps }) => quantile(steps, 0.005))) : 0;
   const [left, right, top, bottom] = [44, width - 12, 8, height - 34];
   const place = (value) => logarithmic ? Math.log(Math.max(value, least) / least) / Math.log(most / least || 2) : value / most;
   const x = (value) => left + place(value) * (right - left);

@@ -9,8 +9,8 @@ function sharesSeen(side) {
   if (last > first) {
     const before = Math.max(0, from - side.at[first]);
     const behind = Math.max(0, side.end[last - 1] - to);
-    shares[side.classOf(first)] -= before / (to - from);
-    shares[side.classOf(last - 1)] -= behind / (to - from);
+    shares[side.class[first]] -= before / (to - from);
+    shares[side.class[last - 1]] -= behind / (to - from);
   }
   const clean = shares.map((share) => Math.max(0, share));
   return [...clean, Math.max(0, 1 - clean.reduce((sum, share) => sum + share, 0))];

@@ -86,7 +86,7 @@ function fields(side, i) {
   add('ACK number', side.has(i, 'acknowledges') ? grouped(side.acknowledges[i]) : '');
   if (side.appended[i]) {
     const again = side.has(i, 'again') ? ', begins as before' : '';
-    add('HACK', `${plural(side.appended[i], 'octet')} of compressed ACKs, ${span(side.hackTime(i))}${again}`);
+    add('HACK', `${plural(side.appended[i], 'octet')} of compressed ACKs, ${span(side.hack[i])}${again}`);
   }
   const bit = [side.has(i, 'moreData') && 'More Data', side.has(i, 'sync') && 'SYNC'].filter(Boolean);
   add('bits', bit.join(', '));
