@@ -30,7 +30,7 @@ USAGE
 
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync)
+    pkg-config:pkg-config clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync chromium:chromium)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
 

