@@ -152,6 +152,13 @@ impl Browser {
 
     /// Presses and releases a key, as a keyboard does.
     pub fn key(&mut self, key: &str) {
+        // What browsers look at for keys that write nothing.
+        let code = match key {
+            "Tab" => 9,
+            "Enter" => 13,
+            "Escape" => 27,
+            _ => 0,
+        };
         let text = if key == "Enter" {
             "\r"
         } else if key.chars().count() == 1 {
@@ -159,9 +166,12 @@ impl Browser {
         } else {
             ""
         };
-        let event = json!({ "type": "keyDown", "key": key, "text": text });
+        let event = json!({ "type": "keyDown", "key": key, "text": text, "windowsVirtualKeyCode": code });
         self.call("Input.dispatchKeyEvent", &event);
-        self.call("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "key": key }));
+        self.call(
+            "Input.dispatchKeyEvent",
+            &json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }),
+        );
         self.settle();
     }
 

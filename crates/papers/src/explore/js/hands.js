@@ -127,7 +127,8 @@ function takeKeys() {
     if (event.ctrlKey || event.metaKey || event.altKey || part('keys').open) return;
     const { target } = event;
     if (target.closest('input,select,textarea')) {
-      if (event.key === 'Escape') target.blur();
+      // Not what browsers do of themselves, which is to empty the field.
+      if (event.key === 'Escape') { event.preventDefault(); target.blur(); }
       return;
     }
     if (!part('single-keys').checked && !target.closest('canvas')) return;

@@ -116,8 +116,9 @@ function search(text) {
     const length = Math.min(rangeOf(view.current)[1] - rangeOf(view.current)[0], 2e6);
     show(view.current, asked.jump - length / 2, asked.jump + length / 2);
     const side = sides[view.current];
-    const row = side.firstAt(asked.jump);
-    if (row < side.count && side.at[row] <= asked.jump + length / 2) pick(view.current, row);
+    // What is on the air then, or what is next.
+    const row = side.seen(asked.jump, asked.jump + 1)[0];
+    if (row < side.count) pick(view.current, row);
   }
   redraw();
   tellFound(asked.error);
