@@ -226,3 +226,54 @@ impl Observer for Story {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::single;
+
+    fn heard(window: Window) -> Story {
+        let options = single::Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: ["run.duration=100ms", "run.measure-from=0s"].map(String::from).into(),
+            clients: Some(2),
+            seed: 1,
+            ..single::Options::default()
+        };
+        let mut story = Story::of(window);
+        single::prepare(&options).unwrap().run_observed(&mut story).unwrap();
+        story
+    }
+
+    #[test]
+    fn what_has_no_room_is_counted_by_ppdus_not_by_their_mpdus() {
+        let all = heard(Window::WHOLE);
+        assert_eq!(all.left_out, 0);
+        assert!(all.ppdus.iter().any(|ppdu| ppdu.arrived.len() > 10));
+        let some = heard(Window { ppdus: 20, ..Window::WHOLE });
+        assert_eq!(some.ppdus, all.ppdus[..20]);
+        assert_eq!(some.left_out as usize, all.ppdus.len() - 20);
+    }
+
+    /// A stock channel has SIFS before each response and AIFS at least before each access.
+    #[test]
+    fn nothing_is_on_the_air_for_sifs_or_for_aifs_and_slots() {
+        let story = heard(Window::WHOLE);
+        let (sifs, slot, aifs) = (16_000, 9_000, 43_000);
+        for (before, ppdu) in story.ppdus.iter().zip(&story.ppdus[1..]) {
+            let idle = ppdu.idle_before.as_nanos();
+            if ppdu.at == before.at {
+                assert_eq!(ppdu.idle_before, before.idle_before, "they collide");
+            } else if ppdu.kind.is_response() {
+                assert_eq!(idle, sifs, "{ppdu:?}");
+            } else {
+                assert!(idle >= aifs, "{ppdu:?}");
+            }
+        }
+        let slots = story.ppdus.iter().filter(|ppdu| {
+            let idle = ppdu.idle_before.as_nanos();
+            idle >= aifs && idle <= aifs + 15 * slot && (idle - aifs) % slot == 0
+        });
+        assert!(slots.count() * 3 > story.ppdus.len(), "most accesses count slots");
+    }
+}

@@ -127,7 +127,7 @@ function limits(plot, all, range) {
 function inFlow(side, i) { return view.flow ? side.flow[i] === view.flow : side.flow[i] > 0; }
 
 function drawValues(pen, [least, most], scale, y) {
-  const { step, all } = ticks([least, most], PLOT_HEIGHT - 16, 30);
+  const { step, all } = ticks([least, most], PLOT_HEIGHT - 16, 22);
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   pen.textAlign = 'right';
   pen.fillStyle = ink.muted;
@@ -169,7 +169,7 @@ function drawCurve(pen, { times, values }, range, scale, y, dash) {
   pen.lineWidth = 1;
 }
 
-/** Data as upright strokes, packets that acknowledge as open rings; sent again in the colour of losses. */
+/** Data as strokes as long as it was on the air, packets that acknowledge as open rings; sent again in the colour of losses. */
 function drawSequence(pen, side, range, scale, y) {
   const [first, last] = side.seen(...range);
   const rings = last - first < 1500;
@@ -182,10 +182,18 @@ function drawSequence(pen, side, range, scale, y) {
       const place = Math.round(x) * 4096 + Math.round(high);
       if (place === drawn && !side.retries[i]) continue;
       drawn = place;
-      const w = Math.max(1.5, Math.min(4, side.duration[i] * scale.each));
-      if (side.retries[i] || side.lost[i]) { pen.fillStyle = ink.lost; }
-      pen.fillRect(x, high, w, Math.max(1.5, low - high));
-      pen.fillStyle = ink.sides[side.number];
+      const w = side.duration[i] * scale.each;
+      if (side.retries[i] || side.lost[i]) pen.fillStyle = pen.strokeStyle = ink.lost;
+      if (w < 3) pen.fillRect(x, high, 1.5, Math.max(1.5, low - high));
+      else {
+        pen.lineWidth = 2.5;
+        pen.beginPath();
+        pen.moveTo(x, low);
+        pen.lineTo(x + w, high);
+        pen.stroke();
+        pen.lineWidth = 1;
+      }
+      pen.fillStyle = pen.strokeStyle = ink.sides[side.number];
     } else if (rings && side.kindOf(i) === 'tcp-ack' && side.has(i, 'acknowledges')) {
       pen.beginPath();
       pen.arc(x, y(side.acknowledges[i] * 1e-6), 2.5, 0, 7);

@@ -45,11 +45,15 @@ function fate(side, i) {
   return lost === mpdus ? 'lost' : `${lost} of ${mpdus} MPDUs lost`;
 }
 
-/** Whole slots of backoff before a frame that is an access, else `null`. */
+/** No backoff is longer (802.11-2020 table 9-155: aCWmax): behind more slots than these nobody had anything to send. */
+const MOST_SLOTS = 1023;
+
+/** Whole slots without a frame before one that is an access, else `null`. */
 function backoff(side, i) {
   const aifs = side.categories[side.category[i]]?.[1] ?? side.sifs_ns;
-  if (side.idle[i] <= side.sifs_ns + 1) return null;
-  return { aifs: Math.min(aifs, side.idle[i]), slots: Math.max(0, Math.round((side.idle[i] - aifs) / side.slot_ns)) };
+  if (side.idle[i] <= side.sifs_ns + 1 || side.kindOf(i) === 'beacon') return null;
+  const slots = Math.max(0, Math.round((side.idle[i] - aifs) / side.slot_ns));
+  return slots <= MOST_SLOTS ? { aifs: Math.min(aifs, side.idle[i]), slots } : null;
 }
 
 /** Every property of a frame: its name and what it is. */
