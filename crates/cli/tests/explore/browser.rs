@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any step takes on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a page is looked at before it is given up: longer than any step takes on a machine that has other things to
+/// do.
+const LOOKS: u32 = 2_000;
 
 /// A page in a browser.
 pub struct Browser {
@@ -30,11 +29,11 @@ impl Browser {
     /// Starts one with an empty profile and a window of `size`; `None` where there is no Chromium.
     pub fn start(size: (u32, u32)) -> Option<Self> {
         let profile = tempfile::tempdir().unwrap();
-        // It reads commands from descriptor 3 and answers on 4.
+        // It reads commands from descriptor 3 and answers on 4. A page that hangs ends the test, not the patience of who waits.
         let mut command = Command::new("sh");
         command.args([
             "-c",
-            r#"command -v chromium >/dev/null || exit 9; exec chromium "$@" 3<&0 4>&1 </dev/null >&2"#,
+            r#"command -v chromium >/dev/null || exit 9; exec timeout 120 chromium "$@" 3<&0 4>&1 </dev/null >&2"#,
             "chromium",
         ]);
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]);
@@ -85,18 +84,23 @@ impl Browser {
         self.to.write_all(message.to_string().as_bytes()).and_then(|()| self.to.write_all(&[0])).ok()?;
         self.to.flush().ok()?;
         loop {
-            let mut said = Vec::new();
-            if self.from.read_until(0, &mut said).ok()? == 0 {
-                return None;
-            }
-            said.pop();
-            let said: Value = serde_json::from_slice(&said).unwrap();
+            let said = self.read()?;
             if said["id"] == self.number {
                 assert!(said.get("error").is_none(), "{method}: {said}");
                 return Some(said["result"].clone());
             }
             self.events.push_back(said);
         }
+    }
+
+    /// What the browser says next; `None` where it is gone.
+    fn read(&mut self) -> Option<Value> {
+        let mut said = Vec::new();
+        if self.from.read_until(0, &mut said).ok()? == 0 {
+            return None;
+        }
+        said.pop();
+        Some(serde_json::from_slice(&said).unwrap())
     }
 
     fn call(&mut self, method: &str, params: &Value) -> Value {
@@ -123,8 +127,13 @@ impl Browser {
     /// Opens a file.
     pub fn open(&mut self, page: &Path) {
         let page = page.canonicalize().unwrap();
+        let known = self.events.len();
         self.call("Page.navigate", &json!({ "url": format!("file://{}", page.display()) }));
-        self.until("document.readyState === 'complete'");
+        // The page itself has no say where scripts are off.
+        while !self.events.iter().skip(known).any(|event| event["method"] == "Page.loadEventFired") {
+            let event = self.read().expect("the browser is there until its page is");
+            self.events.push_back(event);
+        }
     }
 
     /// The value of an expression in the page.
@@ -141,13 +150,15 @@ impl Browser {
         text.as_str().unwrap_or_else(|| panic!("no {selector}")).to_owned()
     }
 
-    /// Waits until an expression in the page holds.
+    /// Waits until an expression in the page holds: the page's clock counts, not the test's.
     pub fn until(&mut self, expression: &str) {
-        let begun = Instant::now();
-        while self.value(expression) != json!(true) {
-            assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {expression}");
-            thread::sleep(Duration::from_millis(30));
-        }
+        let look = format!(
+            "new Promise((done) => {{ let left = {LOOKS}; const look = () => ({expression}) ? done(true) : left-- ? \
+             setTimeout(look, 30) : done(false); look(); }})"
+        );
+        let asked = json!({ "expression": look, "awaitPromise": true, "returnByValue": true });
+        let held = self.call("Runtime.evaluate", &asked);
+        assert_eq!(held["result"]["value"], true, "{expression}: {held}");
     }
 
     /// Presses and releases a key, as a keyboard does.

@@ -16,8 +16,11 @@ use super::columns::{Coding, Column, Layout, encode};
 /// zlib's level: 9 takes four times as long for one per cent.
 const LEVEL: u8 = 7;
 
+/// A property that a PPDU has or has not: its name on the page, and whether one has it.
+type Flag = (&'static str, fn(&Ppdu) -> bool);
+
 /// Bits of the column `flags`.
-pub(super) const FLAGS: [(&str, fn(&Ppdu) -> bool); 6] = [
+pub(super) const FLAGS: [Flag; 6] = [
     ("collided", |ppdu| ppdu.collided),
     ("moreData", |ppdu| ppdu.more_data),
     ("sync", |ppdu| ppdu.sync),
