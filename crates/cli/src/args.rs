@@ -60,6 +60,8 @@ pub enum Command {
     Rohc(RohcArgs),
     /// Run a scenario once
     Run(RunArgs),
+    /// Make one HTML file in which everything on the air of a run is looked at, under two schemes side by side
+    Explore(ExploreArgs),
     /// Say what each setting of a scenario is, what it means and where it comes from
     Explain(ExplainArgs),
     /// Make a stored run again and say whether it comes out the same

@@ -5,6 +5,7 @@
 pub mod advise;
 pub mod chart;
 pub mod compare;
+pub mod explore;
 pub mod figure;
 pub mod report;
 pub mod why;

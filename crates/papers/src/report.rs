@@ -14,6 +14,7 @@ pub use sweep::{Sweep, SweepRow};
 
 use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
 use crate::compare::{Comparison, CompletionTimes, Row, airtime_label, beside, gain, goodput};
+use crate::explore;
 use tacit_runs::RunsError;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_scenario::scheme::{self, Role, Scheme};
@@ -414,6 +415,10 @@ fn provenance_section(provenance: &Provenance) -> Markup {
         section {
             h2 { "The same again" }
             pre { (provenance.command) }
+            @if let Some(command) = explore::beside(&provenance.command) {
+                p { "What was on the air in one of these runs, frame by frame:" }
+                pre { (command) }
+            }
             dl {
                 dt { "version" } dd { "tacit " (provenance.version) }
                 dt { "seeds" } dd { (provenance.seeds) }
@@ -462,6 +467,9 @@ mod tests {
         }
         assert!(drawn.contains("ap-queue = &quot;126 packets&quot;"));
         assert!(drawn.contains(&comparison.provenance.digest));
+        let explore = "tacit explore wlan-11n-150 --schemes stock,hack-more-data --clients 2 \
+                       --set run.duration=300ms --set run.measure-from=100ms";
+        assert!(drawn.contains(explore), "the command that shows its frames");
         // Self-contained: nothing is fetched.
         for fetched in ["<script", "<link", "src=", "url(", "@import"] {
             assert!(!drawn.contains(fetched), "{fetched}");

@@ -176,6 +176,16 @@ pub(crate) fn prepare_scenario(
 }
 
 impl Prepared {
+    /// The scenario before the scheme.
+    pub fn scenario(&self) -> &Scenario {
+        self.spec.subject.scenario()
+    }
+
+    /// How many clients there are.
+    pub fn clients(&self) -> u32 {
+        self.spec.clients
+    }
+
     /// How long it lasts in its own time, where [`Prepared::run_watched`] tells of that: where there is Wi-Fi.
     pub fn watched_length(&self) -> Option<Duration> {
         let length = Duration::from_nanos(self.setup.duration.as_nanos());
@@ -261,6 +271,15 @@ impl Prepared {
             tacit_sim::run_observed(&self.setup, &mut both).map_err(|source| self.failed(source))?;
         both.recorder.finish().map_err(failed)?;
         Ok(self.single(self.record(&outcome)))
+    }
+
+    /// Runs while `observer` listens; nothing is cached, for what it hears is the result.
+    ///
+    /// # Errors
+    /// Where the run fails.
+    pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<(Single, Outcome), RunsError> {
+        let outcome = tacit_sim::run_observed(&self.setup, observer).map_err(|source| self.failed(source))?;
+        Ok((self.single(self.record(&outcome)), outcome))
     }
 
     fn failed(&self, source: tacit_sim::RunError) -> RunsError {
@@ -350,7 +369,8 @@ impl Metrics {
         metric::ALL.iter().map(|metric| metric.name).zip(self.0.iter().copied())
     }
 
-    fn get(&self, name: &str) -> Option<f64> {
+    /// The metric called `name`; `None` where there is none or it has no meaning in this run.
+    pub fn get(&self, name: &str) -> Option<f64> {
         self.0.get(metric::position(name)?).copied().flatten()
     }
 }

@@ -5,10 +5,11 @@ mod common;
 
 use common::{bulk, speak_hack, wlan};
 use tacit_link::loss::Loss;
+use tacit_link::wifi::StationId;
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{self, LossReports};
-use tacit_proto::units::{Bytes, Duration, Ratio};
+use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};
@@ -80,6 +81,39 @@ fn watching_changes_nothing() {
     let watched = run_observed(&setup, &mut count).unwrap();
     assert_eq!(watched.digest, run(&setup).unwrap().digest);
     assert!(count.0 > 10_000, "{}", count.0);
+}
+
+/// A look falls between events: at each the queues hold something, and no event of the run moves for it.
+#[test]
+fn looking_changes_nothing() {
+    #[derive(Default)]
+    struct Looks(Vec<(u64, u64)>, usize);
+    impl Observer for Looks {
+        fn on_air(&mut self, _: usize, _: &tacit_link::AirFrame<tacit_proto::Packet>) {}
+        fn looks_every(&self) -> Option<Duration> {
+            Some(Duration::from_micros(700))
+        }
+        fn on_flow(&mut self, point: &tacit_sim::record::SeriesPoint) {
+            if point.flow.0 == 0 {
+                self.0.push((point.at.as_nanos(), point.delivered_total.0));
+            }
+        }
+        fn on_station(&mut self, _: Instant, _: usize, station: StationId, packets: usize) {
+            if station == StationId::AP {
+                self.1 = self.1.max(packets);
+            }
+        }
+    }
+    let setup = lossy_wlan(2);
+    let mut looks = Looks::default();
+    let watched = run_observed(&setup, &mut looks).unwrap();
+    assert_eq!(watched.digest, run(&setup).unwrap().digest);
+    assert_eq!(looks.0.len() as u64, setup.duration.as_nanos() / 700_000);
+    for (index, (at, delivered)) in looks.0.iter().enumerate() {
+        assert_eq!(*at, (index as u64 + 1) * 700_000);
+        assert!(index == 0 || *delivered >= looks.0[index - 1].1);
+    }
+    assert!(looks.0.last().unwrap().1 > 0 && looks.1 > 10, "{} packets", looks.1);
 }
 
 #[test]

@@ -32,7 +32,11 @@ pub fn parse_rtt(text: &str) -> Result<Duration, InputError> {
     argument("--rtt", text, within(Duration::ZERO..=MAX_DURATION, duration))
 }
 
-fn argument<T>(
+/// What `parse` reads in the argument called `name`.
+///
+/// # Errors
+/// Where it does not read `text`.
+pub fn argument<T>(
     name: &str,
     text: &str,
     parse: impl FnOnce(&Value) -> Result<T, Mismatch>,

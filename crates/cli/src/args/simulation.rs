@@ -191,6 +191,41 @@ pub struct RunArgs {
     pub gate: GateArgs,
 }
 
+/// Arguments of `explore`.
+#[derive(Debug, Args)]
+pub struct ExploreArgs {
+    /// Name of a scenario that comes with the program, or path of a TOML file
+    #[arg(value_name = "SCENARIO", default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
+    pub scenario: String,
+    /// One scheme, or two to set side by side, with a comma
+    #[arg(long, value_delimiter = ',', value_name = "A,B", default_values_t = tacit_papers::explore::DEFAULT_SCHEMES.map(String::from))]
+    pub schemes: Vec<String>,
+    /// Number of clients [default: as the scenario says]
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// Seed of all draws
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Change the scenario, such as wifi.rate=65Mbps; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub assignments: Vec<String>,
+    /// Shorter runs: about 5 s
+    #[arg(long)]
+    pub quick: bool,
+    /// Leave out what is on the air before, such as 1.5s [default: nothing]
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Keep so much from there, such as 100ms [default: to the end of the run]
+    #[arg(long = "for", value_name = "TIME")]
+    pub length: Option<String>,
+    /// Print JSON about the page instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// The page
+    #[arg(short, long, value_name = "FILE", default_value = tacit_papers::explore::FILE)]
+    pub output: PathBuf,
+}
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {

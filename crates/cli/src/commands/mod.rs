@@ -11,6 +11,7 @@ mod config;
 mod cp;
 mod doctor;
 mod explain;
+mod explore;
 #[cfg(feature = "network")]
 mod fetch;
 mod figure;
@@ -83,6 +84,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Theory(args)) => theory::run(&args),
         Some(Command::Scenarios(args)) => scenarios::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Explore(args)) => explore::run(args),
         Some(Command::Explain(args)) => explain::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Completions(args)) => completions::completions(&args),

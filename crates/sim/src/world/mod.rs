@@ -118,6 +118,9 @@ pub struct World<'o, P: Carried = Packet> {
     missing_frames: u16,
     addresses: P::Addresses,
     observer: Option<&'o mut dyn Observer<P>>,
+    /// When the observer looks next, and how often it does.
+    look_at: Instant,
+    look_every: Duration,
 }
 
 impl<'o, P: Carried> World<'o, P> {
@@ -161,6 +164,8 @@ impl<'o, P: Carried> World<'o, P> {
             bss.push(channel);
         }
         let (flows, apps) = apps::build(setup);
+        let looks = observer.as_ref().and_then(|observer| observer.looks_every());
+        let look_every = looks.filter(|every| *every != Duration::ZERO).unwrap_or(Duration::MAX);
         let mut world = Self {
             setup: setup.clone(),
             now: Instant::ZERO,
@@ -195,6 +200,8 @@ impl<'o, P: Carried> World<'o, P> {
             missing_frames: 0,
             addresses: P::Addresses::default(),
             observer,
+            look_at: Instant::from_nanos(look_every.as_nanos()),
+            look_every,
         };
         world.schedule_components()?;
         Ok(world)
@@ -287,6 +294,9 @@ impl<'o, P: Carried> World<'o, P> {
             }
             self.event(at, component)?;
         }
+        if self.end >= self.look_at {
+            self.look(self.end);
+        }
         self.now = self.end;
         self.verify()?;
         Ok(self.outcome())
@@ -347,6 +357,9 @@ impl<'o, P: Carried> World<'o, P> {
 
     #[inline]
     fn begin_event(&mut self, at: Instant, component: u32) {
+        if at >= self.look_at {
+            self.look(at);
+        }
         self.now = at;
         self.events += 1;
         self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
@@ -630,6 +643,27 @@ impl<'o, P: Carried> World<'o, P> {
         }
         self.broken = self.check().err();
         self.scheduler.wake(component, self.setup.sample_interval.map(|interval| self.now + interval));
+    }
+
+    /// Shows the observer how things stand at each of its looks until `until`, by when nothing more happens.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, until: Instant) {
+        let Some(observer) = self.observer.take() else { return };
+        while until >= self.look_at {
+            self.now = self.look_at;
+            for index in 0..self.flows.len() {
+                let queueing = self.queueing_of(index);
+                observer.on_flow(&self.flows[index].sample(self.now, queueing));
+            }
+            for (index, (channel, set)) in self.bss.iter().zip(&self.setup.bss).enumerate() {
+                for station in stations(set) {
+                    observer.on_station(self.now, index, station, channel.backlog(station));
+                }
+            }
+            self.look_at += self.look_every;
+        }
+        self.observer = Some(observer);
     }
 
     /// For how long packets have waited that are first in the pipes on the way of flow `index`.

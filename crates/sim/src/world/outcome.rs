@@ -93,18 +93,21 @@ impl<P: Carried> World<'_, P> {
             .zip(&self.setup.bss)
             .zip(&self.before.bss);
         let bss = channels.map(|((((channel, drivers), hosts), set), before)| {
-            let stations =
-                stations(set).zip(hosts).zip(&before.2).map(|((station, host), before)| StationOutcome {
+            let stations = stations(set).zip(hosts).zip(&before.2).map(|((station, host), before)| {
+                let delays_us = channel.queueing_delay_us(station);
+                StationOutcome {
                     host: *host,
                     counters: channel.counters(station).since(before),
                     driver: drivers.counters(station),
                     airtime: channel.station_airtime(station),
-                    queueing_delay_us: percentiles(&channel.queueing_delay_us(station)),
+                    queueing_delay_us: percentiles(&delays_us),
+                    queueing_delays_us: counts(&delays_us),
                     queueing_time: channel.queueing_time(station),
                     queue_peak_packets: channel.queue_peak(station) as u64,
                     queue_marks: channel.queue_marks(station),
                     ppdu_sizes: channel.ppdu_sizes(station),
-                });
+                }
+            });
             BssOutcome {
                 airtime: channel.airtime(self.now),
                 accesses: channel.accesses() - before.0,
@@ -133,4 +136,10 @@ fn percentiles(delays: &hdrhistogram::Histogram<u64>) -> Percentiles {
         p99: delays.value_at_quantile(0.99),
         max: delays.max(),
     }
+}
+
+/// The values that occurred, ascending, and how often each did.
+fn counts(delays: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+    let recorded = delays.iter_recorded();
+    recorded.map(|step| (step.value_iterated_to(), step.count_since_last_iteration())).collect()
 }

@@ -1,7 +1,6 @@
 //! Time lines: the frames around an event of one run, drawn and counted.
 
 mod select;
-mod story;
 mod words;
 
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use super::Figure;
 use super::results::Results;
 use crate::chart::timeline::TimelineChart;
 use select::Selector;
-use story::{Ppdu, Story};
+use tacit_runs::air::{Ppdu, Story};
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::{Label, RunRecord, RunSummary};

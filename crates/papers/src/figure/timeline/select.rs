@@ -3,7 +3,7 @@
 use tacit_link::wifi::StationId;
 use tacit_proto::units::{Duration, Instant};
 
-use super::story::{Kind, Ppdu};
+use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, duration, flag, one_of};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use tacit_link::wifi::StationId;
 
-use super::story::{Kind, Ppdu};
 use crate::chart::Ink;
 use crate::chart::timeline::{Exchange, Frame, LOST, Note, Part};
+use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::table::count;
 
 /// Colour of compressed TCP ACKs.

@@ -1,0 +1,47 @@
+//! `tacit explore`.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use tacit_papers::explore::{Options, Written, prepare};
+use tacit_scenario::table::{count, number};
+
+use crate::args::ExploreArgs;
+use crate::output::{Failure, note, print, print_json};
+use crate::progress::simulated;
+
+pub fn run(args: ExploreArgs) -> Result<ExitCode, Failure> {
+    let exploration = prepare(&Options {
+        scenario: args.scenario,
+        assignments: args.assignments,
+        schemes: args.schemes,
+        clients: args.clients,
+        seed: args.seed,
+        quick: args.quick,
+        from: args.from,
+        length: args.length,
+    })?;
+    let length = Some(exploration.length());
+    let written = simulated(length, |reached| exploration.write(&args.output, reached))?;
+    for warning in &written.warnings {
+        note(&format!("tacit: warning: {warning}"));
+    }
+    if args.json {
+        print_json(&written)?;
+    } else {
+        print(&text(&written))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(written: &Written) -> String {
+    let mut text = String::new();
+    for scheme in &written.schemes {
+        let goodput = number(scheme.goodput_bps / 1e6, 2);
+        let frames = count(scheme.frames as u64, "frame");
+        let _ = writeln!(text, "{}: {frames}, {goodput} Mb/s, digest {}", scheme.scheme, scheme.digest);
+    }
+    let size = number(written.octets as f64 / 1e6, 2);
+    let _ = writeln!(text, "written: {} ({size} MB), for any browser", written.path.display());
+    text
+}

@@ -1,0 +1,141 @@
+//! Columns of whole numbers as octets that deflate well: differences from row to row, then all lowest octets, all
+//! second ones and so on (little-endian, plane by plane). `data.js` does the opposite.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What a value is told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// Itself.
+    Plain,
+    /// Its difference from the value before, signs folded in: 0, -1, 1, -2, … are 0, 1, 2, 3, …
+    Step,
+    /// Its difference from the last value in a row that has the same in the column of this name, which comes before.
+    StepBy(&'static str),
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub name: &'static str,
+    pub coding: Coding,
+    pub values: Vec<u64>,
+}
+
+/// What a reader needs to know of a column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Layout {
+    pub name: &'static str,
+    pub rows: usize,
+    /// Octets of a value.
+    pub width: usize,
+    /// Values are differences.
+    pub steps: bool,
+    /// Differences are from the last row with the same value there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<&'static str>,
+}
+
+/// The columns as octets, and how they lie in them.
+pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
+    let mut octets = Vec::new();
+    let mut layouts = Vec::new();
+    for column in columns {
+        let told = match column.coding {
+            Coding::Plain => column.values.clone(),
+            Coding::Step => steps(&column.values, &[]),
+            Coding::StepBy(name) => {
+                let key = columns.iter().find(|other| other.name == name).expect("the key is a column");
+                steps(&column.values, &key.values)
+            }
+        };
+        let most = told.iter().copied().max().unwrap_or(0);
+        let width = (u64::BITS - most.leading_zeros()).div_ceil(8).max(1) as usize;
+        for plane in 0..width {
+            octets.extend(told.iter().map(|value| value.to_le_bytes()[plane]));
+        }
+        layouts.push(Layout {
+            name: column.name,
+            rows: told.len(),
+            width,
+            steps: column.coding != Coding::Plain,
+            by: match column.coding {
+                Coding::StepBy(name) => Some(name),
+                Coding::Plain | Coding::Step => None,
+            },
+        });
+    }
+    (layouts, octets)
+}
+
+/// Differences from the last value of the same key; without keys all have the same.
+fn steps(values: &[u64], keys: &[u64]) -> Vec<u64> {
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    let step = |(index, value): (usize, &u64)| {
+        let before = last.insert(keys.get(index).copied().unwrap_or(0), *value).unwrap_or(0);
+        let step = value.wrapping_sub(before).cast_signed();
+        ((step << 1) ^ (step >> 63)).cast_unsigned()
+    };
+    values.iter().enumerate().map(step).collect()
+}
+
+/// The values of each column again: what the page does.
+#[cfg(test)]
+pub(super) fn decode(layouts: &[Layout], octets: &[u8]) -> BTreeMap<&'static str, Vec<u64>> {
+    let mut columns: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();
+    let mut from = 0;
+    for layout in layouts {
+        let planes = &octets[from..from + layout.rows * layout.width];
+        from += planes.len();
+        let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut values = Vec::new();
+        for row in 0..layout.rows {
+            let plane = |plane: usize| u64::from(planes[plane * layout.rows + row]) << (8 * plane);
+            let told: u64 = (0..layout.width).map(plane).sum();
+            if !layout.steps {
+                values.push(told);
+                continue;
+            }
+            let key = layout.by.map_or(0, |by| columns[by][row]);
+            let step = (told >> 1) ^ (told & 1).wrapping_neg();
+            let value = last.get(&key).copied().unwrap_or(0).wrapping_add(step);
+            last.insert(key, value);
+            values.push(value);
+        }
+        columns.insert(layout.name, values);
+    }
+    assert_eq!(from, octets.len(), "nothing is left");
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_come_back_as_they_were() {
+        let column = |name, coding, values: &[u64]| Column { name, coding, values: values.to_vec() };
+        let columns = [
+            column("key", Coding::Plain, &[0, 1, 0, 300]),
+            column("time", Coding::Step, &[5, 5, 1 << 40, 7]),
+            column("count", Coding::StepBy("key"), &[u64::MAX, 10, 0, 1]),
+            column("none", Coding::Plain, &[]),
+        ];
+        let (layouts, octets) = encode(&columns);
+        let widths: Vec<usize> = layouts.iter().map(|layout| layout.width).collect();
+        assert_eq!(widths, [2, 6, 1, 1], "no wider than needed; from 2^64 - 1 to 0 is one step");
+        let decoded = decode(&layouts, &octets);
+        for column in columns {
+            assert_eq!(decoded[column.name], column.values, "{}", column.name);
+        }
+    }
+
+    #[test]
+    fn low_octets_stand_together_before_high_ones() {
+        let (_, octets) =
+            encode(&[Column { name: "a", coding: Coding::Plain, values: vec![0x0102, 0x0304] }]);
+        assert_eq!(octets, [2, 4, 1, 3]);
+    }
+}

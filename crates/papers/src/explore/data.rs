@@ -1,0 +1,289 @@
+//! What a run under one scheme gives the page: its frames and samples as columns, and the rest as JSON.
+
+use std::collections::BTreeMap;
+
+use data_encoding::BASE64;
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use serde::Serialize;
+use tacit_link::wifi::AccessCategory;
+use tacit_runs::air::{Kind, Ppdu, Rate, Watch};
+use tacit_runs::single::Single;
+use tacit_sim::record::ApplicationResult;
+use tacit_sim::{Outcome, Setup};
+
+use super::columns::{Coding, Column, Layout, encode};
+
+/// zlib's level: 9 takes four times as long for one per cent.
+const LEVEL: u8 = 7;
+
+/// A property that a PPDU has or has not: its name on the page, and whether one has it.
+type Flag = (&'static str, fn(&Ppdu) -> bool);
+
+/// Bits of the column `flags`.
+pub(super) const FLAGS: [Flag; 6] = [
+    ("collided", |ppdu| ppdu.collided),
+    ("moreData", |ppdu| ppdu.more_data),
+    ("sync", |ppdu| ppdu.sync),
+    ("again", |ppdu| ppdu.again),
+    ("mixed", |ppdu| ppdu.mixed),
+    ("acknowledges", |ppdu| ppdu.acknowledges.is_some()),
+];
+
+/// One scheme's part of the page, but for its octets.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Side {
+    pub scheme: String,
+    pub summary: String,
+    /// CSS value.
+    pub ink: String,
+    pub digest: String,
+    pub goodput_bps: f64,
+    pub command: String,
+    pub duration_ns: u64,
+    pub measure_from_ns: u64,
+    /// What is kept lies between.
+    pub from_ns: u64,
+    pub until_ns: u64,
+    /// PPDUs beyond the limit.
+    pub left_out: u64,
+    pub ppdus: usize,
+    /// The access point first.
+    pub stations: Vec<String>,
+    pub flows: Vec<Flow>,
+    pub standard: &'static str,
+    pub sifs_ns: u64,
+    pub slot_ns: u64,
+    /// Name and AIFS of each access category.
+    pub categories: Vec<(&'static str, u64)>,
+    pub rates: Vec<RateOf>,
+    pub kinds: Vec<&'static str>,
+    pub flags: Vec<&'static str>,
+    /// Of the measured window, by use.
+    pub airtime: Vec<(&'static str, f64)>,
+    /// Per station: waits in microseconds, ascending, and how many packets waited so long.
+    pub waits_us: Vec<Vec<(u64, u64)>>,
+    /// Of flows and pages that came to their end, ascending.
+    pub completions_s: Vec<f64>,
+    pub columns: Vec<Layout>,
+    pub warnings: Vec<String>,
+}
+
+/// A flow by its place.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Flow {
+    pub name: String,
+    pub goodput_bps: f64,
+}
+
+/// A rate by its place.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct RateOf {
+    pub bps: u64,
+    pub mcs: Option<u8>,
+    pub streams: u8,
+    pub width_mhz: u16,
+}
+
+/// What came of one run.
+pub(super) struct Seen<'a> {
+    pub setup: &'a Setup,
+    pub watch: &'a Watch<'a>,
+    pub single: &'a Single,
+    pub outcome: &'a Outcome,
+    pub ink: String,
+    pub summary: &'a str,
+}
+
+impl Seen<'_> {
+    /// What the page needs, and its columns, deflated and in base64.
+    pub fn to_side(&self) -> (Side, String) {
+        let (rates, columns) = self.columns();
+        let (layouts, octets) = encode(&columns);
+        let config = &self.setup.bss[0].config;
+        let phy = config.phy();
+        let aifs =
+            |category: AccessCategory| phy.sifs + phy.slot * u64::from(category.parameters(phy).aifs_slots);
+        let hosts = self.setup.bss[0].hosts();
+        let airtime = self.single.airtime.map(|shares| shares.0);
+        let uses = tacit_link::wifi::AirtimeUse::ALL;
+        let side = Side {
+            scheme: self.single.scheme.clone().unwrap_or_default(),
+            summary: self.summary.to_owned(),
+            ink: self.ink.clone(),
+            digest: self.single.digest.clone(),
+            goodput_bps: self.single.goodput_bps,
+            command: self.single.provenance.command.clone(),
+            duration_ns: self.setup.duration.as_nanos(),
+            measure_from_ns: self.setup.measure_from.as_nanos(),
+            from_ns: self.watch.window().from.as_nanos(),
+            until_ns: self.watch.window().until.as_nanos(),
+            left_out: self.watch.story.left_out,
+            ppdus: self.watch.story.ppdus.len(),
+            stations: hosts.map(|host| self.setup.hosts[host.0 as usize].clone()).collect(),
+            flows: self
+                .single
+                .flows
+                .iter()
+                .map(|flow| Flow { name: flow.name.clone(), goodput_bps: flow.goodput_bps })
+                .collect(),
+            standard: config.standard.name(),
+            sifs_ns: phy.sifs.as_nanos(),
+            slot_ns: phy.slot.as_nanos(),
+            categories: AccessCategory::ALL.map(|of| (of.name(), aifs(of).as_nanos())).into(),
+            rates: rates.iter().map(RateOf::from).collect(),
+            kinds: Kind::NAMES.map(|(name, _)| name).into(),
+            flags: FLAGS.map(|(name, _)| name).into(),
+            airtime: airtime
+                .map(|shares| uses.into_iter().map(tacit_link::wifi::AirtimeUse::name).zip(shares).collect())
+                .unwrap_or_default(),
+            waits_us: self.outcome.bss[0].stations.iter().map(|at| at.queueing_delays_us.clone()).collect(),
+            completions_s: self.completions(),
+            columns: layouts,
+            warnings: self.single.warnings.clone(),
+        };
+        (side, BASE64.encode(&compress_to_vec_zlib(&octets, LEVEL)))
+    }
+
+    /// How long flows took that came to their end, and pages.
+    fn completions(&self) -> Vec<f64> {
+        let flows = self.single.flows.iter().filter_map(|flow| flow.duration_s);
+        let pages = self.outcome.applications.iter().flat_map(|application| match &application.result {
+            ApplicationResult::Pages(pages) => pages.load_times.as_slice(),
+            _ => &[],
+        });
+        let mut all: Vec<f64> = flows.chain(pages.map(|time| time.as_secs_f64())).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    fn columns(&self) -> (Vec<Rate>, Vec<Column>) {
+        let mut ppdus: Vec<&Ppdu> = self.watch.story.ppdus.iter().collect();
+        // Beside hidden stations what ends first is heard first.
+        ppdus.sort_by_key(|ppdu| ppdu.at);
+        let mut rates: Vec<Rate> = ppdus.iter().map(|ppdu| ppdu.rate).collect();
+        rates.sort_unstable();
+        rates.dedup();
+        let mut columns = of_ppdus(&ppdus, &rates);
+        columns.extend(self.of_points());
+        columns.extend(self.of_backlogs());
+        (rates, columns)
+    }
+
+    fn of_points(&self) -> Vec<Column> {
+        let points = &self.watch.points;
+        let column = |name, coding, of: fn(&tacit_sim::record::SeriesPoint) -> u64| Column {
+            name,
+            coding,
+            values: points.iter().map(of).collect(),
+        };
+        let by_flow = Coding::StepBy("point_flow");
+        vec![
+            column("point_flow", Coding::Plain, |point| u64::from(point.flow.0)),
+            column("point_at", Coding::Step, |point| point.at.as_nanos()),
+            column("delivered", by_flow, |point| point.delivered_total.0),
+            column("window", by_flow, |point| point.congestion_window.0),
+            column("rtt", by_flow, |point| point.smoothed_rtt.as_nanos()),
+            column("acknowledged", by_flow, |point| point.acknowledged_total.0),
+            column("resent", by_flow, |point| point.packets_retransmitted),
+            column("queueing", by_flow, |point| point.queueing.as_nanos()),
+        ]
+    }
+
+    fn of_backlogs(&self) -> Vec<Column> {
+        let backlogs = &self.watch.backlogs;
+        vec![
+            Column {
+                name: "backlog_station",
+                coding: Coding::Plain,
+                values: backlogs.iter().map(|backlog| u64::from(backlog.station.0)).collect(),
+            },
+            Column {
+                name: "backlog_at",
+                coding: Coding::Step,
+                values: backlogs.iter().map(|backlog| backlog.at.as_nanos()).collect(),
+            },
+            Column {
+                name: "backlog",
+                coding: Coding::StepBy("backlog_station"),
+                values: backlogs.iter().map(|backlog| backlog.packets as u64).collect(),
+            },
+        ]
+    }
+}
+
+impl From<&Rate> for RateOf {
+    fn from(rate: &Rate) -> Self {
+        Self { bps: rate.rate.as_bps(), mcs: rate.mcs, streams: rate.streams, width_mhz: rate.width_mhz }
+    }
+}
+
+/// What is missing in a row is told as the last value of its flow, so that it costs nothing; another column says that it
+/// is missing.
+fn carried(ppdus: &[&Ppdu], of: impl Fn(&Ppdu) -> Option<u64>) -> Vec<u64> {
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    let value = |ppdu: &&Ppdu| {
+        let known = last.entry(flow_of(ppdu)).or_default();
+        *known = of(ppdu).unwrap_or(*known);
+        *known
+    };
+    ppdus.iter().map(value).collect()
+}
+
+/// 0 for none.
+fn flow_of(ppdu: &Ppdu) -> u64 {
+    ppdu.flow.map_or(0, |flow| u64::from(flow.0) + 1)
+}
+
+fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate]) -> Vec<Column> {
+    let column = |name, coding, of: &dyn Fn(&Ppdu) -> u64| Column {
+        name,
+        coding,
+        values: ppdus.iter().map(|ppdu| of(ppdu)).collect(),
+    };
+    let plain = |name, of: &dyn Fn(&Ppdu) -> u64| column(name, Coding::Plain, of);
+    let by_flow = |name, values| Column { name, coding: Coding::StepBy("flow"), values };
+    let rate_of = |ppdu: &Ppdu| rates.binary_search(&ppdu.rate).expect("all rates are listed") as u64;
+    let flags = |ppdu: &Ppdu| {
+        let bits = FLAGS.iter().enumerate().filter(|(_, (_, is_set))| is_set(ppdu));
+        bits.map(|(bit, _)| 1 << bit).sum()
+    };
+    let place = |ppdu: &Ppdu| ppdu.category as u64;
+    let mac_count =
+        |ppdu: &Ppdu| ppdu.mac.map_or(0, |[first, last]| u64::from((4096 + last - first) % 4096) + 1);
+    vec![
+        column("at", Coding::Step, &|ppdu| ppdu.at.as_nanos()),
+        plain("duration", &|ppdu| ppdu.duration.as_nanos()),
+        plain("idle", &|ppdu| ppdu.idle_before.as_nanos()),
+        plain("nav", &|ppdu| ppdu.reserves.as_nanos()),
+        plain("from", &|ppdu| u64::from(ppdu.transmitter.0)),
+        // 0 for all.
+        plain("to", &|ppdu| ppdu.receiver.map_or(0, |station| u64::from(station.0) + 1)),
+        plain("kind", &|ppdu| ppdu.kind.place() as u64),
+        plain("flags", &flags),
+        plain("category", &place),
+        plain("rate", &rate_of),
+        plain("mpdus", &|ppdu| ppdu.arrived.len() as u64),
+        plain("lost", &|ppdu| ppdu.lost() as u64),
+        plain("retries", &|ppdu| ppdu.retries as u64),
+        plain("appended", &|ppdu| ppdu.appended as u64),
+        plain("octets", &|ppdu| u64::from(ppdu.octets)),
+        plain("acked", &|ppdu| u64::from(ppdu.acknowledged)),
+        column("mac", Coding::StepBy("from"), &|ppdu| ppdu.mac.map_or(0, |[first, _]| u64::from(first))),
+        plain("mac_count", &mac_count),
+        plain("flow", &flow_of),
+        by_flow("sequence", carried(ppdus, |ppdu| ppdu.sequence.map(|[from, _]| from))),
+        plain("sequence_count", &|ppdu| ppdu.sequence.map_or(0, |[from, to]| to - from)),
+        by_flow("acknowledges", carried(ppdus, |ppdu| ppdu.acknowledges)),
+        Column {
+            name: "which_lost",
+            coding: Coding::Plain,
+            // Of a PPDU of which nothing arrived the count says it.
+            values: ppdus
+                .iter()
+                .filter(|ppdu| !ppdu.is_lost())
+                .flat_map(|ppdu| ppdu.which_lost())
+                .map(u64::from)
+                .collect(),
+        },
+    ]
+}

@@ -1,0 +1,308 @@
+//! `tacit explore`: one HTML file in which one looks at everything that was on the air in a run, under one scheme or
+//! two, from microseconds to seconds.
+
+mod columns;
+mod data;
+mod page;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tacit_proto::units::{Duration, Instant};
+use tacit_runs::RunsError;
+use tacit_runs::air::{Watch, Window};
+use tacit_runs::single::{self, Prepared, Reached, Single};
+use tacit_scenario::input::duration;
+use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_scenario::{InputError, quoted};
+use tacit_sim::capture::AtomicFile;
+use tacit_theory::hop::argument;
+
+use crate::chart::{Ink, Look};
+use data::{Seen, Side};
+
+/// Where the page goes when nobody says.
+pub const FILE: &str = "tacit-explore.html";
+/// Schemes looked at when nobody names any: the baseline, and the best known of those that let ACKs ride.
+pub const DEFAULT_SCHEMES: [&str; 2] = ["stock", "hack-more-data"];
+/// Most PPDUs of a scheme: a browser holds and draws as many without a halt, and the file stays within tens of megabytes.
+pub const MAX_PPDUS: usize = 400_000;
+/// Most samples of flows and stations together, for the same reason.
+const MAX_SAMPLES: u64 = 200_000;
+/// Distances of samples tried, the first that gives no more than that counts.
+const SAMPLE_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 500, 1_000];
+
+/// What to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Scenario by name or path.
+    pub scenario: String,
+    /// `--set` assignments.
+    pub assignments: Vec<String>,
+    /// One scheme or two by name; none means [`DEFAULT_SCHEMES`].
+    pub schemes: Vec<String>,
+    /// Clients; `None` means the scenario's.
+    pub clients: Option<u32>,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Make it short: see [`tacit_scenario::Scenario::load_quick`].
+    pub quick: bool,
+    /// What is kept begins then, as written; `None` means with the run.
+    pub from: Option<String>,
+    /// So much is kept, as written; `None` means to the end of the run.
+    pub length: Option<String>,
+}
+
+/// A page that was written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Written {
+    /// Where.
+    pub path: PathBuf,
+    /// Its size.
+    pub octets: u64,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Clients.
+    pub clients: u32,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// What is in it.
+    pub schemes: Vec<Explored>,
+    /// What was asked for and is not in it, and what keeps octets out of the goodput.
+    pub warnings: Vec<String>,
+}
+
+/// A scheme on the page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explored {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Frames on the page: PPDUs of the first channel.
+    pub frames: usize,
+    /// Frames that had no room.
+    pub left_out: u64,
+    /// Hash of the run's event trace: that of `tacit run`.
+    pub digest: String,
+    /// Payload delivered in order per second, in bits.
+    pub goodput_bps: f64,
+}
+
+/// Runs that are ready to start.
+#[derive(Debug)]
+pub struct Exploration {
+    options: Options,
+    runs: Vec<(&'static Scheme, Prepared)>,
+    window: Window,
+    every: Duration,
+}
+
+/// Reads the scenario and builds the runs.
+///
+/// # Errors
+/// On input that is not allowed.
+pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
+    let usual = DEFAULT_SCHEMES.map(String::from);
+    let names = if options.schemes.is_empty() { &usual[..] } else { &options.schemes };
+    let run = |scheme: &'static Scheme| {
+        let prepared = single::prepare(&single::Options {
+            scenario: options.scenario.clone(),
+            assignments: options.assignments.clone(),
+            scheme: Some(scheme.name.to_owned()),
+            clients: options.clients,
+            seed: options.seed,
+            quick: options.quick,
+            wire: false,
+        })?;
+        Ok((scheme, prepared))
+    };
+    let runs: Vec<_> = one_or_two(names)?.into_iter().map(run).collect::<Result<_, RunsError>>()?;
+    let setup = &runs[0].1.setup;
+    if setup.bss.is_empty() {
+        let what = format!("{} has no Wi-Fi, hence nothing on the air to look at", runs[0].1.scenario().name);
+        return Err(InputError::new("tacit explore", what).allowed("scenarios with [wifi]").into());
+    }
+    let window = window(options, setup.duration)?;
+    let each = |ms: &u64| {
+        let looks = window.until.saturating_since(window.from).as_millis() / ms;
+        looks * (setup.flows.len() + setup.bss[0].clients.len() + 1) as u64
+    };
+    let ms = SAMPLE_MS.iter().find(|ms| each(ms) <= MAX_SAMPLES).unwrap_or(&SAMPLE_MS[SAMPLE_MS.len() - 1]);
+    Ok(Exploration { options: options.clone(), window, every: Duration::from_millis(*ms), runs })
+}
+
+fn one_or_two(names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
+    let schemes: Vec<_> =
+        names.iter().map(|name| scheme::find("--schemes", name)).collect::<Result<_, _>>()?;
+    let what = match schemes[..] {
+        [one, other] if one.name == other.name => format!("{} twice", one.name),
+        [_] | [_, _] => return Ok(schemes),
+        _ => format!("{} are {} schemes", names.join(","), names.len()),
+    };
+    Err(InputError::new("--schemes", what).allowed("one name or two, such as stock,hack-more-data"))
+}
+
+/// Which part of a run of `length` is kept.
+fn window(options: &Options, length: Duration) -> Result<Window, InputError> {
+    let read =
+        |name, text: &Option<String>| text.as_deref().map(|text| argument(name, text, duration)).transpose();
+    let from = read("--from", &options.from)?.unwrap_or(Duration::ZERO);
+    let until = match read("--for", &options.length)? {
+        Some(Duration::ZERO) => {
+            return Err(InputError::new("--for", "0 is nothing to look at").allowed("a time such as 100ms"));
+        }
+        Some(kept) if kept < length.saturating_sub(from) => from + kept,
+        _ => length,
+    };
+    if from >= length {
+        let what = format!("{from} is not before the end of the run");
+        return Err(InputError::new("--from", what).allowed(format!("less than {length}")));
+    }
+    Ok(Window { from: Instant::ZERO + from, until: Instant::ZERO + until, ppdus: MAX_PPDUS })
+}
+
+impl Exploration {
+    /// Of both runs together.
+    pub fn length(&self) -> std::time::Duration {
+        self.runs.iter().filter_map(|(_, run)| run.watched_length()).sum()
+    }
+
+    /// The command that makes the same page, but for where it goes.
+    fn command(&self) -> String {
+        let Options { seed, from, length, .. } = &self.options;
+        let (_, run) = &self.runs[0];
+        let schemes: Vec<&str> = self.runs.iter().map(|(scheme, _)| scheme.name).collect();
+        let mut command = format!(
+            "tacit explore {} --schemes {} --clients {} --seed {seed}",
+            run.scenario().invocation,
+            schemes.join(","),
+            run.clients()
+        );
+        for (name, value) in [("--from", from), ("--for", length)] {
+            if let Some(value) = value {
+                command.push_str(&format!(" {name} {}", quoted(value)));
+            }
+        }
+        command
+    }
+
+    /// Runs, and writes the page to `path`: whole, or not at all. `reached`, if there is one, is told how much of both
+    /// runs was simulated.
+    ///
+    /// # Errors
+    /// Where a run fails, or the file cannot be written.
+    pub fn write(self, path: &Path, mut reached: Option<Reached<'_>>) -> Result<Written, RunsError> {
+        // Before minutes of simulation, not after.
+        let mut file = AtomicFile::create(path).map_err(RunsError::io(path))?;
+        let mut sides = Vec::new();
+        let mut before = std::time::Duration::ZERO;
+        let inks = inks(&self.runs.iter().map(|(scheme, _)| scheme.name).collect::<Vec<_>>());
+        for ((scheme, run), ink) in self.runs.iter().zip(inks) {
+            let mut told = |time| {
+                if let Some(reached) = &mut reached {
+                    reached(before + time);
+                }
+            };
+            sides.push(self.side(scheme, run, ink, &mut told)?);
+            before += run.watched_length().unwrap_or_default();
+        }
+        let (scenario, clients) = (self.runs[0].1.scenario(), self.runs[0].1.clients());
+        let html = page::document(&page::Content {
+            scenario: &scenario.name,
+            description: &scenario.description,
+            scenario_text: &scenario.text,
+            command: &self.command(),
+            clients,
+            seed: self.options.seed,
+            sides: &sides,
+        });
+        file.write_all(html.as_bytes()).and_then(|()| file.commit()).map_err(RunsError::io(path))?;
+        let mut warnings: Vec<String> =
+            sides.iter().flat_map(|(side, ..)| side.warnings.clone()).chain(self.left_out(&sides)).collect();
+        warnings.sort();
+        warnings.dedup();
+        let explored = |(side, ..): &(Side, String, Single)| Explored {
+            scheme: side.scheme.clone(),
+            frames: side.ppdus,
+            left_out: side.left_out,
+            digest: side.digest.clone(),
+            goodput_bps: side.goodput_bps,
+        };
+        Ok(Written {
+            path: path.to_owned(),
+            octets: html.len() as u64,
+            scenario: scenario.name.clone(),
+            clients,
+            seed: self.options.seed,
+            schemes: sides.iter().map(explored).collect(),
+            warnings,
+        })
+    }
+
+    fn side(
+        &self,
+        scheme: &Scheme,
+        run: &Prepared,
+        ink: Ink,
+        told: &mut dyn FnMut(std::time::Duration),
+    ) -> Result<(Side, String, Single), RunsError> {
+        let mut watch = Watch::new(self.window, self.every, Some(told));
+        let (single, outcome) = run.run_observed(&mut watch)?;
+        let seen = Seen {
+            setup: &run.setup,
+            watch: &watch,
+            single: &single,
+            outcome: &outcome,
+            ink: ink.css(),
+            summary: scheme.summary,
+        };
+        let (side, octets) = seen.to_side();
+        Ok((side, octets, single))
+    }
+
+    /// What is said where not all frames have room.
+    fn left_out(&self, sides: &[(Side, String, Single)]) -> Vec<String> {
+        let full = sides.iter().filter(|(side, ..)| side.left_out > 0);
+        full.map(|(side, ..)| {
+            format!(
+                "{}: the first {MAX_PPDUS} frames are on the page, {} after them are not; --from and --for choose others",
+                side.scheme, side.left_out
+            )
+        })
+        .collect()
+    }
+}
+
+/// Colours of schemes side by side: their own, but never the same twice.
+fn inks(schemes: &[&str]) -> Vec<Ink> {
+    let mut inks: Vec<Ink> =
+        schemes.iter().map(|name| Look::of_scheme(name).map_or(Ink::Curve(0), |look| look.ink)).collect();
+    if let [one, other] = &mut inks[..]
+        && one == other
+    {
+        *other = if *one == Ink::Curve(2) { Ink::Curve(1) } else { Ink::Curve(2) };
+    }
+    inks
+}
+
+/// The command that shows what was on the air in a run of the comparison that `command` makes: its largest number of
+/// clients, and the baseline beside the first scheme that is no yardstick. `None` where `command` makes no comparison.
+pub(crate) fn beside(command: &str) -> Option<String> {
+    let (scenario, rest) = command.strip_prefix("tacit compare ")?.split_once(" --clients ")?;
+    let (clients, rest) = rest.split_once(" --schemes ")?;
+    let (schemes, rest) = rest.split_once(" --seeds ")?;
+    let settings = rest.split_once(' ').map_or(String::new(), |(_, settings)| format!(" {settings}"));
+    let clients = clients.split(',').filter_map(|count| count.parse::<u32>().ok()).max()?;
+    let named: Vec<&str> = schemes.split(',').collect();
+    let of_role = |role| move |name: &&&str| scheme::find("", name).is_ok_and(|scheme| scheme.role == role);
+    let baseline = named.iter().find(of_role(Role::Baseline));
+    let usual = named.iter().find(|name| **name == DEFAULT_SCHEMES[1]);
+    let other = usual
+        .or_else(|| named.iter().find(of_role(Role::Candidate)))
+        .or_else(|| named.iter().find(of_role(Role::Transport)));
+    let two: Vec<&str> = baseline.into_iter().chain(other).copied().collect();
+    let two = if two.is_empty() { named[..1].to_vec() } else { two };
+    Some(format!("tacit explore {scenario} --schemes {} --clients {clients}{settings}", two.join(",")))
+}

@@ -1,0 +1,279 @@
+//! What stands in the page is what was on the air.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use data_encoding::BASE64;
+use miniz_oxide::inflate::decompress_to_vec_zlib;
+use serde_json::Value;
+use tacit_link::wifi::StationId;
+use tacit_runs::air::Kind;
+
+use super::columns::{Layout, decode};
+use super::data::FLAGS;
+use super::*;
+
+/// A page and what a reader finds in it.
+struct Read {
+    html: String,
+    written: Written,
+    known: Value,
+    sides: Vec<BTreeMap<&'static str, Vec<u64>>>,
+}
+
+fn short(scenario: &str, assignments: &[&str]) -> Options {
+    Options {
+        scenario: scenario.into(),
+        assignments: assignments.iter().map(|&text| text.to_owned()).collect(),
+        seed: 1,
+        ..Options::default()
+    }
+}
+
+fn read(options: &Options) -> Read {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(FILE);
+    let written = prepare(options).unwrap().write(&path, None).unwrap();
+    let html = fs::read_to_string(&path).unwrap();
+    assert_eq!(written.octets, html.len() as u64);
+    let between = |from: &str| html.split_once(from).unwrap().1.split_once("</script>").unwrap().0;
+    let known: Value =
+        serde_json::from_str(between(r#"<script id="known" type="application/json">"#)).unwrap();
+    let side = |(number, about): (usize, &Value)| {
+        let octets = between(&format!(r#"<script id="octets-{number}" type="text/plain">"#));
+        let octets = decompress_to_vec_zlib(&BASE64.decode(octets.as_bytes()).unwrap()).unwrap();
+        let whole = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+        let text = |value: &Value| value.as_str().map(|text| &*text.to_owned().leak());
+        let layout = |layout: &Value| Layout {
+            name: text(&layout["name"]).unwrap(),
+            rows: whole(&layout["rows"]),
+            width: whole(&layout["width"]),
+            steps: layout["steps"].as_bool().unwrap(),
+            by: text(&layout["by"]),
+        };
+        let layouts: Vec<Layout> = about["columns"].as_array().unwrap().iter().map(layout).collect();
+        decode(&layouts, &octets)
+    };
+    let sides = known["sides"].as_array().unwrap().iter().enumerate().map(side).collect();
+    Read { html, written, known, sides }
+}
+
+#[test]
+fn a_page_holds_every_frame_as_it_was_heard() {
+    let options =
+        short("wlan-11n-150", &["run.duration=400ms", "run.measure-from=100ms", "wifi.mpdu-error=5 %"]);
+    let page = read(&Options { clients: Some(2), ..options.clone() });
+    let schemes = page.known["sides"].as_array().unwrap().iter().zip(DEFAULT_SCHEMES).zip(&page.sides);
+    for ((about, scheme), columns) in schemes {
+        assert_eq!(about["scheme"], scheme);
+        let run = single::prepare(&single::Options {
+            scenario: options.scenario.clone(),
+            assignments: options.assignments.clone(),
+            scheme: Some(scheme.to_owned()),
+            clients: Some(2),
+            seed: 1,
+            ..single::Options::default()
+        });
+        let mut watch = Watch::new(Window::WHOLE, Duration::from_millis(2), None);
+        let (single, _) = run.unwrap().run_observed(&mut watch).unwrap();
+        assert_eq!(about["digest"], single.digest);
+        assert!(watch.story.ppdus.len() > 100);
+        assert_eq!(columns["at"].len(), watch.story.ppdus.len());
+        let mut which_lost = columns["which_lost"].iter();
+        for (row, ppdu) in watch.story.ppdus.iter().enumerate() {
+            let value = |name: &str| columns[name][row];
+            assert_eq!(value("at"), ppdu.at.as_nanos());
+            assert_eq!(value("duration"), ppdu.duration.as_nanos());
+            assert_eq!(value("idle"), ppdu.idle_before.as_nanos());
+            assert_eq!(value("nav"), ppdu.reserves.as_nanos());
+            assert_eq!(value("from"), u64::from(ppdu.transmitter.0));
+            assert_eq!(value("to").checked_sub(1), ppdu.receiver.map(|station| u64::from(station.0)));
+            assert_eq!(Kind::NAMES[value("kind") as usize].1, ppdu.kind);
+            assert_eq!(value("lost"), ppdu.lost() as u64);
+            assert_eq!(value("appended"), ppdu.appended as u64);
+            assert_eq!(value("flow").checked_sub(1), ppdu.flow.map(|flow| u64::from(flow.0)));
+            let count = value("sequence_count");
+            let sequence = (count > 0).then(|| [value("sequence"), value("sequence") + count]);
+            assert_eq!(sequence, ppdu.sequence);
+            for (bit, (name, is_set)) in FLAGS.iter().enumerate() {
+                assert_eq!(value("flags") >> bit & 1 == 1, is_set(ppdu), "{name}");
+            }
+            assert_eq!(ppdu.acknowledges.unwrap_or(value("acknowledges")), value("acknowledges"));
+            if !ppdu.is_lost() {
+                let which: Vec<u64> = ppdu.which_lost().map(u64::from).collect();
+                assert_eq!(which_lost.by_ref().take(which.len()).copied().collect::<Vec<_>>(), which);
+            }
+        }
+        assert_eq!(columns["delivered"].len(), watch.points.len());
+        assert_eq!(columns["delivered"].last(), watch.points.last().map(|point| &point.delivered_total.0));
+    }
+}
+
+/// Frames of the page, counted by a reader, are what the run says of itself.
+#[test]
+fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
+    // As many stations as collide. Runs count a frame when it begins, and hear it when it is over: what the last second
+    // of a run began is on the page of one that goes on.
+    let options =
+        Options { clients: Some(6), ..short("wlan-11n-150", &["run.duration=1s", "run.measure-from=0s"]) };
+    let longer = Options {
+        assignments: ["run.duration=1100ms", "run.measure-from=0s"].map(String::from).into(),
+        length: Some("1s".into()),
+        ..options.clone()
+    };
+    let page = read(&longer);
+    for (scheme, columns) in DEFAULT_SCHEMES.iter().zip(&page.sides) {
+        let run = single::prepare(&single::Options {
+            scenario: options.scenario.clone(),
+            assignments: options.assignments.clone(),
+            scheme: Some((*scheme).to_owned()),
+            clients: options.clients,
+            seed: 1,
+            ..single::Options::default()
+        });
+        let single = run.unwrap().run(tacit_runs::sweep::Control::unattended()).unwrap();
+        let counted = |name: &str| (single.metrics.get(name).unwrap() * single.measured_s).round() as u64;
+        let rows = || 0..columns["at"].len();
+        let is = |row: usize, kind: Kind| columns["kind"][row] == kind.place() as u64;
+        let mut collisions: Vec<u64> =
+            rows().filter(|row| columns["flags"][*row] & 1 == 1).map(|row| columns["at"][row]).collect();
+        collisions.dedup();
+        assert!(collisions.len() > 3 || *scheme != "stock", "{scheme}");
+        assert_eq!(collisions.len() as u64, counted("collisions_per_s"), "{scheme}");
+        let acks: u64 = rows().filter(|row| is(*row, Kind::TcpAck)).map(|row| columns["mpdus"][row]).sum();
+        assert_eq!(acks, counted("tcp_acks_on_air_per_s"), "{scheme}");
+        let retries: u64 = columns["retries"].iter().sum();
+        assert_eq!(retries, counted("retries_per_s"), "{scheme}");
+        let augmented = columns["appended"].iter().filter(|octets| **octets > 0).count() as u64;
+        assert_eq!(
+            augmented,
+            single
+                .metrics
+                .get("augmented_link_acks_per_s")
+                .map_or(0, |_| counted("augmented_link_acks_per_s"))
+        );
+        assert_eq!(augmented > 0, *scheme != "stock");
+        let from_ap =
+            |row: &usize| columns["from"][*row] == u64::from(StationId::AP.0) && is(*row, Kind::Data);
+        assert_eq!(rows().filter(from_ap).count() as u64, single.stations[0].data_ppdus);
+    }
+}
+
+#[test]
+fn equal_runs_make_equal_pages() {
+    let options = short("wlan-11n-150", &["run.duration=200ms", "run.measure-from=50ms"]);
+    assert_eq!(read(&options).html, read(&options).html);
+}
+
+/// Issue: below 5 MB for 10 s. 802.11a without aggregation has the most PPDUs a second, 802.11ac the most MPDUs.
+#[test]
+fn ten_seconds_of_two_schemes_take_less_than_5_mb() {
+    for (scenario, most) in [("wlan-11a-54", 5_000_000), ("wlan-11ac-866", 5_000_000)] {
+        let options = short(scenario, &["run.duration=10s", "run.measure-from=1s"]);
+        let page = read(&Options { clients: Some(2), ..options });
+        let frames: usize = page.written.schemes.iter().map(|scheme| scheme.frames).sum();
+        println!("{scenario}: {frames} frames, {} octets", page.written.octets);
+        assert!(
+            page.written.octets < most && frames > 10_000,
+            "{scenario}: {frames}, {}",
+            page.written.octets
+        );
+    }
+}
+
+#[test]
+fn a_page_needs_nothing_else() {
+    let page = read(&short("wlan-11n-150", &["run.duration=100ms", "run.measure-from=20ms"]));
+    for fetched in
+        ["src=", "url(", "@import", "<link", "fetch(", "XMLHttpRequest", "import(", "http://", "https://"]
+    {
+        assert!(!page.html.contains(fetched), "{fetched}");
+    }
+    assert!(page.html.contains("default-src 'none'"));
+}
+
+#[test]
+fn names_of_a_scenario_are_text_whatever_they_say() {
+    let evil = "</script><script>evil()</script><!--<img onerror=evil()>&'";
+    let page = read(&short(
+        "wlan-11n-150",
+        &[
+            "run.duration=100ms",
+            "run.measure-from=20ms",
+            &format!("name={evil:?}"),
+            &format!("description={evil:?}"),
+        ],
+    ));
+    assert_eq!(page.known["scenario"], evil, "it is there");
+    for markup in ["<script>evil", "<!--", "<img"] {
+        assert!(!page.html.contains(markup), "{markup}");
+    }
+    assert_eq!(page.html.matches("</script>").count(), 4, "two of octets, one of JSON, one that draws");
+}
+
+#[test]
+fn a_part_of_a_run_may_be_kept() {
+    let options = short("wlan-11n-150", &["run.duration=300ms", "run.measure-from=50ms"]);
+    let page = read(&Options {
+        schemes: vec!["stock".into()],
+        from: Some("100ms".into()),
+        length: Some("50 ms".into()),
+        ..options
+    });
+    let at = &page.sides[0]["at"];
+    assert!(at.len() > 20 && at.iter().all(|at| (100_000_000..150_000_000).contains(at)));
+    assert!(page.html.contains("--from 100ms --for '50 ms'"), "the command that makes it says so");
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_refused_with_what_can() {
+    let good = short("wlan-11n-150", &["run.duration=100ms", "run.measure-from=20ms"]);
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    for (options, expected) in [
+        (
+            short("wired-10", &[]),
+            "tacit explore: wired-10 has no Wi-Fi, hence nothing on the air to look at; allowed: scenarios with [wifi]",
+        ),
+        (
+            Options { schemes: names(&["stock", "udp", "tack"]), ..good.clone() },
+            "stock,udp,tack are 3 schemes",
+        ),
+        (Options { schemes: names(&["stock", "stock"]), ..good.clone() }, "stock twice"),
+        (Options { schemes: names(&["stork"]), ..good.clone() }, "unknown scheme \"stork\""),
+        (Options { from: Some("1s".into()), ..good.clone() }, "--from"),
+        (Options { length: Some("0s".into()), ..good.clone() }, "--for"),
+        (Options { length: Some("long".into()), ..good }, "--for"),
+    ] {
+        let error = prepare(&options).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_said_before_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    // A run that takes years.
+    let options = short("wlan-11n-150", &["run.duration=3600s", "run.measure-from=1s"]);
+    let path = directory.path().join("missing").join("page.html");
+    let error = prepare(&options).unwrap().write(&path, None).unwrap_err().to_string();
+    assert!(error.contains("missing/page.html"), "{error}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn schemes_side_by_side_never_have_one_colour() {
+    for pair in [["stock", "udp"], ["hack-batch", "hack-timer"], ["tack", "tack-l1"]] {
+        let inks = inks(&pair);
+        assert_ne!(inks[0], inks[1], "{pair:?}");
+    }
+}
+
+#[test]
+fn a_comparison_has_one_pair_that_is_looked_at_first() {
+    let compare = "tacit compare 'my net.toml' --clients 1,10 --schemes stock,tcp-l4,hack-more-data --seeds 5 --set a=b --quick";
+    let explore = "tacit explore 'my net.toml' --schemes stock,hack-more-data --clients 10 --set a=b --quick";
+    assert_eq!(beside(compare).as_deref(), Some(explore));
+    let few = "tacit compare x --clients 2 --schemes tack,udp --seeds 1";
+    assert_eq!(beside(few).as_deref(), Some("tacit explore x --schemes tack --clients 2"));
+    assert_eq!(beside("tacit figure hack/fig10"), None);
+}

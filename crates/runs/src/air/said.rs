@@ -1,0 +1,123 @@
+//! What packets on the air say of the flows they belong to.
+
+use std::collections::BTreeMap;
+
+use tacit_proto::Packet;
+use tacit_proto::packet::Transport;
+use tacit_proto::tack::Body;
+use tacit_proto::tcp::Flags;
+use tacit_proto::units::{FlowId, HostId, SeqNumber};
+
+/// What one packet says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Positions that it carries: the first, and the one past the last.
+    pub sequence: Option<[u64; 2]>,
+    /// The position up to which it acknowledges.
+    pub acknowledges: Option<u64>,
+}
+
+/// Positions in streams, of which headers carry the low 32 bits, and TCP's not from 0 on.
+#[derive(Clone, Debug, Default)]
+pub struct Positions {
+    /// The last of each flow and who sends its octets, of data and of acknowledgments.
+    last: BTreeMap<(FlowId, HostId, bool), u64>,
+    /// The sequence number of the first octet of each flow and who sends it; 0 where there is none.
+    first: BTreeMap<(FlowId, HostId), SeqNumber>,
+}
+
+impl Positions {
+    /// What `packet` says: octets of a stream for TCP and TACK, numbers of datagrams for UDP.
+    pub(super) fn said(&mut self, packet: &Packet) -> Said {
+        match &packet.transport {
+            Transport::Tcp(segment) => {
+                if segment.flags.contains(Flags::SYN) {
+                    // SYN takes the number before it (RFC 9293 section 3.4).
+                    let first = SeqNumber(segment.seq.0.wrapping_add(1));
+                    self.first.insert((packet.flow, packet.source), first);
+                    return Said::default();
+                }
+                let carried = u64::from(segment.payload_len);
+                let from = (carried > 0).then(|| self.whole(packet.flow, packet.source, false, segment.seq));
+                let says_ack = segment.flags.contains(Flags::ACK);
+                Said {
+                    sequence: from.map(|from| [from, from + carried]),
+                    acknowledges: says_ack
+                        .then(|| self.whole(packet.flow, packet.destination, true, segment.ack)),
+                }
+            }
+            Transport::Udp(datagram) if datagram.is_report() => Said::default(),
+            Transport::Udp(datagram) => {
+                Said { sequence: Some([datagram.number, datagram.number + 1]), acknowledges: None }
+            }
+            Transport::Tack(tack) => match &tack.body {
+                Body::Data(data) => {
+                    let from = self.whole(packet.flow, packet.source, false, data.offset);
+                    Said { sequence: Some([from, from + u64::from(data.payload_len)]), acknowledges: None }
+                }
+                Body::Tack(tack) => Said {
+                    sequence: None,
+                    acknowledges: Some(self.whole(packet.flow, packet.destination, true, tack.received)),
+                },
+                _ => Said::default(),
+            },
+        }
+    }
+
+    /// The position of `number` in what `sender` sends: the one that is nearest to the last.
+    fn whole(&mut self, flow: FlowId, sender: HostId, acknowledged: bool, number: SeqNumber) -> u64 {
+        let first = self.first.get(&(flow, sender)).copied().unwrap_or_default();
+        let low = number.0.wrapping_sub(first.0);
+        let last = self.last.entry((flow, sender, acknowledged)).or_default();
+        let step = i64::from(low.wrapping_sub(*last as u32).cast_signed());
+        *last = last.saturating_add_signed(step);
+        *last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_proto::packet::IpHeader;
+    use tacit_proto::tcp::Segment;
+
+    use super::*;
+
+    fn said(positions: &mut Positions, from: u32, segment: Segment) -> Said {
+        positions.said(&Packet {
+            flow: FlowId(0),
+            source: HostId(from),
+            destination: HostId(1 - from),
+            ip: IpHeader::default(),
+            transport: Transport::Tcp(segment),
+        })
+    }
+
+    #[test]
+    fn positions_go_on_where_sequence_numbers_begin_again() {
+        let mut positions = Positions::default();
+        let mut carried = |seq: u32| {
+            let segment = Segment { seq: SeqNumber(seq), payload_len: 1_000, ..Segment::default() };
+            said(&mut positions, 0, segment).sequence.unwrap()
+        };
+        let turn = 1_u64 << 32;
+        assert_eq!(carried(1), [1, 1_001]);
+        for seq in [1 << 30, 1 << 31, 3 << 30] {
+            assert_eq!(carried(seq)[0], u64::from(seq));
+        }
+        assert_eq!(carried(u32::MAX - 499), [turn - 500, turn + 500]);
+        assert_eq!(carried(500), [turn + 500, turn + 1_500]);
+        assert_eq!(carried(u32::MAX - 499)[0], turn - 500, "sent again");
+    }
+
+    #[test]
+    fn positions_count_from_the_first_octet_for_data_and_for_its_acknowledgments() {
+        let mut positions = Positions::default();
+        let isn = SeqNumber(u32::MAX);
+        let syn = Segment { seq: isn, flags: Flags::SYN, ..Segment::default() };
+        assert_eq!(said(&mut positions, 0, syn), Said::default());
+        let data = Segment { seq: SeqNumber(0), payload_len: 500, ..Segment::default() };
+        assert_eq!(said(&mut positions, 0, data).sequence, Some([0, 500]));
+        let ack = Segment { ack: SeqNumber(500), flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(said(&mut positions, 1, ack).acknowledges, Some(500));
+    }
+}

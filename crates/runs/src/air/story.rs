@@ -1,0 +1,279 @@
+//! The observer that hears the first channel.
+
+use tacit_link::AirFrame;
+use tacit_link::wifi::StationId;
+use tacit_link::wifi::air::{Frame, Outcome};
+use tacit_proto::Packet;
+use tacit_proto::units::{Duration, Instant};
+use tacit_sim::Observer;
+
+use super::Positions;
+use super::ppdu::{Kind, Ppdu, Rate};
+use super::said::Said;
+
+/// Which PPDUs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The first may begin then.
+    pub from: Instant,
+    /// The last begins before.
+    pub until: Instant,
+    /// As many at most: memory has an end.
+    pub ppdus: usize,
+}
+
+impl Window {
+    /// All of them.
+    pub const WHOLE: Self =
+        Self { from: Instant::ZERO, until: Instant::from_nanos(u64::MAX), ppdus: usize::MAX };
+}
+
+/// Listens to the first channel of a run.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// By start.
+    pub ppdus: Vec<Ppdu>,
+    /// PPDUs of the window that were heard after it was full.
+    pub left_out: u64,
+    window: Window,
+    /// What each station appended last.
+    appended: Vec<Vec<u8>>,
+    positions: Positions,
+    air: Air,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self::of(Window::WHOLE)
+    }
+}
+
+/// Since when nothing is on the air.
+#[derive(Clone, Copy, Debug)]
+struct Air {
+    /// The end of all that began.
+    busy_until: Instant,
+    /// When the last PPDU began, and until when the medium was busy before it.
+    last: (Instant, Instant),
+    /// The last PPDU that was left out.
+    left_out: Option<(Instant, StationId)>,
+}
+
+impl Air {
+    /// For how long nothing was on the air before a PPDU that begins at `at` and ends at `end`.
+    fn idle_before(&mut self, at: Instant, end: Instant) -> Duration {
+        if at != self.last.0 {
+            self.last = (at, self.busy_until);
+        }
+        self.busy_until = self.busy_until.max(end);
+        at.saturating_since(self.last.1)
+    }
+}
+
+impl Story {
+    /// One that keeps the PPDUs of `window`.
+    pub fn of(window: Window) -> Self {
+        Self {
+            ppdus: Vec::new(),
+            left_out: 0,
+            window,
+            appended: Vec::new(),
+            positions: Positions::default(),
+            air: Air { busy_until: Instant::ZERO, last: (Instant::ZERO, Instant::ZERO), left_out: None },
+        }
+    }
+
+    /// Whether what `station` appends now begins with what it appended before.
+    fn appends_again(&mut self, station: StationId, appended: &[u8]) -> bool {
+        if self.appended.len() <= station.index() {
+            self.appended.resize_with(station.index() + 1, Vec::new);
+        }
+        let before = std::mem::replace(&mut self.appended[station.index()], appended.to_vec());
+        !before.is_empty() && appended.starts_with(&before)
+    }
+
+    /// The PPDU this MPDU belongs to, if an MPDU of it was heard already. PPDUs that collide start
+    /// together and differ in who sends.
+    fn same_ppdu(&mut self, frame: &AirFrame<Packet>) -> Option<&mut Ppdu> {
+        let together = self.ppdus.iter_mut().rev().take_while(|ppdu| ppdu.at == frame.at);
+        together.into_iter().find(|ppdu| ppdu.transmitter == frame.transmitter)
+    }
+
+    /// What `frame` is by itself.
+    fn heard(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
+        let mut ppdu = Ppdu {
+            at: frame.at,
+            duration: frame.duration,
+            transmitter: frame.transmitter,
+            receiver: frame.receiver,
+            kind: Kind::Beacon,
+            arrived: vec![frame.outcome == Outcome::Received],
+            collided: frame.outcome == Outcome::Collided,
+            retries: 0,
+            more_data: false,
+            sync: false,
+            appended: 0,
+            again: false,
+            idle_before,
+            reserves: frame.reserves,
+            category: frame.category,
+            rate: Rate::from(&frame.mode),
+            mac: None,
+            acknowledged: 0,
+            octets: 0,
+            flow: None,
+            mixed: false,
+            sequence: None,
+            acknowledges: None,
+        };
+        match &frame.frame {
+            Frame::Data { sequence, retry, more_data, sync, payload, rest, .. } => {
+                ppdu.kind = if payload.is_pure_ack() { Kind::TcpAck } else { Kind::Data };
+                ppdu.retries = usize::from(*retry);
+                (ppdu.more_data, ppdu.sync) = (*more_data, *sync);
+                ppdu.mac = Some([*sequence, *sequence]);
+                for packet in std::iter::once(payload).chain(rest) {
+                    let said = self.positions.said(packet);
+                    ppdu.take_packet(packet, said);
+                }
+            }
+            Frame::Ack { appended } => self.response(&mut ppdu, Kind::Ack, appended),
+            Frame::BlockAck { start, bitmap, appended } => {
+                self.response(&mut ppdu, Kind::BlockAck, appended);
+                let last = u16::try_from(63_u32.saturating_sub(bitmap.leading_zeros())).unwrap_or(0);
+                ppdu.mac = Some([*start, (start + last) % 4096]);
+                ppdu.acknowledged = bitmap.count_ones();
+            }
+            Frame::BlockAckReq { start } => {
+                ppdu.kind = Kind::BlockAckRequest;
+                ppdu.mac = Some([*start, *start]);
+            }
+            Frame::Rts => ppdu.kind = Kind::Rts,
+            Frame::Cts => ppdu.kind = Kind::Cts,
+            Frame::CfEnd => ppdu.kind = Kind::CfEnd,
+            Frame::Beacon => {}
+        }
+        ppdu
+    }
+
+    fn response(&mut self, ppdu: &mut Ppdu, kind: Kind, appended: &[u8]) {
+        ppdu.kind = kind;
+        ppdu.again = self.appends_again(ppdu.transmitter, appended);
+        ppdu.appended = appended.len();
+    }
+}
+
+impl Ppdu {
+    fn take_packet(&mut self, packet: &Packet, said: Said) {
+        self.octets += u32::try_from(packet.len().0).unwrap_or(u32::MAX);
+        match self.flow {
+            None => self.flow = Some(packet.flow),
+            Some(flow) if flow != packet.flow => {
+                self.mixed = true;
+                return;
+            }
+            Some(_) => {}
+        }
+        self.take_said(said);
+    }
+
+    fn take_said(&mut self, said: Said) {
+        self.sequence = match (self.sequence, said.sequence) {
+            (Some([a, b]), Some([c, d])) => Some([a.min(c), b.max(d)]),
+            (one, other) => one.or(other),
+        };
+        self.acknowledges = self.acknowledges.max(said.acknowledges);
+    }
+
+    /// Another MPDU of it was heard.
+    fn take_mpdu(&mut self, mpdu: &Self) {
+        self.arrived.extend(&mpdu.arrived);
+        self.collided |= mpdu.collided;
+        self.retries += mpdu.retries;
+        if mpdu.kind == Kind::Data {
+            self.kind = Kind::Data;
+        }
+        if let (Some(own), Some(other)) = (&mut self.mac, mpdu.mac) {
+            own[1] = other[1];
+        }
+        self.octets += mpdu.octets;
+        if self.flow == mpdu.flow {
+            self.mixed |= mpdu.mixed;
+            self.take_said(Said { sequence: mpdu.sequence, acknowledges: mpdu.acknowledges });
+        } else {
+            self.mixed = true;
+        }
+    }
+}
+
+impl Observer for Story {
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>) {
+        if bss != 0 {
+            return;
+        }
+        let idle_before = self.air.idle_before(frame.at, frame.at + frame.duration);
+        let ppdu = self.heard(frame, idle_before);
+        if !(self.window.from..self.window.until).contains(&frame.at) {
+            return;
+        }
+        if let Some(known) = self.same_ppdu(frame) {
+            known.take_mpdu(&ppdu);
+        } else if self.ppdus.len() < self.window.ppdus {
+            self.ppdus.push(ppdu);
+        } else if self.air.left_out != Some((frame.at, frame.transmitter)) {
+            self.air.left_out = Some((frame.at, frame.transmitter));
+            self.left_out += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::single;
+
+    fn heard(window: Window) -> Story {
+        let options = single::Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: ["run.duration=100ms", "run.measure-from=0s"].map(String::from).into(),
+            clients: Some(2),
+            seed: 1,
+            ..single::Options::default()
+        };
+        let mut story = Story::of(window);
+        single::prepare(&options).unwrap().run_observed(&mut story).unwrap();
+        story
+    }
+
+    #[test]
+    fn what_has_no_room_is_counted_by_ppdus_not_by_their_mpdus() {
+        let all = heard(Window::WHOLE);
+        assert_eq!(all.left_out, 0);
+        assert!(all.ppdus.iter().any(|ppdu| ppdu.arrived.len() > 10));
+        let some = heard(Window { ppdus: 20, ..Window::WHOLE });
+        assert_eq!(some.ppdus, all.ppdus[..20]);
+        assert_eq!(some.left_out as usize, all.ppdus.len() - 20);
+    }
+
+    /// A stock channel has SIFS before each response and AIFS at least before each access.
+    #[test]
+    fn nothing_is_on_the_air_for_sifs_or_for_aifs_and_slots() {
+        let story = heard(Window::WHOLE);
+        let (sifs, slot, aifs) = (16_000, 9_000, 43_000);
+        for (before, ppdu) in story.ppdus.iter().zip(&story.ppdus[1..]) {
+            let idle = ppdu.idle_before.as_nanos();
+            if ppdu.at == before.at {
+                assert_eq!(ppdu.idle_before, before.idle_before, "they collide");
+            } else if ppdu.kind.is_response() {
+                assert_eq!(idle, sifs, "{ppdu:?}");
+            } else {
+                assert!(idle >= aifs, "{ppdu:?}");
+            }
+        }
+        let slots = story.ppdus.iter().filter(|ppdu| {
+            let idle = ppdu.idle_before.as_nanos();
+            idle >= aifs && idle <= aifs + 15 * slot && (idle - aifs) % slot == 0
+        });
+        assert!(slots.count() * 3 > story.ppdus.len(), "most accesses count slots");
+    }
+}

@@ -1,0 +1,78 @@
+//! The observer of a run that is explored: what is on the air, and how things stand from moment to moment.
+
+use tacit_link::AirFrame;
+use tacit_link::wifi::StationId;
+use tacit_proto::Packet;
+use tacit_proto::units::{Duration, Instant};
+use tacit_sim::Observer;
+use tacit_sim::record::SeriesPoint;
+
+use super::{Story, Window};
+use crate::single::Reached;
+
+/// Packets that a station of the first channel has accepted and not yet delivered or given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// When.
+    pub at: Instant,
+    /// Who.
+    pub station: StationId,
+    /// How many.
+    pub packets: usize,
+}
+
+/// Listens to the first channel of a run and looks at flows and queues now and then.
+pub struct Watch<'a> {
+    /// What was on the air.
+    pub story: Story,
+    /// How the flows stood, by time, then flow.
+    pub points: Vec<SeriesPoint>,
+    /// How much waited, by time, then station.
+    pub backlogs: Vec<Backlog>,
+    window: Window,
+    every: Duration,
+    reached: Option<Reached<'a>>,
+}
+
+impl<'a> Watch<'a> {
+    /// One that keeps what lies in `window`, with a look every `every`; `reached`, if there is one, is told the time of
+    /// what is on the air.
+    pub fn new(window: Window, every: Duration, reached: Option<Reached<'a>>) -> Self {
+        let story = Story::of(window);
+        Self { story, points: Vec::new(), backlogs: Vec::new(), window, every, reached }
+    }
+
+    /// What is kept lies in it.
+    pub const fn window(&self) -> Window {
+        self.window
+    }
+
+    fn is_kept(&self, at: Instant) -> bool {
+        (self.window.from..=self.window.until).contains(&at)
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>) {
+        if let Some(reached) = &mut self.reached {
+            reached(std::time::Duration::from_nanos(frame.at.as_nanos()));
+        }
+        self.story.on_air(bss, frame);
+    }
+
+    fn looks_every(&self) -> Option<Duration> {
+        Some(self.every)
+    }
+
+    fn on_flow(&mut self, point: &SeriesPoint) {
+        if self.is_kept(point.at) {
+            self.points.push(*point);
+        }
+    }
+
+    fn on_station(&mut self, at: Instant, bss: usize, station: StationId, packets: usize) {
+        if bss == 0 && self.is_kept(at) {
+            self.backlogs.push(Backlog { at, station, packets });
+        }
+    }
+}
