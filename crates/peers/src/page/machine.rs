@@ -203,7 +203,9 @@ const KTHREADD: u32 = 2;
 /// Names of programs that run now and that this did not start.
 fn others_running() -> BTreeSet<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    // `thread-self` is there too, whose number is no process's.
+    let numbered = entries.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
+    let stats = numbered.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
     let processes: Vec<_> = stats.filter_map(|stat| Process::read(&stat)).collect();
     others(&processes, std::process::id())
 }
@@ -244,6 +246,8 @@ fn others(processes: &[Process], own: u32) -> BTreeSet<String> {
         }
     }
     let others = processes.iter().filter(|process| process.runs && !ours.contains(&process.id));
+    // What runs from no file (`memfd:…`) has a name that tells nobody anything.
+    let others = others.filter(|process| !process.name.contains(':'));
     others.map(|process| process.name.clone()).collect()
 }
 
@@ -264,6 +268,14 @@ mod tests {
     }
 
     #[test]
+    fn this_program_is_not_one_of_the_others() {
+        // This thread runs, and has a number of its own.
+        let own = fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        let found = std::thread::spawn(others_running).join().unwrap();
+        assert!(!found.contains(own.trim()), "{own} in {found:?}");
+    }
+
+    #[test]
     fn niceness_is_the_nineteenth_field() {
         assert_eq!(niceness("7 (a b) S 1 7 7 0 -1 4 0 0 0 0 1 2 3 4 10 -10 1 0 99"), Some(-10));
     }
@@ -279,6 +291,7 @@ mod tests {
             "15 (iperf3) R 14 14",
             "14 (tacit) S 9 14",
             "16 (kworker/u8:0) R 2 0",
+            "17 (memfd:x) R 1 17",
         ];
         let processes = stats.map(|stat| Process::read(stat).unwrap());
         assert_eq!(others(&processes, 9), BTreeSet::from(["rustc".to_owned()]));
