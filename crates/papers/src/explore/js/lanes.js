@@ -1,8 +1,9 @@
 // Time lines: a lane per station, and on it who holds the air.
 
 const LABEL = '11px system-ui, sans-serif';
-/** More frames than these in view are summed up pixel by pixel, and more than those from bins made before. */
+/** More frames than these in view, or in a pixel, are summed up pixel by pixel, and more than those from bins made before. */
 const MOST_DRAWN = 2500;
+const MOST_IN_PIXEL = 3;
 const MOST_SUMMED = 60000;
 const AXIS = 22;
 
@@ -124,7 +125,7 @@ function drawLanes(canvas, number) {
   pen.rect(scale.left, 0, scale.right - scale.left, height);
   pen.clip();
   const [first, last] = side.seen(...range);
-  if (last - first <= MOST_DRAWN) drawFrames(pen, side, scale, each, first, last);
+  if (last - first <= Math.min(MOST_DRAWN, MOST_IN_PIXEL * (scale.right - scale.left))) drawFrames(pen, side, scale, each, first, last);
   else drawDensity(pen, side, scale, each, range, first, last);
   drawFound(pen, side, scale, each, first, last);
   drawFocus(pen, side, scale, each);

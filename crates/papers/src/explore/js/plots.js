@@ -8,6 +8,9 @@ const PLOTS = [
   { id: 'rate', title: 'Goodput', unit: 'Mb/s', of: null },
 ];
 const PLOT_HEIGHT = 108;
+/** Of more frames in view than these the plot of sequence has those alone that lost something or were sent again: the line of
+ * what arrived hides all others. */
+const MOST_STROKES = 20000;
 
 /** The curves of a plot: each with its scheme, its times and its values. Made once for each flow. */
 const curves = new Map();
@@ -110,7 +113,7 @@ function limits(plot, all, range) {
     }
     if (plot.id === 'sequence') {
       const [first, last] = side.seen(...range);
-      for (let i = first; i < last; i++) {
+      for (let i = first; i < last && last - first <= MOST_STROKES; i++) {
         if (!side.isData[i] || !inFlow(side, i)) continue;
         take(side.sequence[i] * 1e-6);
         take((side.sequence[i] + side.sequence_count[i]) * 1e-6);
@@ -173,14 +176,15 @@ function drawCurve(pen, { times, values }, range, scale, y, dash) {
 function drawSequence(pen, side, range, scale, y) {
   const [first, last] = side.seen(...range);
   const rings = last - first < 1500;
+  const crowded = last - first > MOST_STROKES;
   let drawn = -1;
   for (let i = first; i < last; i++) {
-    if (!inFlow(side, i)) continue;
+    if (crowded && !side.lost[i] && !side.retries[i] || !inFlow(side, i)) continue;
     const x = scale.x(side.at[i]);
     if (side.isData[i]) {
       const [low, high] = [y(side.sequence[i] * 1e-6), y((side.sequence[i] + side.sequence_count[i]) * 1e-6)];
       const place = Math.round(x) * 4096 + Math.round(high);
-      if (place === drawn && !side.retries[i]) continue;
+      if (place === drawn && (crowded || !side.retries[i])) continue;
       drawn = place;
       const w = side.duration[i] * scale.each;
       if (side.retries[i] || side.lost[i]) pen.fillStyle = pen.strokeStyle = ink.lost;
