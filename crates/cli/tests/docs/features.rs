@@ -32,7 +32,7 @@ enum State {
 const KEYS: [&str; 6] = ["what", "tests", "figures", "checks", "needs", "missing"];
 
 /// What some tests do not run without, by what the table calls it.
-const NEEDS: [(&str, &str); 5] = [
+const NEEDS: [(&str, &str); 6] = [
     ("captures", "recorded captures, which are not in the repository"),
     ("live", "live hops"),
     ("ebpf", "root, and a kernel that loads eBPF"),
