@@ -236,9 +236,10 @@ impl Controller {
         &mut self,
         call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
     ) -> control::Steering {
-        let said = self.made.as_ref().and_then(|(maker, control)| {
-            maker.ask(|py| call(py, control)?.extract::<Option<Said>>(py).map_err(PyErr::from))
-        });
+        let said = self
+            .made
+            .as_ref()
+            .and_then(|(maker, control)| maker.ask(|py| call(py, control)?.extract::<Option<Said>>(py)));
         if let Some(said) = said.flatten() {
             let (window, pacing) = match said {
                 Said::Window(window) => (window, None),

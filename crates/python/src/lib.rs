@@ -4,6 +4,8 @@
 //! What comes back is JSON, as the command line prints it, and tables, which speak Arrow's C stream interface; the Python half
 //! makes objects of them. Python's types of what is here are in `python/tacit/_native.pyi`.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over as values")]
+
 mod answer;
 mod captures;
 mod codec;
