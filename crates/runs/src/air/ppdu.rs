@@ -12,9 +12,9 @@ const MAX_MPDUS: usize = 1024;
 /// What a PPDU is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Packets, not all of them pure TCP ACKs.
+    /// Packets, not all of which only acknowledge.
     Data,
-    /// Nothing but pure TCP ACKs.
+    /// Nothing but packets that only acknowledge: pure TCP ACKs, or what other transports have in their place.
     TcpAck,
     /// A single link-layer ACK.
     Ack,

@@ -128,7 +128,7 @@ impl Story {
         };
         match &frame.frame {
             Frame::Data { sequence, retry, more_data, sync, payload, rest, .. } => {
-                ppdu.kind = if payload.is_pure_ack() { Kind::TcpAck } else { Kind::Data };
+                ppdu.kind = if payload.is_feedback() { Kind::TcpAck } else { Kind::Data };
                 ppdu.retries = usize::from(*retry);
                 (ppdu.more_data, ppdu.sync) = (*more_data, *sync);
                 ppdu.mac = Some([*sequence, *sequence]);

@@ -41,7 +41,7 @@ function columnsOf(layouts, octets) {
 /** What airtime goes for: class of a frame, CSS variable, word, and how it is drawn beside its colour. */
 const CLASSES = [
   { name: 'data', word: 'data', pattern: null, height: 1 },
-  { name: 'tcp_ack', word: 'TCP ACKs', pattern: 'slash', height: 0.8 },
+  { name: 'tcp_ack', word: 'pure ACKs', pattern: 'slash', height: 0.8 },
   { name: 'retransmission', word: 'sent again', pattern: 'corner', height: 1 },
   { name: 'link_ack', word: 'link-layer ACKs', pattern: null, height: 0.55 },
   { name: 'compressed_ack', word: 'HACK: compressed ACKs', pattern: 'dots', height: 0.55 },
@@ -59,7 +59,7 @@ const CLASS_OF_KIND = {
 const COUNTS = {
   'frames': () => 1,
   'PPDUs of data': (side, i) => +(side.kindOf(i) === 'data'),
-  'PPDUs of TCP ACKs': (side, i) => +(side.kindOf(i) === 'tcp-ack'),
+  'PPDUs of pure ACKs': (side, i) => +(side.kindOf(i) === 'tcp-ack'),
   'MPDUs in them': (side, i) => side.mac_count[i] && side.sends(i) ? side.mpdus[i] : 0,
   'MPDUs lost': (side, i) => side.sends(i) ? side.lost[i] : 0,
   'MPDUs sent again': (side, i) => side.retries[i],

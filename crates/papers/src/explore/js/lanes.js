@@ -282,7 +282,7 @@ function nameFrame(pen, side, i, { x, y, w, h, hack, what }) {
   const kind = side.kindOf(i);
   const many = side.mpdus[i];
   const words = kind === 'data' && many === 1 ? ['data'] : kind === 'data' ? [`data, ${plural(many, 'MPDU')}`, `data ${many}`, `${many}`] :
-    kind === 'tcp-ack' ? [plural(many, 'TCP ACK'), `ACK ${many}`] :
+    kind === 'tcp-ack' ? [plural(many, 'ACK'), `${many}`] :
       kind === 'block-ack' ? ['Block Ack', 'BA'] : kind === 'ack' ? ['ACK'] :
         kind === 'block-ack-request' ? ['Block Ack Request', 'BAR'] : [KIND_WORDS[kind]];
   if (what === COLLISION) words.unshift(`collided: ${words[0]}`);

@@ -76,14 +76,16 @@ function rateOf({ times, values }) {
 function plotted() { return view.locked ? sides : [sides[view.current]]; }
 
 function drawPlot(canvas, plot) {
-  const { pen, width, height } = penOf(canvas, PLOT_HEIGHT);
+  const last = plot === PLOTS[PLOTS.length - 1];
+  const { pen, width } = penOf(canvas, PLOT_HEIGHT + (last ? AXIS : 0));
+  const height = PLOT_HEIGHT;
   const range = rangeOf(view.current);
   const scale = scaleOf(range, width);
   const [top, bottom] = [8, height - 8];
   const all = plotted().map((side) => ({ side, curves: curvesOf(plot, side) }));
   const [least, most] = limits(plot, all, range);
   const y = (value) => bottom - (value - least) / (most - least) * (bottom - top);
-  drawAxis(pen, range, scale, 0, height, false);
+  drawAxis(pen, range, scale, 0, height, last);
   drawValues(pen, [least, most], scale, y);
   pen.save();
   pen.beginPath();
