@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Optional, Union
@@ -239,4 +240,5 @@ def audit(capture: AnyPath, *, phy: str = "802.11n", rate: str = "150Mbps", rtt:
 
 
 def _counts(clients: int | Sequence[int]) -> list[int]:
-    return [clients] if isinstance(clients, int) else list(clients)
+    # NumPy's integers are none of Python's.
+    return [int(clients)] if isinstance(clients, Integral) else list(clients)

@@ -21,6 +21,7 @@ __all__ = [
     "explain",
     "figure",
     "figures",
+    "grid",
     "load",
     "looks",
     "make_order",
@@ -180,6 +181,7 @@ def rohc_stats(capture: str, codec: str) -> Answer: ...
 def rohc_compress(capture: str, out: str, repeat: int, cid: str) -> Answer: ...
 def rohc_decompress(rohc: str, out: str, cid: str) -> Answer: ...
 def rohc_compare(capture: str, other: str, repeat: int, cid: str) -> Answer: ...
+def grid(lists: Sequence[str]) -> list[list[str]]: ...
 def make_order(order: str) -> bytes: ...
 @final
 class Compressor:
@@ -198,7 +200,7 @@ class Sweep:
         cls,
         scenario: str,
         assignments: Sequence[str],
-        places: Sequence[str],
+        places: Sequence[Sequence[str]],
         *,
         schemes: Sequence[str],
         clients: Sequence[int],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Union
@@ -132,4 +133,13 @@ def written(value: Value) -> str:
     if value is None:
         return "none"
     # TOML writes lists, numbers, texts in lists and truth as JSON does.
-    return json.dumps(list(value) if isinstance(value, Sequence) else value)
+    return json.dumps(list(value) if isinstance(value, Sequence) else value, default=_plain)
+
+
+def _plain(value: object) -> int | float:
+    """A number of NumPy's as one of Python's."""
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise TypeError(f"{value!r} is no value of a setting; allowed: text, number, truth, None, or a list of these")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from os import fspath
@@ -87,11 +88,12 @@ def sweep(
     this very build of tacit, and no files of yours. Otherwise all cores of this machine do.
     """
     source, set_ = parts(scenario, settings)
-    lists = [f"{key}={','.join(written(value) for value in values)}" for key, values in (grid or {}).items()]
+    # The last key changes first, as on the command line.
+    lists = [[f"{key}={written(value)}" for value in values] for key, values in (grid or {}).items()]
     native = _native.Sweep(
         source,
         set_,
-        lists,
+        list(itertools.product(*lists)),
         schemes=list(schemes),
         clients=_counts(clients),
         seeds=seeds,

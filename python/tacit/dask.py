@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         native = _native.Sweep(
             asked.scenario,
             asked.set,
-            asked.sweep,
+            _native.grid(asked.sweep),
             schemes=[name for name in asked.schemes.split(",") if name],
             clients=[int(count) for count in asked.clients.split(",") if count],
             seeds=asked.seeds,

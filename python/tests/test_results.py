@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -134,6 +135,16 @@ def test_other_threads_run_meanwhile() -> None:
     ticker.join()
     # A tick takes a millisecond and some; with the interpreter held there would be none.
     assert count >= took * 1000 / 20
+
+
+def compared(_: int) -> float:
+    return float(tacit.compare("wlan-11n-150", SHORT, schemes=["stock"], clients=1, seeds=2, cache=False).data["rows"][0]["goodput_bps_mean"])
+
+
+def test_processes_that_are_forked_off_compare_too() -> None:
+    here = compared(0)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(compared, range(2)).get(timeout=120) == [here, here]
 
 
 def test_control_c_ends_a_comparison_between_runs() -> None:

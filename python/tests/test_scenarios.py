@@ -30,6 +30,14 @@ def test_every_kind_of_value_is_taken() -> None:
     assert scenario["run.sample-interval"] == "none"
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    scenario = Scenario("wlan-11n-150", {"wifi.retry-limit": numpy.int64(5), "compare.clients": [numpy.int32(2)]})
+    assert (scenario["wifi.retry-limit"], scenario["compare.clients"]) == (5, [2])
+    with pytest.raises(TypeError, match="no value of a setting"):
+        Scenario("wlan-11n-150", {"wifi.retry-limit": object()})  # type: ignore[dict-item]
+
+
 def test_settings_say_where_they_come_from() -> None:
     scenario = Scenario("wlan-11n-150", {"wifi.retry-limit": 5})
     [setting] = scenario.explain("wifi.retry-limit").rows()

@@ -62,6 +62,16 @@ def test_a_sweep_goes_on_where_it_stopped(whole: tacit.Sweep, tmp_path: Path) ->
         small(first.directory, seeds=41)
 
 
+def test_values_with_commas_are_values(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    losses = ['{ down = "2 %", up = "1 %" }', "5 %"]
+    sweep = tacit.sweep("wlan-11n-150", {"wifi.mpdu-error": losses}, SHORT, seeds=2, directory=tmp_path / "sweep")
+    assert sorted(sweep.to_polars()["wifi.mpdu-error"].unique()) == sorted(losses)
+    with pytest.raises(tacit.InputError, match="no places"):
+        tacit.sweep("wlan-11n-150", {"wifi.mpdu-error": []}, SHORT, seeds=2, directory=tmp_path / "none")
+    assert polars and not (tmp_path / "none").exists()
+
+
 def test_a_killed_sweep_leaves_whole_files_only(tmp_path: Path) -> None:
     code = (
         "import tacit\n"

@@ -12,7 +12,7 @@ use tacit_theory::hop::{bounds, parse};
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
 use crate::table::Table;
-use crate::watch::watched;
+use crate::watch::{on_all_cores, watched};
 
 /// All figures: `id`, `title`, `paper`.
 #[pyfunction]
@@ -46,7 +46,7 @@ pub fn figure(
             from: from_directory,
             ..Options::default()
         };
-        let made = run(&figures, &options, control)?;
+        let made = on_all_cores(|| Ok(run(&figures, &options, control)?))?;
         let [outcome] = made.as_slice() else { return Err(Failure::Other(format!("{id} gave no outcome"))) };
         told(outcome)
     };

@@ -62,6 +62,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(captures::rohc_compress, module)?,
         wrap_pyfunction!(captures::rohc_decompress, module)?,
         wrap_pyfunction!(captures::rohc_compare, module)?,
+        wrap_pyfunction!(sweep::grid, module)?,
         wrap_pyfunction!(sweep::make_order, module)?,
     ] {
         module.add_function(function)?;

@@ -21,7 +21,7 @@ use tacit_theory::hop::parse_rtt;
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
 use crate::external::Seated;
-use crate::watch::watched;
+use crate::watch::{on_all_cores, watched};
 
 /// The tables of a run, by the names of their Parquet files.
 const TABLES: [&str; 6] = ["runs", "flows", "applications", "hops", "stations", "series"];
@@ -122,7 +122,7 @@ pub fn compare(
     let options =
         Options { scenario, assignments, clients, schemes, seeds, quick, directory, at: Vec::new() };
     let work = |control: Control<'_>| {
-        let comparison = compared(&options, control)?;
+        let comparison = on_all_cores(|| Ok(compared(&options, control)?))?;
         if let Some(directory) = &options.directory {
             write(&comparison, directory)?;
         }
@@ -173,7 +173,7 @@ pub fn why(
                     quick,
                     ..Options::default()
                 };
-                of_scenario(&options, control)?
+                on_all_cores(|| Ok(of_scenario(&options, control)?))?
             }
         };
         let parts = why.accounts.iter().flat_map(|account| {
@@ -237,7 +237,7 @@ pub fn advise(
             quick,
             directory: None,
         };
-        let advice = advice(&question, control)?;
+        let advice = on_all_cores(|| Ok(advice(&question, control)?))?;
         let text = advice.to_text();
         let choices = rows(&advice.choices)?;
         let runs = rows(&advice.comparison.rows)?;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPoolBuilder;
-use tacit_papers::compare::grid;
+use tacit_papers::compare::grid as places_of;
 use tacit_runs::batches::{Batches, Directory, Order};
 
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
-use crate::watch::watched;
+use crate::watch::{on_all_cores, watched};
 
 /// A sweep and the directory that keeps it.
 #[pyclass(module = "tacit._native", frozen)]
@@ -21,7 +21,7 @@ pub struct Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// `places` are lists of values such as `wifi.distance=5 m,20 m`; several make a grid.
+    /// `places` are lists of assignments, such as `["wifi.distance=5 m"]`.
     #[new]
     #[pyo3(signature = (scenario, assignments, places, *, schemes, clients, seeds, directory))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
@@ -29,14 +29,14 @@ impl Sweep {
         py: Python<'_>,
         scenario: &str,
         assignments: Vec<String>,
-        places: Vec<String>,
+        places: Vec<Vec<String>>,
         schemes: Vec<String>,
         clients: Vec<u32>,
         seeds: Option<u32>,
         directory: PathBuf,
     ) -> PyResult<Self> {
         let opened = || -> Outcome<Self> {
-            let sweep = Batches::new(scenario, &assignments, &grid(&places)?, &schemes, &clients, seeds)?;
+            let sweep = Batches::new(scenario, &assignments, &places, &schemes, &clients, seeds)?;
             let directory = Directory::open(&directory, &sweep)?;
             Ok(Self { sweep, directory })
         };
@@ -77,11 +77,17 @@ impl Sweep {
     /// Makes what is missing here, on all cores.
     fn complete(&self, py: Python<'_>, cache: bool, progress: Option<Bound<'_, PyAny>>) -> PyResult<Answer> {
         let work = |control: tacit_runs::sweep::Control<'_>| {
-            let swept = self.directory.complete(&self.sweep, control)?;
+            let swept = on_all_cores(|| Ok(self.directory.complete(&self.sweep, control)?))?;
             Told::new(&swept, String::new())
         };
         watched(py, cache, progress.as_ref(), work)?.answered(py)
     }
+}
+
+/// The places of a grid from lists as the command line has them, such as `wifi.distance=5 m,20 m`.
+#[pyfunction]
+pub fn grid(py: Python<'_>, lists: Vec<String>) -> PyResult<Vec<Vec<String>>> {
+    places_of(&lists).map_err(|error| Failure::from(error).raised(py))
 }
 
 /// Makes the batch of an order on the calling thread, and gives it as a Parquet file.

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rayon::ThreadPoolBuilder;
 use tacit_runs::cache::Cache;
 use tacit_runs::sweep::{Control, Progress};
 
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 
 /// How often the interpreter may look for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -85,6 +86,13 @@ pub fn watched<T: Send>(
         (Ok(result), None) => result.map_err(|failure| failure.raised(py)),
         (Err(_), None) => Err(PyRuntimeError::new_err("a run panicked: a defect of tacit")),
     }
+}
+
+/// Does `work` with a thread for each core. They end with it: a pool that stays would be there without its threads in a
+/// process that Python forks off.
+pub fn on_all_cores<T: Send>(work: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
+    let pool = ThreadPoolBuilder::new().build().map_err(|error| Failure::Other(error.to_string()))?;
+    pool.install(work)
 }
 
 fn tell_python(progress: Option<&Bound<'_, PyAny>>, event: Event) -> PyResult<()> {

@@ -276,7 +276,7 @@ pub struct StationOutcome {
     pub airtime: StationAirtime,
     /// Time from queueing to first transmission of the packets it sent, in microseconds.
     pub queueing_delay_us: Percentiles,
-    /// The same whole: times that packets waited, ascending, and how many waited so long.
+    /// Each of those times, ascending, and how many packets waited so long.
     pub queueing_delays_us: Vec<(u64, u64)>,
     /// Sum of those times; over the measured window it is the mean number of packets queued (Little's law).
     pub queueing_time: Duration,

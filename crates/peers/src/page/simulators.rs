@@ -37,7 +37,7 @@ const DURATION_S: u32 = 14;
 const QUICK_DURATION_S: u32 = 5;
 const MEASURE_FROM_S: u32 = 4;
 
-/// The same cell in the words of both.
+/// A set-up in the words of both simulators.
 struct SetUp {
     name: &'static str,
     what: &'static str,
