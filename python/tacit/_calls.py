@@ -241,4 +241,4 @@ def audit(capture: AnyPath, *, phy: str = "802.11n", rate: str = "150Mbps", rtt:
 
 def _counts(clients: int | Sequence[int]) -> list[int]:
     # NumPy's integers are none of Python's.
-    return [int(clients)] if isinstance(clients, Integral) else list(clients)
+    return [int(clients)] if isinstance(clients, (int, Integral)) else list(clients)
