@@ -22,13 +22,15 @@ from ._calls import (
     why,
 )
 from ._frames import Frame
-from ._native import VERSION as __version__
-from ._native import InputError, TacitError
+from ._native import VERSION, InputError, TacitError
 from ._progress import TacitWarning
 from ._results import Advice, Answered, Audit, Comparison, Figure, Result, Run, Why
 from ._scenario import Scenario
 from ._sweep import Sweep, sweep
 from .experiments import AckPolicy, Controller
+
+#: Without the commit, which ``tacit --version`` names too.
+__version__ = VERSION.split()[0]
 
 __all__ = [
     "AckPolicy",

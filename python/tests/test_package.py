@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import os
 import pkgutil
 import re
 import subprocess
@@ -69,5 +68,5 @@ def test_the_program_comes_with_it() -> None:
     program = Path(sys.executable).with_name("tacit")
     if not program.exists():
         pytest.skip(f"{program} is not there: the package was not installed from a wheel")
-    said = subprocess.run([program, "--version"], capture_output=True, check=True, env={**os.environ}).stdout.decode()
-    assert said.split()[1] == tacit.__version__
+    said = subprocess.run([program, "--version"], capture_output=True, check=True).stdout.decode()
+    assert said == f"tacit {tacit.VERSION}\n" and tacit.VERSION.startswith(tacit.__version__)
