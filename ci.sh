@@ -236,7 +236,10 @@ PYTHON_PEERS=(distributed==2026.8.0 matplotlib pandas==3.1.1 polars==2.1.0 pyarr
 
 # python_package [PROFILE [PROGRAM]]: the module is compiled by this profile of cargo's, and the wheel takes this program or compiles one.
 python_package() {
-    local profile=${1:-release} out=$PWD/target/python
+    local profile=${1:-release} out=$PWD/target/python build
+    build="--profile $profile"
+    # A wheel for others says which glibc it needs.
+    [ "$profile" = dev ] || build+=" --compatibility pypi"
     if ! python3 -m venv --help >/dev/null 2>&1; then
         echo "ci.sh: no python3 with venv: THE PYTHON PACKAGE WAS NOT BUILT" >&2
         return 0
@@ -247,7 +250,7 @@ python_package() {
     "$out/venv/bin/pip" install --quiet "${PYTHON_TOOLS[@]}" "${PYTHON_PEERS[@]}"
     # As `pip install .` does, with maturin of this environment.
     PATH=$out/venv/bin:$PATH "$out/venv/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out/dist" \
-        --config-settings "build-args=--profile $profile" .
+        --config-settings "build-args=$build" .
     "$out/venv/bin/pip" install --quiet --no-deps --force-reinstall "$out"/dist/tacit-*.whl
     (cd python/tests && "$out/venv/bin/python" -m pytest -q -p no:cacheprovider)
     # Whoever has nothing but the wheel has a comparison, and the program.
