@@ -124,6 +124,8 @@ impl Seat {
         self.pacing = steering.pacing.filter(|rate| rate.as_bps() > 0);
     }
 
+    #[cold]
+    #[inline(never)]
     pub fn on_delivery(&mut self, delivery: &Delivery) {
         let sample = &delivery.sample;
         let ack = Acknowledged {
@@ -143,10 +145,14 @@ impl Seat {
         self.ask(|control| control.on_ack(&ack));
     }
 
+    #[cold]
+    #[inline(never)]
     pub fn on_loss(&mut self, in_flight: u64) {
         self.ask(|control| control.on_loss(Bytes(in_flight)));
     }
 
+    #[cold]
+    #[inline(never)]
     pub fn on_timeout(&mut self, now: Instant, in_flight: u64) {
         self.ask(|control| control.on_timeout(now, Bytes(in_flight)));
     }

@@ -66,7 +66,7 @@ impl fmt::Debug for External {
     }
 }
 
-/// One at work.
+/// One at work. What it does is kept out of the ways of the policies that ship, which are short enough to be inlined.
 #[derive(Clone)]
 pub(super) struct Seat {
     pub rtt: ReceiverRtt,
@@ -113,18 +113,26 @@ impl Seat {
         self.decided(now, |policy| policy.on_data(&arrival))
     }
 
+    #[cold]
+    #[inline(never)]
     pub fn on_in_order(&self, octets: u64, now: Instant) -> AckDecision {
         self.on_data(now, octets, true, 0)
     }
 
+    #[cold]
+    #[inline(never)]
     pub fn on_out_of_order(&self, disorder: &Disorder<'_>) -> AckDecision {
         self.on_data(disorder.now, disorder.range.len(), false, disorder.queue.octets())
     }
 
+    #[cold]
+    #[inline(never)]
     pub fn on_timer(&self, now: Instant) -> AckDecision {
         self.decided(now, |policy| policy.on_timer(now))
     }
 
+    #[cold]
+    #[inline(never)]
     pub fn on_ack_sent(&self) {
         self.ask(|policy| policy.on_ack_sent());
     }
