@@ -4,6 +4,7 @@
 //! argument, packets go in and out as plain structs, and the same code runs inside the simulator
 //! and on a live machine. The contract every protocol keeps is [`endpoint::Endpoint`].
 
+pub mod brought;
 pub mod congestion;
 mod counters;
 pub mod endpoint;

@@ -3,7 +3,8 @@
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use serde::Serialize;
-use tacit_runs::store::Sheet;
+use serde_json::Value;
+use tacit_runs::store::{Sheet, objects};
 
 use crate::error::{Failure, Outcome};
 use crate::table::Table;
@@ -62,6 +63,12 @@ impl Told {
         };
         Ok(Answer { json, text, html, tables: sheets.into_iter().map(table).collect::<PyResult<_>>()? })
     }
+}
+
+/// Rows of anything that has fields.
+pub fn rows<T: Serialize>(rows: &[T]) -> Outcome<Sheet> {
+    let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>();
+    Ok(objects(&rows.map_err(|error| Failure::Other(error.to_string()))?))
 }
 
 #[pymethods]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tacit_proto::brought::{Brought, Named};
 use tacit_proto::congestion::external as control;
 use tacit_proto::tcp::AckDecision;
 use tacit_proto::tcp::ack_policy::external as acks;
@@ -39,11 +40,11 @@ impl Seated {
     }
 
     pub fn acks(&self) -> acks::External {
-        acks::External(self.0.slot)
+        Brought(self.0.slot)
     }
 
     pub fn control(&self) -> control::External {
-        control::External(self.0.slot)
+        Brought(self.0.slot)
     }
 
     pub fn name(&self) -> &str {
@@ -139,11 +140,13 @@ pub struct Acknowledged {
     in_recovery: bool,
 }
 
-impl acks::Factory for Slot<Maker> {
+impl Named for Slot<Maker> {
     fn name(&self) -> &'static str {
-        "a Python policy"
+        "brought by Python"
     }
+}
 
+impl acks::Factory for Slot<Maker> {
     fn acknowledge(&self) -> Box<dyn acks::Acknowledge> {
         Box::new(Policy(self.content().and_then(|maker| {
             let policy = maker.made(|py, make| make.call0(py))?;
@@ -203,10 +206,6 @@ impl acks::Acknowledge for Policy {
 }
 
 impl control::Factory for Slot<Maker> {
-    fn name(&self) -> &'static str {
-        "a Python controller"
-    }
-
     fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn control::Control>, control::Steering) {
         let made = self.content().and_then(|maker| {
             let control = maker.made(|py, make| make.call1(py, (mss.0, initial_window.0)))?;

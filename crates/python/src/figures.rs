@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use serde_json::Value;
 use tacit_papers::figure::{Options, Outcome as Made, all, find, run};
-use tacit_runs::store::{Sheet, objects};
+use tacit_runs::store::Sheet;
 use tacit_runs::sweep::Control;
 use tacit_theory::hop::{bounds, parse};
 
-use crate::answer::{Answer, Told};
+use crate::answer::{Answer, Told, rows};
 use crate::error::{Failure, Outcome};
 use crate::table::Table;
 use crate::watch::{on_all_cores, watched};
@@ -54,10 +53,7 @@ pub fn figure(
 }
 
 fn told(outcome: &Made) -> Outcome<Told> {
-    let claim = |claim| -> Result<Value, serde_json::Error> { serde_json::to_value(claim) };
-    let claims = outcome.claims.iter().map(claim).collect::<Result<Vec<_>, _>>();
-    let claims = claims.map_err(|error| Failure::Other(error.to_string()))?;
-    Ok(Told::new(outcome, outcome.to_text())?.with("claims", objects(&claims)))
+    Ok(Told::new(outcome, outcome.to_text())?.with("claims", rows(&outcome.claims)?))
 }
 
 /// What a Wi-Fi hop carries at most, in closed form.

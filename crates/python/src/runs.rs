@@ -13,12 +13,12 @@ use tacit_papers::why::{of_directory, of_scenario};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::AckPolicy;
 use tacit_runs::single;
-use tacit_runs::store::{Sheet, objects, sheet_of};
+use tacit_runs::store::{objects, sheet_of};
 use tacit_runs::sweep::Control;
 use tacit_scenario::{MAX_CLIENTS, Scenario};
 use tacit_theory::hop::parse_rtt;
 
-use crate::answer::{Answer, Told};
+use crate::answer::{Answer, Told, rows};
 use crate::error::{Failure, Outcome};
 use crate::external::Seated;
 use crate::watch::{on_all_cores, watched};
@@ -91,12 +91,6 @@ fn bring(scenario: &mut Scenario, acks: Option<&Seated>, controller: Option<&Sea
     }
 }
 
-/// Rows of anything that has fields.
-fn rows<T: Serialize>(rows: &[T]) -> Outcome<Sheet> {
-    let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>();
-    Ok(objects(&rows.map_err(|error| Failure::Other(error.to_string()))?))
-}
-
 fn told_of(comparison: &Comparison) -> Outcome<Told> {
     Ok(Told::new(comparison, Report::Comparison(Box::new(comparison.clone())).to_text())?
         .with("rows", rows(&comparison.rows)?)
@@ -160,21 +154,11 @@ pub fn why(
     cache: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Answer> {
+    let options = Options { scenario, assignments, clients, schemes, seeds, quick, ..Options::default() };
     let work = |control: Control<'_>| {
         let why = match &directory {
-            Some(directory) => of_directory(directory, &schemes)?,
-            None => {
-                let options = Options {
-                    scenario: scenario.clone(),
-                    assignments: assignments.clone(),
-                    clients: clients.clone(),
-                    schemes: schemes.clone(),
-                    seeds,
-                    quick,
-                    ..Options::default()
-                };
-                on_all_cores(|| Ok(of_scenario(&options, control)?))?
-            }
+            Some(directory) => of_directory(directory, &options.schemes)?,
+            None => on_all_cores(|| Ok(of_scenario(&options, control)?))?,
         };
         let parts = why.accounts.iter().flat_map(|account| {
             let part = |part| {

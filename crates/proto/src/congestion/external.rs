@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::signals::{Delivery, Repair};
 use super::window::Window;
+use crate::brought::{Brought, Named};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// Largest window in octets: no path of this world holds more, and sums of it stay far below 2^63.
@@ -26,10 +27,7 @@ pub trait Control: Send {
 }
 
 /// Makes a controller for each connection.
-pub trait Factory: Sync {
-    /// Names it for people.
-    fn name(&self) -> &str;
-
+pub trait Factory: Named + Sync {
     /// A controller of a connection whose full segments have `mss` octets of payload, and how it starts.
     fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn Control>, Steering);
 }
@@ -72,23 +70,8 @@ pub struct Steering {
     pub pacing: Option<BitRate>,
 }
 
-/// A [`Factory`] as a configuration holds it. Two are equal if they are the very same.
-#[derive(Clone, Copy)]
-pub struct External(pub &'static dyn Factory);
-
-impl PartialEq for External {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::addr_eq(self.0, other.0)
-    }
-}
-
-impl Eq for External {}
-
-impl fmt::Debug for External {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "External({:?} at {:p})", self.0.name(), self.0)
-    }
-}
+/// A [`Factory`] as a configuration holds it.
+pub type External = Brought<dyn Factory>;
 
 /// One at work.
 #[derive(Clone)]

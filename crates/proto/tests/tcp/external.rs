@@ -1,5 +1,6 @@
 //! ACK policies and controllers that a program brings along.
 
+use tacit_proto::brought::{Brought, Named};
 use tacit_proto::congestion::external as control;
 use tacit_proto::congestion::external::{Acknowledged, Control, Steering};
 use tacit_proto::congestion::{self, Algorithm, Pacing};
@@ -17,11 +18,13 @@ struct EveryThird;
 #[derive(Default)]
 struct Counting(u32);
 
-impl acks::Factory for EveryThird {
+impl Named for EveryThird {
     fn name(&self) -> &'static str {
         "every third"
     }
+}
 
+impl acks::Factory for EveryThird {
     fn acknowledge(&self) -> Box<dyn Acknowledge> {
         Box::<Counting>::default()
     }
@@ -50,7 +53,7 @@ impl Acknowledge for Counting {
 
 #[test]
 fn a_policy_of_one_s_own_says_when_to_acknowledge() {
-    let ack_policy = AckPolicy::External(acks::External(&EveryThird));
+    let ack_policy = AckPolicy::External(Brought(&EveryThird));
     Script::connected(Config { ack_policy, ..plain() }).run(
         "+0  < . 1:1001(1000) ack 1
          +1  < . 1001:2001(1000) ack 1
@@ -71,10 +74,13 @@ fn a_policy_of_one_s_own_says_when_to_acknowledge() {
 fn a_time_that_is_over_is_now() {
     struct Late;
     struct Yesterday;
-    impl acks::Factory for Late {
+    impl Named for Late {
         fn name(&self) -> &'static str {
             "late"
         }
+    }
+
+    impl acks::Factory for Late {
         fn acknowledge(&self) -> Box<dyn Acknowledge> {
             Box::new(Yesterday)
         }
@@ -88,7 +94,7 @@ fn a_time_that_is_over_is_now() {
         }
         fn on_ack_sent(&mut self) {}
     }
-    let ack_policy = AckPolicy::External(acks::External(&Late));
+    let ack_policy = AckPolicy::External(Brought(&Late));
     Script::connected(Config { ack_policy, ..plain() }).run(
         "+1 < . 1:1001(1000) ack 1
          +0 > . 1:1(0) ack 1001",
@@ -99,11 +105,13 @@ fn a_time_that_is_over_is_now() {
 #[derive(Clone, Copy)]
 struct Constant(Steering);
 
-impl control::Factory for Constant {
+impl Named for Constant {
     fn name(&self) -> &'static str {
         "constant"
     }
+}
 
+impl control::Factory for Constant {
     fn control(&self, _mss: Bytes, _initial_window: Bytes) -> (Box<dyn Control>, Steering) {
         (Box::new(*self), self.0)
     }
@@ -126,7 +134,7 @@ impl Control for Constant {
 
 /// What a sender steered so has delivered after 10 s over 40 ms of round trip and as much room as it wants.
 fn delivered(factory: &'static Constant, pacing: Pacing) -> u64 {
-    let algorithm = Algorithm::External(control::External(factory));
+    let algorithm = Algorithm::External(Brought(factory));
     let config =
         Config { congestion: congestion::Config { pacing, ..algorithm.into() }, ..Config::default() };
     let way = || Link::new(None, Duration::from_millis(20));

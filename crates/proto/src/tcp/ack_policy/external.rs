@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
+use crate::brought::{Brought, Named};
 use crate::units::{Bytes, Duration, Instant};
 
 /// A policy of one receiver.
@@ -23,10 +24,7 @@ pub trait Acknowledge: Send {
 }
 
 /// Makes a policy for each receiver.
-pub trait Factory: Sync {
-    /// Names it for people.
-    fn name(&self) -> &str;
-
+pub trait Factory: Named + Sync {
     /// A policy of a receiver of its own.
     fn acknowledge(&self) -> Box<dyn Acknowledge>;
 }
@@ -48,23 +46,8 @@ pub struct Arrival {
     pub smoothed_rtt: Option<Duration>,
 }
 
-/// A [`Factory`] as a configuration holds it. Two are equal if they are the very same.
-#[derive(Clone, Copy)]
-pub struct External(pub &'static dyn Factory);
-
-impl PartialEq for External {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::addr_eq(self.0, other.0)
-    }
-}
-
-impl Eq for External {}
-
-impl fmt::Debug for External {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "External({:?} at {:p})", self.0.name(), self.0)
-    }
-}
+/// A [`Factory`] as a configuration holds it.
+pub type External = Brought<dyn Factory>;
 
 /// One at work. What it does is kept out of the ways of the policies that ship, which are short enough to be inlined.
 #[derive(Clone)]
