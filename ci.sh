@@ -202,8 +202,10 @@ with_live_tally() {
     # Those that found out on the way had begun.
     ran=$(sed -n 's/^ran //p' "$TACIT_LIVE_TALLY" | sort -u |
         grep -cvxFf <(sed -n 's/^SKIPPED \([^ ]*\): .*/\1/p' "$TACIT_LIVE_TALLY") || true)
-    echo "live tests: $ran had a verdict, $skipped SKIPPED on this machine"
-    grep '^SKIPPED ' "$TACIT_LIVE_TALLY" || true
+    if [ -s "$TACIT_LIVE_TALLY" ]; then
+        echo "live tests: $ran had a verdict, $skipped SKIPPED on this machine"
+        grep '^SKIPPED ' "$TACIT_LIVE_TALLY" || true
+    fi
     rm "$TACIT_LIVE_TALLY"
     return $failed
 }
@@ -317,46 +319,87 @@ workspace() {
     echo --workspace --exclude tacit-peers --exclude tacit-python $(features)
 }
 
+# Where the tests are that were built, for runs that neither wait for cargo nor build again.
+BUILT=(--binaries-metadata target/nextest/binaries.json --cargo-metadata target/nextest/metadata.json)
+
 tests_build() {
     nextest
-    cargo nextest run $(workspace) --cargo-quiet --no-run
+    mkdir -p target/nextest
+    cargo metadata --format-version 1 --filter-platform "$(host)" >target/nextest/metadata.json
+    cargo nextest list $(workspace) --cargo-quiet --list-type binaries-only --message-format json >target/nextest/binaries.json
 }
 
-# tests_run ARGUMENT of cargo nextest run...: one test more at a time than there are processors, as one of them is a live hop that waits.
+# tests_run PROFILE ARGUMENT of cargo nextest run...
 tests_run() {
-    local failed=0
+    local failed=0 profile=$1
     nextest
-    with_live_tally cargo nextest run --cargo-quiet --test-threads $(($(nproc) + 1)) "$@" || failed=1
+    with_live_tally cargo nextest run --cargo-quiet --profile "$profile" "${@:2}" || failed=1
     # Those of hops have just been told.
-    echo "other tests that skipped something:"
-    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/  \1/p' target/nextest/default/junit.xml | sort -u
+    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u
     return $failed
+}
+
+# A live hop mostly waits. Those that no clock judges run while the processors have other things to do; what they print comes when they
+# have ended.
+hops_begin() {
+    tests_run hops "${BUILT[@]}" --filterset 'group(hops)' >"$SCRATCH/hops" 2>&1 &
+    HOPS=$!
+}
+
+hops_end() {
+    local failed=0
+    wait "$HOPS" || failed=1
+    HOPS=
+    cat "$SCRATCH/hops"
+    return $failed
+}
+
+# figures yes|no: those that make live hops, or those that do not.
+figures() {
+    local id ids=()
+    while read -r id; do
+        id=${id#figures/}
+        ids+=("${id%.toml}")
+    done < <(grep -r "$([ "$1" = yes ] && echo -l || echo -L)" '^\[\(live\|downloads\|transfers\)\]$' --include='*.toml' figures | sort)
+    target/debug/tacit figure --quick "${ids[@]}"
 }
 
 doctests() {
     cargo test $(workspace) --quiet --doc
 }
 
+# Ends with what each step took, and, where one failed meanwhile, with what the hops were about.
+end_steps() {
+    [ -z "$HOPS" ] || hops_end || true
+    print_steps
+}
+
 begin_steps() {
     SCRATCH=$(mktemp -d)
-    trap print_steps EXIT
+    HOPS=
+    trap end_steps EXIT
 }
 
 test_steps() {
     step "programs that tests need" setup
+    step "tests: build" tests_build
+    hops_begin
     step "format, clippy" lint
     step "codec for microcontrollers" embedded
     step "systemd unit" units
     step "eBPF programs" bpf
     step "crates as packages" crates
-    step "tests: build" tests_build
-    step "tests: run" tests_run $(workspace)
+    step "tests: all but live hops" tests_run others "${BUILT[@]}" --filterset 'not (group(hops) or group(quiet))'
     step "tests: documentation" doctests
     # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
     step "Python package" python_package dev target/debug/tacit
-    # By the program that the tests made. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
-    # eight programs on a busy machine would be noise. `figures` makes them.
-    step "figures in short" target/debug/tacit figure --all --quick
+    # By the program that the tests made.
+    step "figures in short: simulated" figures no
+    step "tests: live hops, beside the steps above" hops_end
+    step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
+    # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine would
+    # be noise. `./ci.sh figures` makes them.
+    step "figures in short: live hops" figures yes
 }
 
 # What takes longer than the tests do, and finds less.
@@ -400,7 +443,7 @@ fuzz_directory() {
     echo "${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
 }
 
-fuzz_host() {
+host() {
     rustc -vV | sed -n 's/^host: //p'
 }
 
@@ -420,7 +463,7 @@ fuzz_build() {
     [[ " $* " != *" copy_messages "* && " $* " != *" proxy_requests "* ]] || features+=(--features apps)
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
-        "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(fuzz_host)"
+        "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(host)"
 }
 
 # fuzz_run SECONDS_EACH TARGET...: coverage-guided, from the committed corpora, one target per processor at a time.
@@ -430,7 +473,7 @@ fuzz_run() {
     can_fuzz 2>/dev/null || return 0
     export -f fuzz_one
     printf '%s\n' "$@" |
-        xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' bash {} "$seconds" "$(fuzz_directory)/$(fuzz_host)/release"
+        xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' bash {} "$seconds" "$(fuzz_directory)/$(host)/release"
 }
 
 # fuzz_one TARGET SECONDS DIRECTORY: no more than 512 MB.
@@ -532,12 +575,12 @@ case "${1:-}" in
         ;;
     tests)
         setup
-        tests_run $(workspace) "${@:2}"
+        tests_run default $(workspace) "${@:2}"
         ;;
     doctests) doctests ;;
     live)
         setup
-        tests_run -p tacit $(features) --filterset 'binary(live)'
+        tests_run default -p tacit $(features) --filterset 'binary(live)'
         ;;
     figures)
         if [ "${2:-}" = --quick ]; then
