@@ -360,13 +360,10 @@ hops_end() {
     return $failed
 }
 
-# figures yes|no: those that make live hops, or those that do not.
+# figures -l|-L: those that make live hops, or those that do not, as grep tells them apart; by the program that the tests made.
 figures() {
-    local id ids=()
-    while read -r id; do
-        id=${id#figures/}
-        ids+=("${id%.toml}")
-    done < <(grep -r "$([ "$1" = yes ] && echo -l || echo -L)" '^\[\(live\|downloads\|transfers\)\]$' --include='*.toml' figures | sort)
+    local ids
+    mapfile -t ids < <(grep "$1" '^\[\(live\|downloads\|transfers\)\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
     target/debug/tacit figure --quick "${ids[@]}"
 }
 
@@ -399,13 +396,12 @@ test_steps() {
     step "tests: documentation" doctests
     # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
     step "Python package" python_package dev target/debug/tacit
-    # By the program that the tests made.
-    step "figures in short: simulated" figures no
+    step "figures in short: simulated" figures -L
     step "tests: live hops, beside the steps above" hops_end
     step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
     # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine would
     # be noise. `./ci.sh figures` makes them.
-    step "figures in short: live hops" figures yes
+    step "figures in short: live hops" figures -l
 }
 
 # What takes longer than the tests do, and finds less.
