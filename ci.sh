@@ -392,7 +392,9 @@ test_steps() {
     step "systemd unit" units
     step "eBPF programs" bpf
     step "crates as packages" crates
-    step "tests: all but live hops" tests_run others "${BUILT[@]}" --filterset 'not (group(hops) or group(quiet))'
+    # Two for each processor: many wait for others, or for time to pass.
+    step "tests: all but live hops" tests_run others "${BUILT[@]}" --filterset 'not (group(hops) or group(quiet))' \
+        --test-threads $((2 * $(nproc)))
     step "tests: documentation" doctests
     # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
     step "Python package" python_package dev target/debug/tacit
