@@ -1,0 +1,4 @@
+//! Copies and proxies over streams in memory.
+
+mod copy;
+mod proxy;
