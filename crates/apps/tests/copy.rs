@@ -1,70 +1,16 @@
 //! Copies over a stream in memory: what arrives, what resumes, and what hostile peers get.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ends;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use tacit_apps::copy::sender::Source;
-use tacit_apps::copy::session::{Served, pull, push};
-use tacit_apps::copy::wire::{self, Direction, Entry, Kind, Message, VERSION};
-use tacit_apps::copy::{Action, CopyError, Options, Outcome, Progress};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
-
-/// Smaller than most messages, so that an end that waits for a full buffer would wait for good.
-const BUFFER_OCTETS: usize = 64;
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime
-        .block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("no deadlock") })
-}
-
-fn pushed(from: &Path, to: &Path, options: Options) -> Outcome {
-    run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
-        let served = Served::new(to, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
-        let source = Source::named(&[from]).unwrap();
-        let progress = Progress::default();
-        let (client, server) = tokio::join!(
-            push(source, "", options, &progress, &mut reader, &mut writer),
-            served.serve(&mut their_reader, &mut their_writer)
-        );
-        assert_eq!(client.as_ref().unwrap(), &server.unwrap());
-        client.unwrap()
-    })
-}
-
-fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<Outcome, CopyError> {
-    run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
-        let served = Served::new(root, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
-        let (source, progress) = (Source::named(&[from]).unwrap(), Progress::default());
-        let client =
-            async move { push(source, path, Options::default(), &progress, &mut reader, &mut writer).await };
-        let (client, _) = tokio::join!(client, served.serve(&mut their_reader, &mut their_writer));
-        client
-    })
-}
-
-fn pulled(root: &Path, path: &str, to: &Path) -> Result<Outcome, CopyError> {
-    run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
-        let served = Served::new(root, false).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
-        let progress = Progress::default();
-        let client =
-            async move { pull(path, to, Options::default(), &progress, &mut reader, &mut writer).await };
-        let (client, _) = tokio::join!(client, served.serve(&mut their_reader, &mut their_writer));
-        client
-    })
-}
+use ends::{END, FILE, entry, hostile, octets, opened, pulled, pushed, pushed_to, run};
+use tacit_apps::copy::wire::{self, Kind, Message};
+use tacit_apps::copy::{Action, CopyError, Options};
 
 /// A directory with `tree` in it and an empty one.
 fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
@@ -81,10 +27,6 @@ fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
         fs::File::open(tree.join(path)).unwrap().set_modified(old).unwrap();
     }
     (from, to)
-}
-
-fn octets(count: usize) -> Vec<u8> {
-    (0..count).map(|at| (at * at / 7) as u8).collect()
 }
 
 #[test]
@@ -176,39 +118,6 @@ fn delete_removes_what_the_source_has_not_and_a_dry_run_only_says_so() {
     assert!(to.path().join("beside").exists());
 }
 
-/// A server that takes uploads into `to`, and a client that says `messages` and then `raw`.
-fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<Outcome, CopyError> {
-    run(async {
-        let (mut mine, theirs): (DuplexStream, _) = duplex(1 << 20);
-        let served = Served::new(to, true).unwrap();
-        let hello = Message::Hello {
-            name: None,
-            version: VERSION,
-            direction: Direction::Push,
-            path: String::new(),
-            options: Options::default(),
-        };
-        wire::write(&mut mine, &hello).await.unwrap();
-        for message in messages {
-            wire::write(&mut mine, &message).await.unwrap();
-        }
-        mine.write_all(raw).await.unwrap();
-        mine.shutdown().await.unwrap();
-        let (mut reader, mut writer) = split(theirs);
-        let result = served.serve(&mut reader, &mut writer).await;
-        drop((reader, writer));
-        mine.read_to_end(&mut Vec::new()).await.unwrap();
-        result
-    })
-}
-
-fn entry(path: &str, kind: Kind) -> Message {
-    Message::Entry(Entry { path: path.into(), kind, mtime_ns: 0, mode: 0o644 })
-}
-
-const FILE: Kind = Kind::File { size_octets: 3, blake3: None };
-const END: Message = Message::EntriesEnd { unlisted: Vec::new(), unlisted_count: 0 };
-
 #[test]
 fn names_and_links_that_lead_out_are_refused_one_by_one() {
     let (to, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -224,26 +133,26 @@ fn names_and_links_that_lead_out_are_refused_one_by_one() {
         entry("a//b", Kind::Directory),
         entry(&long, Kind::Directory),
         entry("door/through", Kind::Directory),
-        entry("door", Kind::Directory),
-        entry("link", link("/etc")),
-        entry("link", link("../up")),
-        entry("link", link("door/../../up")),
-        entry("link", link("")),
         entry("x.tacit-part", Kind::Directory),
     ];
-    let count = bad.len() as u64;
-    let messages =
-        bad.into_iter().chain([entry("good", Kind::Directory), entry("good", Kind::Directory), END]);
-    let outcome = hostile(to.path(), messages.collect(), &[]).unwrap();
-    assert_eq!((outcome.summary.copied, outcome.summary.failed), (1, count + 1), "{outcome:?}");
+    let out = ["/etc", "../up", "door/../../up", ""].map(|target| entry("link", link(target)));
+    let (count, out_count) = (bad.len() as u64, out.len() as u64);
+    let good = [entry("good", Kind::Directory), entry("good", Kind::Directory), END];
+    let outcome = hostile(to.path(), bad.into_iter().chain(out).chain(good).collect(), &[]).unwrap();
+    let summary = outcome.summary;
+    assert_eq!((summary.copied, summary.failed, summary.skipped), (1, count + 1, out_count), "{outcome:?}");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 2);
+    // What is there is replaced by its name, and what it points at stays.
+    assert_eq!(hostile(to.path(), vec![entry("door", Kind::Directory), END], &[]).unwrap().summary.copied, 1);
+    assert!(fs::symlink_metadata(to.path().join("door")).unwrap().is_dir());
+    assert!(outside.path().exists());
 }
 
 fn contents(octets: &[u8], blake3: &str) -> Vec<u8> {
     run(async {
         let mut raw = Vec::new();
-        wire::write(&mut raw, &Message::Contents { index: 0, offset_octets: 0 }).await.unwrap();
+        wire::write(&mut raw, &opened(3)).await.unwrap();
         wire::write_piece(&mut raw, octets).await.unwrap();
         wire::write_piece(&mut raw, &[]).await.unwrap();
         let end = Message::ContentsEnd { blake3: blake3.into(), failure: None };
@@ -301,7 +210,7 @@ fn a_copy_that_broke_in_the_middle_of_a_file_leaves_what_the_next_one_goes_on_wi
     fs::write(from.path().join("big"), octets(300_000)).unwrap();
     let raw = run(async {
         let mut raw = Vec::new();
-        wire::write(&mut raw, &Message::Contents { index: 0, offset_octets: 0 }).await.unwrap();
+        wire::write(&mut raw, &opened(300_000)).await.unwrap();
         wire::write_piece(&mut raw, &octets(60_000)).await.unwrap();
         raw
     });
@@ -335,11 +244,16 @@ fn what_is_copied_to_a_name_that_is_not_there_gets_it() {
     assert_eq!(fs::read(to.path().join("new")).unwrap(), b"", "a file that is there is replaced");
     pushed_to(&tree, to.path(), "other").unwrap();
     assert_eq!(fs::read(to.path().join("other/in/ner/small")).unwrap(), b"small");
-    assert!(pushed_to(&tree, to.path(), "none/").is_err(), "a slash names a directory that is there");
-    assert!(pushed_to(&tree, to.path(), "none/new").is_err());
+    pushed_to(&tree, to.path(), "made/").unwrap();
+    assert!(to.path().join("made/tree/in").is_dir(), "a slash names a directory");
+    pushed_to(&tree.join("empty"), to.path(), "on/the/way").unwrap();
+    assert!(to.path().join("on/the/way").is_file());
+    assert!(pushed_to(&tree, to.path(), "new/").is_err(), "a file is no directory");
     pulled(&tree, "in/ner/small", &to.path().join("fetched")).unwrap();
     assert_eq!(fs::read(to.path().join("fetched")).unwrap(), b"small");
     pulled(&tree, "in/", &to.path().join("contents")).unwrap();
     assert_eq!(fs::read(to.path().join("contents/ner/small")).unwrap(), b"small");
-    assert!(pulled(&tree, "in", &to.path().join("none/new")).is_err());
+    pulled(&tree, "in", &to.path().join("none/new")).unwrap();
+    assert_eq!(fs::read(to.path().join("none/new/ner/small")).unwrap(), b"small");
+    assert!(pulled(&tree, "in", &to.path().join("fetched/")).is_err(), "a file is no directory");
 }

@@ -78,8 +78,8 @@ impl Writers {
 }
 
 impl Claim<'_> {
-    pub fn on_octets(&self, count: usize) {
-        self.writing.octets.fetch_add(count as u64, Relaxed);
+    pub fn on_octets(&self, count: u64) {
+        self.writing.octets.fetch_add(count, Relaxed);
     }
 
     /// Waits until another copy takes the file over.

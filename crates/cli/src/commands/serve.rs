@@ -8,7 +8,7 @@ use serde::Serialize;
 use tacit_apps::copy::idle::{IDLE, Passed};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{COPIES_MAX, CopyError, Summary, open_many_files};
+use tacit_apps::copy::{COPIES_MAX, CopyError, Rights, Summary, open_many_files};
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
@@ -30,6 +30,8 @@ struct Server {
     served: Served,
     store: Store,
     own: PublicKey,
+    /// What clients may do that are not known; `None`: as all others.
+    strangers: Option<Rights>,
     copies: Semaphore,
     counts: Arc<CopyCounts>,
     /// True: connections are closed.
@@ -70,13 +72,18 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
-        let way = if args.write { "reading and writing" } else { "reading" };
+        let way = match (args.write, args.anyone) {
+            (true, true) => "writing by anyone and reading by those who are known",
+            (true, false) => "reading and writing",
+            (false, _) => "reading",
+        };
         note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", path.display()));
     }
     let server = Arc::new(Server {
         served,
         store,
         own,
+        strangers: (args.anyone && args.write).then_some(Rights::Drop),
         copies: Semaphore::new(COPIES_MAX),
         counts: counts.clone(),
         closed: watch::Sender::new(false),
@@ -165,6 +172,8 @@ impl Server {
     async fn connection(self: Arc<Self>, connection: Connection) {
         let peer = connection.peer();
         let name = name_of(&self.store, self.own, peer);
+        let is_known = peer == self.own || self.store.client(peer).is_ok_and(|client| client.is_some());
+        let rights = self.strangers.filter(|_| !is_known);
         let mut closed = self.closed.subscribe();
         loop {
             let accepted = tokio::select! {
@@ -178,7 +187,7 @@ impl Server {
                 let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
                 let mut request = Request::read(&mut reader).await;
                 if let Ok(request) = &mut request {
-                    request.owner = Some(peer.to_string());
+                    (request.owner, request.rights) = (Some(peer.to_string()), rights);
                 }
                 let running = server.counts.running.begin();
                 let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
@@ -203,10 +212,11 @@ impl Server {
         let passed = Passed::default();
         let (asked, result) = match request {
             Ok(request) => {
-                let asked = (request.direction, request.path.clone());
+                let work = request.work.as_ref();
+                let asked = work.map(|work| (work.direction(), work.paths()));
                 let (mut reader, mut writer) = (passed.counted(&mut reader), passed.counted(&mut writer));
                 let copy = self.served.answer(request, &mut reader, &mut writer);
-                (Some(asked), passed.watch(IDLE, copy).await)
+                (asked, passed.watch(IDLE, copy).await)
             }
             Err(error) => (None, Err(error)),
         };
