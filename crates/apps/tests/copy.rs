@@ -8,9 +8,13 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use ends::{END, FILE, entry, hostile, octets, opened, pulled, pushed, pushed_to, run};
+use ends::{
+    END, FILE, entry, fetched, hostile, octets, opened, pulled, pushed, pushed_to, run, sent, sent_from,
+};
+use tacit_apps::copy::sender::Source;
+use tacit_apps::copy::session::{Served, pull, pull_into};
 use tacit_apps::copy::wire::{self, Kind, Message};
-use tacit_apps::copy::{Action, CopyError, Options};
+use tacit_apps::copy::{Action, CopyError, Options, Progress, Rights};
 
 /// A directory with `tree` in it and an empty one.
 fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
@@ -256,4 +260,212 @@ fn what_is_copied_to_a_name_that_is_not_there_gets_it() {
     pulled(&tree, "in", &to.path().join("none/new")).unwrap();
     assert_eq!(fs::read(to.path().join("none/new/ner/small")).unwrap(), b"small");
     assert!(pulled(&tree, "in", &to.path().join("fetched/")).is_err(), "a file is no directory");
+}
+
+#[test]
+fn a_file_that_cannot_be_kept_stops_at_once_and_others_go_on() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let contents = format!("{}/", from.path().display());
+    for name in ["a", "big", "z"] {
+        fs::write(from.path().join(name), octets(if name == "big" { 20_000_000 } else { 1000 })).unwrap();
+    }
+    let other = fs::File::create(to.path().join(partial_name("big"))).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    for pushes in [true, false] {
+        let outcome = match pushes {
+            true => sent(&contents, to.path(), "", Options::default()),
+            false => pulled(from.path(), "", to.path()),
+        };
+        let outcome = outcome.unwrap();
+        let failed: Vec<_> = outcome.paths.iter().filter(|report| report.action == Action::Failed).collect();
+        assert_eq!((failed.len(), &*failed[0].path), (1, "big"), "{outcome:?}");
+        assert_eq!(failed[0].reason.as_deref(), Some("another copy is writing it"));
+        // The buffers between the ends, and what is sent before the sender looks again.
+        assert!(outcome.summary.received_octets < 3_000_000, "{outcome:?}");
+        assert_eq!(outcome.summary.copied, 2);
+        for name in ["a", "z"] {
+            fs::remove_file(to.path().join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_that_has_no_place_is_told_before_contents_come() {
+    let to = tempfile::tempdir().unwrap();
+    fs::write(to.path().join("file"), "").unwrap();
+    for path in ["none/f", "file/f"] {
+        // Were it wanted, the copy would break: no contents come.
+        let outcome = hostile(to.path(), vec![entry(path, FILE), END], &[]).unwrap();
+        assert_eq!((outcome.summary.failed, outcome.summary.received_octets), (1, 0), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_server_cannot_send_what_was_not_asked_for() {
+    // What a server says that is asked for `asked`, to `destination`.
+    let told = |asked: &[&str], destination: &str, sent: &[&str]| {
+        let to = tempfile::tempdir().unwrap();
+        let destination = to.path().join(destination);
+        let outcome = run(async {
+            let (mine, theirs) = tokio::io::duplex(1 << 20);
+            let (mut reader, mut writer) = tokio::io::split(mine);
+            let (mut their_reader, mut their_writer) = tokio::io::split(theirs);
+            let asked: Vec<_> = asked.iter().map(|&path| path.to_owned()).collect();
+            let (options, progress) = (Options::default(), Progress::default());
+            let client = pull(&asked, &destination, &options, &progress, &mut reader, &mut writer);
+            let serving = async {
+                wire::read(&mut their_reader).await.unwrap();
+                wire::read(&mut their_reader).await.unwrap();
+                wire::write(&mut their_writer, &Message::Ready { name: None }).await.unwrap();
+                for path in sent {
+                    wire::write(&mut their_writer, &entry(path, Kind::Directory)).await.unwrap();
+                }
+                wire::write(&mut their_writer, &END).await.unwrap();
+            };
+            tokio::join!(client, serving).0.unwrap()
+        });
+        let mut names: Vec<_> = fs::read_dir(to.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        (outcome.summary.failed, names)
+    };
+    for (asked, destination, sent, failed, names) in [
+        (&["a/photos"][..], ".", &["photos", "photos/x", ".ssh"][..], 1, &["photos"][..]),
+        (&["a/*.d"], ".", &["x.d", "x.e"], 1, &["x.d"]),
+        (&["a", "b"], "./", &["a", "b", "c"], 1, &["a", "b"]),
+        (&["a"], "new", &["new", "a", ".profile"], 2, &["new"]),
+        (&["a/"], "./", &["whatever"], 0, &["whatever"]),
+    ] {
+        let (count, there) = told(asked, destination, sent);
+        assert_eq!((count, there.iter().map(|name| name.to_str().unwrap()).collect::<Vec<_>>()), (failed, names.to_vec()));
+    }
+}
+
+#[test]
+fn patterns_are_expanded_where_the_files_are_unless_a_file_has_that_name() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for name in ["a1.jpg", "a2.jpg", ".a3.jpg", "b.png", "[x]", "x"] {
+        fs::create_dir_all(from.path().join("in/er")).unwrap();
+        fs::write(from.path().join("in").join(name), name).unwrap();
+    }
+    fs::write(from.path().join("in/er/deep.jpg"), "").unwrap();
+    let names = |paths: &[&str]| {
+        let to = tempfile::tempdir().unwrap();
+        let destination = format!("{}/new/", to.path().display());
+        fetched(from.path(), paths, Path::new(&destination), Options::default())?;
+        let names = fs::read_dir(&destination).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        Ok::<_, CopyError>(names)
+    };
+    assert_eq!(names(&["in/*.jpg"]).unwrap(), ["a1.jpg", "a2.jpg"]);
+    assert_eq!(names(&["*/*/d*"]).unwrap(), ["deep.jpg"]);
+    assert_eq!(names(&["in/.a*", "in/b.png"]).unwrap(), [".a3.jpg", "b.png"]);
+    assert_eq!(names(&["in/[x]"]).unwrap(), ["[x]"]);
+    assert_eq!(names(&["in/[!a.]"]).unwrap(), ["x"]);
+    assert!(names(&["in/*.gif"]).is_err() && names(&["in/b.png", "*/b.png"]).is_err());
+    // Several are no file of one name.
+    assert!(pulled(from.path(), "in/*.jpg", &to.path().join("one")).is_err());
+}
+
+#[test]
+fn a_drop_box_takes_what_is_new_and_shows_nothing() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let drop_in = |path: &Path, options: Options| {
+        let source = Source::named(&[path]).unwrap();
+        sent_from(source, to.path(), "", options, Some(Rights::Drop)).0.unwrap()
+    };
+    fs::write(from.path().join("file"), b"new").unwrap();
+    fs::create_dir(from.path().join("dir")).unwrap();
+    fs::write(from.path().join("dir/inner"), b"new").unwrap();
+    symlink("file", from.path().join("link")).unwrap();
+    fs::create_dir(to.path().join("dir")).unwrap();
+    fs::set_permissions(to.path().join("dir"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(to.path().join("dir/theirs"), b"theirs").unwrap();
+    let mirror = Options { delete: true, ..Options::default() };
+    for first in [true, false] {
+        for (name, path) in [("file", "file"), ("dir", "dir/inner")] {
+            let outcome = drop_in(&from.path().join(name), mirror.clone());
+            let summary = outcome.summary;
+            let wanted = if first { (1, 0, 0) } else { (0, 1, 0) };
+            assert_eq!((summary.copied, summary.failed, summary.deleted), wanted, "{outcome:?}");
+            assert_eq!(fs::read(to.path().join(path)).unwrap(), b"new");
+        }
+        // Another one's file of the same size and time is no less told of: nothing is learnt of it.
+        fs::write(from.path().join("file"), b"two").unwrap();
+    }
+    assert_eq!(drop_in(&from.path().join("link"), Options::default()).summary.failed, 1);
+    assert_eq!(fs::read(to.path().join("dir/theirs")).unwrap(), b"theirs");
+    assert_eq!(fs::metadata(to.path().join("dir")).unwrap().permissions().mode() & 0o777, 0o700);
+    // What a file of this name has left by another user is neither told nor gone on with.
+    fs::write(from.path().join("big"), octets(300_000)).unwrap();
+    fs::write(to.path().join(partial_name("big")), octets(200_000)).unwrap();
+    assert_eq!(drop_in(&from.path().join("big"), Options::default()).summary.received_octets, 300_000);
+}
+
+#[test]
+fn a_stream_arrives_under_the_name_that_is_given_and_goes_out_again() {
+    let to = tempfile::tempdir().unwrap();
+    let stream = |octets: Vec<u8>| Source::stream(Box::new(std::io::Cursor::new(octets)));
+    for count in [0, 5, 300_000] {
+        let (client, server) =
+            sent_from(stream(octets(count)), to.path(), "in/archive", Options::default(), None);
+        assert_eq!(client.unwrap(), server.unwrap());
+        assert_eq!(fs::read(to.path().join("in/archive")).unwrap(), octets(count));
+        let mut out = Vec::new();
+        let outcome = run(async {
+            let (mine, theirs) = tokio::io::duplex(64);
+            let (mut reader, mut writer) = tokio::io::split(mine);
+            let (mut their_reader, mut their_writer) = tokio::io::split(theirs);
+            let (served, progress) = (Served::new(to.path(), false).unwrap(), Progress::default());
+            let getting = pull_into("in/archive", &mut out, &progress, &mut reader, &mut writer);
+            tokio::join!(getting, served.serve(&mut their_reader, &mut their_writer)).0.unwrap()
+        });
+        assert_eq!((outcome.summary.copied, outcome.summary.failed), (1, 0));
+        assert!(out == octets(count));
+    }
+    let (client, _) = sent_from(stream(octets(5)), to.path(), "in", Options::default(), None);
+    assert!(matches!(client, Err(CopyError::Argument(_))), "a directory is no name");
+}
+
+#[test]
+fn ends_of_other_versions_refuse_each_other_in_words() {
+    let to = tempfile::tempdir().unwrap();
+    // As version 1 said it, and any version to come.
+    for version in [1, 3] {
+        let hello = format!(
+            r#"{{"say":"hello","version":{version},"direction":"push","path":"","options":{{"checksum":false,"delete":false,"dry_run":false}}}}"#
+        );
+        let answer = run(async {
+            let mut raw = Vec::new();
+            wire::write_piece(&mut raw, hello.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            let served = Served::new(to.path(), true).unwrap();
+            served.serve(&mut &*raw, &mut answer).await.unwrap_err();
+            wire::read(&mut &*answer).await.unwrap()
+        });
+        let said = format!("version {version} of the protocol is asked for, this is 2");
+        assert_eq!(answer, Message::Refused { reason: said });
+    }
+}
+
+#[test]
+fn holes_and_times_that_cannot_be_end_the_copy() {
+    let to = tempfile::tempdir().unwrap();
+    let begun = run(async {
+        let mut raw = Vec::new();
+        wire::write(&mut raw, &opened(3)).await.unwrap();
+        raw
+    });
+    for hole in [0x8000_0000u32, 0x8000_0000 | (16 << 20) + 1, u32::MAX] {
+        let raw = [&begun[..], &hole.to_be_bytes()].concat();
+        let result = hostile(to.path(), vec![entry("f", FILE), END], &raw);
+        assert!(matches!(result, Err(CopyError::Limit { .. })), "{hole:x}");
+    }
+    let longer = [&begun[..], &(0x8000_0000u32 | 4).to_be_bytes()].concat();
+    let result = hostile(to.path(), vec![entry("f", FILE), END], &longer);
+    assert!(matches!(result, Err(CopyError::Protocol(_))));
+    // UTIME_NOW of Linux, which is no time.
+    let entry = r#"{"say":"entry","path":"f","kind":"directory","mtime":[0,1073741823],"mode":493}"#;
+    let raw = [&(entry.len() as u32).to_be_bytes()[..], entry.as_bytes()].concat();
+    assert!(matches!(hostile(to.path(), vec![], &raw), Err(CopyError::Protocol(_))));
 }

@@ -16,8 +16,14 @@ only; serve, cp and proxy make one where there is none. Keys of peers are lines 
   tacit keys trust laptop KEY --client
   tacit keys trust box.example.org:4433 KEY
 
-Exit codes: 0 done; 1 there is no such peer; 2 bad input, another key is there or known, or a file of keys
-that cannot be used.";
+Or without reading keys out: the one prints a code, which the other answers once. It is trusted as a client
+there, and the first one here as a server at the ports of tacit serve and tacit proxy.
+
+  tacit keys pair
+  tacit keys pair box.example.org 123-456-789
+
+Exit codes: 0 done; 1 there is no such peer, or a wrong code; 2 bad input, another key is there or known, or a
+file of keys that cannot be used; 4 pair: no connection, or nobody came.";
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
 Clients are those with a key that tacit keys trust NAME KEY --client named, and programs with the key of
@@ -279,6 +285,9 @@ pub struct ProxyArgs {
     pub json: bool,
 }
 
+/// Where pairing waits: all addresses, as another machine is to answer.
+const PAIR_ADDRESS: &str = "0.0.0.0:4435";
+
 /// Arguments of `keys`.
 #[derive(Debug, Args)]
 pub struct KeysArgs {
@@ -319,6 +328,26 @@ pub enum KeysCommand {
     Forget {
         /// Its name
         name: String,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let two machines know each other by a short code: without HOST print one and wait, with HOST and CODE answer it
+    Pair {
+        /// The machine that prints the code: HOST[:PORT], the port 4435 unless said
+        #[arg(requires = "code")]
+        host: Option<String>,
+        /// What it prints
+        code: Option<String>,
+        /// Where to wait; 0.0.0.0:4435 or [::]:4435 for other machines
+        #[arg(long, value_name = "ADDR:PORT", default_value = PAIR_ADDRESS, conflicts_with = "host")]
+        listen: SocketAddr,
+        /// What this machine is called on the other one [default: its host name]
+        #[arg(long, value_name = "NAME", requires = "host")]
+        name: Option<String>,
+        /// Wait so long
+        #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+        timeout: u32,
         /// Print JSON instead of text
         #[arg(long)]
         json: bool,

@@ -23,6 +23,8 @@ mod live;
 #[cfg(feature = "network")]
 mod ls;
 #[cfg(feature = "network")]
+mod pair;
+#[cfg(feature = "network")]
 mod proxy;
 mod replay;
 mod report;
