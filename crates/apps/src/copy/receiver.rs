@@ -223,7 +223,13 @@ impl Receiver<'_> {
                 Err(reason) => {
                     // It is done with: nothing else of it is tried.
                     item.state = State::Failed;
-                    self.fail(&path, reason, progress);
+                    let is_file = matches!(item.kind, Kind::File { .. } | Kind::Stream);
+                    let reason = wire::bounded(reason);
+                    progress.on_failure(&path, &reason);
+                    if is_file {
+                        wire::write(writer, &Message::Stop { index, reason: reason.clone() }).await?;
+                    }
+                    self.report(&path, Action::Failed, Some(reason));
                 }
             }
         }
@@ -231,11 +237,6 @@ impl Receiver<'_> {
         wire::write(writer, &Message::WantsEnd).await?;
         writer.flush().await?;
         Ok(wants)
-    }
-
-    fn fail(&mut self, path: &str, reason: String, progress: &Progress) {
-        progress.on_failure(path, &reason);
-        self.report(path, Action::Failed, Some(reason));
     }
 
     /// Receives all files that are wanted.

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::Notify;
 
 use super::pattern::excludes;
 use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, mtime_of, size_of};
@@ -271,7 +272,7 @@ pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
     let manifest = list(source, options, writer).await?;
-    let wants = wants(&manifest, progress, reader).await?;
+    let wants = wants(source, &manifest, progress, reader).await?;
     let stops = Stops::default();
     let sending = async {
         for want in &wants {
@@ -321,15 +322,19 @@ async fn list<W: AsyncWrite + Unpin>(
 
 /// Files that the receiver cannot keep.
 #[derive(Default)]
-struct Stops(Mutex<BTreeSet<usize>>);
+struct Stops {
+    indexes: Mutex<BTreeSet<usize>>,
+    more: Notify,
+}
 
 impl Stops {
     fn has(&self, index: usize) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&index)
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner).contains(&index)
     }
 
     fn insert(&self, index: usize) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+        self.more.notify_one();
     }
 }
 
@@ -345,11 +350,7 @@ async fn hear<R: AsyncRead + Unpin>(
     loop {
         match wire::read(reader).await? {
             Message::Stop { index, reason } if paths.is_empty() => {
-                let Some(Some(listed)) = manifest.files.get(index) else {
-                    return Err(CopyError::Protocol("what is to stop is no file".into()));
-                };
-                let name = listed.root.and_then(|root| source.roots[root].arrives(&listed.path).ok());
-                progress.on_failure(name.as_ref().unwrap_or(&listed.path).as_str(), &reason);
+                on_stop(source, manifest, progress, index, &reason)?;
                 stops.insert(index);
             }
             Message::Report(report) if paths.len() < 2 * ENTRIES_MAX => paths.push(report),
@@ -357,6 +358,22 @@ async fn hear<R: AsyncRead + Unpin>(
             other => return Err(wire::unexpected(&other)),
         }
     }
+}
+
+/// Tells the user of a file that the receiver cannot keep.
+fn on_stop(
+    source: &Source,
+    manifest: &Manifest,
+    progress: &Progress,
+    index: usize,
+    reason: &str,
+) -> Result<(), CopyError> {
+    let Some(Some(listed)) = manifest.files.get(index) else {
+        return Err(CopyError::Protocol("what is to stop is no file".into()));
+    };
+    let name = listed.root.and_then(|root| source.roots[root].arrives(&listed.path).ok());
+    progress.on_failure(name.as_ref().unwrap_or(&listed.path).as_str(), reason);
+    Ok(())
 }
 
 /// Writes the entries of `root`, a directory before what is in it.
@@ -471,6 +488,7 @@ struct Want {
 }
 
 async fn wants<R: AsyncRead + Unpin>(
+    source: &Source,
     manifest: &Manifest,
     progress: &Progress,
     reader: &mut R,
@@ -492,6 +510,7 @@ async fn wants<R: AsyncRead + Unpin>(
                 total_octets = total_octets.saturating_add(listed.size_octets - offset_octets);
                 wants.push(Want { index, offset_octets, blake3 });
             }
+            Message::Stop { index, reason } => on_stop(source, manifest, progress, index, &reason)?,
             Message::WantsEnd => break,
             other => return Err(wire::unexpected(&other)),
         }
@@ -648,7 +667,12 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             if self.stops.has(self.index) {
                 break Some("stopped".to_owned());
             }
-            match stream.read(&mut buffer).await {
+            let read = tokio::select! {
+                read = stream.read(&mut buffer) => read,
+                // Whoever writes may be silent for long.
+                () = self.stops.more.notified() => continue,
+            };
+            match read {
                 Ok(0) => break None,
                 Ok(count) => {
                     hasher.update(&buffer[..count]);

@@ -140,11 +140,12 @@ pub enum Work {
 }
 
 impl Work {
-    /// Which way contents go; a list has none, and comes from the server.
-    pub fn direction(&self) -> Direction {
+    /// Which way contents go; a list has none.
+    pub fn direction(&self) -> Option<Direction> {
         match self {
-            Self::Push { .. } => Direction::Push,
-            Self::Pull { .. } | Self::List { .. } => Direction::Pull,
+            Self::Push { .. } => Some(Direction::Push),
+            Self::Pull { .. } => Some(Direction::Pull),
+            Self::List { .. } => None,
         }
     }
 

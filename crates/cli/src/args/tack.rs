@@ -19,8 +19,8 @@ only; serve, cp and proxy make one where there is none. Keys of peers are lines 
 Or without reading keys out: the one prints a code, which the other answers once. It is trusted as a client
 there, and the first one here as a server at the ports of tacit serve and tacit proxy.
 
-  tacit keys pair
-  tacit keys pair box.example.org 123-456-789
+  tacit keys pair --listen 0.0.0.0:4435 --timeout 60
+  tacit keys pair box.example.org 123-456-789 --name laptop
 
 Exit codes: 0 done; 1 there is no such peer, or a wrong code; 2 bad input, another key is there or known, or a
 file of keys that cannot be used; 4 pair: no connection, or nobody came.";

@@ -182,6 +182,7 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
         Plan::Pull { from, .. } if from.len() > 1 && args.delete => {
             wrong("--delete takes SRC of one server: what another one brought would go")
         }
+        Plan::Pull { to, .. } if to.is_empty() => wrong("DEST has no name"),
         Plan::Pull { from, to } => {
             // Several need a directory.
             let is_directory = from.len() > 1 && !to.ends_with('/');

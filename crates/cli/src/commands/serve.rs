@@ -8,7 +8,7 @@ use serde::Serialize;
 use tacit_apps::copy::idle::{IDLE, Passed};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{COPIES_MAX, CopyError, Rights, Summary, open_many_files};
+use tacit_apps::copy::{COPIES_MAX, CopyError, Outcome, Rights, Summary, open_many_files};
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
@@ -226,30 +226,33 @@ impl Server {
             let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
             let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
         }
-        let direction = asked.as_ref().map(|(direction, _)| *direction);
-        self.counts.on_end(direction, &result);
-        match &result {
-            Ok(outcome) => {
-                let summary = &outcome.summary;
-                let (octets, failed) = (summary.received_octets, summary.failed);
-                tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
-            }
-            Err(error) => {
-                let error = error.to_string();
-                tracing::warn!(target: "tacit::copy", ?client, ?direction, ?error, "a copy ended");
-            }
+        // None has a list, which is no copy, and who asked for nothing.
+        let direction = asked.as_ref().and_then(|(direction, _)| *direction);
+        let is_list = asked.as_ref().is_some_and(|(direction, _)| direction.is_none());
+        if !is_list {
+            self.counts.on_end(direction, &result);
         }
-        if self.quiet {
-            return;
+        log(client, direction, &result);
+        if !self.quiet {
+            self.tell(client, direction, &asked.map(|(_, path)| path).unwrap_or_default(), is_list, result);
         }
-        let (direction, path) = asked.unzip();
-        let path = path.unwrap_or_default();
+    }
+
+    /// Says what came of a copy or list.
+    fn tell(
+        &self,
+        client: &str,
+        direction: Option<Direction>,
+        path: &str,
+        is_list: bool,
+        result: Result<Outcome, CopyError>,
+    ) {
         if self.json {
             let (summary, error) = match &result {
                 Ok(outcome) => (Some(outcome.summary), None),
                 Err(error) => (None, Some(error.to_string())),
             };
-            if let Ok(line) = serde_json::to_string(&Line { client, direction, path: &path, summary, error })
+            if let Ok(line) = serde_json::to_string(&Line { client, direction, path, summary, error })
             {
                 // Whoever reads it may have gone; the server serves on.
                 let _ = print(&format!("{line}\n"));
@@ -262,9 +265,25 @@ impl Server {
             None => "of",
         };
         let came = match result {
+            Ok(_) if is_list => "listed".to_owned(),
             Ok(outcome) => said(&outcome.summary),
             Err(error) => error.to_string(),
         };
         note(&printable(&format!("tacit: {client}: {way} /{path}: {came}")));
+    }
+}
+
+/// Logs what came of a copy or list.
+fn log(client: &str, direction: Option<Direction>, result: &Result<Outcome, CopyError>) {
+    match result {
+        Ok(outcome) => {
+            let summary = &outcome.summary;
+            let (octets, failed) = (summary.received_octets, summary.failed);
+            tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
+        }
+        Err(error) => {
+            let error = error.to_string();
+            tracing::warn!(target: "tacit::copy", ?client, ?direction, ?error, "a copy ended");
+        }
     }
 }
