@@ -336,7 +336,10 @@ fn a_server_cannot_send_what_was_not_asked_for() {
         (&["a/"], "./", &["whatever"], 0, &["whatever"]),
     ] {
         let (count, there) = told(asked, destination, sent);
-        assert_eq!((count, there.iter().map(|name| name.to_str().unwrap()).collect::<Vec<_>>()), (failed, names.to_vec()));
+        assert_eq!(
+            (count, there.iter().map(|name| name.to_str().unwrap()).collect::<Vec<_>>()),
+            (failed, names.to_vec())
+        );
     }
 }
 
@@ -352,7 +355,8 @@ fn patterns_are_expanded_where_the_files_are_unless_a_file_has_that_name() {
         let to = tempfile::tempdir().unwrap();
         let destination = format!("{}/new/", to.path().display());
         fetched(from.path(), paths, Path::new(&destination), Options::default())?;
-        let names = fs::read_dir(&destination).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+        let names =
+            fs::read_dir(&destination).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> = names.collect();
         names.sort();
         Ok::<_, CopyError>(names)
@@ -370,10 +374,11 @@ fn patterns_are_expanded_where_the_files_are_unless_a_file_has_that_name() {
 #[test]
 fn a_drop_box_takes_what_is_new_and_shows_nothing() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let drop_in = |path: &Path, options: Options| {
+    let dropped = |path: &Path, options: Options| {
         let source = Source::named(&[path]).unwrap();
-        sent_from(source, to.path(), "", options, Some(Rights::Drop)).0.unwrap()
+        sent_from(source, to.path(), "", options, Some(Rights::Drop)).0
     };
+    let drop_in = |path: &Path| dropped(path, Options::default()).unwrap();
     fs::write(from.path().join("file"), b"new").unwrap();
     fs::create_dir(from.path().join("dir")).unwrap();
     fs::write(from.path().join("dir/inner"), b"new").unwrap();
@@ -382,9 +387,10 @@ fn a_drop_box_takes_what_is_new_and_shows_nothing() {
     fs::set_permissions(to.path().join("dir"), fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(to.path().join("dir/theirs"), b"theirs").unwrap();
     let mirror = Options { delete: true, ..Options::default() };
+    assert!(matches!(dropped(&from.path().join("dir"), mirror), Err(CopyError::Refused(_))));
     for first in [true, false] {
         for (name, path) in [("file", "file"), ("dir", "dir/inner")] {
-            let outcome = drop_in(&from.path().join(name), mirror.clone());
+            let outcome = drop_in(&from.path().join(name));
             let summary = outcome.summary;
             let wanted = if first { (1, 0, 0) } else { (0, 1, 0) };
             assert_eq!((summary.copied, summary.failed, summary.deleted), wanted, "{outcome:?}");
@@ -393,13 +399,13 @@ fn a_drop_box_takes_what_is_new_and_shows_nothing() {
         // Another one's file of the same size and time is no less told of: nothing is learnt of it.
         fs::write(from.path().join("file"), b"two").unwrap();
     }
-    assert_eq!(drop_in(&from.path().join("link"), Options::default()).summary.failed, 1);
+    assert_eq!(drop_in(&from.path().join("link")).summary.failed, 1);
     assert_eq!(fs::read(to.path().join("dir/theirs")).unwrap(), b"theirs");
     assert_eq!(fs::metadata(to.path().join("dir")).unwrap().permissions().mode() & 0o777, 0o700);
     // What a file of this name has left by another user is neither told nor gone on with.
     fs::write(from.path().join("big"), octets(300_000)).unwrap();
     fs::write(to.path().join(partial_name("big")), octets(200_000)).unwrap();
-    assert_eq!(drop_in(&from.path().join("big"), Options::default()).summary.received_octets, 300_000);
+    assert_eq!(drop_in(&from.path().join("big")).summary.received_octets, 300_000);
 }
 
 #[test]

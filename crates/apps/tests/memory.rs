@@ -3,9 +3,7 @@
 use std::fs;
 
 use tacit_apps::copy::session::Served;
-use tacit_apps::copy::wire::{
-    self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Timestamp, Work,
-};
+use tacit_apps::copy::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Timestamp, Work};
 use tacit_apps::copy::{CopyError, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter, duplex, split};
 

@@ -44,7 +44,8 @@ fn shown(at: &Path) -> String {
         () if about.is_symlink() => format!("-> {}", fs::read_link(at).unwrap().display()),
         () if about.is_file() => format!("{:?}", String::from_utf8_lossy(&fs::read(at).unwrap())),
         () if about.is_dir() => {
-            let mut names: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            let mut names: Vec<_> =
+                fs::read_dir(at).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             names.sort();
             let inside: Vec<_> =
                 names.iter().map(|name| format!("{} {}", name.display(), shown(&at.join(name)))).collect();
@@ -56,7 +57,9 @@ fn shown(at: &Path) -> String {
 
 fn reasons(outcome: &Outcome, action: Action) -> Vec<String> {
     let reports = outcome.paths.iter().filter(|report| report.action == action);
-    reports.map(|report| format!("{}: {}", report.path, report.reason.as_deref().unwrap_or_default())).collect()
+    reports
+        .map(|report| format!("{}: {}", report.path, report.reason.as_deref().unwrap_or_default()))
+        .collect()
 }
 
 #[test]
@@ -264,7 +267,11 @@ fn a_file_that_shrinks_or_is_written_over_meanwhile_is_no_copy() {
                 file.set_modified(UNIX_EPOCH).unwrap();
             }
         });
-        let said = if shrinks { "file: it became shorter while it was read" } else { "file: it changed while it was read" };
+        let said = if shrinks {
+            "file: it became shorter while it was read"
+        } else {
+            "file: it changed while it was read"
+        };
         assert_eq!(reasons(&outcome, Action::Failed), [said]);
         assert!(!root.path().join("file").exists());
     }

@@ -29,7 +29,8 @@ fn writable() -> (Users, Server) {
 
 /// Names in a directory, in order.
 fn names(directory: &Path) -> Vec<String> {
-    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.collect();
     names.sort();
     names
@@ -89,6 +90,7 @@ fn a_new_file_in_a_read_only_directory_that_the_copy_made() {
         }
     }
     shut(0o555);
+    assert!(as_nobody(users.command("server", &["keys", "make"])).output().unwrap().status.success());
     let words = ["serve", "served", "--write", "--listen", "127.0.0.1:0"];
     let server = users.started(as_nobody(users.command("server", &words)), "tack://");
     // The same user needs no introduction.
@@ -110,7 +112,8 @@ fn a_new_file_in_a_read_only_directory_that_the_copy_made() {
     // All of it goes, although its owner may not write there.
     shut(0o755);
     fs::rename(users.path("tree/shut"), users.path("elsewhere")).unwrap();
-    let output = as_nobody(users.command("server", &["cp", "--delete", "tree", &server.at("")])).output().unwrap();
+    let output =
+        as_nobody(users.command("server", &["cp", "--delete", "tree", &server.at("")])).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(names(&users.path("served/tree")), [""; 0]);
 }
@@ -133,7 +136,10 @@ fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", "mount -t tmpfs -o size=4m none served && exec \"$0\" \"$@\""]);
     command.arg(env!("CARGO_BIN_EXE_tacit")).args(["serve", "served", "--write", "--listen", "127.0.0.1:0"]);
-    command.current_dir(users.folder.path()).stdin(Stdio::null()).env("XDG_CONFIG_HOME", users.path("server"));
+    command
+        .current_dir(users.folder.path())
+        .stdin(Stdio::null())
+        .env("XDG_CONFIG_HOME", users.path("server"));
     let server = users.started(command, "tack://");
     users.introduce(&server);
     let output = users.tacit("client", &["cp", "--json", "tree/", &server.at("")]);
@@ -158,13 +164,20 @@ fn a_server_lists_what_it_has() {
     symlink("a.jpg", users.path("served/in/link")).unwrap();
     fifo(&users.path("served/in/pipe"));
     let shown = |words: &[&str]| {
-        let at: Vec<_> = words.iter().map(|word| if word.starts_with('-') { (*word).into() } else { server.at(word) }).collect();
+        let at: Vec<_> = words
+            .iter()
+            .map(|word| if word.starts_with('-') { (*word).into() } else { server.at(word) })
+            .collect();
         let words: Vec<_> = ["ls"].into_iter().chain(at.iter().map(String::as_str)).collect();
         let text = users.done("client", &words);
         text.lines().map(|line| line.split_whitespace().last().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(shown(&[""]), ["in/"]);
-    assert_eq!(shown(&["in"]), ["a.jpg", "b.jpg", "c.png", "er/", "a.jpg"], "the last one is where the link points");
+    assert_eq!(
+        shown(&["in"]),
+        ["a.jpg", "b.jpg", "c.png", "er/", "a.jpg"],
+        "the last one is where the link points"
+    );
     assert_eq!(shown(&["in/*.jpg"]), ["a.jpg", "b.jpg"]);
     assert_eq!(shown(&["-r", "in/er", "in/c.png"]), ["d.jpg", "c.png"]);
     assert_eq!(shown(&["-r", ""]).len(), 7);
@@ -280,7 +293,10 @@ fn a_short_code_lets_two_machines_know_each_other() {
     assert!(said.contains("the codes are not the same"), "{said}");
     assert!(users.done("client", &["keys", "list"]).is_empty(), "a wrong code trusts nobody");
     let said = users.done("client", &["keys", "pair", &place, code, "--name", "laptop"]);
-    assert!(said.contains("127.0.0.1:4433 is known as a server") && said.contains(&users.key("server")), "{said}");
+    assert!(
+        said.contains("127.0.0.1:4433 is known as a server") && said.contains(&users.key("server")),
+        "{said}"
+    );
     assert!(waiting.wait().unwrap().success());
     let mut told = String::new();
     waiting.stdout.take().unwrap().read_to_string(&mut told).unwrap();
@@ -304,7 +320,8 @@ fn the_directory_of_keys_is_its_owners_whatever_the_umask() {
         let mut command = Command::new("sh");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_tacit")]).env("XDG_CONFIG_HOME", users.path(umask));
         assert!(command.output().unwrap().status.success());
-        let mode = |path: &str| fs::metadata(users.path(umask).join(path)).unwrap().permissions().mode() & 0o777;
+        let mode =
+            |path: &str| fs::metadata(users.path(umask).join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("tacit"), mode("tacit/identity")), (0o700, 0o600), "umask {umask}");
     }
 }

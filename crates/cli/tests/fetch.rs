@@ -166,8 +166,11 @@ fn tls_server(content: &'static [u8]) -> SocketAddr {
             // A client that does not trust the certificate says no more.
             let Ok(_) = stream.read_line(&mut line) else { continue };
             let head = match line.split(' ').nth(1) {
-                Some("/file") => format!("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: {}\r\n\r\n", content.len()),
-                _ => "HTTP/1.1 302 Found\r\nLocation: http://localhost/x\r\nContent-Length: 0\r\n\r\n".to_owned(),
+                Some("/file") => {
+                    format!("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: {}\r\n\r\n", content.len())
+                }
+                _ => "HTTP/1.1 302 Found\r\nLocation: http://localhost/x\r\nContent-Length: 0\r\n\r\n"
+                    .to_owned(),
             };
             let body = if head.contains("302") { &b""[..] } else { content };
             let _ = stream.get_mut().write_all(&[head.as_bytes(), body].concat());
@@ -186,7 +189,8 @@ fn https_is_fetched_as_it_is_from_the_server_that_it_names() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
         command.args(["fetch", url, "-O"]).current_dir(folder.path());
         // The roots of this platform, as OpenSSL names them.
-        let roots = if trusts { authority.as_path() } else { Path::new("/etc/ssl/certs/ca-certificates.crt") };
+        let roots =
+            if trusts { authority.as_path() } else { Path::new("/etc/ssl/certs/ca-certificates.crt") };
         command.env("SSL_CERT_FILE", roots).env_remove("SSL_CERT_DIR");
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())

@@ -9,8 +9,8 @@ use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION, USER_AGEN
 use crate::body::Answer;
 use crate::client::{Begun, get, go_on};
 use crate::connection::{Connector, Settings};
-use crate::error::NetError;
 use crate::digest::offered;
+use crate::error::NetError;
 use crate::part::{Incoming, Left};
 use crate::partial::RangeError;
 use crate::reach::{Reach, is_public};

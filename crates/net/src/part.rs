@@ -187,7 +187,9 @@ impl Incoming {
     /// Notes what is there by now.
     fn write_note(&mut self) -> Result<(), NetError> {
         let (octets, sha256) = (self.octets, self.sha256());
-        let (Place::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else { return Ok(()) };
+        let (Place::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {
+            return Ok(());
+        };
         note.checked = Checked { octets, sha256 };
         let text = serde_json::to_vec(note).map_err(|error| of(path)(error.into()))?;
         // It has its name when it is whole.

@@ -15,7 +15,7 @@ use super::wire::{self, Kind};
 impl Receiver<'_> {
     /// Removes what the source has not, and gives directories their permissions and times, the inner ones first.
     pub fn finish(&mut self) {
-        if self.terms.options.delete {
+        if self.terms.options.delete && self.terms.replaces() {
             self.delete();
         }
         if self.terms.options.dry_run {
@@ -53,11 +53,14 @@ impl Receiver<'_> {
             let directories = directories
                 .filter(|item| item.kind == Kind::Directory && !matches!(item.state, State::Failed))
                 .map(|item| item.path.as_str());
-            for directory in top.into_iter().chain(directories).filter(|path| !self.unlisted.contains(*path)) {
+            for directory in top.into_iter().chain(directories).filter(|path| !self.unlisted.contains(*path))
+            {
                 let names = match self.tree.names(directory) {
                     Ok(names) => names,
                     // One that a dry run did not make has nothing to delete.
-                    Err(error) if self.terms.options.dry_run || error.kind() == ErrorKind::NotFound => continue,
+                    Err(error) if self.terms.options.dry_run || error.kind() == ErrorKind::NotFound => {
+                        continue;
+                    }
                     Err(error) => {
                         unread.push((directory.to_owned(), error.to_string()));
                         continue;
@@ -84,7 +87,8 @@ impl Receiver<'_> {
         let (options, omitted) = (&self.terms.options, &self.omitted);
         let is_kept = |path: &OsStr, is_directory| {
             let shown = path.to_string_lossy();
-            excludes(&options.exclude, &shown, is_directory) || omitted.contains(&wire::bounded(shown.into_owned()))
+            excludes(&options.exclude, &shown, is_directory)
+                || omitted.contains(&wire::bounded(shown.into_owned()))
         };
         let removed = self.tree.remove_all(start, options.dry_run, &is_kept);
         self.on_removed(removed);

@@ -130,7 +130,8 @@ impl<'a> Landing<'a> {
         if self.waiting.is_empty() {
             return;
         }
-        let (batch, tree, replace) = (std::mem::take(&mut self.waiting), self.tree.clone(), self.replace.clone());
+        let (batch, tree, replace) =
+            (std::mem::take(&mut self.waiting), self.tree.clone(), self.replace.clone());
         self.waiting_octets = 0;
         self.begun = batch.iter().map(|whole| whole.index).collect();
         let landing = spawn_blocking(move || land(&tree, &replace, batch));
@@ -193,8 +194,9 @@ fn name(tree: &Tree, replace: &Replace, whole: &Whole, removed: &mut Vec<Removed
                 Replace::Nothing => return Err(error),
                 Replace::Files => tree.remove(to.as_str(), true)?,
                 Replace::Directories(excluded) => {
-                    let is_kept =
-                        |path: &OsStr, is_directory| excludes(excluded, &path.to_string_lossy(), is_directory);
+                    let is_kept = |path: &OsStr, is_directory| {
+                        excludes(excluded, &path.to_string_lossy(), is_directory)
+                    };
                     removed.extend(tree.remove_all(to.as_str().into(), false, &is_kept));
                 }
             }

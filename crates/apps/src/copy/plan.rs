@@ -65,9 +65,7 @@ impl TopNames {
         match self {
             Self::Any => true,
             Self::One(name) => top == name,
-            Self::Of(names) => {
-                names.iter().any(|name| name == top || is_pattern(name) && matches(name, top))
-            }
+            Self::Of(names) => names.iter().any(|name| name == top || is_pattern(name) && matches(name, top)),
         }
     }
 }

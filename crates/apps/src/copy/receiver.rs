@@ -138,7 +138,9 @@ impl Receiver<'_> {
             let message = wire::read(reader).await?;
             paths += 1;
             names_octets += match &message {
-                Message::Entry(Entry { path, kind: Kind::Symlink { target }, .. }) => path.len() + target.len(),
+                Message::Entry(Entry { path, kind: Kind::Symlink { target }, .. }) => {
+                    path.len() + target.len()
+                }
                 Message::Entry(entry) => entry.path.len(),
                 Message::Omitted { path, reason, .. } => path.len() + reason.len(),
                 _ => 0,

@@ -13,7 +13,9 @@ use tokio::sync::Notify;
 
 use super::pattern::excludes;
 use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, mtime_of, size_of};
-use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, LENGTH_MAX, Message, Timestamp};
+use super::wire::{
+    self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, LENGTH_MAX, Message, Timestamp,
+};
 use super::{CopyError, Options, Outcome, Progress};
 
 /// End of the name of what an interrupted copy leaves: no file of a source.
@@ -454,7 +456,8 @@ fn entry_of(tree: &Tree, path: &Relative, options: &Options) -> Result<Entry, No
                 true => {
                     let mut file = tree.read(path).map_err(said)?;
                     let hash = hash_prefix(&mut file, size_octets).map_err(said)?;
-                    let hash = hash.ok_or_else(|| NotListed::Failed("it became shorter while it was read".into()))?;
+                    let hash =
+                        hash.ok_or_else(|| NotListed::Failed("it became shorter while it was read".into()))?;
                     Some(hash.finalize().to_hex().to_string())
                 }
                 false => None,
@@ -465,7 +468,8 @@ fn entry_of(tree: &Tree, path: &Relative, options: &Options) -> Result<Entry, No
         FileType::Symlink => {
             let target = tree.link_target(path).map_err(said)?;
             let target = target.into_string();
-            let target = target.map_err(|_| NotListed::NotCarried("the link's target is not UTF-8".to_owned()))?;
+            let target =
+                target.map_err(|_| NotListed::NotCarried("the link's target is not UTF-8".to_owned()))?;
             Kind::Symlink { target }
         }
         other => {
@@ -580,7 +584,8 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                 let stat = rustix::fs::fstat(&opened.file).map_err(std::io::Error::from)?;
                 let has_grown = size_of(&stat) > opened.size_octets;
                 // What was there at the beginning is there still, as far as anybody can tell.
-                (mtime_of(&stat) != opened.mtime && !has_grown).then(|| "it changed while it was read".to_owned())
+                (mtime_of(&stat) != opened.mtime && !has_grown)
+                    .then(|| "it changed while it was read".to_owned())
             }
             Ok(Sent::Short) => Some("it became shorter while it was read".to_owned()),
             Ok(Sent::Stopped) => Some("stopped".to_owned()),

@@ -107,7 +107,7 @@ impl Served {
                 Err(reason) => reason,
             },
             Some(Work::Push { path, is_directory }) => {
-                match self.destination(&path, is_directory, rights, options.dry_run) {
+                match self.destination(&path, is_directory, rights, &options) {
                     Ok((tree, name)) => {
                         accept(name.clone(), writer).await?;
                         let tops = name.map_or(TopNames::Any, TopNames::One);
@@ -154,12 +154,13 @@ impl Served {
         path: &str,
         is_directory: bool,
         rights: Rights,
-        dry_run: bool,
+        options: &Options,
     ) -> Result<(Tree, Option<String>), String> {
-        if rights == Rights::Read {
-            return Err("this is served for reading only".into());
+        match rights {
+            Rights::Read => Err("this is served for reading only".into()),
+            Rights::Drop if options.delete => Err("nothing is removed here".into()),
+            Rights::Drop | Rights::Write => place_in(&self.tree, path, is_directory, options.dry_run),
         }
-        place_in(&self.tree, path, is_directory, dry_run)
     }
 }
 
@@ -275,7 +276,9 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         source.rename(&name).map_err(|reason| CopyError::Refused(format!("{path}: {reason}")))?;
     }
     if source.needs_name() {
-        return Err(CopyError::Argument(format!("{path:?} is a directory there: say what standard input is called in it")));
+        return Err(CopyError::Argument(format!(
+            "{path:?} is a directory there: say what standard input is called in it"
+        )));
     }
     send(&source, options, progress, reader, writer).await
 }
@@ -411,7 +414,8 @@ pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 
 /// Reads a list that has one file and nothing else.
 async fn one_file<R: AsyncRead + Unpin>(path: &str, reader: &mut R) -> Result<(), CopyError> {
-    let wrong = |what: &str| CopyError::Argument(format!("{path}: {what}; only one file can go to standard output"));
+    let wrong =
+        |what: &str| CopyError::Argument(format!("{path}: {what}; only one file can go to standard output"));
     let mut files = 0;
     loop {
         match wire::read(reader).await? {

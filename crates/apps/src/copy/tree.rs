@@ -10,7 +10,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path as FsPath;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Stat, Timespec, Timestamps,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Stat, Timespec,
+    Timestamps,
 };
 use rustix::io::Errno;
 
@@ -139,7 +140,8 @@ impl Tree {
             at = match at.subtree(&part) {
                 Err(error) if error.kind() == ErrorKind::NotFound && dry_run => return Ok(Self::missing()),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let made = rustix::fs::mkdirat(at.directory("")?, part.as_str(), Mode::from_raw_mode(0o777));
+                    let made =
+                        rustix::fs::mkdirat(at.directory("")?, part.as_str(), Mode::from_raw_mode(0o777));
                     // Another copy may be as fast.
                     made.or_else(|error| if error == Errno::EXIST { Ok(()) } else { Err(error) })?;
                     at.subtree(&part)?
@@ -296,7 +298,12 @@ impl Tree {
 
     /// Removes `start` and all below it that is not to be kept, which is asked by path and whether it is a directory; a directory with
     /// something in it stays. In a `dry_run` only says what would be removed.
-    pub fn remove_all(&self, start: OsString, dry_run: bool, is_kept: &dyn Fn(&OsStr, bool) -> bool) -> Vec<Removed> {
+    pub fn remove_all(
+        &self,
+        start: OsString,
+        dry_run: bool,
+        is_kept: &dyn Fn(&OsStr, bool) -> bool,
+    ) -> Vec<Removed> {
         let mut removed = Vec::new();
         let mut open = vec![(start, false)];
         // Directories with something in them that is kept.
@@ -402,7 +409,10 @@ fn set_time(fd: &impl std::os::fd::AsFd, mtime: Timestamp) -> io::Result<()> {
 
 /// Time of last change.
 pub fn mtime_of(stat: &Stat) -> Timestamp {
-    u32::try_from(stat.st_mtime_nsec).ok().and_then(|ns| Timestamp::new(stat.st_mtime, ns)).unwrap_or_default()
+    u32::try_from(stat.st_mtime_nsec)
+        .ok()
+        .and_then(|ns| Timestamp::new(stat.st_mtime, ns))
+        .unwrap_or_default()
 }
 
 pub fn file_type(stat: &Stat) -> FileType {

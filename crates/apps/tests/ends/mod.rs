@@ -129,7 +129,6 @@ pub fn opened(size_octets: u64) -> Message {
     Message::Contents { index: 0, offset_octets: 0, size_octets, mtime }
 }
 
-
 /// A path that the sender has and does not send.
 pub fn omitted(path: &str, reason: &str, is_failure: bool) -> Message {
     Message::Omitted { path: path.into(), reason: reason.into(), is_failure }

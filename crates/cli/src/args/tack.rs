@@ -231,7 +231,8 @@ const RATE_UNITS: [(&str, u64); 11] = [
 
 /// Octets per second; 0, which is no limit, as in rsync.
 fn rate(text: &str) -> Result<u64, String> {
-    let allowed = || "a rate is a number with b/s, kb/s, Mb/s, Gb/s, kB/s, MB/s or GB/s, or with K, M or G".to_owned();
+    let allowed =
+        || "a rate is a number with b/s, kb/s, Mb/s, Gb/s, kB/s, MB/s or GB/s, or with K, M or G".to_owned();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));

@@ -18,7 +18,9 @@ use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{self, Action, CopyError, Options, Outcome, Progress, Summary, open_many_files};
 use tacit_apps::node::{self, Node, NodeError};
 use tacit_scenario::table::significant;
-use tacit_tack::{Config, Connection, ConnectionError, Identity, PublicKey, RecvStream, SendStream, StreamError};
+use tacit_tack::{
+    Config, Connection, ConnectionError, Identity, PublicKey, RecvStream, SendStream, StreamError,
+};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::runtime::Runtime;
 
@@ -50,9 +52,15 @@ pub struct Remote {
 /// What is copied, and which way.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
-    Push { sources: Vec<String>, to: Remote },
+    Push {
+        sources: Vec<String>,
+        to: Remote,
+    },
     /// Of each server the paths.
-    Pull { from: Vec<(String, Vec<String>)>, to: String },
+    Pull {
+        from: Vec<(String, Vec<String>)>,
+        to: String,
+    },
 }
 
 /// What a copy came to, for `--json`.

@@ -106,7 +106,12 @@ async fn first(
     }
 }
 
-async fn take(pairing: &Pairing, store: &Store, keys: Keys, connection: &Connection) -> Result<Peer, Failure> {
+async fn take(
+    pairing: &Pairing,
+    store: &Store,
+    keys: Keys,
+    connection: &Connection,
+) -> Result<Peer, Failure> {
     let accepted = timeout(STREAM_TIMEOUT, connection.accept()).await;
     let (mut writer, mut reader) = match accepted {
         Ok(Ok(streams)) => streams,
@@ -148,7 +153,8 @@ pub fn answer(
     })?;
     // The servers that this machine may have, under the names that they are connected to by.
     let bare = place.rsplit_once(':').map_or(place.as_str(), |(bare, _)| bare);
-    let peers = [SERVE_PORT, PROXY_PORT].map(|port| Peer { name: format!("{bare}:{port}"), key, is_client: false });
+    let peers =
+        [SERVE_PORT, PROXY_PORT].map(|port| Peer { name: format!("{bare}:{port}"), key, is_client: false });
     for peer in &peers {
         // A peer that is a client, too, stays one.
         let known = store.peers()?.into_iter().any(|known| known.name == peer.name && known.key == peer.key);
@@ -163,6 +169,7 @@ pub fn answer(
 /// What this machine calls itself, as far as that is a name for a peer.
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')).collect();
+    let name: String =
+        name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')).collect();
     if name.is_empty() { "client".to_owned() } else { name }
 }

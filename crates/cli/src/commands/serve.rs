@@ -252,8 +252,7 @@ impl Server {
                 Ok(outcome) => (Some(outcome.summary), None),
                 Err(error) => (None, Some(error.to_string())),
             };
-            if let Ok(line) = serde_json::to_string(&Line { client, direction, path, summary, error })
-            {
+            if let Ok(line) = serde_json::to_string(&Line { client, direction, path, summary, error }) {
                 // Whoever reads it may have gone; the server serves on.
                 let _ = print(&format!("{line}\n"));
             }

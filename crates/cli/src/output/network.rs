@@ -50,7 +50,9 @@ impl NetworkFailure {
             Self::Node(NodeError::Connection { .. } | NodeError::Resolve { .. })
             | Self::Copy(CopyError::Io(_) | CopyError::Protocol(_)) => NO_NETWORK,
             Self::Pair(PairError::Stream(_) | PairError::TimedOut) => NO_NETWORK,
-            Self::Net(NetError::Checksum { .. }) | Self::Pair(PairError::WrongCode | PairError::Guessed) => FAILED,
+            Self::Net(NetError::Checksum { .. }) | Self::Pair(PairError::WrongCode | PairError::Guessed) => {
+                FAILED
+            }
             Self::Net(
                 NetError::Status { .. }
                 | NetError::Redirects(_)

@@ -138,7 +138,7 @@ impl Forwarder {
         }
         let target = Target::of(request.uri())?;
         if target.is_tls {
-            return Err(NetError::Encrypted { url: target.to_string() });
+            return Err(NetError::Encrypted { url: target.to_string() }.into());
         }
         if !self.ports.contains(&target.port) {
             return Err(NetError::Port(target.port).into());

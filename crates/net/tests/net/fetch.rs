@@ -158,7 +158,11 @@ fn a_part_that_is_not_what_came_is_noticed_and_what_nobody_noted_comes_again() {
         let report = run(&options).unwrap();
         assert!(fs::read(folder.path().join("file")).unwrap() == content, "{what}");
         let is_more = what == "more behind it";
-        assert_eq!((report.was_damaged, report.resumed_octets), (!is_more, if is_more { before } else { 0 }), "{what}");
+        assert_eq!(
+            (report.was_damaged, report.resumed_octets),
+            (!is_more, if is_more { before } else { 0 }),
+            "{what}"
+        );
         let said = report.to_text();
         assert!(said.contains(if is_more { "--sha256" } else { "was damaged" }), "{said}");
     }
@@ -172,9 +176,8 @@ fn a_digest_of_the_server_is_held_against_and_finds_a_part_of_another_file() {
     // The server lied about the first half, under the same tag: only the digest tells.
     let other: Vec<u8> = content.iter().map(|octet| !octet).collect();
     let line = format!("Repr-Digest: sha-256=:{digest}:");
-    let (_server, options) = broken(&folder, &other, "\"a\"", move |seen| {
-        with_line(good(seen, &content, "\"a\""), &line)
-    });
+    let (_server, options) =
+        broken(&folder, &other, "\"a\"", move |seen| with_line(good(seen, &content, "\"a\""), &line));
     let report = run(&options).unwrap();
     assert!(fs::read(folder.path().join("file")).unwrap() == wanted, "not a mix");
     assert_eq!((report.was_damaged, report.verified), (true, Some(Verified::Server)));
