@@ -354,6 +354,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_share_is_a_wrong_code() {
+        let keys = Keys { server: key(1), client: key(2) };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for share in [vec![], vec![0; 33], vec![0x41; 33], vec![0xff; 33], vec![7; 10_000]] {
+            let taken = runtime.block_on(async {
+                let (mut mine, theirs) = duplex(1 << 20);
+                let (mut reader, mut writer) = split(theirs);
+                let start = Message::Start { version: VERSION, share, name: "laptop".into() };
+                write(&mut mine, &start).await.unwrap();
+                write(&mut mine, &Message::Confirm { mac: [0; 32] }).await.unwrap();
+                let trust = |_: &str| -> Result<(), PairError> { panic!("nobody is trusted") };
+                Pairing::new(code(CODE)).take(keys, &mut reader, &mut writer, trust).await
+            });
+            assert!(matches!(taken, Err(PairError::WrongCode)), "{taken:?}");
+        }
+    }
+
+    #[test]
     fn codes_are_digits_however_they_are_parted() {
         assert_eq!(code("123456789"), code(" 123-456-789"));
         assert_eq!(code("123456789").to_string(), CODE);

@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(store.read_identity().unwrap().public(), made.public());
         assert_eq!(fs::read_dir(store.identity().parent().unwrap()).unwrap().count(), 1, "nothing is left");
         for mode in [0o640, 0o604] {
-            fs::set_permissions(store.identity(), fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(store.identity(), Permissions::from_mode(mode)).unwrap();
             assert!(matches!(store.read_identity(), Err(TrustError::Identity { .. })));
         }
     }

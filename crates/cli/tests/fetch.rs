@@ -89,6 +89,27 @@ fn what_cannot_be_fetched_is_said_in_one_line() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+#[test]
+fn a_server_that_breaks_at_one_place_each_time_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/file", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut line = String::new();
+            let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
+            // aria2#2393: it knows no ranges, and says it does.
+            let head =
+                "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nAccept-Ranges: bytes\r\nContent-Length: 300\r\n\r\n";
+            let _ = stream.write_all(&[head.as_bytes(), &[b'x'; 20]].concat());
+        }
+    });
+    #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+    let begun = std::time::Instant::now();
+    refused(folder.path(), &["fetch", &url, "--timeout", "4"], 4, "the connection broke");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
 /// A proxy that is killed where the test fails.
 struct Proxy(Child);
 

@@ -173,7 +173,7 @@ impl Incoming {
     pub fn begin(&mut self, url: &str, found_at: &str, begun: Option<&Begun>) -> Result<bool, NetError> {
         let Place::Part { file, part, note, .. } = &mut self.place else { return Ok(self.octets == 0) };
         // In this order: a note must never stand beside octets that it is not about.
-        let _ = fs::remove_file(&note);
+        let _ = fs::remove_file(note);
         file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
         (self.hash, self.octets) = (Sha256::new(), 0);
         self.note = begun.map(|begun| {

@@ -100,10 +100,6 @@ pub(super) fn admit(entry: &Entry, tops: &TopNames) -> Result<Relative, NotAdmit
     }
 }
 
-fn said(error: std::io::Error) -> String {
-    error.to_string()
-}
-
 impl Receiver<'_> {
     pub fn plan_entry(&mut self, index: usize) -> Result<Step, String> {
         // The item is there: only what is admitted is planned.
@@ -112,7 +108,7 @@ impl Receiver<'_> {
         let there = match self.tree.find(&path) {
             // What stands before it would have been made.
             Err(_) if self.terms.options.dry_run => None,
-            found => found.map_err(said)?,
+            found => found.map_err(|error| error.to_string())?,
         };
         if self.terms.rights == Rights::Drop {
             self.may_drop(&kind, there.as_ref())?;
@@ -161,7 +157,7 @@ impl Receiver<'_> {
             None => (),
         }
         if !dry_run {
-            self.tree.make_directory(path).map_err(said)?;
+            self.tree.make_directory(path).map_err(|error| error.to_string())?;
         }
         Ok(Step::Done)
     }
@@ -169,14 +165,14 @@ impl Receiver<'_> {
     fn plan_link(&mut self, path: &Relative, target: &str, there: Option<&Stat>) -> Result<Step, String> {
         if let Some(there) = there {
             if tree::file_type(there) == FileType::Symlink
-                && self.tree.link_target(path).map_err(said)? == target
+                && self.tree.link_target(path).map_err(|error| error.to_string())? == target
             {
                 return Ok(Step::Unchanged);
             }
             self.make_way(path, there)?;
         }
         if !self.terms.options.dry_run {
-            self.tree.make_link(path, target).map_err(said)?;
+            self.tree.make_link(path, target).map_err(|error| error.to_string())?;
         }
         Ok(Step::Done)
     }
@@ -221,7 +217,7 @@ impl Receiver<'_> {
             return Ok(false);
         }
         if let Some(hash) = blake3 {
-            return self.has_hash(path, size_octets, hash).map_err(said);
+            return self.has_hash(path, size_octets, hash).map_err(|error| error.to_string());
         }
         let listed = self.items[index].as_ref().map(|item| item.mtime);
         let own = Some(tree::mtime_of(there));
@@ -240,7 +236,7 @@ impl Receiver<'_> {
             return Ok(Step::Unchanged);
         }
         if !self.terms.options.dry_run {
-            self.tree.finish_file(path, item.mode, item.mtime).map_err(said)?;
+            self.tree.finish_file(path, item.mode, item.mtime).map_err(|error| error.to_string())?;
         }
         Ok(Step::Done)
     }
@@ -250,7 +246,7 @@ impl Receiver<'_> {
         if tree::file_type(there) != FileType::Directory || self.terms.options.delete {
             return Ok(());
         }
-        match self.tree.names(path.as_str()).map_err(said)?.is_empty() {
+        match self.tree.names(path.as_str()).map_err(|error| error.to_string())?.is_empty() {
             true => Ok(()),
             false => Err("a directory that is not empty is there; --delete replaces it".into()),
         }
@@ -262,7 +258,7 @@ impl Receiver<'_> {
         if tree::file_type(there) == FileType::Directory {
             self.remove_all(path.as_str().into());
         } else if !self.terms.options.dry_run {
-            self.tree.remove(path.as_str(), false).map_err(said)?;
+            self.tree.remove(path.as_str(), false).map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -275,7 +271,7 @@ impl Receiver<'_> {
     /// What an earlier copy left of `path`: so many octets, with their hash.
     fn left(&self, path: &Relative, size_octets: u64) -> Result<(u64, String), String> {
         let partial = self.partial(path)?;
-        let left = self.tree.find(&partial).map_err(said)?;
+        let left = self.tree.find(&partial).map_err(|error| error.to_string())?;
         let left = left.filter(|stat| tree::file_type(stat) == FileType::RegularFile);
         let length_octets = left.map_or(0, |stat| tree::size_of(&stat));
         if length_octets == 0 || length_octets > size_octets {

@@ -1,6 +1,7 @@
 //! The end that has the files.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -12,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
 use super::pattern::excludes;
-use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, mtime_of, size_of};
+use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
 use super::wire::{
     self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, LENGTH_MAX, Message, Timestamp,
 };
@@ -388,24 +389,21 @@ async fn list_root<W: AsyncWrite + Unpin>(
 ) -> Result<(), CopyError> {
     let mut open = vec![root.start.clone()];
     while let Some(path) = open.pop() {
-        let is_the_top = path.is_empty() && root.name.is_none();
         let name = root.arrives(&path);
-        let shown = name.as_ref().map_or_else(|_| path.as_str().to_owned(), |name| name.as_str().to_owned());
-        if !is_the_top {
-            let stat = name.map_err(NotListed::NotCarried).and_then(|name| {
-                let entry = entry_of(&root.tree, &path, options)?;
-                Ok(Entry { path: name.as_str().to_owned(), ..entry })
-            });
-            match stat {
-                Ok(entry) if excludes(&options.exclude, &shown, entry.kind == Kind::Directory) => continue,
-                Ok(entry) => {
+        let shown = name.as_ref().unwrap_or(&path).as_str().to_owned();
+        // The top of what goes without a name is a directory, and no entry.
+        let is_top = path.is_empty() && root.name.is_none();
+        if !is_top {
+            let entry = name.map_err(NotListed::NotCarried);
+            match entry.and_then(|_| entry_of(&root.tree, &path, &shown, options)) {
+                Ok(None) => continue,
+                Ok(Some(entry)) => {
                     let is_directory = entry.kind == Kind::Directory;
                     manifest.entry(entry, Some(index), &path, writer).await?;
                     if !is_directory {
                         continue;
                     }
                 }
-                Err(_) if excludes(&options.exclude, &shown, false) => continue,
                 Err(reason) => {
                     manifest.omit(shown, reason, writer).await?;
                     continue;
@@ -415,74 +413,76 @@ async fn list_root<W: AsyncWrite + Unpin>(
         if root.depth(&path) >= root.depth_max {
             continue;
         }
-        let names = match root.tree.names(path.as_str()) {
-            Ok(names) => names,
-            Err(error) => {
-                manifest.omit(shown, NotListed::Failed(error.to_string()), writer).await?;
-                continue;
-            }
-        };
-        for name in names.into_iter().rev() {
-            let text = name.to_string_lossy();
-            if text.ends_with(PARTIAL_SUFFIX) {
-                continue;
-            }
-            let joined = name.to_str().ok_or_else(|| "the name is not UTF-8".to_owned());
-            match joined.and_then(|name| path.join(name)) {
-                Ok(path) => open.push(path),
-                Err(reason) => {
-                    let shown = if shown.is_empty() { text.into_owned() } else { format!("{shown}/{text}") };
-                    if !excludes(&options.exclude, &shown, false) {
-                        manifest.omit(shown, NotListed::NotCarried(reason), writer).await?;
+        match root.tree.names(path.as_str()) {
+            Ok(names) => {
+                for name in names.into_iter().rev() {
+                    match below(&path, &name) {
+                        Ok(path) => open.extend(path),
+                        Err(reason) => {
+                            let shown = join_os(OsStr::new(&shown), &name).to_string_lossy().into_owned();
+                            if !excludes(&options.exclude, &shown, false) {
+                                manifest.omit(shown, NotListed::NotCarried(reason), writer).await?;
+                            }
+                        }
                     }
                 }
             }
+            Err(error) => manifest.omit(shown, NotListed::Failed(error.to_string()), writer).await?,
         }
     }
     Ok(())
 }
 
-/// What stands at `path`, without its name.
-fn entry_of(tree: &Tree, path: &Relative, options: &Options) -> Result<Entry, NotListed> {
+/// The path of `name` in `directory`; `None` of what is left of another copy.
+fn below(directory: &Relative, name: &OsStr) -> Result<Option<Relative>, String> {
+    if name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes()) {
+        return Ok(None);
+    }
+    let name = name.to_str().ok_or_else(|| "the name is not UTF-8".to_owned())?;
+    directory.join(name).map(Some)
+}
+
+/// What stands at `path` and arrives as `name`; `None` where that is left out.
+fn entry_of(tree: &Tree, path: &Relative, name: &str, options: &Options) -> Result<Option<Entry>, NotListed> {
     let said = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => NotListed::NotCarried("it is gone".into()),
         _ => NotListed::Failed(error.to_string()),
     };
     let stat = tree.stat(path).map_err(said)?;
-    let kind = match file_type(&stat) {
+    let file_type = file_type(&stat);
+    if excludes(&options.exclude, name, file_type == FileType::Directory) {
+        return Ok(None);
+    }
+    let kind = match file_type {
         FileType::RegularFile => {
             let size_octets = size_of(&stat);
-            let blake3 = match options.checksum {
-                true => {
-                    let mut file = tree.read(path).map_err(said)?;
-                    let hash = hash_prefix(&mut file, size_octets).map_err(said)?;
-                    let hash =
-                        hash.ok_or_else(|| NotListed::Failed("it became shorter while it was read".into()))?;
-                    Some(hash.finalize().to_hex().to_string())
-                }
-                false => None,
-            };
+            let mut blake3 = None;
+            if options.checksum {
+                let mut file = tree.read(path).map_err(said)?;
+                let hash = hash_prefix(&mut file, size_octets).map_err(said)?;
+                let short = || NotListed::Failed("it became shorter while it was read".into());
+                blake3 = Some(hash.ok_or_else(short)?.finalize().to_hex().to_string());
+            }
             Kind::File { size_octets, blake3 }
         }
         FileType::Directory => Kind::Directory,
         FileType::Symlink => {
-            let target = tree.link_target(path).map_err(said)?;
-            let target = target.into_string();
-            let target =
-                target.map_err(|_| NotListed::NotCarried("the link's target is not UTF-8".to_owned()))?;
-            Kind::Symlink { target }
+            let target = tree.link_target(path).map_err(said)?.into_string();
+            Kind::Symlink {
+                target: target.map_err(|_| NotListed::NotCarried("the link's target is not UTF-8".into()))?,
+            }
         }
-        other => {
-            let what = match other {
-                FileType::Fifo => "a FIFO",
-                FileType::Socket => "a socket",
-                FileType::CharacterDevice | FileType::BlockDevice => "a device",
-                _ => "neither a file, a directory nor a symbolic link",
-            };
-            return Err(NotListed::NotCarried(what.to_owned()));
+        FileType::Fifo => return Err(NotListed::NotCarried("a FIFO".into())),
+        FileType::Socket => return Err(NotListed::NotCarried("a socket".into())),
+        FileType::CharacterDevice | FileType::BlockDevice => {
+            return Err(NotListed::NotCarried("a device".into()));
+        }
+        FileType::Unknown => {
+            return Err(NotListed::NotCarried("neither a file, a directory nor a symbolic link".into()));
         }
     };
-    Ok(Entry { path: String::new(), kind, mtime: mtime_of(&stat), mode: stat.st_mode & 0o777 })
+    let (path, mtime, mode) = (name.to_owned(), mtime_of(&stat), stat.st_mode & 0o777);
+    Ok(Some(Entry { path, kind, mtime, mode }))
 }
 
 struct Want {

@@ -72,11 +72,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
-        let way = match (args.write, args.anyone) {
-            (true, true) => "writing by anyone and reading by those who are known",
-            (true, false) => "reading and writing",
-            (false, _) => "reading",
-        };
+        let way = way(args);
         note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", path.display()));
     }
     let server = Arc::new(Server {
@@ -125,6 +121,15 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     runtime.shutdown_background();
     drop(node);
     Ok(ExitCode::SUCCESS)
+}
+
+/// For what it is served.
+fn way(args: &ServeArgs) -> &'static str {
+    match (args.write, args.anyone) {
+        (true, true) => "writing by anyone and reading by those who are known",
+        (true, false) => "reading and writing",
+        (false, _) => "reading",
+    }
 }
 
 /// Who may connect. The file of peers is read for each client that has proved its key: it is short, and who is trusted since
