@@ -462,7 +462,7 @@ fn holes_and_times_that_cannot_be_end_the_copy() {
         wire::write(&mut raw, &opened(3)).await.unwrap();
         raw
     });
-    for hole in [0x8000_0000u32, 0x8000_0000 | (16 << 20) + 1, u32::MAX] {
+    for hole in [0x8000_0000u32, 0x8000_0000 | ((16 << 20) + 1), u32::MAX] {
         let raw = [&begun[..], &hole.to_be_bytes()].concat();
         let result = hostile(to.path(), vec![entry("f", FILE), END], &raw);
         assert!(matches!(result, Err(CopyError::Limit { .. })), "{hole:x}");

@@ -179,7 +179,7 @@ fn tls_server(content: &'static [u8]) -> SocketAddr {
     let config = std::sync::Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         for tcp in listener.incoming().flatten() {
             let session = rustls::ServerConnection::new(config.clone()).unwrap();
             let mut stream = BufReader::new(rustls::StreamOwned::new(session, tcp));
