@@ -153,7 +153,7 @@ pub async fn connect(
     Ok((node, connection))
 }
 
-/// Connects to whoever answers as `name`: nothing says that it is the right one.
+/// Connects to any machine that answers as `name`: its key is not judged.
 ///
 /// # Errors
 /// Where no address of it answers.

@@ -2,7 +2,7 @@
 //! `spake2` crate has it).
 //!
 //! Both ends know each other's key by their connection, but not whether it is the right one: anybody may stand between. The keys are the
-//! identities of the exchange, so that ends who see other keys come to other secrets, as do ends with other codes. Nothing that is
+//! identities of the exchange, so that ends that see other keys come to other secrets, as do ends with other codes. Nothing that is
 //! said lets a code be tried without asking: each connection is one guess, and few are taken.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -24,7 +24,7 @@ pub const GUESSES_MAX: u32 = 5;
 const CODE_DIGITS: usize = 9;
 /// For one exchange, which waits for no person. Ours.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Octets of what a client calls itself: as of names of peers.
+/// Octets of a client's name, as of names of peers.
 const NAME_OCTETS_MAX: usize = 255;
 
 /// Why two ends are not paired.
@@ -42,7 +42,7 @@ pub enum PairError {
     /// The other end is of another version.
     #[error("the other end has version {0} of pairing, this is {VERSION}")]
     Version(u32),
-    /// The stream breaks, or what comes is no message.
+    /// The stream breaks, or a message cannot be read.
     #[error(transparent)]
     Stream(#[from] CopyError),
     /// Nothing comes.
@@ -101,7 +101,7 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// What the ends say, each in a piece of the copy protocol.
+/// Messages, each in a piece of the copy protocol.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 enum Message {
@@ -177,7 +177,7 @@ impl Pairing {
         Self { code, guesses: AtomicU32::new(0) }
     }
 
-    /// Takes one client, and gives what it calls itself once it has shown that it knows the code. `trust` is done before the client hears so.
+    /// Takes one client, and gives its name once it has shown that it knows the code. `trust` runs before the client is told.
     ///
     /// # Errors
     /// Where it does not know the code, or the stream breaks.
@@ -285,7 +285,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// What the server and the client come to, and whom the server trusts. Each has its view of the keys.
+    /// Results of server and client, and the name that the server trusts. Each end has its view of the keys.
     fn paired(
         pairing: &Pairing,
         typed: &str,

@@ -1,4 +1,4 @@
-//! Mirrors converge: whatever stood at a destination, one copy makes it what the source is, and the next one finds nothing to do.
+//! Mirrors converge: one copy makes any destination equal to the source, and the next one finds nothing to do.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod ends;
@@ -63,7 +63,7 @@ fn reasons(outcome: &Outcome, action: Action) -> Vec<String> {
 }
 
 #[test]
-fn whatever_was_there_becomes_what_the_source_has() {
+fn any_kind_of_path_is_replaced_by_the_kind_of_the_source() {
     let kinds = ["none", "file", "empty", "tree", "link", "to-directory", "fifo"];
     for from in kinds.into_iter().filter(|kind| *kind != "fifo") {
         for to in kinds {
@@ -102,7 +102,7 @@ fn without_delete_a_directory_with_something_in_it_stays_and_that_is_said() {
 }
 
 #[test]
-fn what_cannot_be_carried_is_skipped_and_hinders_nothing_else() {
+fn paths_that_cannot_be_carried_are_skipped_and_hinder_nothing_else() {
     use std::os::unix::ffi::OsStrExt as _;
     let (source, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let name = std::ffi::OsStr::from_bytes(b"not\xffutf8");
@@ -299,7 +299,7 @@ fn holes_stay_holes_and_do_not_cross_the_stream() {
 }
 
 #[test]
-fn what_is_left_out_is_neither_sent_nor_removed() {
+fn excluded_paths_are_neither_sent_nor_removed() {
     let (source, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for path in ["keep/a.o", "keep/a.c", "tmp/x"] {
         fs::create_dir_all(source.path().join(path).parent().unwrap()).unwrap();

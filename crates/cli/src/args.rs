@@ -89,7 +89,7 @@ pub enum Command {
     #[command(after_help = CP_AFTER_HELP)]
     Cp(CpArgs),
     #[cfg(feature = "network")]
-    /// List what a server has, over TACK
+    /// List files of a server, over TACK
     #[command(after_help = LS_AFTER_HELP)]
     Ls(LsArgs),
     #[cfg(feature = "network")]

@@ -177,7 +177,7 @@ impl Connector {
             .map_err(|_| NetError::Timeout("the connection"))??;
         // A range request is one small write.
         let _ = tcp.set_nodelay(true);
-        // Placeholders in what TLS protects would end it.
+        // A placeholder within a TLS record would end the connection.
         let flow = if registered && !self.target.is_tls { self.register(&tcp).await? } else { None };
         let peer = tcp.peer_addr().ok().map(|peer| peer.ip());
         self.note(|hop| (hop.connections, hop.peer) = (hop.connections + 1, peer));

@@ -20,7 +20,7 @@ pub enum NetError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// `https`, where only what can be repaired is of use.
+    /// `https`, where repair is needed.
     #[error(
         "{url} is encrypted: holes in what TLS protects cannot be filled, for each record is checked as a whole; fetch it \
          over a link that acknowledges"

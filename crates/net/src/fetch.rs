@@ -74,7 +74,7 @@ struct Fetch<'a> {
     settings: Arc<Settings>,
     file: Incoming,
     started: tokio::time::Instant,
-    /// What an earlier attempt left was not what came then.
+    /// The part of an earlier attempt had changed since.
     was_damaged: bool,
 }
 
@@ -94,7 +94,7 @@ impl Fetch<'_> {
             let before = self.file.octets();
             match self.copy(answer, before, progress).await {
                 Err(NetError::Range(RangeError::Changed)) => (),
-                // What was there before may be wrong: all of it comes again.
+                // The part may be wrong: the whole file comes again.
                 Ok(done) if self.wanted(&done).is_some_and(|(wanted, _)| wanted != self.file.sha256()) => {
                     self.was_damaged = true;
                 }
@@ -175,7 +175,7 @@ impl Fetch<'_> {
         Ok(Done { answer, before })
     }
 
-    /// The SHA-256 that the file must have, in small letters, and who says so.
+    /// The SHA-256 that the file must have, in small letters, and its source.
     fn wanted(&self, done: &Done) -> Option<(String, Verified)> {
         match &self.options.sha256 {
             Some(wanted) => Some((wanted.to_ascii_lowercase(), Verified::Argument)),

@@ -26,7 +26,7 @@ struct Note {
     checked: Checked,
 }
 
-/// A beginning of the part, and what it was: what the disk has is held against it.
+/// Length and digest of a beginning of the part, which the file on disk is checked against.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Checked {
@@ -34,8 +34,7 @@ struct Checked {
     sha256: String,
 }
 
-/// Octets after which it is noted what the part has. Ours: so many at most come again after a kill, and a note takes less than a
-/// thousandth of the time that they take at 1 Gb/s.
+/// Octets after which the digest of the part is noted. Ours: so many at most come again after a kill.
 const CHECKED_EVERY: u64 = 4 << 20;
 
 /// What an earlier attempt left.
@@ -64,7 +63,7 @@ pub struct Incoming {
     place: Place,
     hash: Sha256,
     octets: u64,
-    /// What it takes to go on, if that is possible.
+    /// What resuming needs, if that is possible.
     note: Option<Note>,
 }
 
@@ -160,7 +159,7 @@ impl Incoming {
             }
         }
         let is_whole = left == 0 && note.checked.octets > 0 && hex(hash.clone()) == note.checked.sha256;
-        // What stands behind it nobody knows.
+        // Octets behind it were never checked.
         let is_whole = is_whole && file.set_len(note.checked.octets).is_ok();
         Some((note, is_whole.then_some(hash)))
     }
@@ -184,7 +183,7 @@ impl Incoming {
         Ok(true)
     }
 
-    /// Notes what is there by now.
+    /// Notes length and digest of the part.
     fn write_note(&mut self) -> Result<(), NetError> {
         let (octets, sha256) = (self.octets, self.sha256());
         let (Place::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {

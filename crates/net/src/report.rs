@@ -20,13 +20,13 @@ pub enum Shim {
     Registered,
 }
 
-/// Against what the SHA-256 of a file was held.
+/// The source of the SHA-256 that a file was checked against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verified {
-    /// What the user gave.
+    /// The user.
     Argument,
-    /// What the server gives.
+    /// The server.
     Server,
 }
 
@@ -43,11 +43,11 @@ pub struct Report {
     pub octets: u64,
     /// Of them, there before.
     pub resumed_octets: u64,
-    /// What was there before was not what had come, and all of it came again.
+    /// The part of an earlier attempt had changed since, and all of the file came again.
     pub was_damaged: bool,
     /// Of the file.
     pub sha256: String,
-    /// Against what that was held, if anything.
+    /// Source of the digest that it was checked against, if any.
     pub verified: Option<Verified>,
     /// From the first request to the last octet.
     pub duration_s: f64,
@@ -161,10 +161,10 @@ impl Report {
             self.sha256
         );
         if self.verified == Some(Verified::Server) {
-            text.push_str("it is the one that the server gives\n");
+            text.push_str("it is the digest that the server gives\n");
         }
         if self.was_damaged {
-            text.push_str("what an earlier attempt left was damaged; all came again\n");
+            text.push_str("the part of an earlier attempt was damaged; the whole file came again\n");
         }
         if self.resumed_octets > 0 {
             let octets = self.resumed_octets;
@@ -175,7 +175,7 @@ impl Report {
             text.push_str(&format!("{octets} octets were there before{doubt}\n"));
         }
         if self.is_tls {
-            text.push_str("plain HTTP over TLS: of what that protects nothing can be repaired\n");
+            text.push_str("over TLS, without repair\n");
         }
         if let Some(reason) = &self.shim_refused {
             text.push_str(&format!("plain HTTP: {reason}\n"));

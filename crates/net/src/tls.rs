@@ -1,4 +1,4 @@
-//! TLS to servers: what it protects has no holes that could be filled, so it is fetched as it is.
+//! TLS to servers. Files come without repair: a placeholder within a record would end the connection.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! What the source has not goes, and directories get their permissions and times.
+//! Removes paths that the source lacks, and gives directories their permissions and times.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use super::tree::{Removed, join_os};
 use super::wire::{self, Kind};
 
 impl Receiver<'_> {
-    /// Removes what the source has not, and gives directories their permissions and times, the inner ones first.
+    /// Removes paths that the source lacks, and gives directories their permissions and times, the inner ones first.
     pub fn finish(&mut self) {
         if self.terms.options.delete && self.terms.replaces() {
             self.delete();
@@ -38,10 +38,10 @@ impl Receiver<'_> {
         }
     }
 
-    /// Looks only into directories that the source has and could list: what stands beside them is none of its business.
+    /// Looks only into directories that the source has and could list. Other directories are not part of the copy.
     fn delete(&mut self) {
         if self.has_refused {
-            let reason = "nothing was deleted: the sender lists what is refused";
+            let reason = "nothing was deleted: the sender lists paths that are refused";
             return self.report("", Action::Failed, Some(reason.into()));
         }
         let mut doomed: Vec<OsString> = Vec::new();
@@ -68,7 +68,7 @@ impl Receiver<'_> {
                 };
                 let paths = names.iter().map(|name| join_os(OsStr::new(directory), name));
                 doomed.extend(paths.filter(|path| {
-                    // What is left of a file that failed is for the next copy.
+                    // The partial file of a failed one is for the next copy.
                     let is_left = path.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes());
                     !is_left && !path.to_str().is_some_and(|path| listed.contains(path))
                 }));
@@ -94,7 +94,7 @@ impl Receiver<'_> {
         self.on_removed(removed);
     }
 
-    /// Tells what was removed.
+    /// Reports removed paths.
     pub fn on_removed(&mut self, removed: Vec<Removed>) {
         for (path, done) in removed {
             match done {

@@ -43,14 +43,14 @@ pub(super) struct Whole {
     pub size_octets: u64,
 }
 
-/// What may go when a file gets its name.
+/// Which paths a file may replace when it gets its name.
 #[derive(Clone, Debug)]
 pub(super) enum Replace {
     /// Nothing.
     Nothing,
-    /// What is no directory, and an empty directory.
+    /// Anything but a directory with entries.
     Files,
-    /// A directory with all that these do not mean, too.
+    /// A directory, too, with all entries that these patterns do not match.
     Directories(Vec<Exclude>),
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Landed {
     pub offset_octets: u64,
     /// Or why it has no name.
     pub outcome: Result<(), String>,
-    /// What went for it.
+    /// Paths removed for it.
     pub removed: Vec<Removed>,
 }
 

@@ -66,19 +66,19 @@ pub struct Options {
     pub delete: bool,
     /// Change nothing, say what would happen.
     pub dry_run: bool,
-    /// Neither send nor remove what these match.
+    /// Neither send nor remove matching paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<Exclude>,
 }
 
-/// Who may do what with what is served.
+/// Rights of a client to a served directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Read.
     Read,
     /// Read and write.
     Write,
-    /// Add what is not there yet, and see nothing.
+    /// Add new paths, and read nothing.
     Drop,
 }
 
@@ -162,7 +162,7 @@ pub struct Progress {
     failures: Mutex<Vec<Report>>,
 }
 
-/// Failures that wait to be told before the end. Ours: whoever does not look has them in the outcome.
+/// Failures that wait to be told before the end. Ours: all failures are in the outcome, too.
 const FAILURES_TOLD_MAX: usize = 1024;
 
 impl Progress {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::PATH_OCTETS_MAX;
 
-/// True where `name`, which has no slash, is one that `pattern` means. Takes time in proportion to the product of their lengths,
+/// True where `pattern` matches `name`, which has no slash. Takes time in proportion to the product of their lengths,
 /// whatever the pattern.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
@@ -67,8 +67,8 @@ fn one_of(pattern: &[char], c: char) -> Option<(bool, usize)> {
     Some((is_in != is_negated, end + 1))
 }
 
-/// What is neither sent nor removed. `NAME` is that name anywhere; `A/B` is that path as it arrives; with a slash at its end it is
-/// a directory; `**` in a path is any number of names.
+/// A pattern of paths that are neither sent nor removed. `NAME` is that name anywhere; `A/B` is that path as it arrives; with a slash
+/// at its end it is a directory; `**` in a path is any number of names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Exclude(String);
@@ -107,7 +107,7 @@ impl std::str::FromStr for Exclude {
 }
 
 impl Exclude {
-    /// True for the file or directory at `path`, not for what is below it.
+    /// True for the file or directory at `path`, not for paths below it.
     pub fn matches(&self, path: &str, is_directory: bool) -> bool {
         if self.0.ends_with('/') && !is_directory {
             return false;
@@ -132,7 +132,7 @@ fn matches_path(pattern: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// True where one of `excludes` means `path`.
+/// True where one of `excludes` matches `path`.
 pub fn excludes(excludes: &[Exclude], path: &str, is_directory: bool) -> bool {
     excludes.iter().any(|exclude| exclude.matches(path, is_directory))
 }

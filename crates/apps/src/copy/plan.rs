@@ -1,4 +1,4 @@
-//! What a receiver does about each path that the sender lists, before contents come.
+//! The steps of a receiver for each listed path, before contents come.
 
 use rustix::fs::{FileType, Stat};
 
@@ -18,7 +18,7 @@ pub(super) struct Item {
     pub state: State,
 }
 
-/// What came of a path so far.
+/// Progress of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// It was there.
@@ -29,7 +29,7 @@ pub(super) enum State {
     Failed,
 }
 
-/// What a receiver does about an entry.
+/// The next step for an entry.
 pub(super) enum Step {
     Want { offset_octets: u64, blake3: String },
     Done,
@@ -48,7 +48,7 @@ pub(super) enum TopNames {
 }
 
 impl TopNames {
-    /// Those of what a client asks for.
+    /// The names that answer a request for `paths`.
     pub fn asked(paths: &[String], name: Option<&str>) -> Self {
         if let Some(name) = name {
             return Self::One(name.to_owned());
@@ -74,11 +74,11 @@ impl TopNames {
 pub(super) enum NotAdmitted {
     /// No honest sender lists it.
     Refused(String),
-    /// It is nothing that is carried.
+    /// Copies do not carry it.
     Skipped(String),
 }
 
-/// Judges what the sender lists.
+/// Checks an entry of the sender's list.
 pub(super) fn admit(entry: &Entry, tops: &TopNames) -> Result<Relative, NotAdmitted> {
     let path = Relative::parse(&entry.path).map_err(NotAdmitted::Refused)?;
     if path.is_empty() {
@@ -102,11 +102,11 @@ pub(super) fn admit(entry: &Entry, tops: &TopNames) -> Result<Relative, NotAdmit
 
 impl Receiver<'_> {
     pub fn plan_entry(&mut self, index: usize) -> Result<Step, String> {
-        // The item is there: only what is admitted is planned.
+        // The item is there: only admitted entries are planned.
         let Some(item) = &self.items[index] else { return Ok(Step::Unchanged) };
         let (path, kind) = (item.path.clone(), item.kind.clone());
         let there = match self.tree.find(&path) {
-            // What stands before it would have been made.
+            // The dry run did not make its directory.
             Err(_) if self.terms.options.dry_run => None,
             found => found.map_err(|error| error.to_string())?,
         };
@@ -131,7 +131,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// What may be added where nothing is seen or overwritten.
+    /// Whether a drop box takes an entry.
     fn may_drop(&self, kind: &Kind, there: Option<&Stat>) -> Result<(), String> {
         let is_directory = there.is_some_and(|there| tree::file_type(there) == FileType::Directory);
         match kind {
@@ -146,9 +146,9 @@ impl Receiver<'_> {
         let dry_run = self.terms.options.dry_run;
         match there {
             Some(there) if tree::file_type(there) == FileType::Directory => {
-                // What the copy itself made may forbid its owner to write; it gets its permissions again at the end.
+                // An earlier copy may have made it read-only. `finish` sets its permissions again.
                 if !dry_run && self.terms.replaces() {
-                    // Where that fails, so will what needs it.
+                    // On failure the writes below fail, and are reported.
                     let _ = self.tree.unlock_directory(path.as_str(), there);
                 }
                 return Ok(Step::Unchanged);
@@ -241,7 +241,7 @@ impl Receiver<'_> {
         Ok(Step::Done)
     }
 
-    /// Whether what is `there` may go for something that is no directory.
+    /// Whether a file or link may replace the path `there`.
     fn may_replace(&self, path: &Relative, there: &Stat) -> Result<(), String> {
         if tree::file_type(there) != FileType::Directory || self.terms.options.delete {
             return Ok(());
@@ -252,7 +252,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Removes what is `there`, if it may go.
+    /// Removes the path `there`, if it may be replaced.
     fn make_way(&mut self, path: &Relative, there: &Stat) -> Result<(), String> {
         self.may_replace(path, there)?;
         if tree::file_type(there) == FileType::Directory {
@@ -268,7 +268,7 @@ impl Receiver<'_> {
         Ok(hasher.is_some_and(|hasher| hasher.finalize().to_hex().as_str() == hash))
     }
 
-    /// What an earlier copy left of `path`: so many octets, with their hash.
+    /// Length and hash of the partial file of `path` that an earlier copy left.
     fn left(&self, path: &Relative, size_octets: u64) -> Result<(u64, String), String> {
         let partial = self.partial(path)?;
         let left = self.tree.find(&partial).map_err(|error| error.to_string())?;

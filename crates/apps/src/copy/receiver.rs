@@ -20,12 +20,12 @@ pub(super) struct Terms<'a> {
     pub options: &'a Options,
     pub rights: Rights,
     pub tops: TopNames,
-    /// Of a server: who else writes there, and for whom this copy is.
+    /// Of a server: its other writers, and the owner of this copy.
     pub writers: Option<(&'a Writers, &'a str)>,
 }
 
 impl Terms<'_> {
-    /// True where what is there may be changed.
+    /// True where existing paths may be changed.
     pub fn replaces(&self) -> bool {
         self.rights != Rights::Drop
     }
@@ -45,7 +45,7 @@ struct Want {
     offset_octets: u64,
 }
 
-/// What the sender says of a file when it opens it.
+/// Offset, size and time of a file as the sender opened it.
 #[derive(Clone, Copy)]
 struct Opened {
     offset_octets: u64,
@@ -63,7 +63,7 @@ pub(super) struct Receiver<'a> {
     pub omitted: BTreeSet<String>,
     /// Of those, directories that it could not list, too.
     pub unlisted: BTreeSet<String>,
-    /// The sender lists what no honest one would.
+    /// The sender listed a path that no honest sender lists.
     pub has_refused: bool,
     pub is_top_listed: bool,
     landing: Landing<'a>,
@@ -366,7 +366,7 @@ impl Receiver<'_> {
         opened.ok_or_else(|| "what an earlier copy left has changed".to_owned())
     }
 
-    /// What came of a file that found no room goes, so that shorter ones may find some.
+    /// Removes the partial file of a path that found no room, so that shorter files may find some.
     fn forget_where_full(&self, path: &Relative, error: &io::Error) {
         if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
             && let Ok(partial) = self.partial(path)
@@ -387,7 +387,7 @@ impl Receiver<'_> {
     }
 }
 
-/// What a sender says that it opened, where it is what was wanted.
+/// The sender's `contents` message, if it answers `want`.
 fn opened(message: Message, want: &Want) -> Result<Opened, CopyError> {
     match message {
         Message::Contents { index, offset_octets, size_octets, mtime }

@@ -23,13 +23,13 @@ use super::{CopyError, Options, Outcome, Progress};
 pub(super) const PARTIAL_SUFFIX: &str = ".tacit-part";
 /// Pieces after which the sender looks whether it is told to stop, where nothing else makes it wait. Ours: 1 MiB.
 const PIECES_AT_ONCE: u32 = 16;
-/// Permissions of what has none of its own.
+/// Permissions of a stream.
 const STREAM_MODE: u32 = 0o644;
 
 /// Something that is read to its end and has no name.
 pub type Stream = Box<dyn AsyncRead + Unpin + Send>;
 
-/// What is sent: a directory's contents, things with a name, or a stream.
+/// The paths to send: contents of a directory, named files and directories, or a stream.
 #[derive(Debug, Default)]
 pub struct Source {
     roots: Vec<Root>,
@@ -108,7 +108,7 @@ impl Source {
         Ok(source)
     }
 
-    /// What `stream` gives up to its end, as a file that the destination names.
+    /// The octets of `stream` up to its end, as a file that the destination names.
     pub fn stream(stream: Stream) -> Self {
         let stream = tokio::sync::Mutex::new(stream);
         Self { roots: Vec::new(), stream: Some(StreamRoot { stream, name: Relative::default() }) }
@@ -173,7 +173,7 @@ impl Source {
     pub(super) fn rename(&mut self, name: &str) -> Result<(), String> {
         let name = Relative::parse(name)?;
         if name.is_empty() || !name.split().0.is_empty() {
-            return Err("no name for what arrives".into());
+            return Err("no name for the source".into());
         }
         match (&mut self.roots[..], &mut self.stream) {
             ([root], None) => root.name = Some(name),
@@ -184,7 +184,7 @@ impl Source {
     }
 }
 
-/// What `path` is below `tree`.
+/// The root at `path` below `tree`.
 fn root_below(tree: &Tree, path: &str) -> Result<Root, String> {
     let (directory, name) = match path.strip_suffix('/') {
         Some(directory) => (directory, ""),
@@ -259,7 +259,7 @@ impl Manifest {
 enum NotListed {
     /// It could not be read.
     Failed(String),
-    /// It is nothing that is carried.
+    /// Copies do not carry it.
     NotCarried(String),
 }
 
@@ -289,7 +289,7 @@ pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         }
         Ok(writer.flush().await?)
     };
-    // What the receiver says is read all the time, so that neither end waits for the other with full buffers.
+    // Reads all the time: otherwise both ends could wait for each other with full buffers.
     let ((), outcome) = tokio::try_join!(sending, hear(source, &manifest, &stops, progress, reader))?;
     Ok(outcome)
 }
@@ -341,7 +341,7 @@ impl Stops {
     }
 }
 
-/// Reads what the receiver says from its wishes on.
+/// Reads the receiver's messages after `wants_end`.
 async fn hear<R: AsyncRead + Unpin>(
     source: &Source,
     manifest: &Manifest,
@@ -372,7 +372,7 @@ fn on_stop(
     reason: &str,
 ) -> Result<(), CopyError> {
     let Some(Some(listed)) = manifest.files.get(index) else {
-        return Err(CopyError::Protocol("what is to stop is no file".into()));
+        return Err(CopyError::Protocol("a stop names no file".into()));
     };
     let name = listed.root.and_then(|root| source.roots[root].arrives(&listed.path).ok());
     progress.on_failure(name.as_ref().unwrap_or(&listed.path).as_str(), reason);
@@ -391,7 +391,7 @@ async fn list_root<W: AsyncWrite + Unpin>(
     while let Some(path) = open.pop() {
         let name = root.arrives(&path);
         let shown = name.as_ref().unwrap_or(&path).as_str().to_owned();
-        // The top of what goes without a name is a directory, and no entry.
+        // The top of a root without a name is a directory, and no entry.
         let is_top = path.is_empty() && root.name.is_none();
         if !is_top {
             let entry = name.map_err(NotListed::NotCarried);
@@ -433,7 +433,7 @@ async fn list_root<W: AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// The path of `name` in `directory`; `None` of what is left of another copy.
+/// The path of `name` in `directory`; `None` for a partial file.
 fn below(directory: &Relative, name: &OsStr) -> Result<Option<Relative>, String> {
     if name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes()) {
         return Ok(None);
@@ -442,7 +442,7 @@ fn below(directory: &Relative, name: &OsStr) -> Result<Option<Relative>, String>
     directory.join(name).map(Some)
 }
 
-/// What stands at `path` and arrives as `name`; `None` where that is left out.
+/// The entry of `path`, which arrives as `name`; `None` where it is excluded.
 fn entry_of(tree: &Tree, path: &Relative, name: &str, options: &Options) -> Result<Option<Entry>, NotListed> {
     let said = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => NotListed::NotCarried("it is gone".into()),
@@ -529,7 +529,7 @@ struct Opened {
     hasher: blake3::Hasher,
     /// Where sending begins.
     at_octets: u64,
-    /// Of the file by then: what is added later is left to the next copy.
+    /// Size when the file was opened. The next copy takes later additions.
     size_octets: u64,
     mtime: Timestamp,
     is_sparse: bool,
@@ -569,7 +569,7 @@ enum Sent {
 }
 
 impl<W: AsyncWrite + Unpin> Sending<'_, W> {
-    /// Sends one file. What goes wrong with it is told at its end.
+    /// Sends one file. Its last message tells failures.
     async fn file(&mut self, tree: &Tree, listed: &Listed, want: &Want) -> Result<(), CopyError> {
         let mut opened = match open(tree, listed, want) {
             Ok(opened) => opened,
@@ -583,7 +583,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             Ok(Sent::All) => {
                 let stat = rustix::fs::fstat(&opened.file).map_err(std::io::Error::from)?;
                 let has_grown = size_of(&stat) > opened.size_octets;
-                // What was there at the beginning is there still, as far as anybody can tell.
+                // An append changes the time, too: a longer file counts as unchanged up to its old end.
                 (mtime_of(&stat) != opened.mtime && !has_grown)
                     .then(|| "it changed while it was read".to_owned())
             }
@@ -610,7 +610,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         wire::write(self.writer, &Message::ContentsEnd { blake3, failure: failure.map(wire::bounded) }).await
     }
 
-    /// Sends what `opened` has, its holes as such. The outer error is the stream's, the inner one the file's.
+    /// Sends the contents of `opened`, holes as such. The outer error is the stream's, the inner one the file's.
     async fn contents(&mut self, opened: &mut Opened) -> Result<std::io::Result<Sent>, CopyError> {
         let size_octets = opened.size_octets;
         let mut buffer = vec![0; LENGTH_MAX];
@@ -620,7 +620,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         while opened.at_octets < size_octets {
             pieces += 1;
             if pieces % PIECES_AT_ONCE == 0 {
-                // Lets what the receiver says be read.
+                // Lets `hear` run.
                 tokio::task::yield_now().await;
             }
             if self.stops.has(self.index) {
@@ -661,7 +661,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         Ok(Ok(Sent::All))
     }
 
-    /// Sends what the stream of `source` has, up to its end.
+    /// Sends the stream of `source` up to its end.
     async fn stream(&mut self, source: &Source) -> Result<(), CopyError> {
         let Some(root) = &source.stream else { return Ok(()) };
         let mut stream = root.stream.lock().await;
@@ -674,7 +674,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             }
             let read = tokio::select! {
                 read = stream.read(&mut buffer) => read,
-                // Whoever writes may be silent for long.
+                // The writer of the stream may be silent for long.
                 () = self.stops.more.notified() => continue,
             };
             match read {
@@ -682,7 +682,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                 Ok(count) => {
                     hasher.update(&buffer[..count]);
                     wire::write_piece(self.writer, &buffer[..count]).await?;
-                    // Whoever writes slowly is not kept waiting for more.
+                    // A slow stream arrives as it comes.
                     self.writer.flush().await?;
                     self.progress.done_octets.fetch_add(count as u64, Relaxed);
                 }

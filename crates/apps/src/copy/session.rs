@@ -192,13 +192,13 @@ fn place_in(
 #[derive(Clone, Debug)]
 pub struct Request {
     version: u32,
-    /// What it wants; `None` of another version.
+    /// The work; `None` from a client of another version.
     pub work: Option<Work>,
     /// How.
     pub options: Options,
     /// Who asks, as far as is known: a copy of the same one takes over from one whose client has gone.
     pub owner: Option<String>,
-    /// What this client may do, if not what all may.
+    /// Rights of this client, where they differ from those of all.
     pub rights: Option<Rights>,
 }
 
@@ -277,7 +277,7 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
     if source.needs_name() {
         return Err(CopyError::Argument(format!(
-            "{path:?} is a directory there: say what standard input is called in it"
+            "{path:?} is a directory there: add the name that standard input gets in it"
         )));
     }
     send(&source, options, progress, reader, writer).await

@@ -97,7 +97,7 @@ pub struct Tree(Option<OwnedFd>);
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What an owner needs to make and remove names in a directory.
+/// Permissions that let an owner make and remove names in a directory.
 const OWNER: Mode = Mode::RWXU;
 
 /// Something that was removed, or why it could not be.
@@ -161,7 +161,7 @@ impl Tree {
         Ok(rustix::fs::statat(self.directory(directory)?, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// What stands at `path`, if anything. Its directory must be there.
+    /// Attributes of `path`, if it exists. Its directory must exist.
     pub fn find(&self, path: &Relative) -> io::Result<Option<Stat>> {
         let (directory, name) = path.split();
         match rustix::fs::statat(self.directory(directory)?, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -226,8 +226,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// `path`, if anything stands there; else what it means as a pattern, in order. Names that begin with a dot are meant only by patterns
-    /// that do.
+    /// `path`, if it exists; else the paths that it matches as a pattern, in order. Only patterns that begin with a dot match such names.
     pub fn expand(&self, path: &Relative) -> io::Result<Vec<Relative>> {
         let there = self.stat(path);
         if there.is_ok() || !is_pattern(path.as_str()) {
@@ -241,7 +240,7 @@ impl Tree {
                     inner.extend(directory.join(pattern).ok().filter(|path| self.stat(path).is_ok()));
                     continue;
                 }
-                // What is no directory has no names.
+                // A file has no names in it.
                 let names = self.names(directory.as_str()).unwrap_or_default();
                 let names = names.iter().filter_map(|name| name.to_str());
                 let meant = names.filter(|name| {

@@ -112,25 +112,25 @@ pub struct Entry {
     pub mode: u32,
 }
 
-/// What a client wants of a server.
+/// The request of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
     /// To send files.
     Push {
-        /// Where to, relative to what is served.
+        /// The destination, relative to the served directory.
         path: String,
         /// It is a directory, made where it is not there; else it may be the new name of the one source.
         is_directory: bool,
     },
     /// To get files.
     Pull {
-        /// Of what is served. One that ends in a slash is sent without its name; one that is not there is a pattern.
+        /// Relative to the served directory. A path that ends in a slash is sent without its name; one that does not exist is a pattern.
         paths: Vec<String>,
-        /// What the one source is to be called where it arrives.
+        /// New name of the one source.
         name: Option<String>,
     },
-    /// To see what is there, as [`Message::Entry`]s.
+    /// To list paths, as [`Message::Entry`]s.
     List {
         /// As in [`Work::Pull`].
         paths: Vec<String>,
@@ -149,7 +149,7 @@ impl Work {
         }
     }
 
-    /// What on the server, in one line.
+    /// Paths on the server, in one line.
     pub fn paths(&self) -> String {
         match self {
             Self::Push { path, .. } => path.clone(),
@@ -187,7 +187,7 @@ pub enum Message {
     },
     /// From the client, right behind [`Message::Hello`].
     Ask {
-        /// What it wants.
+        /// The request.
         work: Work,
         /// How.
         options: Options,
@@ -216,7 +216,7 @@ pub enum Message {
     },
     /// Sender: no more paths.
     EntriesEnd {
-        /// What stands at the top is all that a directory has, which goes without its name.
+        /// The top of the list is the whole of one directory, which is sent without its name.
         is_top_listed: bool,
     },
     /// Receiver: send this file.

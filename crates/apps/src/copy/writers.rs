@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 /// A copy that has got nothing for so long is taken for gone when its user copies the file again. Ours.
 const SILENCE: Duration = Duration::from_secs(2);
-/// For a copy to fall silent: what its client sent before it was gone may still be on the way, or in buffers. Ours.
+/// For a copy to fall silent: octets of a client that has gone may still be on the way, or in buffers. Ours.
 const FALLS_SILENT: Duration = Duration::from_secs(6);
 /// For a copy that is told to stop to let go of its file. Ours.
 const LET_GO: Duration = Duration::from_secs(1);

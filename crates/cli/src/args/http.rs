@@ -7,8 +7,8 @@ use clap::Args;
 
 pub(super) const FETCH_AFTER_HELP: &str = "\
 What comes is kept in FILE.part until it is whole; another attempt at the same address goes on with it, if
-the server says that it is still the same file. What is left is held against what came; the whole against a
-digest where --sha256 or the server gives one. https is fetched as it is: what it protects cannot be repaired.
+the server says that it is still the same file. A part that changed since is begun anew. The whole is checked
+against --sha256, or a digest that the server gives. https is fetched without repair.
 
   tacit fetch http://198.18.0.1/video.mp4
   tacit shell --scheme fwp --server -- nginx -g 'daemon off;' -- tacit fetch http://198.18.0.1/video.mp4

@@ -40,8 +40,8 @@ pub(super) const CP_AFTER_HELP: &str = "\
 One side is tack://HOST[:PORT]/PATH, PATH being relative to what tacit serve serves there; the other is here.
 As with other programs, DIR/ copies what is in DIR without DIR itself, and a DEST that is not there is the
 new name of one SRC, or a directory where it ends in a slash; directories on the way are made. * ? and [...]
-in PATH of SRC are the server's to expand. - is standard input or output. What an interrupted copy left is
-gone on with; every file is verified by its BLAKE3 before it gets its name. A server that is not known is
+in PATH of SRC are expanded by the server. - is standard input or output. An interrupted copy is resumed; every
+file is verified by its BLAKE3 before it gets its name. A server that is not known is
 asked about on a terminal, and refused without one.
 
   tacit cp -- photos notes.txt tack://box/
@@ -52,7 +52,7 @@ Exit codes: 0 all is there; 1 some paths failed, or with --strict were skipped; 
 a key that is not trusted; 3 the server refuses; 4 no connection, or it broke; 130 interrupted.";
 
 pub(super) const LS_AFTER_HELP: &str = "\
-Lists what a directory has, with size and time of last change (UTC), or the paths that a pattern means. A
+Lists the contents of a directory, with size and time of last change (UTC), or the paths that a pattern matches. A
 directory's name ends in a slash; behind a symbolic link stands where it points.
 
   tacit ls tack://box/photos
@@ -137,7 +137,7 @@ pub struct ServeArgs {
     /// Take files, too
     #[arg(long)]
     pub write: bool,
-    /// Let anyone read, whatever their key; with --write instead let them add what is not there, and see nothing
+    /// Let anyone read, whatever their key; with --write instead let them add new files, and read nothing
     #[arg(long)]
     pub anyone: bool,
     /// When stopped, wait so long for copies that are running
@@ -166,7 +166,7 @@ pub struct CpArgs {
     /// Change nothing, say what would happen
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Neither copy nor remove what this means: a name anywhere, or a path as it arrives; may be repeated
+    /// Neither copy nor remove matching paths: a name anywhere, or a path as it arrives; may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<Exclude>,
     /// Carry at most this, as 20Mb/s or 2MB/s, or as rsync has it: in KiB per second, or with K, M or G
@@ -197,13 +197,13 @@ pub struct CpArgs {
 /// Arguments of `ls`.
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// What to list: tack://HOST[:PORT]/PATH
+    /// The directory or files: tack://HOST[:PORT]/PATH
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<String>,
-    /// Also what is in directories of directories
+    /// List directories of directories, too
     #[arg(short, long)]
     pub recursive: bool,
-    /// Leave out what this means; may be repeated
+    /// Leave out matching paths; may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<Exclude>,
     /// Print JSON instead of text
@@ -338,12 +338,12 @@ pub enum KeysCommand {
         /// The machine that prints the code: HOST[:PORT], the port 4435 unless said
         #[arg(requires = "code")]
         host: Option<String>,
-        /// What it prints
+        /// The code that it prints
         code: Option<String>,
         /// Where to wait; 0.0.0.0:4435 or [::]:4435 for other machines
         #[arg(long, value_name = "ADDR:PORT", default_value = PAIR_ADDRESS, conflicts_with = "host")]
         listen: SocketAddr,
-        /// What this machine is called on the other one [default: its host name]
+        /// Name of this machine on the other one [default: its host name]
         #[arg(long, value_name = "NAME", requires = "host")]
         name: Option<String>,
         /// Wait so long

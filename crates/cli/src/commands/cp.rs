@@ -96,7 +96,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
         dry_run: args.dry_run,
         exclude: args.exclude.clone(),
     };
-    // What is not here is said before anyone is asked for anything.
+    // Missing sources are told before any connection.
     let jobs = jobs(plan, args)?;
     let servers: Vec<_> = jobs.iter().map(|(server, _)| server.clone()).collect();
     let to_stdout = jobs.iter().any(|(_, job)| matches!(job, Job::PullInto(_)));
@@ -138,7 +138,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
 
 /// The end of copies before their outcome: by a signal or a failure.
 fn ended(how: Result<(), Failure>, progress: &Progress) -> Result<ExitCode, Failure> {
-    let resumes = "what came is kept: the same command goes on with it";
+    let resumes = "received contents are kept: the same command resumes";
     let Err(failure) = how else {
         note(&format!("tacit: interrupted; {resumes}"));
         return Ok(ExitCode::from(INTERRUPTED));
@@ -170,7 +170,7 @@ fn plan(paths: &[String]) -> Result<Plan, String> {
     }
 }
 
-/// What is to be done with each server.
+/// One copy per server.
 fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
     let wrong = |why: &str| Err(CopyError::Argument(why.to_owned()));
     match plan {
@@ -188,7 +188,7 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
             _ => wrong("one file is copied to -, and without --delete, --checksum and --dry-run"),
         },
         Plan::Pull { from, .. } if from.len() > 1 && args.delete => {
-            wrong("--delete takes SRC of one server: what another one brought would go")
+            wrong("--delete takes SRC of one server: it would delete the files of the others")
         }
         Plan::Pull { to, .. } if to.is_empty() => wrong("DEST has no name"),
         Plan::Pull { from, to } => {
@@ -278,7 +278,7 @@ impl Client {
         said_by(server, self.identity.public(), error)
     }
 
-    /// Does `job`; `None` where a signal stopped it. What failed meanwhile is `told`.
+    /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `told`.
     fn copy(
         &self,
         server: &str,
@@ -417,7 +417,7 @@ pub fn said(summary: &Summary) -> String {
     text
 }
 
-/// Prints what a copy came to: what failed or was skipped in any case, unless that was `told`.
+/// Prints the result of a copy; failed and skipped paths in any case, unless they were `told`.
 fn say(
     outcome: &Outcome,
     args: &CpArgs,

@@ -53,9 +53,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     let mut places = Vec::new();
     for path in &args.paths {
         let place = remote(path).map_err(CopyError::Argument)?;
-        let local = || {
-            CopyError::Argument(format!("{path}: what is here ls lists; this lists tack://HOST[:PORT]/PATH"))
-        };
+        let local = || CopyError::Argument(format!("{path}: tacit ls lists tack://HOST[:PORT]/PATH only"));
         places.push(place.ok_or_else(local)?);
     }
     let client = Client::new(&args.seen)?;

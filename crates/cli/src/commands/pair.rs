@@ -25,7 +25,7 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(20);
 /// Clients at once: each is one guess. Ours.
 const CLIENTS_MAX: usize = 16;
 
-/// Who is known now, for `--json`.
+/// Peers that are known now, for `--json`.
 #[derive(Serialize)]
 struct Paired {
     known: Vec<Peer>,
@@ -42,7 +42,7 @@ fn tell(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a code and waits for the one who answers it.
+/// Prints a code and waits for the client that answers it.
 pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Result<ExitCode, Failure> {
     let identity = keys::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -85,7 +85,7 @@ async fn first(
                 running += 1;
                 tokio::spawn(async move {
                     let taken = take(&pairing, &store, keys, &connection).await;
-                    // Whoever waits for it is below, or has one already.
+                    // The receiver is below, or has its peer already.
                     let _ = ends.send(taken).await;
                 });
             }
@@ -166,7 +166,7 @@ pub fn answer(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What this machine calls itself, as far as that is a name for a peer.
+/// The host name of this machine, reduced to characters of peers' names.
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name: String =

@@ -30,7 +30,7 @@ struct Server {
     served: Served,
     store: Store,
     own: PublicKey,
-    /// What clients may do that are not known; `None`: as all others.
+    /// Rights of clients that are not known; `None`: as all others.
     strangers: Option<Rights>,
     copies: Semaphore,
     counts: Arc<CopyCounts>,
@@ -123,7 +123,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// For what it is served.
+/// The purpose of serving, in words.
 fn way(args: &ServeArgs) -> &'static str {
     match (args.write, args.anyone) {
         (true, true) => "writing by anyone and reading by those who are known",
@@ -231,7 +231,7 @@ impl Server {
             let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
             let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
         }
-        // None has a list, which is no copy, and who asked for nothing.
+        // A list and an unread request have no direction. A list is no copy.
         let direction = asked.as_ref().and_then(|(direction, _)| *direction);
         let is_list = asked.as_ref().is_some_and(|(direction, _)| direction.is_none());
         if !is_list {
@@ -243,7 +243,7 @@ impl Server {
         }
     }
 
-    /// Says what came of a copy or list.
+    /// Prints the result of a copy or list.
     fn tell(
         &self,
         client: &str,
@@ -277,7 +277,7 @@ impl Server {
     }
 }
 
-/// Logs what came of a copy or list.
+/// Logs the result of a copy or list.
 fn log(client: &str, direction: Option<Direction>, result: &Result<Outcome, CopyError>) {
     match result {
         Ok(outcome) => {
