@@ -388,7 +388,6 @@ impl Session {
     fn take(&mut self, octets: Bytes) -> Result<(), NetError> {
         let now = self.now();
         self.last_octets = tokio::time::Instant::now();
-        self.resumes = 0;
         let Some(reading) = &mut self.reading else { return Ok(()) };
         let reached = self.repair.reached();
         // A whole answer to a request for a part begins with what is there already.
@@ -404,6 +403,10 @@ impl Session {
             }
         }
         let start = reading.at + skip;
+        // A server that breaks at one place each time makes no progress.
+        if end > reached {
+            self.resumes = 0;
+        }
         let is_in_doubt = self.registered && !reading.main.is_proven;
         reading.at = end;
         if let Some(fresh) = Range::new(start, end) {
