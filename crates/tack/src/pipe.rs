@@ -75,6 +75,11 @@ impl Sending {
         self.octets.len() as u64
     }
 
+    /// The place behind the last octet that was written.
+    pub fn written(&self) -> u64 {
+        self.base + self.held()
+    }
+
     /// Adds octets.
     pub fn write(&mut self, octets: &[u8]) {
         self.octets.extend(octets);

@@ -35,6 +35,10 @@ const FINISH_AGAIN: Duration = Duration::from_millis(100);
 /// Octets that a stream takes from its writer at least, beyond five quarters of the congestion window: what waits longer
 /// is read from slower memory. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
+/// Octets that a stream takes from its writer beyond what the peer takes: a peer whose reader stalls costs so much per stream, and
+/// one that goes on is sent so much until its writer is awake. Ours.
+pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
+
 /// What the peer has behind a gap does not count, up to so many congestion windows: a packet that is lost twice keeps as much from
 /// being let go. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 3;

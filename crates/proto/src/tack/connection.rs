@@ -269,7 +269,7 @@ impl Connection {
                 _ => self.echo.later(now.saturating_since(self.echo_at)),
             },
             window: u32::try_from(self.config.receive_buffer.0).unwrap_or(u32::MAX >> 1),
-            stream_window: u32::try_from(self.config.stream_buffer.0).unwrap_or(u32::MAX >> 1),
+            stream_window: u32::try_from(self.receiver.incoming.first_window()).unwrap_or(u32::MAX >> 1),
             streams: self.receiver.incoming.numbers.first_allowance(),
             max_payload: self.config.max_payload() as u16,
             beta,

@@ -6,6 +6,7 @@ use super::config::Config;
 use super::packet::{Data, StreamId};
 use super::receiver::Violation;
 use super::streams::{Half, Named, Numbers, StreamEvent, Table, news};
+use super::windows::{self, Pool, Progress, Window};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 use crate::units::{Duration, Instant, SeqNumber};
@@ -58,6 +59,7 @@ struct Stream {
     read: Position,
     /// What the peer may send up to, as it was told last.
     told: Position,
+    window: Window,
     /// Waits for its limit to be told; whatever that is where the peer asked.
     queued: bool,
     asked: bool,
@@ -79,14 +81,17 @@ pub(super) struct Incoming {
     opened: VecDeque<StreamId>,
     /// Streams whose limit is to be told.
     limits: VecDeque<StreamId>,
-    stream_buffer: u64,
+    /// What streams may hold until their readers take it.
+    pool: Pool,
     buffer: Buffer,
     /// Streams that have not arrived to their end.
     unended: usize,
     /// Sums over all streams.
     delivered: u64,
-    read: u64,
     highest: u64,
+    /// What counts no longer against the limit of all streams: what is in order, which its stream's window is charged for until
+    /// it is read, and what will never come.
+    freed: u64,
     /// What the peer may send up to, as it was told last.
     told: u64,
     /// Octets that came again.
@@ -97,20 +102,26 @@ impl Incoming {
     /// For the end that opened the connection where `client`.
     pub fn new(config: &Config, client: bool) -> Self {
         let (buffer, max) = (config.receive_buffer.0, config.max_receive_buffer.0);
+        let pool = Pool::new(config);
         Self {
-            streams: Table::new(Stream::new(config.stream_buffer.0)),
+            streams: Table::new(Stream::new(&pool)),
             numbers: Numbers::new(client, config.max_streams),
             opened: VecDeque::new(),
             limits: VecDeque::new(),
-            stream_buffer: config.stream_buffer.0,
+            pool,
             buffer: Buffer { size: buffer, max: max.max(buffer), since: Instant::ZERO, before: 0 },
             unended: 1,
             delivered: 0,
-            read: 0,
             highest: 0,
+            freed: 0,
             told: buffer,
             duplicate: 0,
         }
+    }
+
+    /// What the peer may send of each stream before it is told more.
+    pub fn first_window(&self) -> u64 {
+        self.pool.floor
     }
 
     /// Opens a stream of ours.
@@ -121,7 +132,7 @@ impl Incoming {
     }
 
     fn insert(&mut self, id: StreamId) {
-        self.streams.insert(id, Stream::new(self.stream_buffer));
+        self.streams.insert(id, Stream::new(&self.pool));
         self.unended += 1;
     }
 
@@ -183,6 +194,7 @@ impl Incoming {
         let advanced = stream.delivered - old;
         self.highest += grows;
         self.delivered += advanced;
+        self.freed += advanced;
         self.duplicate += u64::from(data.payload_len) - new;
         let accepted = (new > 0 && !stream.stopped).then(|| {
             let from = start.max(old);
@@ -234,8 +246,9 @@ impl Incoming {
         stream.above.clear();
         self.highest += grows;
         // Nobody will read the rest.
-        self.read += end - stream.read;
+        self.freed += end - stream.delivered;
         stream.read = end;
+        stream.window.on_read(&mut self.pool, stream.progress());
         self.unended -= 1;
         self.streams.tell(id, news::RESET);
         Ok(())
@@ -273,8 +286,8 @@ impl Incoming {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let octets = octets.min(stream.delivered.saturating_since(stream.read));
         stream.read += octets;
-        self.read += octets;
-        if stream.moved(self.stream_buffer) {
+        stream.window.on_read(&mut self.pool, stream.progress());
+        if stream.moved() {
             Self::queue(id, stream, &mut self.limits);
         }
     }
@@ -318,6 +331,9 @@ impl Incoming {
 
     /// `id` is over in both directions. False where it was forgotten before.
     pub fn forget(&mut self, id: StreamId) -> bool {
+        if let Some(stream) = self.streams.get(id) {
+            stream.window.give_back(&mut self.pool);
+        }
         let known = self.streams.remove(id);
         if known {
             self.numbers.forget(id);
@@ -341,16 +357,21 @@ impl Incoming {
         self.streams.others()
     }
 
-    /// The window grows with what arrives in a round-trip time.
-    pub fn autotune(&mut self, now: Instant, received: u64, rtt_min: Option<Duration>) {
-        if let Some(rtt_min) = rtt_min {
-            self.buffer.autotune(now, received, rtt_min);
+    /// The window of all streams grows with what arrives in a round-trip time, and that of `id`, of which something arrived,
+    /// with what its reader takes.
+    pub fn autotune(&mut self, now: Instant, id: StreamId, received: u64, rtt_min: Option<Duration>) {
+        let Some(rtt_min) = rtt_min else { return };
+        self.buffer.autotune(now, received, rtt_min);
+        let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) else { return };
+        stream.window.on_arrival(&mut self.pool, stream.progress(), now, rtt_min);
+        if stream.moved() {
+            Self::queue(id, stream, &mut self.limits);
         }
     }
 
     /// Octets of all streams that the peer may send. What was promised stays so.
     fn limit(&self) -> u64 {
-        self.told.max(self.read + self.buffer.size)
+        self.told.max(self.freed + self.buffer.size)
     }
 
     /// The limit, which the peer is now told.
@@ -359,7 +380,7 @@ impl Incoming {
         self.told
     }
 
-    /// The next streams whose limits have moved by a quarter of the buffer since they were told, or which the peer asked
+    /// The next streams whose limits have moved by a quarter of their windows since they were told, or which the peer asked
     /// for; they now are told.
     pub fn tell_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
         while out.len() < most
@@ -367,18 +388,18 @@ impl Incoming {
         {
             let Some(stream) = self.streams.get_mut(id) else { continue };
             stream.queued = false;
-            if stream.end.is_none() && (stream.moved(self.stream_buffer) || stream.asked) {
+            if stream.end.is_none() && (stream.moved() || stream.asked) {
                 stream.asked = false;
-                out.push((id, stream.tell(self.stream_buffer)));
+                out.push((id, stream.tell()));
             }
         }
     }
 
     /// Stream 0's limit is told anew: the peer asks because one holds it. Of other streams it asks by name.
     pub fn tell_first_stream(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
-        let (id, buffer) = (StreamId(0), self.stream_buffer);
+        let id = StreamId(0);
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
-            out.push((id, stream.tell(buffer)));
+            out.push((id, stream.tell()));
         }
     }
 
@@ -391,7 +412,7 @@ impl Incoming {
     pub fn reopened_stream(&self, id: StreamId, packet: u64) -> bool {
         self.streams.get(id).is_some_and(|stream| {
             stream.queued
-                && stream.told.saturating_since(stream.highest) < (2 * packet).max(self.stream_buffer / 4)
+                && stream.told.saturating_since(stream.highest) < (2 * packet).max(stream.window.size() / 4)
         })
     }
 
@@ -403,7 +424,7 @@ impl Incoming {
 }
 
 impl Stream {
-    fn new(buffer: u64) -> Self {
+    fn new(pool: &Pool) -> Self {
         Self {
             delivered: START,
             above: RangeSet::default(),
@@ -412,21 +433,34 @@ impl Stream {
             reset: None,
             stopped: false,
             read: START,
-            told: START + buffer,
+            told: START + pool.floor,
+            window: Window::new(pool),
             queued: false,
             asked: false,
             news: 0,
         }
     }
 
-    /// True when its limit has moved by a quarter of the buffer since it was told.
-    fn moved(&self, buffer: u64) -> bool {
-        self.end.is_none() && (self.read + buffer).saturating_since(self.told) >= (buffer / 4).max(1)
+    /// How far it is, for its window.
+    fn progress(&self) -> Progress {
+        Progress {
+            read: self.read - START,
+            // Of what was given up the reader has all.
+            delivered: self.delivered.max(self.read) - START,
+            granted: self.end.unwrap_or(self.told) - START,
+            open: self.end.is_none(),
+        }
+    }
+
+    /// True when its limit has moved by a quarter of its window since it was told.
+    fn moved(&self) -> bool {
+        let window = self.window.size();
+        self.end.is_none() && (self.read + window).saturating_since(self.told) >= (window / 4).max(1)
     }
 
     /// Its limit, which the peer is now told.
-    fn tell(&mut self, buffer: u64) -> SeqNumber {
-        self.told = self.told.max(self.read + buffer);
+    fn tell(&mut self) -> SeqNumber {
+        self.told = self.told.max(self.read + self.window.size());
         self.told.wire()
     }
 
@@ -465,8 +499,7 @@ impl Stream {
     }
 }
 
-/// How much is held, which grows with the path: four times what arrives in a round-trip time, so that neither a start-up,
-/// which doubles, nor a repair, which takes a round trip, is held by it.
+/// How much of all streams may be on its way or wait for what was lost, which grows with the path.
 #[derive(Clone, Debug)]
 struct Buffer {
     size: u64,
@@ -483,13 +516,14 @@ impl Buffer {
         let lately = received - self.before;
         self.since = now;
         self.before = received;
-        self.size = self.size.max(lately.saturating_mul(4)).min(self.max);
+        self.size = self.size.max(lately.saturating_mul(windows::ROUND_TRIPS)).min(self.max);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tack::config::Reader;
     use crate::units::Bytes;
     use proptest::prelude::*;
 
@@ -499,6 +533,7 @@ mod tests {
             max_receive_buffer: Bytes(max),
             stream_buffer: Bytes(stream_buffer),
             max_streams: 4,
+            reader: Reader::Explicit,
             ..Config::default()
         };
         Incoming::new(&config, false)
@@ -557,19 +592,29 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_holds_the_window() {
+    fn a_slow_reader_holds_its_own_stream_and_no_other() {
         let mut streams = incoming();
         streams.take(&data(0, 0, 800, false));
         streams.take(&data(2, 0, 200, false));
-        assert_eq!(streams.tell(), 1000);
-        assert!(!streams.reopened(100));
+        // What is in order is its stream's matter, and no longer that of all.
+        assert_eq!(streams.tell(), 2000);
+        assert!(!streams.reopened_stream(StreamId(0), 10));
         streams.on_read(StreamId(0), 10_000);
-        assert!(streams.reopened(100));
-        assert_eq!(streams.tell(), 1800);
+        assert!(streams.reopened_stream(StreamId(0), 10));
         let mut told = Vec::new();
         streams.tell_streams(&mut told, 8);
         assert_eq!(told, [(StreamId(0), SeqNumber(1600))]);
         assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
+        assert_eq!(streams.tell(), 2000, "reading gives back what the stream held, which nobody else lacked");
+    }
+
+    #[test]
+    fn what_waits_for_others_before_it_counts_for_all_streams() {
+        let mut streams = incoming();
+        streams.take(&data(0, 1, 400, false));
+        assert_eq!(streams.tell(), 1000);
+        streams.take(&data(0, 0, 1, false));
+        assert_eq!(streams.tell(), 1401);
     }
 
     #[test]
@@ -577,11 +622,11 @@ mod tests {
         let mut streams = incoming();
         let rtt = Some(Duration::from_millis(10));
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        streams.autotune(at(10), 500, rtt);
+        streams.autotune(at(10), StreamId(0), 500, rtt);
         assert_eq!(streams.tell(), 2000);
-        streams.autotune(at(15), 5000, rtt);
+        streams.autotune(at(15), StreamId(0), 5000, rtt);
         assert_eq!(streams.tell(), 2000);
-        streams.autotune(at(20), 5000, rtt);
+        streams.autotune(at(20), StreamId(0), 5000, rtt);
         assert_eq!(streams.tell(), 4000);
     }
 

@@ -16,6 +16,7 @@ mod sender;
 mod skips;
 mod streams;
 mod timing;
+mod windows;
 pub mod wire;
 
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};

@@ -166,7 +166,7 @@ impl Receiver {
         if let Some(sync) = &data.sync {
             self.synchronise(sync);
         }
-        self.incoming.autotune(now, self.meter.received(), self.clock.rtt_min());
+        self.incoming.autotune(now, data.stream, self.meter.received(), self.clock.rtt_min());
         Ok(accepted)
     }
 

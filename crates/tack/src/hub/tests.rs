@@ -12,6 +12,7 @@ use crate::session::HALF_OPEN;
 #[cfg(feature = "qlog")]
 mod qlog;
 mod reset;
+mod stalled;
 #[cfg(feature = "qlog")]
 mod schema;
 

@@ -100,6 +100,11 @@ impl Connection {
         self.sender.streams.reached_of(stream)
     }
 
+    /// Octets of `stream` that the peer takes as of now, counted from the first.
+    pub fn limit_of(&self, stream: StreamId) -> u64 {
+        self.sender.streams.limit_of(stream)
+    }
+
     /// True when the peer ended `stream` and all of it was delivered; false again once the stream is forgotten.
     pub fn has_ended(&self, stream: StreamId) -> bool {
         self.receiver.incoming.ended(stream)
