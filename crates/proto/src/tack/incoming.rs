@@ -6,10 +6,10 @@ use super::config::Config;
 use super::packet::{Data, StreamId};
 use super::receiver::Violation;
 use super::streams::{Half, Named, Numbers, StreamEvent, Table, news};
-use super::windows::{self, Pool, Progress, Window};
+use super::windows::{self, Path, Pool, Progress, Window};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
-use crate::units::{Duration, Instant, SeqNumber};
+use crate::units::{Instant, SeqNumber};
 
 /// Separate ranges of one stream that are held at most.
 const MAX_RANGES: usize = 4096;
@@ -89,8 +89,9 @@ pub(super) struct Incoming {
     /// Sums over all streams.
     delivered: u64,
     highest: u64,
-    /// What counts no longer against the limit of all streams: what is in order, which its stream's window is charged for until
-    /// it is read, and what will never come.
+    /// What will never come, of streams that were given up.
+    never: u64,
+    /// What counts no longer against the limit of all streams.
     freed: u64,
     /// What the peer may send up to, as it was told last.
     told: u64,
@@ -113,6 +114,7 @@ impl Incoming {
             unended: 1,
             delivered: 0,
             highest: 0,
+            never: 0,
             freed: 0,
             told: buffer,
             duplicate: 0,
@@ -194,7 +196,6 @@ impl Incoming {
         let advanced = stream.delivered - old;
         self.highest += grows;
         self.delivered += advanced;
-        self.freed += advanced;
         self.duplicate += u64::from(data.payload_len) - new;
         let accepted = (new > 0 && !stream.stopped).then(|| {
             let from = start.max(old);
@@ -246,9 +247,10 @@ impl Incoming {
         stream.above.clear();
         self.highest += grows;
         // Nobody will read the rest.
-        self.freed += end - stream.delivered;
+        self.never += end - stream.delivered;
         stream.read = end;
         stream.window.on_read(&mut self.pool, stream.progress());
+        self.free_delivered();
         self.unended -= 1;
         self.streams.tell(id, news::RESET);
         Ok(())
@@ -317,6 +319,11 @@ impl Incoming {
         self.streams.get(id).is_some_and(|stream| stream.reset.is_none() && stream.ended())
     }
 
+    /// True when more of `id` is to come.
+    pub fn expects(&self, id: StreamId) -> bool {
+        self.streams.get(id).is_some_and(|stream| !stream.stopped && !stream.ended())
+    }
+
     /// True when every stream there is has arrived to its end or was given up.
     pub fn all_ended(&self) -> bool {
         self.unended == 0
@@ -359,14 +366,19 @@ impl Incoming {
 
     /// The window of all streams grows with what arrives in a round-trip time, and that of `id`, of which something arrived,
     /// with what its reader takes.
-    pub fn autotune(&mut self, now: Instant, id: StreamId, received: u64, rtt_min: Option<Duration>) {
-        let Some(rtt_min) = rtt_min else { return };
-        self.buffer.autotune(now, received, rtt_min);
+    pub fn autotune(&mut self, now: Instant, id: StreamId, received: u64, path: Path) {
+        self.buffer.autotune(now, received, path);
         let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) else { return };
-        stream.window.on_arrival(&mut self.pool, stream.progress(), now, rtt_min);
+        stream.window.on_arrival(&mut self.pool, stream.progress(), now, path);
         if stream.moved() {
             Self::queue(id, stream, &mut self.limits);
         }
+    }
+
+    /// What is in order counts no longer against the limit of all streams, nor what will never come: its stream's window is
+    /// charged for it until it is read.
+    pub fn free_delivered(&mut self) {
+        self.freed = self.delivered + self.never;
     }
 
     /// Octets of all streams that the peer may send. What was promised stays so.
@@ -509,14 +521,14 @@ struct Buffer {
 }
 
 impl Buffer {
-    fn autotune(&mut self, now: Instant, received: u64, rtt_min: Duration) {
-        if now.saturating_since(self.since) < rtt_min {
+    fn autotune(&mut self, now: Instant, received: u64, path: Path) {
+        if now.saturating_since(self.since) < path.rtt_min {
             return;
         }
         let lately = received - self.before;
         self.since = now;
         self.before = received;
-        self.size = self.size.max(lately.saturating_mul(windows::ROUND_TRIPS)).min(self.max);
+        self.size = self.size.max(lately.saturating_mul(windows::round_trips(path.loss))).min(self.max);
     }
 }
 
@@ -524,7 +536,7 @@ impl Buffer {
 mod tests {
     use super::*;
     use crate::tack::config::Reader;
-    use crate::units::Bytes;
+    use crate::units::{Bytes, Duration};
     use proptest::prelude::*;
 
     fn of(receive_buffer: u64, max: u64, stream_buffer: u64) -> Incoming {
@@ -596,6 +608,7 @@ mod tests {
         let mut streams = incoming();
         streams.take(&data(0, 0, 800, false));
         streams.take(&data(2, 0, 200, false));
+        streams.free_delivered();
         // What is in order is its stream's matter, and no longer that of all.
         assert_eq!(streams.tell(), 2000);
         assert!(!streams.reopened_stream(StreamId(0), 10));
@@ -612,21 +625,23 @@ mod tests {
     fn what_waits_for_others_before_it_counts_for_all_streams() {
         let mut streams = incoming();
         streams.take(&data(0, 1, 400, false));
+        streams.free_delivered();
         assert_eq!(streams.tell(), 1000);
         streams.take(&data(0, 0, 1, false));
+        streams.free_delivered();
         assert_eq!(streams.tell(), 1401);
     }
 
     #[test]
     fn the_buffer_grows_with_the_path_up_to_its_bound() {
         let mut streams = incoming();
-        let rtt = Some(Duration::from_millis(10));
+        let path = Path { rtt_min: Duration::from_millis(10), loss: 0 };
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        streams.autotune(at(10), StreamId(0), 500, rtt);
+        streams.autotune(at(10), StreamId(0), 500, path);
         assert_eq!(streams.tell(), 2000);
-        streams.autotune(at(15), StreamId(0), 5000, rtt);
+        streams.autotune(at(15), StreamId(0), 5000, path);
         assert_eq!(streams.tell(), 2000);
-        streams.autotune(at(20), StreamId(0), 5000, rtt);
+        streams.autotune(at(20), StreamId(0), 5000, path);
         assert_eq!(streams.tell(), 4000);
     }
 

@@ -11,6 +11,7 @@ use super::packet::{
     Block, Body, Cause, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, limits_len, room_for_blocks,
 };
 use super::timing::{RateMeter, Reference};
+use super::windows::Path;
 use crate::congestion::position::Position;
 use crate::ranges::Range;
 use crate::units::{Duration, Instant, SeqNumber};
@@ -96,6 +97,11 @@ impl Receiver {
         self.arrivals.loss()
     }
 
+    /// Smallest round-trip time as the sender told it.
+    pub fn known_rtt(&self) -> Option<Duration> {
+        self.clock.rtt_min()
+    }
+
     fn rtt_min(&self) -> Duration {
         self.clock.rtt_min().unwrap_or_default()
     }
@@ -166,7 +172,10 @@ impl Receiver {
         if let Some(sync) = &data.sync {
             self.synchronise(sync);
         }
-        self.incoming.autotune(now, data.stream, self.meter.received(), self.clock.rtt_min());
+        if let Some(rtt_min) = self.clock.rtt_min() {
+            let path = Path { rtt_min, loss: self.arrivals.loss() };
+            self.incoming.autotune(now, data.stream, self.meter.received(), path);
+        }
         Ok(accepted)
     }
 

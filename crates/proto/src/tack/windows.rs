@@ -9,9 +9,21 @@
 use super::config::{Config, Reader};
 use crate::units::{Duration, Instant};
 
-/// A window is so many times what its reader takes in a round-trip time, so that neither a start-up, which doubles, nor a
-/// repair, which takes a round trip, is held by it.
-pub(super) const ROUND_TRIPS: u64 = 4;
+/// A window is so many times what its reader takes, or what arrives, in a round-trip time, where `loss` 65,536ths of what is sent are
+/// lost: neither a start-up, which doubles, nor a repair, which takes a round trip, is to be held by it. Where much is lost some
+/// packet of a round trip is lost again and again: of a thousand, one in three of which is lost, six times. While it is out a sender
+/// that is held learns of its losses by timeouts alone.
+pub(super) fn round_trips(loss: u16) -> u64 {
+    match loss {
+        0..EIGHTH => 4,
+        EIGHTH..QUARTER => 8,
+        QUARTER.. => 12,
+    }
+}
+
+/// Shares of what is sent, in 65,536ths.
+const EIGHTH: u16 = 1 << 13;
+const QUARTER: u16 = 1 << 14;
 
 /// Where others have borrowed more than half of the pool a window doubles only after its reader has taken so many of it. A
 /// program that stops reading has first filled the buffers of its system, and must not look like one that reads: with the
@@ -43,6 +55,14 @@ pub(super) struct Window {
     standing: u64,
     /// How far the reader was when the window grew last.
     read_at_growth: u64,
+}
+
+/// The path on which octets arrive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    pub rtt_min: Duration,
+    /// Packets lost, in 65,536ths.
+    pub loss: u16,
 }
 
 /// How far a stream is.
@@ -100,12 +120,12 @@ impl Window {
         self.account(pool, progress);
     }
 
-    /// Octets arrived at `now`, over a path of `rtt_min`: the window follows the reader, once per round trip.
-    pub fn on_arrival(&mut self, pool: &mut Pool, progress: Progress, now: Instant, rtt_min: Duration) {
-        if pool.floor == pool.largest || now.saturating_since(self.since) < rtt_min {
+    /// Octets arrived at `now`, over `path`: the window follows the reader, once per round trip.
+    pub fn on_arrival(&mut self, pool: &mut Pool, progress: Progress, now: Instant, path: Path) {
+        if pool.floor == pool.largest || now.saturating_since(self.since) < path.rtt_min {
             return;
         }
-        let wanted = ROUND_TRIPS.saturating_mul(progress.read - self.read_before);
+        let wanted = round_trips(path.loss).saturating_mul(progress.read - self.read_before);
         if wanted > self.size {
             self.grow(pool, progress.read, wanted);
         } else if self.standing > self.size / 2 {
@@ -181,7 +201,7 @@ mod tests {
             progress.delivered = progress.granted.min(progress.delivered.saturating_add(octets));
             progress.read = progress.delivered.min(progress.read.saturating_add(reads));
             window.on_read(&mut self.pool, *progress);
-            window.on_arrival(&mut self.pool, *progress, self.now, RTT);
+            window.on_arrival(&mut self.pool, *progress, self.now, Path { rtt_min: RTT, loss: 0 });
             progress.granted = progress.granted.max(progress.read + window.size());
             window.account(&mut self.pool, *progress);
             progress.read - before
