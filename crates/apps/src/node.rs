@@ -70,6 +70,14 @@ impl NodeError {
     }
 }
 
+/// What is there at an address.
+enum Reached {
+    /// The server that is known.
+    Connection(Connection),
+    /// One with this key, which is to be judged.
+    Key(PublicKey),
+}
+
 /// An endpoint and its thread, which ends with it.
 pub struct Node {
     endpoint: Endpoint,
@@ -148,13 +156,26 @@ pub async fn connect(
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public(), source);
+    // Whoever is faster than a known server on the way to it cannot take its place.
+    let known = store.key_of(name)?;
     let reached = race(addresses, async |address| {
         let node = Node::client(address, identity.clone(), config.clone())?;
-        let learnt = timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await;
-        let key = learnt.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
-        Ok((node, address, key))
+        let reached = match known {
+            Some(key) => timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await.map(|there| {
+                let found = |error: &ConnectionError| match error {
+                    ConnectionError::WrongPeer { found, .. } => Some(*found),
+                    _ => None,
+                };
+                there.map(Reached::Connection).or_else(|error| found(&error).map(Reached::Key).ok_or(error))
+            }),
+            None => {
+                timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await.map(|key| key.map(Reached::Key))
+            }
+        };
+        let reached = reached.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
+        Ok((node, address, reached))
     });
-    let (node, address, key) = match reached.await {
+    let (node, address, reached) = match reached.await {
         Ok(reached) => reached,
         Err(failures) => {
             let is_silence = |failure: &NodeError| {
@@ -163,6 +184,10 @@ pub async fn connect(
             let told = failures.into_iter().find(|failure| !is_silence(failure));
             return Err(told.unwrap_or_else(|| failed(ConnectionError::TimedOut)));
         }
+    };
+    let key = match reached {
+        Reached::Connection(connection) => return Ok((node, connection)),
+        Reached::Key(key) => key,
     };
     if key != identity.public() {
         store.judge(name, key, || ask(key))?;

@@ -15,6 +15,7 @@ use tokio::net::UdpSocket;
 
 use crate::clock::Timer;
 use crate::endpoint::Shared;
+use crate::refusals;
 use crate::shard;
 
 /// What the system is asked to hold for the socket each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
@@ -51,8 +52,12 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// The sockets of an endpoint at `address`, of which a datagram finds its own.
-    pub fn bind_all(address: SocketAddr, shards: u16) -> io::Result<Vec<Self>> {
+    pub fn bind_all(address: SocketAddr, shards: u16, is_client: bool) -> io::Result<Vec<Self>> {
         let first = Self::bind(address, shards > 1)?;
+        if is_client {
+            // A server has nobody to give up for it.
+            refusals::ask_for(&first.socket)?;
+        }
         let address = first.local_addr()?;
         let mut sockets = vec![first];
         for _ in 1..shards {
@@ -128,6 +133,8 @@ struct Driver {
     batch: Batch,
     /// A datagram that did not fit the batch.
     next: Option<(SocketAddr, Ecn, Vec<u8>)>,
+    /// The batch was tried again: what the network said of earlier ones was said instead of sending it.
+    tried_again: bool,
     buffers: Vec<Vec<u8>>,
 }
 
@@ -135,7 +142,14 @@ struct Driver {
 pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
     let buffers = (0..BATCH_SIZE).map(|_| vec![0; MAX_DATAGRAM]).collect();
     let shared = group.shards[index].clone();
-    let mut driver = Driver { group, shared: shared.clone(), batch: Batch::default(), next: None, buffers };
+    let mut driver = Driver {
+        group,
+        shared: shared.clone(),
+        batch: Batch::default(),
+        next: None,
+        tried_again: false,
+        buffers,
+    };
     if let Err(error) = driver.drive(&alive).await {
         shared.hub().fail(&error.to_string());
     }
@@ -179,7 +193,7 @@ impl Driver {
             };
             timer.set(now, at)?;
             tokio::select! {
-                ready = self.socket().socket.readable() => ready?,
+                ready = self.socket().socket.ready(Interest::READABLE | Interest::ERROR) => { ready?; }
                 ready = self.socket().socket.writable(), if blocked => ready?,
                 expired = timer.expired() => expired?,
                 () = self.shared.work.notified() => {}
@@ -189,6 +203,7 @@ impl Driver {
 
     /// Takes in what has arrived; true where there may be more.
     fn receive(&mut self) -> io::Result<bool> {
+        self.hear_refusals();
         for _ in 0..TURNS {
             let mut metas = [RecvMeta::default(); BATCH_SIZE];
             let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
@@ -222,6 +237,20 @@ impl Driver {
             }
         }
         Ok(true)
+    }
+
+    /// Takes in what the network says of datagrams that were sent.
+    fn hear_refusals(&mut self) {
+        let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
+        for _ in 0..TURNS {
+            let heard = socket.try_io(Interest::ERROR, || refusals::next(socket));
+            let Ok(refusal) = heard else { return };
+            if let Some(refusal) = refusal {
+                let mut hub = self.shared.hub();
+                let now = self.shared.clock.now();
+                hub.on_unreachable(now, refusal.to, &refusal.begins, refusal.by_host);
+            }
+        }
     }
 
     /// Gives others the datagrams that are theirs, while this one's hub is free: no two are held at once.
@@ -259,6 +288,9 @@ impl Driver {
             match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Of datagrams before these, it may be.
+                Err(error)
+                    if is_of_the_network(&error) && !std::mem::replace(&mut self.tried_again, true) => {}
                 // A datagram that is not sent counts as lost: too long for the path, or no path for now.
                 Ok(()) | Err(_) => self.batch.clear(),
             }
@@ -269,6 +301,7 @@ impl Driver {
     /// Makes a batch of what may leave now.
     fn fill(&mut self) {
         self.batch.clear();
+        self.tried_again = false;
         if let Some((to, ecn, bytes)) = self.next.take() {
             self.batch.add(to, ecn, &bytes);
         }

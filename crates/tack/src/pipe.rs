@@ -149,6 +149,11 @@ impl Receiving {
         &front[..front.len().min(self.ready)]
     }
 
+    /// Octets that are held: those in order, and those behind a gap with the gap.
+    pub fn held(&self) -> u64 {
+        self.octets.len() as u64
+    }
+
     /// Octets in order that its reader has not taken.
     pub fn waiting(&self) -> u64 {
         self.ready as u64

@@ -133,6 +133,14 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// How often a probe is sent while nothing else is; none where it is `None`.
     pub keep_alive: Option<Duration>,
+    /// First wait for an answer to a hello, which doubles each time, and the longest.
+    pub hello_timeout: Duration,
+    /// See [`hello_timeout`](Self::hello_timeout).
+    pub max_hello_timeout: Duration,
+    /// Ask a peer whose data stopped in the middle of a stream, after a few round trips, whether it is there. Whoever only
+    /// receives has nothing else to say, so a server that was started again, or that sends to where this end no longer is, would
+    /// not hear of it.
+    pub probe_silence: bool,
 }
 
 impl Config {
@@ -195,6 +203,10 @@ impl Default for Config {
             fit_sync: false,
             idle_timeout: Duration::from_secs(60),
             keep_alive: Some(Duration::from_secs(20)),
+            // RFC 6298 section 2.1.
+            hello_timeout: Duration::from_secs(1),
+            max_hello_timeout: Duration::from_secs(64),
+            probe_silence: false,
         }
     }
 }

@@ -13,6 +13,7 @@ mod path_mtu;
 mod protect;
 mod receiver;
 mod sender;
+mod silence;
 mod skips;
 mod streams;
 mod timing;

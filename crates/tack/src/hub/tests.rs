@@ -12,9 +12,11 @@ use crate::session::HALF_OPEN;
 #[cfg(feature = "qlog")]
 mod qlog;
 mod reset;
-mod stalled;
 #[cfg(feature = "qlog")]
 mod schema;
+mod silence;
+mod stalled;
+mod strangers;
 
 fn address(host: u8, port: u16) -> SocketAddr {
     ([192, 0, 2, host], port).into()

@@ -98,6 +98,8 @@ fn taken_beside(stalled: usize) -> usize {
     let floor = Config::default().transport.min_stream_buffer.0;
     assert!(unread <= (64 << 20) + stalled as u64 * floor, "{unread} octets wait for {stalled} readers");
     assert!(unsent <= stalled as u64 * BEYOND_LIMIT, "{unsent} octets wait for their peer");
+    let metrics = carried.net.server.metrics();
+    assert!((unread..=metrics.octets_unread_max).contains(&metrics.octets_unread));
     let active = carried.open(Reads::All);
     carried.run(2_000);
     let before = carried.taken(active);
@@ -118,7 +120,9 @@ fn beside_readers_that_stall_another_has_the_rate_that_it_has_alone() {
 /// How long four octets take to the server while its readers of other streams do what they do.
 fn one_way_beside(others: &[Reads]) -> u64 {
     let mut carried = Carried::new();
-    others.iter().for_each(|reads| drop(carried.open(*reads)));
+    for reads in others {
+        carried.open(*reads);
+    }
     carried.run(5_000);
     let asking = carried.net.client.session(carried.client).unwrap();
     let stream = asking.open().unwrap().expect("it may be opened");
