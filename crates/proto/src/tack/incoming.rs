@@ -522,7 +522,7 @@ struct Buffer {
 
 impl Buffer {
     fn autotune(&mut self, now: Instant, received: u64, path: Path) {
-        if now.saturating_since(self.since) < path.rtt_min {
+        if now.saturating_since(self.since) < path.feedback_delay {
             return;
         }
         let lately = received - self.before;
@@ -635,7 +635,7 @@ mod tests {
     #[test]
     fn the_buffer_grows_with_the_path_up_to_its_bound() {
         let mut streams = incoming();
-        let path = Path { rtt_min: Duration::from_millis(10), loss: 0 };
+        let path = Path { feedback_delay: Duration::from_millis(10), loss: 0 };
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         streams.autotune(at(10), StreamId(0), 500, path);
         assert_eq!(streams.tell(), 2000);

@@ -20,6 +20,7 @@ mod timing;
 mod windows;
 pub mod wire;
 
+pub use ack_clock::Arriving;
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};
 pub use connection::{Connection, Received, TooLong, Transmit};
 pub use incoming::Accepted;

@@ -60,7 +60,8 @@ pub(super) struct Window {
 /// The path on which octets arrive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
-    pub rtt_min: Duration,
+    /// From when a packet leaves to when its sender hears of it, where no queue stands.
+    pub feedback_delay: Duration,
     /// Packets lost, in 65,536ths.
     pub loss: u16,
 }
@@ -122,7 +123,7 @@ impl Window {
 
     /// Octets arrived at `now`, over `path`: the window follows the reader, once per round trip.
     pub fn on_arrival(&mut self, pool: &mut Pool, progress: Progress, now: Instant, path: Path) {
-        if pool.floor == pool.largest || now.saturating_since(self.since) < path.rtt_min {
+        if pool.floor == pool.largest || now.saturating_since(self.since) < path.feedback_delay {
             return;
         }
         let wanted = round_trips(path.loss).saturating_mul(progress.read - self.read_before);
@@ -201,7 +202,7 @@ mod tests {
             progress.delivered = progress.granted.min(progress.delivered.saturating_add(octets));
             progress.read = progress.delivered.min(progress.read.saturating_add(reads));
             window.on_read(&mut self.pool, *progress);
-            window.on_arrival(&mut self.pool, *progress, self.now, Path { rtt_min: RTT, loss: 0 });
+            window.on_arrival(&mut self.pool, *progress, self.now, Path { feedback_delay: RTT, loss: 0 });
             progress.granted = progress.granted.max(progress.read + window.size());
             window.account(&mut self.pool, *progress);
             progress.read - before
