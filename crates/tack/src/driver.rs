@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
+use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
@@ -359,12 +360,42 @@ impl Batch {
     }
 }
 
+/// True for what ICMP says of datagrams that were sent, which the system tells whoever uses the socket next (RFC 1122 section
+/// 4.1.3.3; Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for what a signal interrupts. None of it ends a socket.
 fn is_of_the_network(error: &io::Error) -> bool {
-    use io::ErrorKind::{
-        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
-    };
+    let said = error.raw_os_error().map(Errno::from_raw);
     matches!(
-        error.kind(),
-        ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable
+        said,
+        Some(
+            Errno::ECONNREFUSED
+                | Errno::ECONNRESET
+                | Errno::EHOSTUNREACH
+                | Errno::ENETUNREACH
+                | Errno::EHOSTDOWN
+                | Errno::ENONET
+                | Errno::ENOPROTOOPT
+                | Errno::EOPNOTSUPP
+                | Errno::EMSGSIZE
+                | Errno::EPROTO
+                | Errno::EACCES
+                | Errno::EINTR
+        )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_network_says_ends_no_socket() {
+        // A datagram that was too long for the path, above all: ICMP says so of probes of the path's length.
+        for errno in [Errno::EMSGSIZE, Errno::ECONNREFUSED, Errno::EHOSTUNREACH, Errno::EPROTO, Errno::EACCES]
+        {
+            assert!(is_of_the_network(&errno.into()), "{errno}");
+        }
+        for errno in [Errno::EBADF, Errno::ENOMEM, Errno::ENOTCONN] {
+            assert!(!is_of_the_network(&errno.into()), "{errno}");
+        }
+    }
 }
