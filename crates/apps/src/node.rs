@@ -153,11 +153,46 @@ pub async fn connect(
     name: &str,
     ask: impl FnOnce(PublicKey) -> bool,
 ) -> Result<(Node, Connection), NodeError> {
+    // Whoever is faster than a known server on the way to it cannot take its place.
+    let (node, address, reached) = reach(identity, config, name, store.key_of(name)?).await?;
+    let key = match reached {
+        Reached::Connection(connection) => return Ok((node, connection)),
+        Reached::Key(key) => key,
+    };
+    if key != identity.public() {
+        store.judge(name, key, || ask(key))?;
+    }
+    let connection = connect_as(&node, identity, name, address, key).await?;
+    Ok((node, connection))
+}
+
+/// Connects to any machine that answers as `name`: its key is not judged.
+///
+/// # Errors
+/// Where no address of it answers.
+pub async fn connect_to_any(
+    identity: &Identity,
+    config: &Config,
+    name: &str,
+) -> Result<(Node, Connection), NodeError> {
+    let (node, address, reached) = reach(identity, config, name, None).await?;
+    let connection = match reached {
+        Reached::Connection(connection) => connection,
+        Reached::Key(key) => connect_as(&node, identity, name, address, key).await?,
+    };
+    Ok((node, connection))
+}
+
+/// The first address of `name` that answers: connected to where its key is `known`.
+async fn reach(
+    identity: &Identity,
+    config: &Config,
+    name: &str,
+    known: Option<PublicKey>,
+) -> Result<(Node, SocketAddr, Reached), NodeError> {
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public(), source);
-    // Whoever is faster than a known server on the way to it cannot take its place.
-    let known = store.key_of(name)?;
     let reached = race(addresses, async |address| {
         let node = Node::client(address, identity.clone(), config.clone())?;
         let reached = match known {
@@ -175,24 +210,23 @@ pub async fn connect(
         let reached = reached.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
         Ok((node, address, reached))
     });
-    let (node, address, reached) = match reached.await {
-        Ok(reached) => reached,
-        Err(failures) => {
-            let is_silence = |failure: &NodeError| {
-                matches!(failure, NodeError::Connection { source: ConnectionError::TimedOut, .. })
-            };
-            let told = failures.into_iter().find(|failure| !is_silence(failure));
-            return Err(told.unwrap_or_else(|| failed(ConnectionError::TimedOut)));
-        }
-    };
-    let key = match reached {
-        Reached::Connection(connection) => return Ok((node, connection)),
-        Reached::Key(key) => key,
-    };
-    if key != identity.public() {
-        store.judge(name, key, || ask(key))?;
-    }
+    reached.await.map_err(|failures| {
+        let is_silence = |failure: &NodeError| {
+            matches!(failure, NodeError::Connection { source: ConnectionError::TimedOut, .. })
+        };
+        let told = failures.into_iter().find(|failure| !is_silence(failure));
+        told.unwrap_or_else(|| failed(ConnectionError::TimedOut))
+    })
+}
+
+async fn connect_as(
+    node: &Node,
+    identity: &Identity,
+    name: &str,
+    address: SocketAddr,
+    key: PublicKey,
+) -> Result<Connection, NodeError> {
     let connection = timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await;
-    let connection = connection.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
-    Ok((node, connection))
+    let connection = connection.unwrap_or(Err(ConnectionError::TimedOut));
+    connection.map_err(|source| NodeError::of_connection(name, identity.public(), source))
 }

@@ -155,6 +155,9 @@ impl Forwarder {
             return Err(Refusal(StatusCode::LOOP_DETECTED, "the request goes round in a circle".to_owned()));
         }
         let target = Target::of(request.uri())?;
+        if target.is_tls {
+            return Err(NetError::Encrypted { url: target.to_string() }.into());
+        }
         if !self.ports.contains(&target.port) {
             return Err(NetError::Port(target.port).into());
         }
