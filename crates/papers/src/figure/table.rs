@@ -104,6 +104,9 @@ impl MeasuredTable {
     /// What stands above a printed table.
     pub(super) const CAPTION: &str = "measured (paper)";
 
+    /// A cell without a number.
+    pub(super) const NOTHING: &str = "–";
+
     /// The cells as they are printed.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
         self.rows.iter().map(|row| (row.name.as_str(), row.cells.iter().map(MeasuredCell::text).collect()))
@@ -133,7 +136,7 @@ impl MeasuredTable {
 
 impl MeasuredCell {
     fn text(&self) -> String {
-        let measured = self.measured.map_or_else(|| "–".to_owned(), value);
+        let measured = self.measured.map_or_else(|| MeasuredTable::NOTHING.to_owned(), value);
         match self.paper {
             Some(paper) => format!("{measured} ({})", value(paper)),
             None => measured,
