@@ -32,6 +32,9 @@ const WITHIN: &str = ", within ";
 /// The verdict of a row of a table.
 const TABLE: &str = "table";
 
+/// The verdict of a figure that was not made, before the reason.
+const NOT_MADE: &str = "not made";
+
 /// A figure that has no file yet.
 struct Later {
     id: String,
@@ -101,7 +104,7 @@ fn earlier(outcomes: &[Outcome]) -> String {
 fn rows(page: &mut String, outcome: &Outcome) {
     let mut rows = Vec::new();
     if let Some(reason) = &outcome.skipped {
-        rows.push(format!("{} | | | not made: {}", cell(&outcome.title), cell(reason)));
+        rows.push(format!("{} | | | {NOT_MADE}: {}", cell(&outcome.title), cell(reason)));
     }
     rows.extend(outcome.claims.iter().map(row));
     rows.extend(outcome.table.iter().flat_map(table_rows));
@@ -294,6 +297,9 @@ mod tests {
         for figure in all().unwrap() {
             let rows: Vec<&Row> =
                 page.rows.iter().filter(|row| row.id == figure.id && row.verdict != TABLE).collect();
+            if rows.iter().all(|row| row.verdict.starts_with(NOT_MADE)) {
+                continue;
+            }
             assert_eq!(rows.len(), figure.claims.len(), "{}: write papers.md anew", figure.id);
             for (row, claim) in rows.iter().zip(&figure.claims) {
                 let place = format!("{}, {:?}: write papers.md anew", figure.id, claim.text);
@@ -320,7 +326,7 @@ mod tests {
             skipped: count(Verdict::Skipped.word()),
             failed: count(Verdict::Fail.word()),
             rows: count(TABLE),
-            figures_skipped: page.rows.iter().filter(|row| row.verdict.starts_with("not made")).count(),
+            figures_skipped: page.rows.iter().filter(|row| row.verdict.starts_with(NOT_MADE)).count(),
             ..Tally::default()
         };
         assert!(text.contains(&format!("\n{tally}.\n")), "papers.md counts otherwise than its rows: {tally}");
