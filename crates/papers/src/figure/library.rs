@@ -62,6 +62,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/fig14",
     "tack/fig15",
     "tack/sharing",
+    "tack/today",
     "tack/live",
     "tack/live-11ac",
     "tack/live-mobile",

@@ -223,6 +223,13 @@ impl Page {
             judged
         };
         outcome.claims = figure.claims.iter().map(judge).collect();
+        let recorded = |row: &str, column: &str| {
+            let row = rows().find(|known| known.verdict == TABLE && known.claim == cell(row))?;
+            let column = format!("{}: ", cell(column));
+            let number = row.measured.split("; ").find_map(|cell| cell.strip_prefix(&column))?;
+            number.split(" (").next()?.replace(',', "").parse().ok()
+        };
+        outcome.table = figure.table.as_ref().map(|table| table.recorded(recorded));
         outcome.skipped = None;
         let earlier = self.earlier.iter().find(|(id, _)| *id == figure.id);
         outcome.made_by = vec![earlier.map_or_else(|| self.version.clone(), |(_, version)| version.clone())];
@@ -401,6 +408,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
         let text = summary(&figures, std::slice::from_ref(&cannot), Some(&before)).unwrap();
         assert!(text.contains("why | paper <= 4.36 B | 23.92, within 20 to 25 | missed |"), "{text}");
         assert!(text.contains("| hack/test | 0.1 (old) |"), "{text}");
+        assert!(text.contains("|  | 54 Mb/s | | here: 29.93 (30.2) | table |"), "{text}");
         // The file has changed since: what was measured is outside now.
         let changed = FIGURE.replace("[20, 25]", "[20, 22]");
         let changed = [Figure::parse("hack/test", "test.toml", &changed).unwrap()];

@@ -53,6 +53,19 @@ impl Table {
         self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.measure.as_ref())
     }
 
+    /// The table with what `recorded` says that the cells of a row and a column have measured.
+    pub fn recorded(&self, recorded: impl Fn(&str, &str) -> Option<f64>) -> MeasuredTable {
+        let row = |row: &Row| {
+            let cell = |(cell, column): (&Cell, &String)| MeasuredCell {
+                paper: cell.paper,
+                measured: recorded(&row.name, column),
+            };
+            let cells = row.cells.iter().zip(&self.columns).map(cell).collect();
+            MeasuredRow { name: row.name.clone(), cells }
+        };
+        MeasuredTable { columns: self.columns.clone(), rows: self.rows.iter().map(row).collect() }
+    }
+
     /// The table with every cell measured by `measure`.
     pub fn measured(&self, measure: impl Fn(&Measure) -> Option<f64>) -> MeasuredTable {
         let cell = |cell: &Cell| MeasuredCell {

@@ -7,9 +7,22 @@ use crate::units::{Bytes, Duration};
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckClock {
-    /// The TACK rule: no more often than both every `every` full-sized packets and `beta` times per smallest round-trip
-    /// time (TACK paper equation 3).
+    /// The TACK rule for today's networks. The interval between ACKs is the longest of three: the time in which `every`
+    /// full-sized packets, or two bursts of what arrives at once, come in; `beta`-th of the round-trip time as it is now,
+    /// queueing included; and `min_interval`. What arrives at once is acknowledged at once. docs/design/tack.md has the
+    /// equation and the reasons.
     Tack {
+        /// ACKs per round-trip time, at least 2.
+        beta: u8,
+        /// Full-sized packets per ACK, at least 1: L.
+        every: u8,
+        /// Least time between ACKs of a sender that paces by the rate that they report. Zero for others, whose ACKs follow the
+        /// round-trip time alone, once `every` packets or a tail wait for one.
+        min_interval: Duration,
+    },
+    /// The TACK rule by the paper's letter: no more often than both every `every` full-sized packets and `beta` times per
+    /// smallest round-trip time (TACK paper equation 3).
+    Paper {
         /// ACKs per smallest round-trip time, at least 2 (appendix B.1).
         beta: u8,
         /// Full-sized packets per ACK, at least 1: L.
@@ -25,8 +38,11 @@ pub enum AckClock {
 }
 
 impl AckClock {
+    /// beta = 4 as in the paper (section 4.3). L = 16: Ethernet cards and Wi-Fi drivers hand up about so many packets at
+    /// once. 25 ms: QUIC's default `max_ack_delay` (RFC 9000 section 18.2), which senders bear on any path.
+    pub const USUAL: Self = Self::Tack { beta: 4, every: 16, min_interval: Duration::from_millis(25) };
     /// beta = 4, L = 2 (TACK paper section 4.3).
-    pub const USUAL: Self = Self::Tack { beta: 4, every: 2 };
+    pub const PAPER: Self = Self::Paper { beta: 4, every: 2 };
 }
 
 /// What acknowledgments say about holes.
@@ -132,6 +148,23 @@ pub struct Config {
 }
 
 impl Config {
+    /// How this end, as a sender, asks its peer to acknowledge. A sender whose window grows with ACKs needs some in each round
+    /// trip; one that paces by reported rates does not.
+    pub(super) fn wished_clock(&self) -> AckClock {
+        match self.ack_clock {
+            AckClock::Tack { beta, every, .. } if !self.paces_by_reports() => {
+                AckClock::Tack { beta, every, min_interval: Duration::ZERO }
+            }
+            clock => clock,
+        }
+    }
+
+    /// The controller reads the rates that the receiver reports.
+    pub(super) fn paces_by_reports(&self) -> bool {
+        matches!(self.congestion.algorithm, congestion::Algorithm::TackBbr(_))
+            && self.rate_from == RateFrom::Receiver
+    }
+
     /// Octets of UDP payload in the largest packet that is certain to pass.
     pub fn payload(&self) -> u32 {
         self.payload_of(self.mtu)

@@ -255,9 +255,10 @@ impl Connection {
     }
 
     fn hello(&self, now: Instant) -> Hello {
-        let (beta, every) = match self.config.ack_clock {
-            AckClock::Tack { beta, every } => (beta, every),
-            AckClock::Delayed { .. } => (0, 0),
+        let (beta, every, min_interval) = match self.config.wished_clock() {
+            AckClock::Tack { beta, every, min_interval } => (beta, every, min_interval),
+            AckClock::Paper { beta, every } => (beta, every, Duration::ZERO),
+            AckClock::Delayed { .. } => (0, 0, Duration::ZERO),
         };
         Hello {
             version: Hello::VERSION,
@@ -274,6 +275,7 @@ impl Connection {
             max_payload: self.config.max_payload() as u16,
             beta,
             every,
+            min_interval_ms: u8::try_from(min_interval.as_micros() / 1000).unwrap_or(u8::MAX),
         }
     }
 
@@ -289,7 +291,8 @@ impl Connection {
         self.sender.streams.open(u64::from(hello.window), u64::from(hello.stream_window));
         self.sender.open(now, self.seed, rtt);
         if BETA.contains(&hello.beta) && hello.every > 0 {
-            self.receiver.set_rule(hello.beta, hello.every);
+            let min_interval = Duration::from_millis(hello.min_interval_ms.into());
+            self.receiver.set_rule(hello.beta, hello.every, min_interval);
         }
         if let Some(rtt) = rtt {
             self.receiver.set_rtt(rtt);

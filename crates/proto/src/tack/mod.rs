@@ -18,6 +18,7 @@ mod streams;
 mod timing;
 pub mod wire;
 
+pub use ack_clock::Arriving;
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};
 pub use connection::{Connection, Received, TooLong, Transmit};
 pub use incoming::Accepted;
