@@ -63,6 +63,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/fig15",
     "tack/sharing",
     "tack/today",
+    "tack/controllers",
     "tack/live",
     "tack/live-11ac",
     "tack/live-mobile",
