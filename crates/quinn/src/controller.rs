@@ -49,10 +49,12 @@ const PROBE_ROUNDS: u32 = 2;
 /// Startup ends when three rounds brought no quarter more (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.2).
 const STARTUP_ROUNDS_WITHOUT_GROWTH: u32 = 3;
 
-/// Losses that a full queue explains better than noise does: one packet in 50 of a round (BBRLossThresh of
-/// draft-ietf-ccwg-bbr section 2.5); one in eight while a window doubles, whose first rounds are short.
-const HEAVY_LOSS_DIVISOR: u64 = 50;
-const STARTUP_LOSS_DIVISOR: u64 = 8;
+/// Losses that may be those of a full queue: one packet in 50 of a round (BBRLossThresh of draft-ietf-ccwg-bbr section 2.5).
+const LOSS_DIVISOR: u64 = 50;
+/// Losses that noise does not explain, as a short queue has them when a window leaves at once: one in eight.
+const HEAVY_LOSS_DIVISOR: u64 = 8;
+/// In how many steps the room for ACKs and queue goes while losses are heavy, one a round, and comes back.
+const ROOM_STEPS: u64 = 8;
 
 const STARTUP: Phase = Phase::Startup { best_rate: 0, rounds_without_growth: 0 };
 
@@ -98,6 +100,21 @@ struct Round {
     marked: bool,
 }
 
+impl Round {
+    /// What is in flight but will not arrive, where `arriving` does.
+    fn lost_of(&self, arriving: u64) -> u64 {
+        let lost = u128::from(arriving) * u128::from(self.lost_bytes);
+        let lost = lost.checked_div(self.acked_bytes.into()).unwrap_or(0);
+        u64::try_from(lost).unwrap_or(u64::MAX).min(arriving / HEAVY_LOSS_DIVISOR)
+    }
+
+    /// More than one in `divisor` is lost. One packet of a short round is a loss, and not a rate of losses.
+    fn has_lost_one_in(&self, divisor: u64, mtu: u64) -> bool {
+        let all = self.acked_bytes.saturating_add(self.lost_bytes);
+        self.lost_bytes > mtu && self.lost_bytes > all / divisor
+    }
+}
+
 /// The state of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct TackController {
@@ -113,6 +130,9 @@ pub(crate) struct TackController {
     last_ack: Option<Instant>,
     batch: Option<Batch>,
     round: Round,
+    last_round: Round,
+    /// Of [`ROOM_STEPS`].
+    room_steps: u64,
     /// What quinn paces by.
     smoothed_rtt: Option<Duration>,
 }
@@ -130,6 +150,8 @@ impl TackController {
             last_ack: None,
             batch: None,
             round: Round::default(),
+            last_round: Round::default(),
+            room_steps: ROOM_STEPS,
             smoothed_rtt: None,
         };
         controller.window = controller.initial_window();
@@ -197,11 +219,7 @@ impl TackController {
         let Some(min_rtt) = self.min_rtt else { return };
         match &mut self.phase {
             Phase::Startup { .. } => {}
-            Phase::ProbeRtt { since: since @ None, .. } => {
-                if in_flight <= self.window {
-                    *since = Some(now);
-                }
-            }
+            Phase::ProbeRtt { since: since @ None, .. } if in_flight <= self.window => *since = Some(now),
             Phase::ProbeRtt { since: Some(since), batches, smallest } if acked_sent >= *since => {
                 *batches += 1;
                 if *batches >= PROBE_RTT_BATCHES {
@@ -221,8 +239,11 @@ impl TackController {
     fn end_round(&mut self) {
         let round = self.round;
         let rate = self.rate.max();
-        let is_heavy = round.marked || self.is_heavy_loss(&round);
-        if is_heavy {
+        let is_heavy = round.has_lost_one_in(HEAVY_LOSS_DIVISOR, self.mtu);
+        let is_lossy = round.marked || round.has_lost_one_in(LOSS_DIVISOR, self.mtu);
+        self.room_steps =
+            if is_heavy { self.room_steps.saturating_sub(1) } else { ROOM_STEPS.min(self.room_steps + 1) };
+        if is_lossy {
             // What arrived before the queue was full no longer does.
             self.rate.forget_older_rounds();
         }
@@ -239,7 +260,8 @@ impl TackController {
                     Phase::Drain
                 }
             }
-            _ if is_heavy => Phase::Drain,
+            Phase::Drain if !round.marked => Phase::Cruise { rounds: 0 },
+            _ if is_lossy => Phase::Drain,
             Phase::Drain => Phase::Cruise { rounds: 0 },
             Phase::Cruise { rounds } if rounds + 1 < CRUISE_ROUNDS || round.app_limited => {
                 Phase::Cruise { rounds: rounds.saturating_add(1) }
@@ -256,18 +278,8 @@ impl TackController {
             self.rate.next_round();
             self.ack_gap.next_round();
         }
+        self.last_round = round;
         self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
-    }
-
-    fn is_heavy_loss(&self, round: &Round) -> bool {
-        let divisor = if matches!(self.phase, Phase::Startup { .. }) {
-            STARTUP_LOSS_DIVISOR
-        } else {
-            HEAVY_LOSS_DIVISOR
-        };
-        let all = round.acked_bytes.saturating_add(round.lost_bytes);
-        // One packet in a short round is a loss, not a rate of losses.
-        round.lost_bytes > self.mtu && round.lost_bytes > all / divisor
     }
 
     /// More than half of what was added must have arrived.
@@ -287,8 +299,11 @@ impl TackController {
             return;
         }
         let in_round_trip = bytes_in(rate, min_rtt.value);
-        let arriving = in_round_trip.saturating_add(bytes_in(rate, self.ack_gap.max()));
-        let with_queue = arriving.saturating_add(bytes_in(rate, STANDING_QUEUE));
+        let between_acks = bytes_in(rate, self.ack_gap.max()) / ROOM_STEPS * self.room_steps;
+        let arriving = in_round_trip.saturating_add(between_acks);
+        let arriving = arriving.saturating_add(self.last_round.lost_of(arriving));
+        let queue = bytes_in(rate, STANDING_QUEUE) / ROOM_STEPS * self.room_steps;
+        let with_queue = arriving.saturating_add(queue);
         let rounding = ROUNDING_PACKETS * self.mtu;
         let smallest = WINDOW_PACKETS_MIN * self.mtu;
         self.window = match self.phase {
