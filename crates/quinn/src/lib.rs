@@ -18,8 +18,8 @@ use crate::controller::TackController;
 /// How long a peer may keep an ACK back.
 ///
 /// The law lets a sender that paces by rate wait for 25 ms. quinn paces by window and round-trip time, so that the room
-/// in flight for an interval leaves as a burst after each ACK: its length decides the queue. 10 ms keep that queue below
-/// two bursts where round trips are short, and still cost a hundred ACKs a second at most.
+/// in flight for an interval leaves as a burst after each ACK, and waits at the bottleneck. 10 ms bound that wait, and cost
+/// a hundred ACKs a second at most.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(10);
 
 /// How many packets may come without an ACK: as many as do within the delay. Time decides in the law, not a count.
@@ -31,7 +31,8 @@ const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 
 /// Makes congestion controllers that pace by the rate of delivery and keep room in flight for what arrives between ACKs.
 ///
-/// For [`TransportConfig::congestion_controller_factory`]. It needs no help of the peer, but gains most with
+/// For [`TransportConfig::congestion_controller_factory`]. Losses below one packet in eight do not make it send less than
+/// arrives; persistent congestion (RFC 9002 section 7.6) does. It needs no help of the peer, but gains most with
 /// [`ack_frequency`]: [`configure`] sets both.
 ///
 /// ```
@@ -53,8 +54,8 @@ impl ControllerFactory for Tack {
 /// What to ask the peer for: an ACK each 10 ms at most while data comes, however much it is, and one at once for a loss.
 ///
 /// quinn sends this once at the start (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04) if the peer announced
-/// that it understands it (`min_ack_delay`), and again only where the peer cannot acknowledge so soon. A peer that does not
-/// know the extension acknowledges as it always did, and the controller adapts to that.
+/// that it understands it (`min_ack_delay`). A peer that does not know the extension acknowledges as it always did, and the
+/// controller adapts to that.
 pub fn ack_frequency() -> AckFrequencyConfig {
     let mut config = AckFrequencyConfig::default();
     config
