@@ -56,7 +56,7 @@ fn transport(settings: &Settings, flavour: Flavour) -> Arc<quinn::TransportConfi
         }
         // Another controller may be asked for, beside the same ACKs.
         Flavour::Tacit if settings.congestion == Congestion::Default => {
-            tacit_quinn::configure(&mut transport)
+            tacit_quinn::configure(&mut transport);
         }
         Flavour::Tacit => {
             transport.ack_frequency_config(Some(tacit_quinn::ack_frequency()));
