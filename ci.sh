@@ -339,9 +339,9 @@ tests_build() {
 tests_run() {
     local failed=0 profile=$1
     tool cargo-nextest
-    with_live_tally cargo nextest run --cargo-quiet --profile "$profile" "${@:2}" || failed=1
+    with_live_tally cargo nextest run --profile "$profile" "${@:2}" || failed=1
     # Those of hops have just been told.
-    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u
+    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u || failed=1
     return $failed
 }
 
