@@ -1,70 +1,20 @@
 //! Copies over a stream in memory: what arrives, what resumes, and what hostile peers get.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ends;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use ends::{
+    END, FILE, entry, fetched, hostile, octets, opened, pulled, pushed, pushed_to, run, sent, sent_from,
+};
 use tacit_apps::copy::sender::Source;
-use tacit_apps::copy::session::{Served, pull, push};
-use tacit_apps::copy::wire::{self, Direction, Entry, Kind, Message, VERSION};
-use tacit_apps::copy::{Action, CopyError, Options, Outcome, Progress};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
-
-/// Smaller than most messages, so that an end that waits for a full buffer would wait for good.
-const BUFFER_OCTETS: usize = 64;
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime
-        .block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("no deadlock") })
-}
-
-fn pushed(from: &Path, to: &Path, options: Options) -> Outcome {
-    run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
-        let served = Served::new(to, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
-        let source = Source::named(&[from]).unwrap();
-        let progress = Progress::default();
-        let (client, server) = tokio::join!(
-            push(source, "", options, &progress, &mut reader, &mut writer),
-            served.serve(&mut their_reader, &mut their_writer)
-        );
-        assert_eq!(client.as_ref().unwrap(), &server.unwrap());
-        client.unwrap()
-    })
-}
-
-fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<Outcome, CopyError> {
-    run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
-        let served = Served::new(root, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
-        let (source, progress) = (Source::named(&[from]).unwrap(), Progress::default());
-        let client =
-            async move { push(source, path, Options::default(), &progress, &mut reader, &mut writer).await };
-        let (client, _) = tokio::join!(client, served.serve(&mut their_reader, &mut their_writer));
-        client
-    })
-}
-
-fn pulled(root: &Path, path: &str, to: &Path) -> Result<Outcome, CopyError> {
-    run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
-        let served = Served::new(root, false).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
-        let progress = Progress::default();
-        let client =
-            async move { pull(path, to, Options::default(), &progress, &mut reader, &mut writer).await };
-        let (client, _) = tokio::join!(client, served.serve(&mut their_reader, &mut their_writer));
-        client
-    })
-}
+use tacit_apps::copy::session::{Served, pull, pull_into};
+use tacit_apps::copy::wire::{self, Kind, Message};
+use tacit_apps::copy::{Action, CopyError, Options, Progress, Rights};
 
 /// A directory with `tree` in it and an empty one.
 fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
@@ -81,10 +31,6 @@ fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
         fs::File::open(tree.join(path)).unwrap().set_modified(old).unwrap();
     }
     (from, to)
-}
-
-fn octets(count: usize) -> Vec<u8> {
-    (0..count).map(|at| (at * at / 7) as u8).collect()
 }
 
 #[test]
@@ -176,39 +122,6 @@ fn delete_removes_what_the_source_has_not_and_a_dry_run_only_says_so() {
     assert!(to.path().join("beside").exists());
 }
 
-/// A server that takes uploads into `to`, and a client that says `messages` and then `raw`.
-fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<Outcome, CopyError> {
-    run(async {
-        let (mut mine, theirs): (DuplexStream, _) = duplex(1 << 20);
-        let served = Served::new(to, true).unwrap();
-        let hello = Message::Hello {
-            name: None,
-            version: VERSION,
-            direction: Direction::Push,
-            path: String::new(),
-            options: Options::default(),
-        };
-        wire::write(&mut mine, &hello).await.unwrap();
-        for message in messages {
-            wire::write(&mut mine, &message).await.unwrap();
-        }
-        mine.write_all(raw).await.unwrap();
-        mine.shutdown().await.unwrap();
-        let (mut reader, mut writer) = split(theirs);
-        let result = served.serve(&mut reader, &mut writer).await;
-        drop((reader, writer));
-        mine.read_to_end(&mut Vec::new()).await.unwrap();
-        result
-    })
-}
-
-fn entry(path: &str, kind: Kind) -> Message {
-    Message::Entry(Entry { path: path.into(), kind, mtime_ns: 0, mode: 0o644 })
-}
-
-const FILE: Kind = Kind::File { size_octets: 3, blake3: None };
-const END: Message = Message::EntriesEnd { unlisted: Vec::new(), unlisted_count: 0 };
-
 #[test]
 fn names_and_links_that_lead_out_are_refused_one_by_one() {
     let (to, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -224,26 +137,26 @@ fn names_and_links_that_lead_out_are_refused_one_by_one() {
         entry("a//b", Kind::Directory),
         entry(&long, Kind::Directory),
         entry("door/through", Kind::Directory),
-        entry("door", Kind::Directory),
-        entry("link", link("/etc")),
-        entry("link", link("../up")),
-        entry("link", link("door/../../up")),
-        entry("link", link("")),
         entry("x.tacit-part", Kind::Directory),
     ];
-    let count = bad.len() as u64;
-    let messages =
-        bad.into_iter().chain([entry("good", Kind::Directory), entry("good", Kind::Directory), END]);
-    let outcome = hostile(to.path(), messages.collect(), &[]).unwrap();
-    assert_eq!((outcome.summary.copied, outcome.summary.failed), (1, count + 1), "{outcome:?}");
+    let out = ["/etc", "../up", "door/../../up", ""].map(|target| entry("link", link(target)));
+    let (count, out_count) = (bad.len() as u64, out.len() as u64);
+    let good = [entry("good", Kind::Directory), entry("good", Kind::Directory), END];
+    let outcome = hostile(to.path(), bad.into_iter().chain(out).chain(good).collect(), &[]).unwrap();
+    let summary = outcome.summary;
+    assert_eq!((summary.copied, summary.failed, summary.skipped), (1, count + 1, out_count), "{outcome:?}");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 2);
+    // What is there is replaced by its name, and what it points at stays.
+    assert_eq!(hostile(to.path(), vec![entry("door", Kind::Directory), END], &[]).unwrap().summary.copied, 1);
+    assert!(fs::symlink_metadata(to.path().join("door")).unwrap().is_dir());
+    assert!(outside.path().exists());
 }
 
 fn contents(octets: &[u8], blake3: &str) -> Vec<u8> {
     run(async {
         let mut raw = Vec::new();
-        wire::write(&mut raw, &Message::Contents { index: 0, offset_octets: 0 }).await.unwrap();
+        wire::write(&mut raw, &opened(3)).await.unwrap();
         wire::write_piece(&mut raw, octets).await.unwrap();
         wire::write_piece(&mut raw, &[]).await.unwrap();
         let end = Message::ContentsEnd { blake3: blake3.into(), failure: None };
@@ -301,7 +214,7 @@ fn a_copy_that_broke_in_the_middle_of_a_file_leaves_what_the_next_one_goes_on_wi
     fs::write(from.path().join("big"), octets(300_000)).unwrap();
     let raw = run(async {
         let mut raw = Vec::new();
-        wire::write(&mut raw, &Message::Contents { index: 0, offset_octets: 0 }).await.unwrap();
+        wire::write(&mut raw, &opened(300_000)).await.unwrap();
         wire::write_piece(&mut raw, &octets(60_000)).await.unwrap();
         raw
     });
@@ -335,11 +248,230 @@ fn what_is_copied_to_a_name_that_is_not_there_gets_it() {
     assert_eq!(fs::read(to.path().join("new")).unwrap(), b"", "a file that is there is replaced");
     pushed_to(&tree, to.path(), "other").unwrap();
     assert_eq!(fs::read(to.path().join("other/in/ner/small")).unwrap(), b"small");
-    assert!(pushed_to(&tree, to.path(), "none/").is_err(), "a slash names a directory that is there");
-    assert!(pushed_to(&tree, to.path(), "none/new").is_err());
+    pushed_to(&tree, to.path(), "made/").unwrap();
+    assert!(to.path().join("made/tree/in").is_dir(), "a slash names a directory");
+    pushed_to(&tree.join("empty"), to.path(), "on/the/way").unwrap();
+    assert!(to.path().join("on/the/way").is_file());
+    assert!(pushed_to(&tree, to.path(), "new/").is_err(), "a file is no directory");
     pulled(&tree, "in/ner/small", &to.path().join("fetched")).unwrap();
     assert_eq!(fs::read(to.path().join("fetched")).unwrap(), b"small");
     pulled(&tree, "in/", &to.path().join("contents")).unwrap();
     assert_eq!(fs::read(to.path().join("contents/ner/small")).unwrap(), b"small");
-    assert!(pulled(&tree, "in", &to.path().join("none/new")).is_err());
+    pulled(&tree, "in", &to.path().join("none/new")).unwrap();
+    assert_eq!(fs::read(to.path().join("none/new/ner/small")).unwrap(), b"small");
+    assert!(pulled(&tree, "in", &to.path().join("fetched/")).is_err(), "a file is no directory");
+}
+
+#[test]
+fn a_file_that_cannot_be_kept_stops_at_once_and_others_go_on() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let contents = format!("{}/", from.path().display());
+    for name in ["a", "big", "z"] {
+        fs::write(from.path().join(name), octets(if name == "big" { 20_000_000 } else { 1000 })).unwrap();
+    }
+    let other = fs::File::create(to.path().join(partial_name("big"))).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    for pushes in [true, false] {
+        let outcome = match pushes {
+            true => sent(&contents, to.path(), "", Options::default()),
+            false => pulled(from.path(), "", to.path()),
+        };
+        let outcome = outcome.unwrap();
+        let failed: Vec<_> = outcome.paths.iter().filter(|report| report.action == Action::Failed).collect();
+        assert_eq!((failed.len(), &*failed[0].path), (1, "big"), "{outcome:?}");
+        assert_eq!(failed[0].reason.as_deref(), Some("another copy is writing it"));
+        // The buffers between the ends, and what is sent before the sender looks again.
+        assert!(outcome.summary.received_octets < 3_000_000, "{outcome:?}");
+        assert_eq!(outcome.summary.copied, 2);
+        for name in ["a", "z"] {
+            fs::remove_file(to.path().join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_that_has_no_place_is_told_before_contents_come() {
+    let to = tempfile::tempdir().unwrap();
+    fs::write(to.path().join("file"), "").unwrap();
+    for path in ["none/f", "file/f"] {
+        // Were it wanted, the copy would break: no contents come.
+        let outcome = hostile(to.path(), vec![entry(path, FILE), END], &[]).unwrap();
+        assert_eq!((outcome.summary.failed, outcome.summary.received_octets), (1, 0), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_server_cannot_send_what_was_not_asked_for() {
+    // What a server says that is asked for `asked`, to `destination`.
+    let told = |asked: &[&str], destination: &str, sent: &[&str]| {
+        let to = tempfile::tempdir().unwrap();
+        let destination = to.path().join(destination);
+        let outcome = run(async {
+            let (mine, theirs) = tokio::io::duplex(1 << 20);
+            let (mut reader, mut writer) = tokio::io::split(mine);
+            let (mut their_reader, mut their_writer) = tokio::io::split(theirs);
+            let asked: Vec<_> = asked.iter().map(|&path| path.to_owned()).collect();
+            let (options, progress) = (Options::default(), Progress::default());
+            let client = pull(&asked, &destination, &options, &progress, &mut reader, &mut writer);
+            let serving = async {
+                wire::read(&mut their_reader).await.unwrap();
+                wire::read(&mut their_reader).await.unwrap();
+                wire::write(&mut their_writer, &Message::Ready { name: None }).await.unwrap();
+                for path in sent {
+                    wire::write(&mut their_writer, &entry(path, Kind::Directory)).await.unwrap();
+                }
+                wire::write(&mut their_writer, &END).await.unwrap();
+            };
+            tokio::join!(client, serving).0.unwrap()
+        });
+        let mut names: Vec<_> = fs::read_dir(to.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        (outcome.summary.failed, names)
+    };
+    for (asked, destination, sent, failed, names) in [
+        (&["a/photos"][..], ".", &["photos", "photos/x", ".ssh"][..], 1, &["photos"][..]),
+        (&["a/*.d"], ".", &["x.d", "x.e"], 1, &["x.d"]),
+        (&["a", "b"], "./", &["a", "b", "c"], 1, &["a", "b"]),
+        (&["a"], "new", &["new", "a", ".profile"], 2, &["new"]),
+        (&["a/"], "./", &["whatever"], 0, &["whatever"]),
+    ] {
+        let (count, there) = told(asked, destination, sent);
+        assert_eq!(
+            (count, there.iter().map(|name| name.to_str().unwrap()).collect::<Vec<_>>()),
+            (failed, names.to_vec())
+        );
+    }
+}
+
+#[test]
+fn patterns_are_expanded_where_the_files_are_unless_a_file_has_that_name() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for name in ["a1.jpg", "a2.jpg", ".a3.jpg", "b.png", "[x]", "x"] {
+        fs::create_dir_all(from.path().join("in/er")).unwrap();
+        fs::write(from.path().join("in").join(name), name).unwrap();
+    }
+    fs::write(from.path().join("in/er/deep.jpg"), "").unwrap();
+    let names = |paths: &[&str]| {
+        let to = tempfile::tempdir().unwrap();
+        let destination = format!("{}/new/", to.path().display());
+        fetched(from.path(), paths, Path::new(&destination), Options::default())?;
+        let names =
+            fs::read_dir(&destination).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        Ok::<_, CopyError>(names)
+    };
+    assert_eq!(names(&["in/*.jpg"]).unwrap(), ["a1.jpg", "a2.jpg"]);
+    assert_eq!(names(&["*/*/d*"]).unwrap(), ["deep.jpg"]);
+    assert_eq!(names(&["in/.a*", "in/b.png"]).unwrap(), [".a3.jpg", "b.png"]);
+    assert_eq!(names(&["in/[x]"]).unwrap(), ["[x]"]);
+    assert_eq!(names(&["in/[!a.]"]).unwrap(), ["x"]);
+    assert!(names(&["in/*.gif"]).is_err() && names(&["in/b.png", "*/b.png"]).is_err());
+    // Several are no file of one name.
+    assert!(pulled(from.path(), "in/*.jpg", &to.path().join("one")).is_err());
+}
+
+#[test]
+fn a_drop_box_takes_what_is_new_and_shows_nothing() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dropped = |path: &Path, options: Options| {
+        let source = Source::named(&[path]).unwrap();
+        sent_from(source, to.path(), "", options, Some(Rights::Drop)).0
+    };
+    let drop_in = |path: &Path| dropped(path, Options::default()).unwrap();
+    fs::write(from.path().join("file"), b"new").unwrap();
+    fs::create_dir(from.path().join("dir")).unwrap();
+    fs::write(from.path().join("dir/inner"), b"new").unwrap();
+    symlink("file", from.path().join("link")).unwrap();
+    fs::create_dir(to.path().join("dir")).unwrap();
+    fs::set_permissions(to.path().join("dir"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(to.path().join("dir/theirs"), b"theirs").unwrap();
+    let mirror = Options { delete: true, ..Options::default() };
+    assert!(matches!(dropped(&from.path().join("dir"), mirror), Err(CopyError::Refused(_))));
+    for first in [true, false] {
+        for (name, path) in [("file", "file"), ("dir", "dir/inner")] {
+            let outcome = drop_in(&from.path().join(name));
+            let summary = outcome.summary;
+            let wanted = if first { (1, 0, 0) } else { (0, 1, 0) };
+            assert_eq!((summary.copied, summary.failed, summary.deleted), wanted, "{outcome:?}");
+            assert_eq!(fs::read(to.path().join(path)).unwrap(), b"new");
+        }
+        // Another one's file of the same size and time is no less told of: nothing is learnt of it.
+        fs::write(from.path().join("file"), b"two").unwrap();
+    }
+    assert_eq!(drop_in(&from.path().join("link")).summary.failed, 1);
+    assert_eq!(fs::read(to.path().join("dir/theirs")).unwrap(), b"theirs");
+    assert_eq!(fs::metadata(to.path().join("dir")).unwrap().permissions().mode() & 0o777, 0o700);
+    // What a file of this name has left by another user is neither told nor gone on with.
+    fs::write(from.path().join("big"), octets(300_000)).unwrap();
+    fs::write(to.path().join(partial_name("big")), octets(200_000)).unwrap();
+    assert_eq!(drop_in(&from.path().join("big")).summary.received_octets, 300_000);
+}
+
+#[test]
+fn a_stream_arrives_under_the_name_that_is_given_and_goes_out_again() {
+    let to = tempfile::tempdir().unwrap();
+    let stream = |octets: Vec<u8>| Source::stream(Box::new(std::io::Cursor::new(octets)));
+    for count in [0, 5, 300_000] {
+        let (client, server) =
+            sent_from(stream(octets(count)), to.path(), "in/archive", Options::default(), None);
+        assert_eq!(client.unwrap(), server.unwrap());
+        assert_eq!(fs::read(to.path().join("in/archive")).unwrap(), octets(count));
+        let mut out = Vec::new();
+        let outcome = run(async {
+            let (mine, theirs) = tokio::io::duplex(64);
+            let (mut reader, mut writer) = tokio::io::split(mine);
+            let (mut their_reader, mut their_writer) = tokio::io::split(theirs);
+            let (served, progress) = (Served::new(to.path(), false).unwrap(), Progress::default());
+            let getting = pull_into("in/archive", &mut out, &progress, &mut reader, &mut writer);
+            tokio::join!(getting, served.serve(&mut their_reader, &mut their_writer)).0.unwrap()
+        });
+        assert_eq!((outcome.summary.copied, outcome.summary.failed), (1, 0));
+        assert!(out == octets(count));
+    }
+    let (client, _) = sent_from(stream(octets(5)), to.path(), "in", Options::default(), None);
+    assert!(matches!(client, Err(CopyError::Argument(_))), "a directory is no name");
+}
+
+#[test]
+fn ends_of_other_versions_refuse_each_other_in_words() {
+    let to = tempfile::tempdir().unwrap();
+    // As version 1 said it, and any version to come.
+    for version in [1, 3] {
+        let hello = format!(
+            r#"{{"say":"hello","version":{version},"direction":"push","path":"","options":{{"checksum":false,"delete":false,"dry_run":false}}}}"#
+        );
+        let answer = run(async {
+            let mut raw = Vec::new();
+            wire::write_piece(&mut raw, hello.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            let served = Served::new(to.path(), true).unwrap();
+            served.serve(&mut &*raw, &mut answer).await.unwrap_err();
+            wire::read(&mut &*answer).await.unwrap()
+        });
+        let said = format!("version {version} of the protocol is asked for, this is 2");
+        assert_eq!(answer, Message::Refused { reason: said });
+    }
+}
+
+#[test]
+fn holes_and_times_that_cannot_be_end_the_copy() {
+    let to = tempfile::tempdir().unwrap();
+    let begun = run(async {
+        let mut raw = Vec::new();
+        wire::write(&mut raw, &opened(3)).await.unwrap();
+        raw
+    });
+    for hole in [0x8000_0000u32, 0x8000_0000 | ((16 << 20) + 1), u32::MAX] {
+        let raw = [&begun[..], &hole.to_be_bytes()].concat();
+        let result = hostile(to.path(), vec![entry("f", FILE), END], &raw);
+        assert!(matches!(result, Err(CopyError::Limit { .. })), "{hole:x}");
+    }
+    let longer = [&begun[..], &(0x8000_0000u32 | 4).to_be_bytes()].concat();
+    let result = hostile(to.path(), vec![entry("f", FILE), END], &longer);
+    assert!(matches!(result, Err(CopyError::Protocol(_))));
+    // UTIME_NOW of Linux, which is no time.
+    let entry = r#"{"say":"entry","path":"f","kind":"directory","mtime":[0,1073741823],"mode":493}"#;
+    let raw = [&(entry.len() as u32).to_be_bytes()[..], entry.as_bytes()].concat();
+    assert!(matches!(hostile(to.path(), vec![], &raw), Err(CopyError::Protocol(_))));
 }
