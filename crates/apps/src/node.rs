@@ -183,14 +183,6 @@ pub async fn connect_to_any(
     Ok((node, connection))
 }
 
-/// What the first address that answers has shown.
-enum Reached {
-    /// It has the key that is known.
-    Connection(Connection),
-    /// It has this one.
-    Key(PublicKey),
-}
-
 /// The first address of `name` that answers: connected to where its key is `known`.
 async fn reach(
     identity: &Identity,

@@ -16,7 +16,6 @@ use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{self, Carried, Limits, PLACE_TIMEOUT};
 use tacit_apps::proxy::target::Target;
 use tacit_apps::proxy::{Answer, ProxyError, ask, socks};
-use tacit_proto::units::Bytes;
 use tacit_scenario::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
@@ -79,7 +78,7 @@ fn config(args: &ProxyArgs) -> Result<tacit_tack::Config, Failure> {
     transport.max_streams = u16::try_from(args.connections).unwrap_or(u16::MAX);
     let of_stream = (UNREAD_MAX / u64::from(args.connections.max(1)))
         .clamp(*UNREAD_OF_STREAM.start(), *UNREAD_OF_STREAM.end());
-    transport.min_stream_buffer = Bytes(of_stream);
+    transport.min_stream_buffer.0 = of_stream;
     Ok(config)
 }
 
