@@ -11,8 +11,8 @@ usage: ./ci.sh COMMAND
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
   test      setup, lint, every test, the Python package, the figures in their quick form; ends with what each step took
-  all       test, and then what takes longer: codecs fuzzed for a minute, packages made and tried, the wheel of users, random worlds
-            by the thousand, results of debug and release beside each other, licences, the oldest Rust
+  all       test, and then what takes longer: codecs fuzzed for a minute, packages made and tried, the wheel of users, results of
+            debug and release beside each other, licences, the oldest Rust
   tests     the tests of the crates alone: ./ci.sh tests [ARGUMENTS of cargo nextest run]
   doctests  the examples in their documentation
   embedded  build the ROHC codec for two microcontrollers without a standard library
@@ -422,14 +422,8 @@ other_steps() {
     step "release: results of debug" same_results target/debug/tacit "$program"
     if [ -n "$target" ]; then step "packages" packaging/package.sh; fi
     step "Python package of users" python_package release "$program"
-    step "random worlds" swarm 1000 300 $(workspace)
     step "licences, sources" deny
     step "oldest Rust" msrv
-}
-
-# swarm SEEDS FIRST_SEED ARGUMENT of cargo test...
-swarm() {
-    TACIT_SWARM_SEEDS=$1 TACIT_SWARM_FIRST=$2 cargo test --test swarm --test swarm_links "${@:3}"
 }
 
 # What libFuzzer needs to see which branches an input takes; the stable compiler can do that. No sanitizer: there
@@ -600,7 +594,10 @@ case "${1:-}" in
         cargo build --release --quiet -p tacit
         bench/copies.sh "${@:2}"
         ;;
-    swarm) swarm "${2:-5000}" "${3:-0}" --release -p tacit-sim ;;
+    swarm)
+        TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
+            cargo test --release -p tacit-sim --test swarm --test swarm_links
+        ;;
     fuzz)
         targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests)
         fuzz_build "${targets[@]}"
