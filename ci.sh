@@ -360,10 +360,10 @@ hops_end() {
     return $failed
 }
 
-# figures -l|-L: those that make live hops, or those that do not, as grep tells them apart; by the program that the tests made.
-figures() {
+# Makes the runs of the figures that need no live hop, and judges those; by the program that the tests made.
+simulated_figures() {
     local ids
-    mapfile -t ids < <(grep "$1" '^\[\(live\|downloads\|transfers\)\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
+    mapfile -t ids < <(grep -L '^\[\(live\|downloads\|transfers\)\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
     target/debug/tacit figure --quick "${ids[@]}"
 }
 
@@ -398,12 +398,12 @@ test_steps() {
     step "tests: documentation" doctests
     # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
     step "Python package" python_package dev target/debug/tacit
-    step "figures in short: simulated" figures -L
+    step "figures in short: simulated" simulated_figures
     step "tests: live hops, beside the steps above" hops_end
     step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
-    # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine would
-    # be noise. `./ci.sh figures` makes them.
-    step "figures in short: live hops" figures -l
+    # What was simulated is not run again. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
+    # eight programs on a busy machine would be noise. `./ci.sh figures` makes them.
+    step "figures in short: all" target/debug/tacit figure --all --quick
 }
 
 # What takes longer than the tests do, and finds less.
