@@ -11,8 +11,8 @@ usage: ./ci.sh COMMAND
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
   test      setup, lint, every test, the Python package, the figures in their quick form; ends with what each step took
-  all       test, and then what takes longer: codecs fuzzed for a minute, packages made and tried, the wheel of users, random worlds
-            by the thousand, results of debug and release beside each other, licences, the oldest Rust
+  all       test, and then what takes longer: codecs fuzzed for a minute, packages made and tried, the wheel of users, results of
+            debug and release beside each other, licences, the oldest Rust
   tests     the tests of the crates alone: ./ci.sh tests [ARGUMENTS of cargo nextest run]
   doctests  the examples in their documentation
   embedded  build the ROHC codec for two microcontrollers without a standard library
@@ -339,9 +339,9 @@ tests_build() {
 tests_run() {
     local failed=0 profile=$1
     tool cargo-nextest
-    with_live_tally cargo nextest run --cargo-quiet --profile "$profile" "${@:2}" || failed=1
+    with_live_tally cargo nextest run --profile "$profile" "${@:2}" || failed=1
     # Those of hops have just been told.
-    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u
+    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u || failed=1
     return $failed
 }
 
@@ -360,10 +360,10 @@ hops_end() {
     return $failed
 }
 
-# figures -l|-L: those that make live hops, or those that do not, as grep tells them apart; by the program that the tests made.
-figures() {
+# Makes the runs of the figures that need no live hop, and judges those; by the program that the tests made.
+simulated_figures() {
     local ids
-    mapfile -t ids < <(grep "$1" '^\[\(live\|downloads\|transfers\)\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
+    mapfile -t ids < <(grep -L '^\[\(live\|downloads\|transfers\)\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
     target/debug/tacit figure --quick "${ids[@]}"
 }
 
@@ -398,12 +398,12 @@ test_steps() {
     step "tests: documentation" doctests
     # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
     step "Python package" python_package dev target/debug/tacit
-    step "figures in short: simulated" figures -L
+    step "figures in short: simulated" simulated_figures
     step "tests: live hops, beside the steps above" hops_end
     step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
-    # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine would
-    # be noise. `./ci.sh figures` makes them.
-    step "figures in short: live hops" figures -l
+    # What was simulated is not run again. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
+    # eight programs on a busy machine would be noise. `./ci.sh figures` makes them.
+    step "figures in short: all" target/debug/tacit figure --all --quick
 }
 
 # What takes longer than the tests do, and finds less.
@@ -422,14 +422,8 @@ other_steps() {
     step "release: results of debug" same_results target/debug/tacit "$program"
     if [ -n "$target" ]; then step "packages" packaging/package.sh; fi
     step "Python package of users" python_package release "$program"
-    step "random worlds" swarm 1000 300 $(workspace)
     step "licences, sources" deny
     step "oldest Rust" msrv
-}
-
-# swarm SEEDS FIRST_SEED ARGUMENT of cargo test...
-swarm() {
-    TACIT_SWARM_SEEDS=$1 TACIT_SWARM_FIRST=$2 cargo test --test swarm --test swarm_links "${@:3}"
 }
 
 # What libFuzzer needs to see which branches an input takes; the stable compiler can do that. No sanitizer: there
@@ -600,7 +594,10 @@ case "${1:-}" in
         cargo build --release --quiet -p tacit
         bench/copies.sh "${@:2}"
         ;;
-    swarm) swarm "${2:-5000}" "${3:-0}" --release -p tacit-sim ;;
+    swarm)
+        TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
+            cargo test --release -p tacit-sim --test swarm --test swarm_links
+        ;;
     fuzz)
         targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests)
         fuzz_build "${targets[@]}"
