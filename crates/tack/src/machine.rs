@@ -4,7 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
-use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
 use crate::driver::{SOCKET_BUFFER, offloads};
 
@@ -90,18 +90,17 @@ struct Arrived {
 
 /// Reads until so many octets have come.
 fn received(state: &UdpSocketState, socket: &UdpSocket, octets: usize) -> io::Result<Arrived> {
-    let mut buffers = vec![vec![0; 65_535]; BATCH_SIZE];
+    // One message at a time: a socket that blocks would wait until its timeout for more of them.
+    let mut buffer = vec![0; 65_535];
     let mut arrived = Arrived { most_at_once: 0, is_marked: false };
     let mut left = octets;
     while left > 0 {
-        let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
-        let mut metas = [RecvMeta::default(); BATCH_SIZE];
-        let count = state.recv(socket.into(), &mut slices, &mut metas)?;
-        for meta in &metas[..count] {
-            arrived.most_at_once = arrived.most_at_once.max(meta.len / meta.stride.max(1));
-            arrived.is_marked = meta.ecn == Some(EcnCodepoint::Ect0);
-            left = left.saturating_sub(meta.len);
-        }
+        let mut meta = [RecvMeta::default()];
+        state.recv(socket.into(), &mut [IoSliceMut::new(&mut buffer)], &mut meta)?;
+        let [meta] = meta;
+        arrived.most_at_once = arrived.most_at_once.max(meta.len / meta.stride.max(1));
+        arrived.is_marked = meta.ecn == Some(EcnCodepoint::Ect0);
+        left = left.saturating_sub(meta.len);
     }
     Ok(arrived)
 }
